@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from circuits.graphs.calibration import Interval
 from circuits.graphs.rescaling import Clamp
 from circuits.graphs.site import Site
-from circuits.graphs.types import Affine, FloatArray, Shape
+from circuits.graphs.types import LEAST_BITS, Affine, FloatArray, Shape
 from relations import planes
 from relations.bounds import Bound
 from relations.integers import IntArray
@@ -79,7 +79,8 @@ class Node(Named):
     ``multiplies``: it has weights, which are worth a proof. ``keeps_declared``: a type that the file
     prescribes for all that it reads is also the type of what it makes. ``curved``: it has a ``formula``, and
     only a table can make it. ``rounds``: it tells numbers on either side of whole ones and halves apart.
-    ``compares``: it does nothing with what it reads but compare, and has ``compared``.
+    ``compares``: it does nothing with what it reads but compare, and has ``compared``. ``least_bits``: of the
+    tensor that it makes, unless it is given others.
     """
 
     called: ClassVar[str] = ""
@@ -88,6 +89,7 @@ class Node(Named):
     keeps_declared: ClassVar[bool] = False
     curved: ClassVar[bool] = False
     compares: ClassVar[bool] = False
+    least_bits: ClassVar[int] = LEAST_BITS
 
     @property
     def rounds(self) -> bool:

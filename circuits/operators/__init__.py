@@ -55,6 +55,7 @@ from circuits.operators import (
     softmax,
     support_vectors,
     transpose,
+    trees,
 )
 
 # Rewrites run in this order.
@@ -104,6 +105,7 @@ _MODULES = (
     softmax,
     support_vectors,
     transpose,
+    trees,
 )
 
 ONNX = {

@@ -16,7 +16,7 @@ from circuits.graphs.graph import Graph
 from circuits.graphs.node import Constants, Node, Written, dims
 from circuits.graphs.rewriting import join
 from circuits.graphs.site import Site
-from circuits.graphs.types import Affine, Bounds, FloatArray, Shape
+from circuits.graphs.types import MOST_BITS, Affine, Bounds, FloatArray, Shape
 from circuits.operators.entry import Entry
 from circuits.operators.scale import Scale
 from circuits.operators.sums import Accumulating
@@ -28,8 +28,8 @@ from relations.relation import Parameter, Relation, Tensor, Term
 from verifier.schemes import Privacy
 from zenerrors import ModelError
 
-# Leaves are sums of few numbers: as many bits as tensors may have cost hardly more than fewer.
-_LEAF_BITS: Final = 16
+# As many as tensors may have: they cost hardly more than fewer.
+_LEAF_BITS: Final = MOST_BITS
 # Levels of a block, at most: each doubles what a block costs.
 _MOST_LEVELS: Final = 10
 _MOST_ROWS: Final = 1 << 24
@@ -38,7 +38,7 @@ _PACKED: Final = 250
 # Of all nodes of a path.
 _DEEPEST: Final = 512
 # The thresholds of a feature are told apart to this part of what they span.
-_FINEST: Final = 2.0**-14
+_FINEST: Final = 2.0**-17
 # Bits of the limbs of range checks, about.
 _LIMB: Final = 8
 
@@ -57,6 +57,8 @@ class Forest(Node):
 
     called = "forest"
     adds = multiplies = compares = True
+    # Votes are nearer to one another than 8 bits tell.
+    least_bits = MOST_BITS
 
     roots: IntArray = field(repr=False)
     feature: IntArray = field(repr=False)

@@ -190,9 +190,10 @@ class _Quantiser:
     def _bits(self) -> dict[str, int]:
         """Of the tensors of each group: the most that is asked for any."""
         asked: dict[str, int] = {}
+        least = {step.name: step.node.least_bits for step in self.steps if step.name not in self.layers}
         for name, tensor in _typed(self.graph, self.steps, self.groups):
             group = self.groups.of(tensor)
-            asked[group] = max(asked.get(group, 0), self._settings(name).bits)
+            asked[group] = max(asked.get(group, 0), least.get(name, 0), self._settings(name).bits)
         return asked
 
     def _settings(self, name: str) -> Settings:

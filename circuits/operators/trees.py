@@ -1,0 +1,329 @@
+"""Decision trees as files have them: TreeEnsembleClassifier and Regressor, and TreeEnsemble, which took their
+place. What to do with missing values is left out: inputs are numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from circuits.graphs.types import FloatArray
+from circuits.onnx.constants import Constant, Element
+from circuits.onnx.naming import require_finite, where
+from circuits.onnx.step import Data, Operator, Step, Value
+from circuits.operators.entry import Entry
+from circuits.operators.forest import Forest
+from circuits.operators.labels import class_names
+from circuits.operators.reduce import Rows, function
+from circuits.operators.reshape import shaped
+from circuits.operators.scores import classified, transformed
+from relations.integers import IntArray
+
+# What a node asks of the entry of its feature, by TreeEnsemble's numbers.
+_LEQ, _LT, _GTE, _GT, _EQ, _NEQ = range(6)
+_LEAF: Final = -1
+_MODES: Final = {
+    b"BRANCH_LEQ": _LEQ, b"BRANCH_LT": _LT, b"BRANCH_GTE": _GTE, b"BRANCH_GT": _GT, b"BRANCH_EQ": _EQ,
+    b"BRANCH_NEQ": _NEQ, b"LEAF": _LEAF,
+}  # fmt: skip
+_AGGREGATES: Final = (b"AVERAGE", b"SUM", b"MIN", b"MAX")
+_TRANSFORMS: Final = (b"NONE", b"SOFTMAX", b"LOGISTIC", b"SOFTMAX_ZERO", b"PROBIT")
+
+
+class _Nodes(NamedTuple):
+    """Children [nodes, 2], where a node's condition holds and where not: nodes, or ~leaf. ``mode``: of
+    ``_MODES``. ``tree`` [leaves]: whose each leaf is."""
+
+    roots: IntArray
+    mode: IntArray
+    feature: IntArray
+    threshold: FloatArray
+    children: IntArray
+    tree: IntArray
+
+
+class _Weights(NamedTuple):
+    """What leaves add to targets: a row each."""
+
+    leaf: IntArray
+    target: IntArray
+    weight: FloatArray
+
+
+def _integers(step: Step, name: str, count: int | None = None) -> IntArray:
+    """An attribute of this many integers that can be indices."""
+    values = step.attributes.get(name, [])
+    if count is not None and len(values) != count:
+        raise step.refuse("shape", f"has {len(values)} numbers as its {name}, not {count}")
+    if not all(0 <= value < 1 << 31 for value in values):
+        raise step.refuse("shape", f"has numbers in its {name} that are no indices")
+    step.spend(len(values))
+    return np.array(values, np.int64)
+
+
+def _floats(step: Step, name: str, count: int | None = None) -> FloatArray:
+    """An attribute of this many floats, which may be a tensor."""
+    held = step.attributes.get(f"{name}_as_tensor", step.attributes.get(name, []))
+    values = np.asarray(held.array if isinstance(held, Constant) else held, np.float64).ravel()
+    if count is not None and len(values) != count:
+        raise step.refuse("shape", f"has {len(values)} numbers as its {name}, not {count}")
+    require_finite(f"{name} of {where(step.node)}", values)
+    step.spend(len(values))
+    return values
+
+
+def _ensemble_of_ids(step: Step, prefix: str) -> tuple[_Nodes, _Weights]:
+    """Nodes by the ids of their trees and their own, as both older operators have them. ``prefix``: of what
+    leaves add, class or target."""
+    names = step.attributes.get("nodes_modes", [])
+    if unknown := {*names} - {*_MODES}:
+        mode = min(unknown).decode(errors="replace")[:30]
+        raise step.refuse("unsupported_attribute", f"has nodes of the mode {mode!r}, which has no circuit")
+    mode, count = np.array([_MODES[name] for name in names], np.int64), len(names)
+    tree, own = _integers(step, "nodes_treeids", count), _integers(step, "nodes_nodeids", count)
+    keys = tree << 31 | own
+    if len(np.unique(keys)) < count or not count:
+        raise step.refuse("shape", "has no nodes, or two of one id")
+    inner = mode != _LEAF
+    # Nodes and leaves have numbers of their own.
+    number = np.where(inner, np.cumsum(inner) - 1, -np.cumsum(~inner))
+    order = np.argsort(keys)
+
+    def find(trees: IntArray, nodes: IntArray) -> IntArray:
+        """Where these nodes are."""
+        wanted = trees << 31 | nodes
+        place: IntArray = order[np.searchsorted(keys[order], wanted).clip(0, count - 1)]
+        if (keys[place] != wanted).any():
+            raise step.refuse("shape", "leads to nodes, or gives weights to leaves, that are not there")
+        return place
+
+    ways = [_integers(step, f"nodes_{side}nodeids", count)[inner] for side in ("true", "false")]
+    children = np.stack([find(tree[inner], way) for way in ways], axis=1)
+    parents = np.bincount(children.ravel(), minlength=count)
+    roots = np.flatnonzero(parents == 0)
+    roots = roots[np.argsort(tree[roots], kind="stable")]
+    if not np.array_equal(tree[roots], np.unique(tree)):
+        raise step.refuse("shape", "has trees without a root, or with several")
+    nodes = _Nodes(
+        number[roots],
+        mode[inner],
+        _integers(step, "nodes_featureids", count)[inner],
+        _floats(step, "nodes_values", count)[inner],
+        number[children],
+        np.searchsorted(tree[roots], tree[~inner]),
+    )
+    target = _integers(step, f"{prefix}_ids")
+    at = find(
+        _integers(step, f"{prefix}_treeids", len(target)), _integers(step, f"{prefix}_nodeids", len(target))
+    )
+    # Some exporters give weights to all nodes; those of no leaf are never added.
+    leaf = ~number[at]
+    weight, held = _floats(step, f"{prefix}_weights", len(target)), leaf >= 0
+    return nodes, _Weights(leaf[held], target[held], weight[held])
+
+
+def _ensemble(step: Step) -> tuple[_Nodes, _Weights]:
+    """As TreeEnsemble has them, by their places."""
+    said, count = step.attributes, len(step.attributes.get("nodes_featureids", []))
+    modes: IntArray = said["nodes_modes"].array.ravel() if "nodes_modes" in said else np.zeros(0, np.int64)
+    if len(modes) != count or not np.isin(modes, range(6)).all():
+        raise step.refuse("unsupported_attribute", "has nodes of modes that have no circuit, or of none")
+    weight, target = _floats(step, "leaf_weights"), _integers(step, "leaf_targetids")
+    if len(weight) != len(target):
+        raise step.refuse("shape", f"has {len(weight)} weights for {len(target)} leaves")
+    sides = []
+    for side in ("true", "false"):
+        at, leaf = (_integers(step, f"nodes_{side}{kind}", count) for kind in ("nodeids", "leafs"))
+        if (at >= np.where(leaf != 0, len(target), count)).any():
+            raise step.refuse("shape", "leads to nodes or leaves that are not there")
+        sides.append(np.where(leaf != 0, ~at, at))
+    roots, children = _integers(step, "tree_roots"), np.stack(sides, axis=1)
+    if not len(roots) or (roots >= count).any():
+        raise step.refuse("shape", "has no trees, or roots that are not there")
+    tree = _trees_of_leaves(step, roots, children, len(target))
+    nodes = _Nodes(
+        roots,
+        modes,
+        _integers(step, "nodes_featureids"),
+        _floats(step, "nodes_splits", count),
+        children,
+        tree,
+    )
+    return nodes, _Weights(np.arange(len(target)), target, weight)
+
+
+def _trees_of_leaves(step: Step, roots: IntArray, children: IntArray, leaves: int) -> IntArray:
+    """Which tree each leaf belongs to."""
+    of_nodes, of_leaves = np.full(len(children), -1), np.zeros(leaves, np.int64)
+    at = roots
+    of_nodes[at] = np.arange(len(roots))
+    while at.size:
+        below, tree = children[at], np.repeat(of_nodes[at], 2).reshape(-1, 2)
+        of_leaves[~below[below < 0]] = tree[below < 0]
+        at, tree = below[below >= 0], tree[below >= 0]
+        if (of_nodes[at] >= 0).any() or len(np.unique(at)) < len(at):
+            raise step.refuse("shape", "has nodes that several lead to")
+        of_nodes[at] = tree
+    return of_leaves
+
+
+def _scores(
+    step: Step, nodes: _Nodes, weights: _Weights, mix: IntArray, base: FloatArray, *, apart: bool = False
+) -> Data:
+    """What the trees add up to, [1, outputs]. ``apart``: each tree's targets are its own outputs, one tree
+    after the other."""
+    trees, columns = len(nodes.roots), mix.shape[1]
+    if (weights.target >= columns).any():
+        raise step.refuse("shape", f"has weights for more than {columns} targets")
+    tree = nodes.tree[weights.leaf]
+    # The targets of each tree, and where among them each weight's is.
+    pairs, pair = np.unique(tree * columns + weights.target, return_inverse=True)
+    first = np.searchsorted(pairs // columns, np.arange(trees))
+    counts = np.diff(np.append(first, len(pairs)))
+    most = max(1, int(counts.max(initial=0)))
+    targets = np.zeros((trees, most), np.int64)
+    rank = np.arange(len(pairs)) - first[pairs // columns]
+    targets[pairs // columns, rank] = pairs % columns
+    step.spend(len(nodes.tree) * most)
+    leaf = np.zeros((len(nodes.tree), most))
+    np.add.at(leaf, (weights.leaf, rank[pair]), weights.weight)
+    if apart:
+        if (counts != columns).any():
+            raise step.refuse(
+                "unsupported_attribute", "takes extremes of trees without weights for all targets"
+            )
+        targets += columns * np.arange(trees)[:, np.newaxis]
+        step.spend((trees * columns) ** 2)
+        mix, base = np.eye(trees * columns, dtype=np.int64), np.tile(base, trees)
+    read = shaped(step, Data(step.floats(), shape=step.whole()), (1, int(np.prod(step.whole()))))
+    made = step.emit(Forest, (read.tensor,), *_compared(nodes), leaf, targets, mix, base)
+    return Data(made, shape=(1, len(mix)), kind=Element.FLOAT)
+
+
+def _compared(nodes: _Nodes) -> tuple[IntArray, IntArray, FloatArray, IntArray, IntArray]:
+    """Roots, features, thresholds, whether they are strict, and children of nodes that ask for less alone.
+    One that asks for what is equal has a second node behind: not less, and not more."""
+    holds, fails = nodes.children.T
+    mode = nodes.mode
+    turned, equal = np.isin(mode, (_GTE, _GT, _NEQ)), np.flatnonzero(np.isin(mode, (_EQ, _NEQ)))
+    first, second = np.where(turned, fails, holds), np.where(turned, holds, fails)
+    strict = np.isin(mode, (_LT, _GTE, _EQ, _NEQ)).astype(np.int64)
+    children = np.stack([first, second], axis=1)
+    behind = children[equal]
+    children[equal] = np.stack([behind[:, 1], len(mode) + np.arange(len(equal))], axis=1)
+    return (
+        nodes.roots,
+        np.append(nodes.feature, nodes.feature[equal]),
+        np.append(nodes.threshold, nodes.threshold[equal]),
+        np.append(strict, np.zeros(len(equal), np.int64)),
+        np.append(children, behind, axis=0),
+    )
+
+
+def _classifier(step: Step) -> Sequence[Value]:
+    """Weights for one of two classes alone are those of the second: where none is negative they are its
+    probability, else its margin."""
+    nodes, weights = _ensemble_of_ids(step, "class")
+    count, base = len(class_names(step)), _floats(step, "base_values")
+    alone = count == 2 and len(np.unique(weights.target)) == 1
+    size = 1 if alone else count
+    if base.size not in (0, 1, size):
+        raise step.refuse("shape", f"has {base.size} base values for {size} scores")
+    base = np.append(base, np.zeros(size - base.size))
+    if not alone:
+        return classified(step, _scores(step, nodes, weights, np.eye(count, dtype=np.int64), base))
+    logistic = step.attributes.get("post_transform", b"NONE") == b"LOGISTIC"
+    sure = 1.0 if (weights.weight >= 0).all() and not logistic else 0.0
+    weights = weights._replace(target=np.zeros_like(weights.target))
+    scores = _scores(step, nodes, weights, np.array([[-1], [1]]), np.array([sure - base[0], base[0]]))
+    # Of one score no softmax is taken.
+    said = {**step.attributes, "post_transform": b"LOGISTIC" if logistic else b"NONE"}
+    return classified(replace(step, attributes=said), scores)
+
+
+def _regressor(step: Step) -> Value:
+    targets, aggregate = (
+        step.attributes.get("n_targets", 1),
+        step.attributes.get("aggregate_function", b"SUM"),
+    )
+    return _aggregated(step, *_ensemble_of_ids(step, "target"), targets, aggregate)
+
+
+def _of_places(step: Step) -> Value:
+    said = dict(step.attributes)
+    numbers = [said.get("aggregate_function", 1), said.get("post_transform", 0)]
+    if numbers[0] not in range(len(_AGGREGATES)) or numbers[1] not in range(len(_TRANSFORMS)):
+        raise step.refuse("unsupported_attribute", "has an aggregate_function or post_transform that is none")
+    step = replace(step, attributes={**said, "post_transform": _TRANSFORMS[numbers[1]]})
+    return _aggregated(step, *_ensemble(step), said.get("n_targets", 1), _AGGREGATES[numbers[0]])
+
+
+def _aggregated(step: Step, nodes: _Nodes, weights: _Weights, targets: int, aggregate: bytes) -> Data:
+    """[1, targets]"""
+    if not 1 <= targets <= 1 << 16 or aggregate not in _AGGREGATES:
+        raise step.refuse(
+            "unsupported_attribute", f"has {targets} targets, or an aggregate_function that is none"
+        )
+    base = _floats(step, "base_values")
+    if base.size not in (0, targets):
+        raise step.refuse("shape", f"has {base.size} base values for {targets} targets")
+    base = base if base.size else np.zeros(targets)
+    step.spend(targets**2)
+    if aggregate == b"AVERAGE":
+        weights = weights._replace(weight=weights.weight / len(nodes.roots))
+    if aggregate in (b"AVERAGE", b"SUM"):
+        return transformed(step, _scores(step, nodes, weights, np.eye(targets, dtype=np.int64), base))
+    sign = 1 if aggregate == b"MAX" else -1
+    weights = weights._replace(weight=sign * weights.weight)
+    made = _scores(step, nodes, weights, np.eye(targets, dtype=np.int64), sign * base, apart=True)
+    rows = Rows(step, shaped(step, made, (1, len(nodes.roots), targets)), [1])
+    extreme = rows.largest(rows.image)
+    if sign < 0:
+        extreme = function(step, extreme, "-x")
+    return transformed(step, shaped(step, Data(extreme), (1, targets)))
+
+
+_NODES: Final = dict.fromkeys(
+    ("nodes_falsenodeids", "nodes_featureids", "nodes_missing_value_tracks_true", "nodes_truenodeids"), "ints"
+)
+_OF_IDS: Final = {
+    **_NODES,
+    **dict.fromkeys(("nodes_nodeids", "nodes_treeids"), "ints"),
+    **dict.fromkeys(("base_values", "nodes_hitrates", "nodes_values"), "floats"),
+    **dict.fromkeys(("base_values_as_tensor", "nodes_hitrates_as_tensor", "nodes_values_as_tensor"), "t"),
+    "nodes_modes": "strings",
+    "post_transform": "s",
+}
+
+
+def _leaves(prefix: str) -> dict[str, str]:
+    return {
+        **dict.fromkeys((f"{prefix}_ids", f"{prefix}_nodeids", f"{prefix}_treeids"), "ints"),
+        f"{prefix}_weights": "floats",
+        f"{prefix}_weights_as_tensor": "t",
+    }
+
+
+_CLASSIFIER: Final = {
+    **_OF_IDS, **_leaves("class"), "classlabels_int64s": "ints", "classlabels_strings": "strings",
+}  # fmt: skip
+_REGRESSOR: Final = {**_OF_IDS, **_leaves("target"), "aggregate_function": "s", "n_targets": "i"}
+_PLACES: Final = {
+    **dict.fromkeys(("aggregate_function", "n_targets", "post_transform"), "i"),
+    **dict.fromkeys(
+        ("leaf_weights", "membership_values", "nodes_hitrates", "nodes_modes", "nodes_splits"), "t"
+    ),
+    **dict.fromkeys(("leaf_targetids", "tree_roots", "nodes_falseleafs", "nodes_trueleafs"), "ints"),
+    **_NODES,
+}
+
+ENTRY = Entry(
+    learned={
+        "TreeEnsemble": Operator(_of_places, _PLACES),
+        "TreeEnsembleClassifier": Operator(_classifier, _CLASSIFIER),
+        "TreeEnsembleRegressor": Operator(_regressor, _REGRESSOR),
+    }
+)
