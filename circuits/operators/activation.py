@@ -16,7 +16,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from circuits.graphs import formula
+from circuits.graphs import formula, rescaling
 from circuits.graphs.calibration import Interval
 from circuits.graphs.graph import Graph
 from circuits.graphs.node import Constants, Node, QuantNode, Written
@@ -43,6 +43,8 @@ TRUNCATED: Final = "sign(x) * floor(abs(x) + 1e-09)"
 # Where a function is looked at before it is tabulated.
 _POINTS: Final = 1 << 12
 _NEAR: Final = 1e-9
+# Bits of whole numbers that are exact wherever functions make them.
+_FEW: Final = 8
 _ROUNDS: Final = re.compile(r"\b(ceil|floor|round)\(")
 
 
@@ -150,15 +152,26 @@ class QuantActivation(QuantNode):
 def table(site: Site, function: str) -> QuantActivation:
     """Of the nearest integers of the output's type, beyond its ends the ends. Where the function has no
     value, that of the nearest integer where it has one."""
-    kind, output = site.incoming(), site.output()
-    function = formula.clipped(function, *(site.clamp or Clamp()))
+    kind, function = site.incoming(), formula.clipped(function, *(site.clamp or Clamp()))
     exact = _exact(function, kind)
     if np.isnan(exact).any():
         raise ModelError(
             "model.scale", f"{site.name} has no value of {function[:80]!r} for any calibrated input"
         )
+    output = _whole(site, exact) or site.output()
     values = np.clip(output.quantise(exact), *site.limits(output))
     return QuantActivation(site.name, site.inputs, function, values, output)
+
+
+def _whole(site: Site, exact: FloatArray) -> Affine | None:
+    """The type of steps of one that has all values, where these are whole numbers and few."""
+    if site.fixed is not None or site.span is None or not (exact == np.rint(exact)).all():
+        return None
+    low, high = np.clip([exact.min(), exact.max()], np.floor(site.span.low), np.ceil(site.span.high))
+    span = Interval(min(0.0, float(low)), max(0.0, float(high)))
+    if span.high - span.low >= 1 << max(site.settings.bits, _FEW):
+        return None
+    return rescaling.exact(span, site.name)
 
 
 def _exact(function: str, kind: Affine) -> FloatArray:

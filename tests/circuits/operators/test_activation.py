@@ -325,6 +325,20 @@ def test_whole_numbers_and_halves_are_exact_where_they_are_rounded(name: str) ->
     np.testing.assert_allclose(made.real(network.run(kind.quantise(x))), graph.run(x), atol=0.01)
 
 
+@pytest.mark.parametrize(
+    ("function", "low", "high", "bits"),
+    [
+        ("floor(x)", -3.5, 2.5, 3),
+        ("less(x, 0.5)", -1.0, 1.0, 1),
+        ("sign(x)", -1.0, 1.0, 2),
+        ("floor(x)", 0, 200, 8),
+    ],
+)
+def test_whole_numbers_have_steps_of_one(function: str, low: float, high: float, bits: int) -> None:
+    kind = node_of(tabulated(function, low, high)).output
+    assert (kind.scale, kind.bits) == (1, bits)
+
+
 def test_a_function_without_any_value_is_refused() -> None:
     x = tensor("x", 1).quantised(1.0, 7, bits=3).then(Activation, "log(x - 1.0)").quantised(1.0)
     with refuses("model.scale", match="no value"):
