@@ -252,13 +252,9 @@ def _reference(graph: Graph, qgraph: QuantGraph, q: Mapping[str, IntArray]) -> d
 
 def _with_weights(node: Node, made: QuantNode, qgraph: QuantGraph) -> Node:
     """The node with the weights that its integers stand for, if it has any."""
-    kind = qgraph.types[made.inputs[0]]
-    if not (isinstance(node, Parametric) and isinstance(made, WeightedSum) and kind):
+    if not (isinstance(node, Parametric) and isinstance(made, WeightedSum)):
         return node
-    scale = made.weight_type.scale
-    along = scale.reshape(-1, *(1 for _ in made.weight.shape[1:]))
-    weight: FloatArray = along * made.centred_weight
-    bias: FloatArray = made.bias * scale * kind.scale
+    weight, bias = made.real(qgraph.types_of(made), qgraph.shapes_of(made))
     before = next((each for each in qgraph.nodes if each.name == f"{made.name}.level"), None)
     if isinstance(before, QuantFeatures) and before.rescale and (given := qgraph.types[before.inputs[0]]):
         # Features have units of their own there, less an offset.

@@ -33,6 +33,11 @@ class Requantisation:
         q: IntArray = np.clip((self.multiplier * a + self.offset) >> self.shift, self.low, self.high)
         return q
 
+    @property
+    def key(self) -> tuple[bytes, int, int, int, int]:
+        """The same of functions that are the same."""
+        return self.multiplier.tobytes(), self.offset, self.shift, self.low, self.high
+
     def scaled(self, bound: Bound) -> Interval:
         """The least and the largest T for sums within ``bound``. Exact, in Python integers."""
         low, high = (
@@ -53,6 +58,11 @@ class Tabulation:
         """The value of each ``x``, int64; beyond either end that of the end."""
         found: IntArray = self.values[np.clip(x - self.first, 0, len(self.values) - 1)]
         return found
+
+    @property
+    def key(self) -> tuple[bytes, int]:
+        """The same of functions that are the same."""
+        return self.values.tobytes(), self.first
 
     def within(self, low: int, high: int) -> Tabulation:
         """The same for arguments in [low, high] alone, or clamped to it."""

@@ -6,11 +6,12 @@ another's business: ``circuits.lowering`` makes rank-1 constraints of it.
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple, Self
 
 from relations.bounds import Bound
 from relations.functions import Requantisation, Tabulation
@@ -107,12 +108,21 @@ class WindowSum(_Relation):
 
 
 @dataclass(frozen=True, eq=False)
-class MatMul(_Relation):
-    """``out = x weight^T + bias`` for x[batch, k], weight[outputs, k], bias[outputs]."""
+class Weighted(_Relation):
+    """Of ``x`` and a layer's parameters; relations that share them have the same objects."""
 
     x: Term
     weight: Parameter
     bias: Parameter
+
+    def sharing(self, first: Weighted) -> Self:
+        """The same relation with the parameters of another."""
+        return replace(self, weight=first.weight, bias=first.bias)
+
+
+@dataclass(frozen=True, eq=False)
+class MatMul(Weighted):
+    """``out = x weight^T + bias`` for x[batch, k], weight[outputs, k], bias[outputs]."""
 
     @property
     def sliding(self) -> Sliding:
@@ -121,15 +131,12 @@ class MatMul(_Relation):
 
 
 @dataclass(frozen=True, eq=False)
-class Convolution(_Relation):
+class Convolution(Weighted):
     """Cross-correlation of x, zero beyond its edges, and the output channel's bias.
 
     weight: [outputs, channels / groups, *kernel]; bias: [outputs].
     """
 
-    x: Term
-    weight: Parameter
-    bias: Parameter
     sliding: Sliding
 
 
@@ -278,7 +285,6 @@ class Quotient(_Relation):
     shift: int
 
 
-Weighted = MatMul | Convolution
 Summation = Linear | Product | MatrixProduct | WindowSum | MatMul | Convolution | Forest
 Accumulation = Summation | Quotient
 """What has no type: where a ``Lookup`` reads it, nothing else does, and sums need not be held."""
@@ -313,18 +319,42 @@ class Relations:
         return [relation for relation in self.relations if isinstance(relation, Accumulation)]
 
     @property
-    def layers(self) -> list[Weighted]:
-        return [relation for relation in self.relations if isinstance(relation, Weighted)]
+    def layers(self) -> list[MatMul | Convolution]:
+        return [relation for relation in self.relations if isinstance(relation, MatMul | Convolution)]
 
     @property
     def parameters(self) -> list[Parameter]:
-        """Those of the network, in order."""
-        return [each for relation in self.relations for each in relation.parameters]
+        """Those of the network, in order; what several relations share is there once."""
+        return [*dict.fromkeys(each for relation in self.relations for each in relation.parameters)]
 
     @cached_property
     def lookups(self) -> dict[Tensor, Lookup]:
         """For sums that are looked up, the lookup: nothing else reads them."""
         return {relation.value: relation for relation in self.relations if isinstance(relation, Lookup)}
+
+    @cached_property
+    def alike(self) -> dict[Accumulation, tuple[Accumulation, ...]]:
+        """For each relation those of the same parameters whose sums go the same way from there, in order; of
+        one without parameters it alone."""
+        found: dict[Any, list[Accumulation]] = {}
+        for relation in self.accumulations:
+            key: Any = relation
+            if isinstance(relation, Weighted):
+                lookup = self.lookups.get(relation.out)
+                behind = self.functions.get(lookup.out) if lookup else None
+                functions = lookup and lookup.function.key, behind and behind.function.key
+                key = relation.weight, relation.x.zero_point, relation.x.tensor.bits, functions
+            found.setdefault(key, []).append(relation)
+        return {relation: tuple(group) for group in found.values() for relation in group}
+
+    @cached_property
+    def tabulated(self) -> Counter[tuple[bytes, int]]:
+        """How many values have each function, by its key."""
+        found = Counter[tuple[bytes, int]]()
+        for relation in self.relations:
+            if isinstance(relation, Tabulated):
+                found[relation.function.key] += math.prod(relation.out.shape)
+        return found
 
     @cached_property
     def functions(self) -> dict[Tensor, Tabulated]:

@@ -45,12 +45,15 @@ class Graph:
     """Nodes in topological order over ``inputs``. ``outputs``: by their names the tensors that are asked for.
 
     ``declared`` maps names of tensors to the quantisation that the file prescribes for them, if any.
+    ``tied``: for names of tensors an earlier one's that has their type, as those of a step that is repeated
+    have; names of no tensors tie nothing.
     """
 
     inputs: tuple[Input, ...]
     nodes: tuple[Node, ...]
     outputs: Mapping[str, str]
     declared: Mapping[str, Declared] = field(default_factory=dict)
+    tied: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
     def of(

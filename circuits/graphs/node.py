@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar, NamedTuple, Self, TypeVar
 
 import numpy as np
@@ -99,6 +99,13 @@ class Node(Named):
         """float64[n, *shape] from float64[n, *input shape] each."""
         raise NotImplementedError
 
+    def twin(self, other: Node) -> bool:
+        """Whether the other node is this one, but for its name and inputs."""
+        pairs = [(getattr(self, each.name), getattr(other, each.name)) for each in fields(self)[2:]]
+        return type(self) is type(other) and all(
+            one is two or (type(one) is type(two) and np.array_equal(one, two)) for one, two in pairs
+        )
+
     def formula(self, *inputs: str) -> str | None:
         """What it makes of each entry alone (``circuits.graphs.formula``), given the formulas of what it
         reads; None where it does not treat all entries alike."""
@@ -177,6 +184,13 @@ class QuantNode(Named):
     def scales(self) -> dict[str, Any] | None:
         """The public types and scales, JSON-able; None where there are none."""
         return None
+
+
+@dataclass(frozen=True, eq=False)
+class Again(QuantNode):
+    """In a file: the node ``of`` once more, on other inputs, with the same weights."""
+
+    of: str
 
 
 @dataclass(frozen=True, eq=False)

@@ -44,7 +44,8 @@ def join(graph: Graph, join: Callable[[Graph, Node, Node], Node | None]) -> Grap
             readers[joined.name] = readers[node.name]
     declared = {renamed.get(name, name): kind for name, kind in graph.declared.items()}
     outputs = {name: renamed.get(tensor, tensor) for name, tensor in graph.outputs.items()}
-    return replace(graph, nodes=tuple(made.values()), outputs=outputs, declared=declared)
+    tied = {renamed.get(name, name): renamed.get(first, first) for name, first in graph.tied.items()}
+    return replace(graph, nodes=tuple(made.values()), outputs=outputs, declared=declared, tied=tied)
 
 
 def fresh(name: str, taken: set[str]) -> str:

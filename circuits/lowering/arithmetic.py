@@ -67,11 +67,12 @@ class Arithmetic(ABC):
         is not. ``readable``, ``short``: as for a ``Source``."""
 
     @abstractmethod
-    def tabulate(self, layer: str, value: IntArray, function: Tabulation) -> IntArray:
-        """``function`` of each ``value``, wires that are proven to hold one of its arguments: wires [n]."""
+    def tabulate(self, layer: str, value: IntArray, function: Tabulation, total: int = 0) -> IntArray:
+        """``function`` of each ``value``, wires that are proven to hold one of its arguments: wires [n].
+        ``total``: how many values have the function in the whole circuit, where others have it too."""
 
     @abstractmethod
-    def tabulate_cost(self, count: int, function: Tabulation) -> Cost: ...
+    def tabulate_cost(self, count: int, function: Tabulation, total: int = 0) -> Cost: ...
 
     @abstractmethod
     def largest(self, name: str, wires: IntArray, bits: int) -> IntArray:

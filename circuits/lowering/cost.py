@@ -44,6 +44,11 @@ class Cost:
             powers |= dict.fromkeys(cost.powers)
         return cls(rows, ranges, frozenset(tables), tuple(powers))
 
+    def times(self, count: int) -> Cost:
+        """Of so many alike."""
+        ranges = Counter({bits: count * each for bits, each in self.ranges.items()})
+        return Cost(count * self.rows, ranges, self.tables, self.powers)
+
     def __add__(self, other: Cost) -> Cost:
         return Cost.sum((self, other))
 

@@ -65,10 +65,10 @@ class Digits(Arithmetic):
         rows, interval = gadgets.requantise_cost(scaled, function, readable=readable, full=self._digits)
         return Cost(rows=count * rows), interval
 
-    def tabulate(self, layer: str, value: IntArray, function: Tabulation) -> IntArray:
+    def tabulate(self, layer: str, value: IntArray, function: Tabulation, total: int = 0) -> IntArray:
         return gadgets.tabulate(self.builder, layer, value, function, full=self._full)
 
-    def tabulate_cost(self, count: int, function: Tabulation) -> Cost:
+    def tabulate_cost(self, count: int, function: Tabulation, total: int = 0) -> Cost:
         return Cost(rows=count * gadgets.tabulate_cost(function, self._digits))
 
     def largest(self, name: str, wires: IntArray, bits: int) -> IntArray:

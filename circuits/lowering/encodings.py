@@ -36,7 +36,8 @@ from relations.relation import Convolution, Lookup, MatMul
 @dataclass(frozen=True, eq=False)
 class Layer:
     """A relation with private weights. ``factor``: M of each output channel; ``interval``: of T;
-    ``capacity``: of a field element, whose slots they share."""
+    ``capacity``: of a field element, whose slots they share. ``alike``: how many relations with the same
+    weights there are that are proven in the same way."""
 
     relation: MatMul | Convolution
     kernel: Kernel
@@ -44,6 +45,7 @@ class Layer:
     offset: int
     interval: Interval
     capacity: Capacity
+    alike: int = 1
 
     @property
     def taps(self) -> int:
@@ -65,18 +67,21 @@ class Layer:
         return int((self.factor * self.relation.weight.bound.reach.ravel()).max()) * most
 
 
-def layer_of(relation: MatMul | Convolution, lookup: Lookup | None, capacity: Capacity) -> Layer | None:
+def layer_of(
+    relation: MatMul | Convolution, lookup: Lookup | None, capacity: Capacity, alike: int = 1
+) -> Layer | None:
     """The layer whose T are the relation's sums, or those that ``lookup`` rescales; None where multipliers
     differ within a channel."""
     kernel, out = kernel_of(relation), relation.out
     if lookup is None:
-        return Layer(relation, kernel, np.ones(kernel.outputs, np.int64), 0, out.bound.interval, capacity)
+        ones = np.ones(kernel.outputs, np.int64)
+        return Layer(relation, kernel, ones, 0, out.bound.interval, capacity, alike)
     function = lookup.function
     multiplier = np.broadcast_to(function.multiplier, out.shape[1:]).reshape(kernel.outputs, -1)
     if (multiplier != multiplier[:, :1]).any():
         return None
     scaled = function.scaled(out.bound)
-    return Layer(relation, kernel, multiplier[:, 0].copy(), function.offset, scaled, capacity)
+    return Layer(relation, kernel, multiplier[:, 0].copy(), function.offset, scaled, capacity, alike)
 
 
 class Wires(NamedTuple):
@@ -108,20 +113,31 @@ class Encoding(ABC):
         """Whether the slots fit into a field element."""
         return True
 
-    @abstractmethod
     def cost(self, layer: Layer, other: Interval) -> Cost:
-        """Of equating the layer's T with values in ``other``."""
+        """Of equating the T of the layer, and of all that are alike, with values in ``other``."""
+        return self.cost_of_one(layer, other).times(layer.alike)
+
+    @abstractmethod
+    def cost_of_one(self, layer: Layer, other: Interval) -> Cost:
+        """Of a layer alone."""
 
     @abstractmethod
     def equate(self, source: Hidden, name: str, other: LinearCombinations, interval: Interval) -> None:
         """Adds the rows that say that of the T of ``source``."""
 
 
-class Hidden(Source):
-    """The T of a layer, which no row reads as such."""
+Factors = list[tuple[Linear, Linear]]
+"""Of products by the same weights the vectors on the right, [batch, taps], and what is claimed of them,
+[groups, batch]."""
 
-    def __init__(self, tools: Arithmetic, encoding: Encoding, layer: Layer, wires: Wires) -> None:
-        self.tools, self.encoding, self.layer, self.wires = tools, encoding, layer, wires
+
+class Hidden(Source):
+    """The T of a layer, which no row reads as such. ``known``: of layers that are alike, those so far."""
+
+    def __init__(
+        self, tools: Arithmetic, encoding: Encoding, layer: Layer, wires: Wires, known: Factors
+    ) -> None:
+        self.tools, self.encoding, self.layer, self.wires, self.known = tools, encoding, layer, wires, known
         self.rows, self.interval, self.sums, self.short = layer.rows, layer.interval, None, False
 
     @property
@@ -166,7 +182,7 @@ class Packed(_Packing):
     def __str__(self) -> str:
         return "outer-product packing"
 
-    def cost(self, layer: Layer, other: Interval) -> Cost:
+    def cost_of_one(self, layer: Layer, other: Interval) -> Cost:
         _, _, groups = self.slots(layer, other)
         return Cost(rows=groups * (layer.kernel.pairs + layer.positions))
 
@@ -183,29 +199,39 @@ class Packed(_Packing):
 
 class Checked(_Packing):
     """The packed products at a random challenge (``r1cs.products``). Rows: one for each group of channels
-    and tap, for each group and position, and for each input."""
+    and tap, for each group and position, and for each input. Vectors that meet the same matrix are one
+    matrix: its own rows are there once."""
 
     def __str__(self) -> str:
         return "packed, checked at a challenge"
 
     def cost(self, layer: Layer, other: Interval) -> Cost:
-        _, _, groups = self.slots(layer, other)
+        if not isinstance(layer.relation, MatMul):
+            return super().cost(layer, other)
+        return self._cost_of_matrix(layer, other, layer.alike)
+
+    def cost_of_one(self, layer: Layer, other: Interval) -> Cost:
         if isinstance(layer.relation, MatMul):
-            shape = groups, layer.taps, layer.kernel.batch
-            rows, powers = Products.matmul_rows(shape), Products.matmul_powers(shape)
-        else:
-            convolution = _convolution(layer.kernel, groups)
-            rows, powers = Products.convolve_rows(convolution), Products.convolve_powers(convolution)
-        return Cost(rows=rows, powers=tuple((POINT, *each) for each in powers))
+            return self._cost_of_matrix(layer, other, 1)
+        convolution = _convolution(layer.kernel, self.slots(layer, other)[2])
+        return _at_challenge(Products.convolve_rows(convolution), Products.convolve_powers(convolution))
+
+    def _cost_of_matrix(self, layer: Layer, other: Interval, alike: int) -> Cost:
+        shape = self.slots(layer, other)[2], layer.taps, alike * layer.kernel.batch
+        return _at_challenge(Products.matmul_rows(shape), Products.matmul_powers(shape))
 
     def equate(self, source: Hidden, name: str, other: LinearCombinations, interval: Interval) -> None:
         tools, layer, wires = source.tools, source.layer, source.wires
         weights, claimed, groups = self._packed(layer, wires, other, interval)
         products, x, product = tools.products, _centred(layer, wires), f"{layer.relation.name}/product"
-        batch = layer.kernel.batch
+        batch, alike = layer.kernel.batch, layer.alike
         if isinstance(layer.relation, MatMul):
-            x = x.take(_transposed(batch, layer.taps, 1))
-            products.matmul(product, weights, x, claimed, (groups, layer.taps, batch))
+            source.known.append((x, claimed))
+            if len(source.known) == alike:
+                vectors, sums = map(list, zip(*source.known, strict=True))
+                x = Linear.stacked(vectors).take(_transposed(alike * batch, layer.taps, 1))
+                claimed = Linear.stacked(sums).take(_transposed(alike, groups, batch))
+                products.matmul(product, weights, x, claimed, (groups, layer.taps, alike * batch))
         else:
             claimed = claimed.take(_transposed(groups, batch, layer.positions // batch))
             shape = _convolution(layer.kernel, groups)
@@ -233,7 +259,7 @@ class Stranded(Encoding):
             return False
         return self._width(layer, other) * exponents(self.count).slots <= layer.capacity.bits
 
-    def cost(self, layer: Layer, other: Interval) -> Cost:
+    def cost_of_one(self, layer: Layer, other: Interval) -> Cost:
         groups = -(-layer.rows // self.count)
         checks = Counter({self._bits(layer): groups * len(exponents(self.count).between)})
         return Cost(rows=groups * (layer.taps + 1), ranges=checks)
@@ -331,6 +357,10 @@ def _exponents_within(count: int, slots: int) -> Exponents | None:
 
     extend((), ())
     return best
+
+
+def _at_challenge(rows: int, powers: list[tuple[int, int]]) -> Cost:
+    return Cost(rows=rows, powers=tuple((POINT, *each) for each in powers))
 
 
 def _scaled_weights(layer: Layer, wires: Wires) -> Linear:

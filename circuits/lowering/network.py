@@ -20,7 +20,7 @@ from circuits.lowering.argmax import argmax, one_hot
 from circuits.lowering.arithmetic import Arithmetic
 from circuits.lowering.cost import Cost
 from circuits.lowering.digits import Digits
-from circuits.lowering.encodings import Challenged, Encoding, Hidden, Plain, Wires, layer_of
+from circuits.lowering.encodings import Challenged, Encoding, Factors, Hidden, Plain, Wires, layer_of
 from circuits.lowering.forests import forest
 from circuits.lowering.matrices import Matrices, multiplied
 from circuits.lowering.optimiser import Optimiser, Plan, is_short, sum_bits
@@ -95,6 +95,7 @@ class Lowering:
         self.relations, self._level, self._plan = relations, level, plan
         self.wires: dict[Tensor, IntArray] = {}
         self._sums: dict[Tensor, _Held] = {}
+        self._known: dict[str, Factors] = {}
 
     def hold(self, tensor: Tensor, wires: IntArray) -> None:
         """``wires`` are those of ``tensor``; where its bound asks for a range check, the caller makes it."""
@@ -234,16 +235,19 @@ class Lowering:
         """Sums of products, or what hides them, and whether they are short."""
         way = self._plan.ways[relation.name]
         lookup = self.relations.lookups[relation.out] if way.scaled else None
-        layer = layer_of(relation, lookup, self._builder.capacity)
+        alike = self.relations.alike[relation]
+        layer = layer_of(relation, lookup, self._builder.capacity, len(alike))
         assert layer is not None  # noqa: S101  the plan says that there is one
         self._check_term_signs(relation, self._x(relation), layer.kernel)
-        weight, bias = hold(self._tools, relation.weight, relation.bias)
-        self.hold(relation.weight, weight)
-        self.hold(relation.bias, bias)
+        for parameter in (relation.weight, relation.bias):
+            if parameter not in self.wires:
+                self.hold(parameter, *hold(self._tools, parameter))
+        weight, bias = self.wires[relation.weight], self.wires[relation.bias]
         wires = Wires(self._x(relation).ravel(), weight.reshape(len(weight), -1), bias)
         if not isinstance(way.encoding, Encoding):
             return self._products(relation.name, layer.kernel, wires), is_short(relation)
-        hidden = Hidden(self._tools, way.encoding, layer, wires)
+        known = self._known.setdefault(alike[0].name, [])
+        hidden = Hidden(self._tools, way.encoding, layer, wires, known)
         return (hidden, False) if way.scaled else (self._held_sums(relation, hidden), True)
 
     def _held_sums(self, relation: MatMul | Convolution, hidden: Hidden) -> LinearCombinations:
@@ -287,8 +291,8 @@ class Lowering:
     def _tabulate(self, relation: Tabulated) -> None:
         if relation.value not in self.wires and relation.value not in self._sums:
             return  # the sums' own lookup made it
-        value = self._on_wires(relation.value).ravel()
-        self.hold(relation.out, self._tools.tabulate(relation.name, value, relation.function))
+        value, total = self._on_wires(relation.value).ravel(), self.relations.tabulated[relation.function.key]
+        self.hold(relation.out, self._tools.tabulate(relation.name, value, relation.function, total))
 
     def _divide(self, relation: Quotient) -> None:
         value, divisor = self.values(relation.value), self._on_wires(relation.divisor)

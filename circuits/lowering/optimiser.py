@@ -102,8 +102,9 @@ _Choice = Mapping[str, int]
 
 @dataclass(frozen=True)
 class Plan:
-    """``ways``: of every accumulating node. ``rows``: of the whole circuit. ``explanation``: for every node
-    each way, the chosen one first, with the rows that the whole circuit would have with it."""
+    """``ways``: of every accumulating node. ``rows``: of the whole circuit. ``explanation``: for every node,
+    of nodes that are alike the first, each way, the chosen one first, with the rows that the whole circuit
+    would have with it."""
 
     ways: Mapping[str, Way]
     rows: int
@@ -127,13 +128,17 @@ class Optimiser:
         }
         groups: dict[Hashable, int] = {}
         self._nodes = {
-            relation.name: _node([*self._ways(relation)], groups) for relation in network.accumulations
+            relation.name: _node([*self._ways(relation)], groups)
+            for relation in network.accumulations
+            if relation is network.alike[relation][0]
         }
 
     def plan(self) -> Plan:
         """The best that the search finds. Deterministic."""
         found = min((self._descend(start) for start in self._starts()), key=self._total)
-        ways = {name: self._nodes[name].options[place].way for name, place in found.items()}
+        chosen = {name: self._nodes[name].options[place].way for name, place in found.items()}
+        alike = self._network.alike.values()
+        ways = {relation.name: chosen[group[0].name] for group in alike for relation in group}
         return Plan(ways, self._total(found), self._explained(found))
 
     def _explained(self, found: _Choice) -> dict[str, list[tuple[Way, int]]]:
@@ -224,13 +229,16 @@ class Optimiser:
             yield from self._rescaled(lookup, is_short(relation), Way(), cost)
 
     def _private(self, relation: MatMul | Convolution, lookup: Lookup | None) -> Iterator[Option]:
-        sums = layer_of(relation, None, self._capacity)
+        """Of all relations that are alike together."""
+        alike = len(self._network.alike[relation])
+        sums = layer_of(relation, None, self._capacity, alike)
         assert sums is not None  # noqa: S101  without multipliers there is one
         plain = Cost(rows=sums.kernel.outputs * sums.kernel.pairs)
-        yield from self._rescaled(lookup, is_short(relation), Way(Plain()), plain)
+        for option in self._rescaled(lookup, is_short(relation), Way(Plain()), plain):
+            yield option._replace(cost=option.cost.times(alike))
         for encoding in self._encodings(relation):
             yield from self._held_as_sums(sums, lookup, encoding)
-            rescaled = None if lookup is None else layer_of(relation, lookup, self._capacity)
+            rescaled = None if lookup is None else layer_of(relation, lookup, self._capacity, alike)
             if rescaled is not None and lookup is not None:
                 yield from self._held_scaled(rescaled, lookup, encoding)
 
@@ -239,15 +247,16 @@ class Optimiser:
         other = low, low + (1 << bits) - 1
         if not encoding.fits(layer, other):
             return
-        cost = encoding.cost(layer, other) + Cost.range_checks(bits, layer.rows)
-        yield from self._rescaled(lookup, True, Way(encoding), cost)
+        products, held = encoding.cost(layer, other), Cost.range_checks(bits, layer.rows)
+        for option in self._rescaled(lookup, True, Way(encoding), held):
+            yield option._replace(cost=option.cost.times(layer.alike) + products)
 
     def _held_scaled(self, layer: Layer, lookup: Lookup, encoding: Encoding) -> Iterator[Option]:
         for clamp, rest in self._clamps(lookup, layer.interval):
             cost, other = self._tools.requantise_cost(
                 layer.rows, layer.interval, lookup.function, clamp, readable=False, short=False
             )
-            cost += rest
+            cost = (cost + rest).times(layer.alike)
             assert other is not None  # noqa: S101  no row reads a hidden T
             if encoding.fits(layer, other):
                 yield Option(Way(encoding, scaled=True, clamp=clamp), cost + encoding.cost(layer, other))
@@ -273,7 +282,7 @@ class Optimiser:
     def _clamps(self, lookup: Lookup, scaled: Interval) -> Iterator[tuple[Clamp | None, Cost]]:
         """The ways to rescale, and the cost of the function behind where their tables leave it out."""
         behind = self._network.functions.get(lookup.out)
-        rest = Cost() if behind is None else _cost_of_function(self._tools, behind)
+        rest = Cost() if behind is None else _cost_of_function(self._tools, self._network, behind)
         for clamp in self._tools.clamps(lookup.function, scaled, self._widths):
             yield clamp, rest
             both = clamp.including(behind.function) if clamp and behind else None
@@ -310,7 +319,7 @@ def _cost_of_movers(tools: Arithmetic, network: Relations) -> Cost:
         if isinstance(relation, Move) and relation.constant is not None:
             costs.append(Cost(rows=1))
         if isinstance(relation, Tabulated) and relation.value not in network.functions:
-            costs.append(_cost_of_function(tools, relation))
+            costs.append(_cost_of_function(tools, network, relation))
             if relation.value.bits is None:
                 costs.append(Cost(rows=math.prod(relation.value.shape)))
         if isinstance(relation, Maximum):
@@ -327,8 +336,9 @@ def _cost_of_movers(tools: Arithmetic, network: Relations) -> Cost:
     return Cost.sum(costs)
 
 
-def _cost_of_function(tools: Arithmetic, relation: Tabulated) -> Cost:
-    return tools.tabulate_cost(math.prod(relation.out.shape), relation.function)
+def _cost_of_function(tools: Arithmetic, network: Relations, relation: Tabulated) -> Cost:
+    total = network.tabulated[relation.function.key]
+    return tools.tabulate_cost(math.prod(relation.out.shape), relation.function, total)
 
 
 def _cost_of_term_signs(network: Relations) -> Cost:

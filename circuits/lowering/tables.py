@@ -88,20 +88,20 @@ class Tables(Arithmetic):
         assert clamp is not None  # noqa: S101  ``clamps`` has no None
         return clamp.cost(count, inline=short), None if short else clamp.interval
 
-    def tabulate(self, layer: str, value: IntArray, function: Tabulation) -> IntArray:
+    def tabulate(self, layer: str, value: IntArray, function: Tabulation, total: int = 0) -> IntArray:
         """Rows: 2, and once the table's; or those of ``gadgets.tabulate``.
 
         Sound: (value, out) is a row of the table, which has one for each value.
         """
-        if _is_by_digits(len(value), function):
+        if _is_by_digits(max(total, len(value)), function):
             return gadgets.tabulate(self.builder, layer, value, function, ahead=True)
         out = self.chosen(f"{layer}/out", len(value))
         self.builder.fill(Tabulate(f"{layer}/out", out, value, function))
         self.look_up(f"{layer}/table", values_table(function), [Weighted.wires(value), Weighted.wires(out)])
         return out
 
-    def tabulate_cost(self, count: int, function: Tabulation) -> Cost:
-        if _is_by_digits(count, function):
+    def tabulate_cost(self, count: int, function: Tabulation, total: int = 0) -> Cost:
+        if _is_by_digits(max(total, count), function):
             return Cost(rows=count * gadgets.tabulate_cost(function, None))
         return Cost(rows=2 * count, tables=frozenset({values_table(function)}))
 

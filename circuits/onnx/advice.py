@@ -42,7 +42,6 @@ _GROUPS = {
     "write it as products of entries and their differences": "Det",
     "of positive numbers use Exp of the CumSum of the Log": "CumProd",
     "use Cast": "BitCast",
-    "use convolutions, dense layers or attention": "GRU LSTM RNN",
     "export the trees as matrices, as Hummingbird does": (
         "TreeEnsemble TreeEnsembleClassifier TreeEnsembleRegressor"
     ),

@@ -153,7 +153,7 @@ class _Reader:
             raise ModelError("model.outputs", f"no node computes the output {name} from the network's input")
         if len(outputs) == 1 and not whole:
             outputs = {name: self._classes(tensor) for name, tensor in outputs.items()}
-        return Graph(building.inputs, building.nodes, outputs, building.declared)
+        return Graph(building.inputs, building.nodes, outputs, building.declared, building.tied)
 
     def _classes(self, tensor: str) -> str:
         """What a Softmax or ArgMax over classes at the end reads, if nodes compute that: the label stays."""

@@ -21,6 +21,7 @@ from zenerrors import ModelError
 if TYPE_CHECKING:
     from onnx import NodeProto
 
+MOST_NODES = 1 << 16
 # More numbers than any shape or list of axes has.
 _MOST_INTEGERS = 64
 _LONGEST_NAME = 200
@@ -98,7 +99,7 @@ class Operator:
 class Building:
     """The typed graph so far. ``ranked``: for what a Softmax or ArgMax made, the tensor of classes whose
     largest entry is the same. ``masked``: of a tensor that a mask was added to, what a softmax sees.
-    ``makers``: the node of each tensor."""
+    ``makers``: the node of each tensor. ``tied``: as ``Graph`` has it."""
 
     def __init__(self, inputs: Sequence[Input]) -> None:
         for entry in inputs:
@@ -109,6 +110,7 @@ class Building:
         self.masked: dict[str, Masked] = {}
         self.declared: dict[str, Declared] = {}
         self.ranked: dict[str, str] = {}
+        self.tied: dict[str, str] = {}
         self._taken: Counter[str] = Counter(self.shapes.keys())
 
     @property
@@ -116,6 +118,8 @@ class Building:
         return tuple(self.makers.values())
 
     def add(self, node: Node) -> str:
+        if len(self.makers) == MOST_NODES:
+            raise ModelError("model.too_large", f"the network unrolls to more than {MOST_NODES} nodes")
         shape = node.shape(*(self.shapes[name] for name in node.inputs))
         require_size(node.name, shape)
         self.makers[node.name] = node
@@ -125,6 +129,11 @@ class Building:
             if first and all(other and other.matches(first) for other in others):
                 self.declared[node.name] = first
         return node.name
+
+    def tie(self, first: Sequence[Node], again: Sequence[Node]) -> None:
+        """Nodes of a step that is repeated have the types of the first one's."""
+        pairs = zip(first, again, strict=True)
+        self.tied.update((node.name, one.name) for one, node in pairs if node is not one)
 
     def fresh(self, name: str) -> str:
         """``name``, or it with a number behind if a tensor has it already."""

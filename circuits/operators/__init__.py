@@ -9,6 +9,7 @@ operator more is a file, and a name in ``_MODULES``.
 quantised already.
 """
 
+from circuits.graphs.node import Again, QuantNode
 from circuits.operators import (
     absolute,
     activation,
@@ -27,6 +28,7 @@ from circuits.operators import (
     dynamic,
     einsum,
     features,
+    filled,
     forest,
     gather,
     generated,
@@ -44,6 +46,7 @@ from circuits.operators import (
     normalisation,
     pad,
     quantise_linear,
+    recurrent,
     reduce,
     reshape,
     resize,
@@ -51,6 +54,7 @@ from circuits.operators import (
     scale,
     scatter,
     selection,
+    sequences,
     several,
     softmax,
     support_vectors,
@@ -82,6 +86,7 @@ _MODULES = (
     dynamic,
     einsum,
     features,
+    filled,
     gather,
     generated,
     identity,
@@ -95,12 +100,14 @@ _MODULES = (
     max_pool,
     moving,
     quantise_linear,
+    recurrent,
     reduce,
     resize,
     sampling,
     normalisation,
     scatter,
     selection,
+    sequences,
     several,
     softmax,
     support_vectors,
@@ -120,7 +127,10 @@ ONNX = {
 }
 """What reads an ONNX node, by its domain and ``op_type``."""
 
-INTEGERS = {node.operator(): node for module in _MODULES for node in module.ENTRY.integers}
+INTEGERS: dict[str, type[QuantNode]] = {
+    Again.operator(): Again,
+    **{node.operator(): node for module in _MODULES for node in module.ENTRY.integers},
+}
 """The nodes of networks of integers, by their names in files."""
 
 PASSES = tuple(rewrite for module in _MODULES for rewrite in module.ENTRY.passes)

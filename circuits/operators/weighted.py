@@ -239,6 +239,13 @@ class WeightedSum(Windowed):
         scale = self.weight_type.scale
         return float(scale[0]) * types[0].scale if len(scale) == 1 else None
 
+    def real(self, types: Sequence[Affine], shapes: Sequence[Shape]) -> tuple[FloatArray, FloatArray]:
+        """The weights and biases that the integers stand for, float64 of their shapes, for inputs of these
+        types and shapes."""
+        scale = self.weight_type.scale
+        along = scale.reshape(-1, *(1 for _ in self.weight.shape[1:]))
+        return along * self.centred_weight, self.bias * scale * types[0].scale
+
     def parameters(self, privacy: Privacy) -> tuple[Parameter, Parameter]:
         """The weights, less their zero points, and biases."""
         kind, proof = self.weight_type, PROOFS[privacy]

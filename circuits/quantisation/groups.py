@@ -1,4 +1,4 @@
-"""Which tensors share a type: those that only move from one to another, and those that are joined."""
+"""Which tensors share a type: those that only move from one to another, that are joined, or are tied."""
 
 from __future__ import annotations
 
@@ -24,6 +24,9 @@ class Groups:
                     self._join(name, step.tensor)
             elif step.keeps_type:
                 self.apart.add(step.tensor)
+        for name, first in graph.tied.items():
+            if name in self._parent and first in self._parent and self.exact(name) == self.exact(first):
+                self._join(first, name)
 
     def of(self, tensor: str) -> str:
         """The name that stands for the tensor's group."""

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 from circuits.graphs import rescaling
 from circuits.graphs.calibration import METHODS, Interval, Method, Seen, interval
 from circuits.graphs.graph import Graph
-from circuits.graphs.node import QuantNode
+from circuits.graphs.node import Node, QuantNode
 from circuits.graphs.rescaling import Clamp
 from circuits.graphs.site import Settings, Site
 from circuits.graphs.tensors import as_samples
@@ -72,7 +72,7 @@ def quantise(
 
 
 class Slot(NamedTuple):
-    """Integer nodes whose tensors share a type, or one whose ``weights`` have one."""
+    """Integer nodes whose tensors share a type, or whose ``weights`` do."""
 
     names: tuple[str, ...]
     weights: bool = False
@@ -120,8 +120,14 @@ class Calibrated:
         for name, tensor in _typed(self.graph, steps, groups):
             if not (groups.declared(tensor) or groups.exact(tensor) or groups.compared(tensor)):
                 tensors.setdefault(groups.of(tensor), []).append(name)
-        weights = [Slot((step.name,), weights=True) for step in steps if isinstance(step.node, Parametric)]
-        return [Slot(tuple(names)) for names in tensors.values()] + weights
+        weights: dict[str, list[str]] = {}
+        for step in steps:
+            if isinstance(step.node, Parametric):
+                weights.setdefault(self.graph.tied.get(step.node.name, step.node.name), []).append(step.name)
+        return [
+            *(Slot(tuple(names)) for names in tensors.values()),
+            *(Slot(tuple(names), weights=True) for names in weights.values()),
+        ]
 
     def quantised(self, settings: Settings, layers: Widths) -> QuantGraph:
         """By these settings; ``layers`` as for ``quantise``."""
@@ -174,6 +180,9 @@ class _Quantiser:
         # For every float tensor so far the integer one, and its type.
         self.names: dict[str, str] = {}
         self.types: dict[str, Affine | None] = {}
+        # What was made of float nodes, and where, by their names.
+        self.made: dict[str, tuple[Node, Site, QuantNode]] = {}
+        self.again: dict[str, str] = {}
 
     def run(self) -> QuantGraph:
         names, inputs = input_names(self.graph), list[QuantInput]()
@@ -185,7 +194,7 @@ class _Quantiser:
             self._add(step)
         called = output_names(self.graph)
         outputs = {called[name]: self.names[tensor] for name, tensor in self.graph.outputs.items()}
-        return QuantGraph(tuple(inputs), tuple(self.nodes), outputs)
+        return QuantGraph(tuple(inputs), tuple(self.nodes), outputs, self.again)
 
     def _bits(self) -> dict[str, int]:
         """Of the tensors of each group: the most that is asked for any."""
@@ -295,9 +304,20 @@ class _Quantiser:
             self.spans.get(group),
             replace(self._settings(step.name), bits=self.bits.get(group, self.default.bits)),
         )
-        made = node.quantise(site)
+        made = self._quantised(node, site)
         self.nodes.append(made)
         self._declare(step, made.name, made.output_type(types))
+
+    def _quantised(self, node: Node, site: Site) -> QuantNode:
+        """Of the float node; where it is tied to one that does the same, that one's once more."""
+        if before := self.made.get(self.graph.tied.get(node.name, "")):
+            first, at, made = before
+            if at == replace(site, name=made.name, inputs=made.inputs) and first.twin(node):
+                self.again[site.name] = made.name
+                return replace(made, name=site.name, inputs=site.inputs)
+        made = node.quantise(site)
+        self.made[node.name] = node, site, made
+        return made
 
     def _declare(self, step: Step, name: str, kind: Affine | None) -> None:
         """Where the file prescribes another type than the tensor came with, bring it there."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import math
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Final
@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from circuits.graphs.graph import only_input, only_output
-from circuits.graphs.node import MOST_ELEMENTS, QuantNode
+from circuits.graphs.node import MOST_ELEMENTS, Again, QuantNode
 from circuits.graphs.tensors import as_finite_tensor, by_name, first_index
 from circuits.graphs.types import Affine, Shape, require
 from circuits.operators.sums import Accumulating
@@ -77,6 +77,8 @@ class QuantInput:
 @dataclass(frozen=True, eq=False)
 class QuantGraph:
     """Nodes in topological order over ``inputs``. ``outputs``: by their names the tensors that are asked for.
+    ``again``: for names of nodes an earlier one's, which each of them is once more, on other inputs: whatever
+    else it has, its weights too, is that one's.
 
     Sums that no ``rescale`` brings into a type may only be reshaped and transposed on their way to an
     output. Raises ``ModelError`` (``model.quantised``, ``model.range_too_wide``) where the parts do not make
@@ -86,6 +88,7 @@ class QuantGraph:
     inputs: tuple[QuantInput, ...]
     nodes: tuple[QuantNode, ...]
     outputs: Mapping[str, str]
+    again: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
     def of(
@@ -95,6 +98,7 @@ class QuantGraph:
         return cls((QuantInput(name, shape, kind),), nodes, {OUTPUT: output})
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "nodes", self._repeated())
         for name in [*(entry.name for entry in self.inputs), *self.outputs]:
             require(_NAME.fullmatch(name) is not None, f"{name[:80]!r} is no plain name")
         for entry in self.inputs:
@@ -106,6 +110,19 @@ class QuantGraph:
         for node in self.nodes:
             if not node.permutes:
                 node.check(self.types_of(node), self.shapes_of(node))
+
+    def _repeated(self) -> tuple[QuantNode, ...]:
+        """The nodes, those that are there again made of the first."""
+        made: dict[str, QuantNode] = {}
+        for node in self.nodes:
+            first = self.again.get(node.name)
+            if first is not None:
+                require(
+                    first in made, f"node {node.name[:80]!r} repeats {first[:80]!r}, which is no earlier one"
+                )
+                node = replace(made[first], name=node.name, inputs=node.inputs)
+            made[node.name] = node
+        return (*made.values(),) if len(made) == len(self.nodes) else self.nodes
 
     @property
     def input(self) -> QuantInput:
@@ -262,10 +279,15 @@ class QuantGraph:
 
     @property
     def _stored(self) -> _Stored:
+        again = self.again
+        nodes = tuple(
+            Again(node.name, node.inputs, again[node.name]) if node.name in again else node
+            for node in self.nodes
+        )
         if len(self.inputs) == 1 and [*self.outputs] == [OUTPUT]:
             (entry,), output = self.inputs, self.outputs[OUTPUT]
-            return StoredQuantGraph(entry.name, entry.shape, entry.type, self.nodes, output)
-        return StoredQuantNetwork(self.inputs, self.nodes, tuple(self.outputs.items()))
+            return StoredQuantGraph(entry.name, entry.shape, entry.type, nodes, output)
+        return StoredQuantNetwork(self.inputs, nodes, tuple(self.outputs.items()))
 
     def tensors(self, q: Integers) -> Iterator[tuple[str, IntArray]]:
         """Name and value of every tensor in order, the inputs first; each is let go after its last reader."""
@@ -294,7 +316,8 @@ class StoredQuantGraph:
 
     @property
     def network(self) -> QuantGraph:
-        return QuantGraph.of(self.input_name, self.input_shape, self.input_type, self.nodes, self.output)
+        entry = QuantInput(self.input_name, self.input_shape, self.input_type)
+        return QuantGraph((entry,), self.nodes, {OUTPUT: self.output}, _again(self.nodes))
 
 
 @dataclass(frozen=True, eq=False)
@@ -309,7 +332,11 @@ class StoredQuantNetwork:
     def network(self) -> QuantGraph:
         outputs = dict(self.outputs)
         require(len(outputs) == len(self.outputs), "two outputs have one name")
-        return QuantGraph(self.inputs, self.nodes, outputs)
+        return QuantGraph(self.inputs, self.nodes, outputs, _again(self.nodes))
+
+
+def _again(nodes: Iterable[QuantNode]) -> dict[str, str]:
+    return {node.name: node.of for node in nodes if isinstance(node, Again)}
 
 
 _Stored = StoredQuantGraph | StoredQuantNetwork

@@ -14,7 +14,7 @@ from circuits.graphs.node import dims
 from circuits.graphs.types import Affine, Shape
 from circuits.quantised.graph import QuantGraph
 from relations.bounds import Bound
-from relations.relation import Parameter, Relation, Relations, Tensor
+from relations.relation import Parameter, Relation, Relations, Tensor, Weighted
 from verifier.schemes import INPUT, Privacy, called
 from zenerrors import StatementError
 
@@ -109,9 +109,13 @@ class TypedGraph:
             )
             for entry in graph.inputs
         }
+        layers = dict[str, Weighted]()
         for node in graph.nodes:
             types = [graph.types[name] for name in node.inputs]
             made = node.relate([tensors[name] for name in node.inputs], types, self.weight_privacy)
+            if first := layers.get(graph.again.get(node.name, "")):
+                made = [each.sharing(first) if isinstance(each, Weighted) else each for each in made]
+            layers.update((node.name, each) for each in made if isinstance(each, Weighted))
             tensors[node.name] = made[-1].out
             relations += made
         return tensors, tuple(relations)

@@ -119,6 +119,13 @@ class Linear(LinearCombinations):
             _exponents(parts),
         )
 
+    @classmethod
+    def stacked(cls, parts: list[Linear]) -> Linear:
+        """Their rows, one after the other."""
+        starts = np.cumsum([0, *(part.rows for part in parts)]).tolist()
+        moved = zip(parts, starts[:-1], strict=True)
+        return cls.total([replace(part, rows=starts[-1], row=part.row + start) for part, start in moved])
+
     @property
     def width(self) -> int:
         return -(-len(self.row) // max(1, self.rows))

@@ -139,7 +139,7 @@ class Circuit(ABC):
             "architecture": [_architecture(graph, node) for node in graph.nodes],
             "quantisation": {
                 **described_types(graph),
-                "layers": [scales for node in graph.nodes if (scales := node.scales()) is not None],
+                "layers": [scales for node in graph.nodes if (scales := _scales(graph, node)) is not None],
             },
             "public_inputs": self.public_layout,
             "commitments": self.commitments,
@@ -303,6 +303,15 @@ def require_known(level: Level, **privacies: Privacy) -> None:
     if level not in get_args(Level):
         levels = ", ".join(map(str, get_args(Level)))
         raise StatementError("statement.level", f"level must be one of {levels}", field="level")
+
+
+def _scales(graph: QuantGraph, node: QuantNode) -> dict[str, Any] | None:
+    """``QuantNode.scales``; of a node that is there again its type alone, and what it is."""
+    scales, first = node.scales(), graph.again.get(node.name)
+    if scales is None or first is None:
+        return scales
+    shown = {"name": node.name, "again": first}
+    return shown | ({"rescale": {"output": scales["rescale"]["output"]}} if "rescale" in scales else {})
 
 
 def _architecture(graph: QuantGraph, node: QuantNode) -> dict[str, Any]:

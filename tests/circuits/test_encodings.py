@@ -358,7 +358,7 @@ def test_what_a_challenge_checks_must_be_committed(loose: str) -> None:
         }
         operands = Wires(wires["x"].ravel(), wires["weight"], wires["bias"])
         claim = Weighted.wires(wires["claim"])
-        Hidden(tools, Checked(), layer, operands).equate("test", claim, layer.interval)
+        Hidden(tools, Checked(), layer, operands, []).equate("test", claim, layer.interval)
         with refuses("statement.adaptive"):
             builder.program()
 

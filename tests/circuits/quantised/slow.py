@@ -17,6 +17,7 @@ from circuits.operators.average_pool import WindowSum
 from circuits.operators.concat import Concat
 from circuits.operators.convolution import QuantConv
 from circuits.operators.dense import QuantDense
+from circuits.operators.filled import QuantFilled
 from circuits.operators.forest import QuantForest
 from circuits.operators.gather import Gather
 from circuits.operators.largest import QuantTopK
@@ -25,6 +26,7 @@ from circuits.operators.matmul import QuantMatMul
 from circuits.operators.max_pool import MaxPool
 from circuits.operators.multiply import QuantMul
 from circuits.operators.pad import Pad
+from circuits.operators.recurrent import QuantRecurrent
 from circuits.operators.reshape import Reshape
 from circuits.operators.selection import QuantOneHot
 from circuits.operators.softmax import QuantSoftmax
@@ -70,6 +72,8 @@ def _sum(
 ) -> int:
     zero = types[0].zero_point if types[0] else 0
     x = inputs[0]
+    if isinstance(node, QuantRecurrent):
+        x = np.concatenate(inputs)
     if isinstance(node, QuantAdd):
         assert types[1]
         first, second = node.factors
@@ -168,6 +172,8 @@ def _moved(node: QuantNode, inputs: list[Objects], kind: Affine | None) -> Objec
         kept = np.ones(x[0].shape) if node.kept is None else node.kept
         rows = zip(x[0].tolist(), kept.tolist(), strict=True)
         return np.array([[_shares(node, *row) for row in rows]], dtype=object)
+    if isinstance(node, QuantFilled):
+        return np.full(node.sizes, node.value, dtype=object)
     if isinstance(node, Concat):
         return np.concatenate(inputs, axis=node.axis)
     if isinstance(node, Pad):
