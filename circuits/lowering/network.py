@@ -298,7 +298,7 @@ class Lowering:
         value, divisor = self.values(relation.value), self._on_wires(relation.divisor)
         rescaled = relation.out in self.relations.lookups
         if rescaled:
-            wires = self._tools.chosen(f"{relation.name}/quotient", value.rows)
+            wires = self._tools.chosen(f"{relation.name}/division", value.rows)
             order = np.arange(value.rows).reshape(relation.out.shape)
             self._sums[relation.out] = _Held(Weighted.wires(wires), order, is_short(relation))
         else:

@@ -23,7 +23,7 @@ def divided(
     shown to lie in [0, 2^b), which holds 2 D: so 0 <= r < 2 D, and there is one such quotient. It is
     range-checked itself, so that no product wraps. Of a divisor 0 there is none.
     """
-    builder, name, scale = tools.builder, relation.name, 2 << relation.shift
+    builder, name, scale = tools.builder, f"{relation.name}/division", 2 << relation.shift
     bits, remainder_bits = _bits(relation)
     require_fit(name, (-(1 << remainder_bits + bits), 1 << remainder_bits + bits))
     each = Linear.wires(divisor)

@@ -6,6 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import NamedTuple, Self
 
 import numpy as np
@@ -129,6 +130,17 @@ class Calibrated:
             *(Slot(tuple(names), weights=True) for names in weights.values()),
         ]
 
+    def span(self, name: str, bits: int, method: Method) -> Interval:
+        """What the integers of a tensor that was seen are to span. Worked out once."""
+        key = name, bits, method
+        if key not in self._spans:
+            self._spans[key] = interval(self.seen[name], bits, method)
+        return self._spans[key]
+
+    @cached_property
+    def _spans(self) -> dict[tuple[str, int, Method], Interval]:
+        return {}
+
     def quantised(self, settings: Settings, layers: Widths) -> QuantGraph:
         """By these settings; ``layers`` as for ``quantise``."""
         return _Quantiser(self, settings, layers).run()
@@ -218,11 +230,11 @@ class _Quantiser:
             self.groups.of(name): Interval(min(0, low), max(0, high))
             for name, (low, high) in calibrated.whole.items()
         }
-        for name, values in calibrated.seen.items():
+        for name in calibrated.seen:
             group = self.groups.of(name)
             # Inputs are refused where they would saturate, so their type spans all of them.
             method: Method = "min-max" if name in self.entries else self.default.method
-            span = interval(values, self.bits[group], method)
+            span = calibrated.span(name, self.bits[group], method)
             spans[group] = span.joined(spans[group]) if group in spans else span
         return self._needed(spans)
 

@@ -13,11 +13,12 @@ from onnx.helper import make_node
 from circuits import compile_inference, load_onnx, plan_inference, quantise
 from circuits.lowering import Level
 from circuits.operators.softmax import QuantSoftmax
+from circuits.schemes import inference
 from tests.circuits.operators.test_arithmetic import model, prove, same_everywhere
 from tests.circuits.operators.test_leaky_relu import LEVELS
 from tests.circuits.operators.test_moving import Case, Rng, floats, one
 from tests.circuits.quantised import networks
-from tests.circuits.support import challenged
+from tests.circuits.support import challenged, forced
 from tests.circuits.test_onnx_operators import agree
 from tests.circuits.test_uniqueness import assert_unique
 from tests.refusals import refuses
@@ -151,6 +152,18 @@ def test_shares_are_rounded_once_however_long_their_rows(length: int) -> None:
     exact = np.exp(x) / np.exp(x).sum(axis=1, keepdims=True)
     made = node.output.real(network.run_all(q, {node.name})[node.name]).reshape(exact.shape)
     assert np.abs(made - exact).max() < 0.6 * node.output.scale
+
+
+def test_shares_beyond_their_type_are_clamped_in_every_way() -> None:
+    """Calibration saw shares of a quarter, where one may be all."""
+    network = quantise(load_onnx(model(one("Softmax", (4,)))), np.full((2, 4), [0.0, 0, 0, 4]) / 40)
+    q = np.array([0, 0, 0, network.input.type.top])
+    ways = plan_inference(network).explanation["softmax1"]
+    assert len(ways) > 2
+    for way, _ in ways:
+        with forced(inference, {"softmax1": way}):
+            circuit = compile_inference(network, reveal="values")
+        circuit.program.check(circuit.witness(q))
 
 
 def test_shares_beyond_their_table_are_refused() -> None:
