@@ -14,7 +14,19 @@ from typer.core import TyperGroup
 
 from client.errors import ClientError
 from client.resources import Principal
-from service.cli import audit, compile, datasets, doctor, key, models, proofs, serving, tables, webhooks  # noqa: A004
+from service.cli import (
+    audit,
+    compile,  # noqa: A004
+    datasets,
+    doctor,
+    importing,
+    key,
+    models,
+    proofs,
+    serving,
+    tables,
+    webhooks,
+)
 from service.cli.shared import asking, complain
 from service.cli.terminal import TROUBLE
 from zenerrors import ZenError, in_words
@@ -92,6 +104,7 @@ for name, command in (
     ("commit", proofs.commit),
     ("cancel", proofs.cancel),
     ("whoami", whoami),
+    ("import", importing.import_model),
     ("compile", compile.compile_network),
     ("audit", audit.audit_key),
     ("tables", tables.make_tables),
