@@ -22,6 +22,13 @@ class Verifying(Calls):
         """The key file: the key, and what it proves."""
         return self._json(get("verification-keys", key_id))
 
+    @endpoint
+    def get_architecture_of_key(self, key_id: str) -> Flow[bytes]:
+        """What the key's circuit is compiled from, committed weights and biases blanked: ``zenserve audit``
+        takes it. No account is needed."""
+        response = yield from self._good(get("verification-keys", key_id, "architecture"))
+        return response.content
+
     @listing
     def issuers(self) -> Stream[Issuer]:
         """The keys that the service signs receipts with, or did."""

@@ -34,6 +34,17 @@ def get_key(
     return written(service.get_verification_key(key_id), output)
 
 
+@app.command("architecture")
+@asking
+def get_architecture(
+    service: Client,
+    key_id: Annotated[str, typer.Argument(metavar="KEY", help="The key's id, its SHA-256.")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="Write to this file.")],
+) -> Any:
+    """Fetch what the circuit of a key of committed weights is compiled from, for zenserve audit."""
+    return written(service.get_architecture_of_key(key_id), output)
+
+
 @app.command("issuers")
 @asking
 def list_issuers(service: Client, limit: Limit = 20) -> list[Issuer]:

@@ -60,6 +60,23 @@ def test_anyone_compiles_the_circuits_from_the_architecture(shared_api: Client, 
     assert key["circuit"] == circuit.describe()
 
 
+def test_a_key_leads_to_the_architecture_of_committed_weights_alone(
+    api: Client, with_model: Runtime, model: Model
+) -> None:
+    assert model.verification_key_id is not None
+    assert api.get_architecture_of_key(model.verification_key_id) == api.get_architecture(model.id)
+    with pytest.raises(ApiError) as refusal:
+        api.get_architecture_of_key("0" * 64)
+    assert refusal.value.status == 404
+    shown = api.create_model(tiny_onnx(hidden=6), tiny_calibration())
+    work_on(with_model, shown.id)
+    proof = api.create_proof(shown.id, [0.1, 0.2, 0.3, 0.4])
+    work_on(with_model, proof.id)
+    with pytest.raises(ApiError, match="model's owner") as refusal:
+        api.get_architecture_of_key(api.get_proof(proof.id).verification_key_id or "")
+    assert refusal.value.status == 404
+
+
 def test_a_new_version_names_its_parent(api: Client, with_model: Runtime, model: Model) -> None:
     child = api.create_model(tiny_onnx(), tiny_calibration(), weight_privacy="committed", parent_id=model.id)
     work_on(with_model, child.id)

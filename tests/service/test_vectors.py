@@ -9,7 +9,7 @@ import httpx
 
 from service.runtime import Runtime
 from tests.service.support import serving
-from tests.vectors.cases import FOLDER, PINS, Json, Outcome, read_index
+from tests.vectors.cases import FOLDER, PINS, Json, Outcome, pin, read_index
 
 FILES: Final = {"registration", "registration_key"}
 CASES: Final = [
@@ -24,7 +24,7 @@ def body(case: Json) -> bytes:
     files = {"proof": case["document"], "verification_key": case["key"]}
     files |= {name: case["told"][name] for name in FILES & case["told"].keys()}
     parts = {name: (FOLDER / file).read_bytes() for name, file in files.items()}
-    expected = {PINS[name]: text for name, text in case["told"].items() if name in PINS}
+    expected = {PINS[name]: pin(name, text) for name, text in case["told"].items() if name in PINS}
     parts["expected"] = json.dumps(expected).encode()
     return b"{" + b",".join(b'"%s":%s' % (name.encode(), part) for name, part in parts.items()) + b"}"
 

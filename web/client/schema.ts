@@ -191,6 +191,9 @@ export interface Routes {
   "POST /v1/webhooks/{webhook_id}/deliveries/{delivery_id}/redeliver": operations["redeliverMessage"];
   /** A verification key and what it proves. The id is the digest of both, so it can be kept for ever. */
   "GET /v1/verification-keys/{key_id}": operations["getVerificationKey"];
+  /** What a key's circuit can be compiled from again, where its weights are committed: the network with
+   * weights and biases blanked. Its SHA-256 is the key's `network`, so it needs no trust. */
+  "GET /v1/verification-keys/{key_id}/architecture": operations["getArchitectureOfKey"];
   /** The keys that this service signs receipts with, or did, the newest first. A receipt names its own. */
   "GET /v1/issuers": operations["listIssuers"];
   /** Verify a proof: what exactly it proves, in words, and what it does not. An invalid proof is a good
@@ -3755,6 +3758,25 @@ export interface operations {
       /** @description The caller's copy is good */
       304: {
         content?: never;
+      };
+    };
+  };
+  getArchitectureOfKey: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /** @description SHA-256 in hex. */
+        key_id: string;
+      };
+    };
+    requestBody?: never;
+    responses: {
+      /** @description Successful Response */
+      200: {
+        content: {
+          "application/octet-stream": unknown;
+        };
       };
     };
   };

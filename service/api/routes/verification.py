@@ -10,6 +10,7 @@ from fastapi import APIRouter, Depends, Header, Path, Request, Response
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from starlette.concurrency import run_in_threadpool
 
+from service import encryption, intake
 from service.api import effort, openapi, problems
 from service.api.authentication import charge_for
 from service.api.problems import Problem
@@ -17,7 +18,7 @@ from service.api.routes.dependencies import RuntimeDep
 from service.api.routes.strict import ApiRoute
 from service.api.schemas import Listing, VerifyRequest
 from service.api.verifier import Answer, Verifier
-from service.storage.repositories import VerificationKeys
+from service.storage.repositories import Models, VerificationKeys
 from service.storage.repositories.secrets import Issuers
 from service.submissions.requests import PRINTABLE
 from verifier.documents import KeyFile, first_fault
@@ -96,6 +97,27 @@ def get_verification_key(
     if if_none_match is not None and (etag in if_none_match or if_none_match.strip() == "*"):
         return Response(status_code=304, headers=dict(response.headers))  # type: ignore[return-value]
     return key
+
+
+@router.get(
+    "/verification-keys/{key_id}/architecture",
+    response_class=Response,
+    responses=problems.responses(404)
+    | {
+        200: {"content": {"application/octet-stream": {"example": "…"}}}
+        | openapi.headers("ETag", "Cache-Control")
+    },
+)
+def get_architecture_of_key(runtime: RuntimeDep, key_id: KeyId) -> Response:
+    """What a key's circuit can be compiled from again, where its weights are committed: the network with
+    weights and biases blanked. Its SHA-256 is the key's `network`, so it needs no trust.
+    """
+    with runtime.database.read() as session:
+        network = VerificationKeys(session).get(key_id).circuit["network"]
+        model = Models(session).of_architecture(network)
+    content = intake.architecture(encryption.open_network(runtime, model))
+    headers = {"ETag": f'"{network}"', "Cache-Control": "public, max-age=31536000, immutable"}
+    return Response(content, media_type="application/octet-stream", headers=headers)
 
 
 @router.get("/issuers", responses=problems.responses())

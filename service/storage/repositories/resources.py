@@ -58,6 +58,18 @@ class Models:
             )
         return model
 
+    def of_architecture(self, network: str) -> Model:
+        """A model of anybody's with committed weights, of this architecture. Raises ``NotFoundError``."""
+        wanted = select(Model).join(Job).where(Model.network == network, Model.commitment.is_not(None))
+        found = self._session.scalar(wanted.where(Job.state == "succeeded").limit(1))
+        if found is None:
+            raise NotFoundError(
+                "not_found",
+                f"no model here has the architecture {network} and committed weights: have the file from the"
+                " model's owner",
+            )
+        return found
+
     def delete(self, model_id: str) -> Model:
         """The row that was. Raises ``NotFoundError``, and ``ConflictError`` (``conflict.in_use``) while there
         is something of it.
