@@ -11,6 +11,7 @@ from typing import Any
 from unittest.mock import patch
 
 import numpy as np
+import pytest
 from numpy.typing import NDArray
 from onnx import NodeProto, TensorProto, helper, numpy_helper
 
@@ -49,6 +50,17 @@ def elements(z: Assignment) -> FrArray:
     if not isinstance(z, np.ndarray):
         return kernels.fr.from_ints(z)
     return kernels.fr.from_int64(z.astype(np.int64)) if z.ndim == 1 else z.astype(np.uint64, copy=False)
+
+
+def spread(rows: Iterable[object], columns: Iterable[tuple[object, ...]]) -> list[object]:
+    """Parameters of a test: each row with each column. A third of them, in which every row and every column
+    is, are for each run of the tests, the others large.
+    """
+    return [
+        pytest.param(row, *column, marks=() if (i + j) % 3 == 0 else pytest.mark.large)
+        for i, row in enumerate(rows)
+        for j, column in enumerate(columns)
+    ]
 
 
 def first_violation(system: ConstraintSystem, z: Assignment) -> str | None:

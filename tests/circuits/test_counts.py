@@ -22,6 +22,8 @@ from tests.prover.statements import patient
 from verifier.schemes import Privacy
 
 PINNED = Path(__file__).parent / "constraint_counts.json"
+_LONGEST = "resnet50-cifar"
+"""Of the zoo: as long as all others."""
 LEVELS: tuple[Level, ...] = get_args(Level)
 SETTINGS: list[tuple[Privacy, Level]] = [
     *(("public", level) for level in LEVELS),
@@ -42,7 +44,10 @@ def counts(name: str) -> dict[str, dict[str, int]]:
     return found
 
 
-@pytest.mark.parametrize("name", zoo.NAMES)
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=pytest.mark.large if name == _LONGEST else ()) for name in zoo.NAMES],
+)
 def test_constraint_counts_are_the_pinned_ones(name: str) -> None:
     assert counts(name) == json.loads(PINNED.read_text())[name]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from typing import get_args
+from typing import Final, get_args
 
 import pytest
 from hypothesis import given
@@ -21,7 +21,17 @@ from relations.bounds import Bound
 from relations.relation import AtLeast, Relations, Tensor, Total
 from tests.circuits.quantised import networks, slow
 from tests.circuits.quantised.networks import KINDS
-from tests.circuits.support import PRIVACIES, R, answered, completed, first_violation, forge, held, unnoticed
+from tests.circuits.support import (
+    PRIVACIES,
+    R,
+    answered,
+    completed,
+    first_violation,
+    forge,
+    held,
+    spread,
+    unnoticed,
+)
 from tests.prover.statements import patient
 from tests.refusals import refuses
 from verifier.schemes import Privacy
@@ -137,14 +147,13 @@ def refuse_all_lies(
 
 
 # With public weights level 4 is level 3.
-@pytest.mark.parametrize("kinds", MUTATED)
-@pytest.mark.parametrize(
-    ("privacy", "level"),
-    [
-        *((("private", "public"), level) for level in (2, 3, 5)),
-        *((("private", "private"), level) for level in (2, 3, 4, 5)),
-    ],
+_WAYS: Final = (
+    *((("private", "public"), level) for level in (2, 3, 5)),
+    *((("private", "private"), level) for level in (2, 3, 4, 5)),
 )
+
+
+@pytest.mark.parametrize(("kinds", "privacy", "level"), spread(MUTATED, _WAYS))
 def test_lies_that_all_later_wires_follow_are_refused(
     kinds: tuple[str, ...], privacy: tuple[Privacy, Privacy], level: Level
 ) -> None:

@@ -7,6 +7,7 @@ import inspect
 import json
 import sys
 from collections import defaultdict
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -66,7 +67,16 @@ def _schema() -> Any:
     return Draft202012Validator(json.loads(schemas.PAGE.read_text()))
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case["name"])
+def _large_unless_first() -> Iterator[object]:
+    """The cases; all but the first of each outcome are large: the judge is the same, but pairs slowly."""
+    seen: list[Outcome] = []
+    for case in CASES:
+        outcome = Outcome.of(case)
+        yield pytest.param(case, id=case["name"], marks=pytest.mark.large if outcome in seen else ())
+        seen.append(outcome)
+
+
+@pytest.mark.parametrize("case", list(_large_unless_first()))
 def test_the_command(case: Json, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     """The same, by the pairing library alone; its exit code where nothing is judged or compared."""
     monkeypatch.chdir(FOLDER)

@@ -22,7 +22,6 @@ PROVEN: Final = {
     "registered/valid",
     "accuracy/private",
     "statement/challenge",
-    "statement/label-and-claim",
     "proof/knowledge-negated",
     "proof/link-negated",
 }
@@ -30,7 +29,7 @@ PROVEN: Final = {
 QUICK: Final = (
     *("file/", "description/", "key/", "receipt/", "setup/", "expected/malformed", "ceremony/beacon"),
     *("ceremony/name", "inference/canonical", "inference/left-out", "values/", *PROVEN),
-    *("measure/mse-valid", "measure/r2-opening-quotient", "measure/f1-total-8"),
+    *("measure/mse-valid", "measure/r2-opening-quotient"),
 )
 LATER: Final = ("values/many", "values/typed", "values/scale-", "values/value-and-claim")
 """Of these, equations that the others have too."""

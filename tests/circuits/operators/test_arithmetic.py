@@ -21,7 +21,7 @@ from tests.circuits.operators.test_leaky_relu import SETTINGS
 from tests.circuits.operators.test_moving import Case, Rng, floats
 from tests.circuits.quantised import networks, slow
 from tests.circuits.relation_checker import broken
-from tests.circuits.support import answered, first_violation, held, make_model
+from tests.circuits.support import answered, first_violation, held, make_model, spread
 from tests.circuits.test_lowering import refuse_all_lies
 from tests.refusals import refuses
 from verifier.schemes import Privacy
@@ -381,8 +381,9 @@ PROVEN: Mapping[str, Case] = {
 }
 
 
-@pytest.mark.parametrize("name", PROVEN)
-@pytest.mark.parametrize(("level", "weights"), [each for each in SETTINGS if each[1] != "committed"])
+@pytest.mark.parametrize(
+    ("name", "level", "weights"), spread(PROVEN, [each for each in SETTINGS if each[1] != "committed"])
+)
 def test_it_is_proven(name: str, level: Level, weights: Privacy) -> None:
     prove(PROVEN[name], level, weights)
 

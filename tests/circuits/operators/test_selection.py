@@ -18,6 +18,7 @@ from circuits.operators.selection import QuantOneHot
 from tests.circuits.operators.test_arithmetic import model, prove, same_everywhere
 from tests.circuits.operators.test_leaky_relu import SETTINGS
 from tests.circuits.operators.test_moving import Case, Rng, floats
+from tests.circuits.support import spread
 from tests.refusals import refuses
 from verifier.schemes import Privacy
 
@@ -139,8 +140,9 @@ PROVEN: Mapping[str, Case] = {
 }
 
 
-@pytest.mark.parametrize("name", PROVEN)
-@pytest.mark.parametrize(("level", "weights"), [each for each in SETTINGS if each[1] != "committed"])
+@pytest.mark.parametrize(
+    ("name", "level", "weights"), spread(PROVEN, [each for each in SETTINGS if each[1] != "committed"])
+)
 def test_it_is_proven(name: str, level: Level, weights: Privacy) -> None:
     prove(PROVEN[name], level, weights)
 
