@@ -42,9 +42,6 @@ _GROUPS = {
     "write it as products of entries and their differences": "Det",
     "of positive numbers use Exp of the CumSum of the Log": "CumProd",
     "use Cast": "BitCast",
-    "export the trees as matrices, as Hummingbird does": (
-        "TreeEnsemble TreeEnsembleClassifier TreeEnsembleRegressor"
-    ),
     _OLDER: "CausalConvWithState FlexAttention LinearAttention TensorScatter",
 }
 ADVICE: Final[Mapping[str, str]] = {

@@ -39,6 +39,8 @@ _PACKED: Final = 250
 _DEEPEST: Final = 512
 # The thresholds of a feature are told apart to this part of what they span.
 _FINEST: Final = 2.0**-17
+# Of what an input spans: more than two of its steps, where it has the most bits.
+_BEYOND: Final = 2.0**-30
 # Bits of the limbs of range checks, about.
 _LIMB: Final = 8
 
@@ -122,10 +124,10 @@ class Forest(Node):
             own = self.threshold[self.feature == feature]
             spread = float(own.max() - own.min())
             steps.append((spread or float(np.abs(own).max()) or 1.0) * _FINEST)
-        reach = Interval(
-            min(span.low, float(self.threshold.min())), max(span.high, float(self.threshold.max()))
-        )
-        return reach, min(steps)
+        step, low, high = min(steps), float(self.threshold.min()), float(self.threshold.max())
+        # Beyond the outermost thresholds there is an integer left on either side.
+        margin = max(2 * step, (max(high, span.high) - min(low, span.low)) * _BEYOND)
+        return Interval(min(span.low, low - margin), max(span.high, high + margin)), step
 
     def quantise(self, site: Site) -> QuantForest:
         value = rescaling.affine(

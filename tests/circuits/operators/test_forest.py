@@ -325,6 +325,15 @@ def test_inputs_that_are_compared_alone_have_the_bits_that_tell_thresholds_apart
     assert other.input.type.bits == 8
 
 
+def test_inputs_beyond_calibration_are_on_their_side_of_all_thresholds() -> None:
+    graph = SHAPES["one block a tree"]
+    network = quantise(graph, samples(graph) / 100)
+    x = samples(graph) * 50
+    q = np.array([network.quantise_input(row, saturate=True) for row in x])
+    got = network.run(q) * node_of(network).value_type.scale
+    np.testing.assert_allclose(got, graph.run(x), atol=1e-3)
+
+
 def test_a_scale_before_trees_is_in_their_thresholds() -> None:
     graph = SHAPES["one block a tree"]
     (node,) = graph.nodes
