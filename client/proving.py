@@ -105,6 +105,12 @@ class Proving(Calls):
         return response.content
 
     @endpoint
+    def get_report(self, model_id: str) -> Flow[bytes]:
+        """What quantisation did, with plots: one page of HTML."""
+        response = yield from self._good(get("models", model_id, "report"))
+        return response.content
+
+    @endpoint
     def change_model(self, model_id: str, *, require_ceremony: bool) -> Flow[Model]:
         """Say whether proofs of a model are made with keys of a ceremony alone."""
         return self._read(Model, patch("models", model_id, body={"require_ceremony": require_ceremony}))

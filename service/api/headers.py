@@ -18,6 +18,13 @@ HEADERS: Final = {
     "Referrer-Policy": "same-origin",
 }
 
+REPORT_HEADERS: Final = {
+    # A page whose style is within it, and which is to load and send nothing.
+    "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; form-action 'none';"
+    " base-uri 'none'; frame-ancestors 'none'",
+    "Cache-Control": "no-store",
+}
+
 
 class BrowserHeaders:
     """ASGI middleware: adds ``HEADERS`` to whatever is answered, but for those that an answer has already."""

@@ -152,6 +152,17 @@ def get_registration(service: Client, model_id: ModelId, output: Output = None) 
     return written(service.get_registration(model_id), output)
 
 
+@app.command("report")
+@asking
+def get_report(
+    service: Client,
+    model_id: ModelId,
+    output: Annotated[Path, typer.Option("--output", "-o", help="Write to this file.")],
+) -> Any:
+    """Fetch the report on a model's quantisation, with plots: one page of HTML."""
+    return written(service.get_report(model_id), output)
+
+
 @app.command("architecture")
 @asking
 def get_architecture(

@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from circuits.quantisation import page
 from prover import registry
 from service import basis, encryption, intake, keys
 from service.access import audit
@@ -19,7 +20,7 @@ from service.submissions import jobs, sandbox
 from service.submissions.files import Handed
 from service.submissions.requests import Precision
 from verifier.registry import FIRST
-from zenerrors import RequestError, StatementError
+from zenerrors import NotFoundError, RequestError, StatementError
 
 
 def register(
@@ -79,6 +80,16 @@ def register(
     return jobs.submit(
         runtime, caller, "model", row, terms, "model.create", handed=handed, stored=[row.quantised]
     )
+
+
+def report_page(model: Model) -> str:
+    """What quantisation did, as a page of HTML without scripts. Raises ``NotFoundError`` where nothing says:
+    an earlier version registered the model.
+    """
+    if not model.report or "outputs" not in model.report:
+        reason = f"{model.id} has no report: an earlier version registered it; register it anew"
+        raise NotFoundError("not_found", reason, field="model_id")
+    return page.html(f"Quantisation of {model.name}", model.report)
 
 
 def change(runtime: Runtime, caller: Principal, model_id: str, *, require_ceremony: bool) -> None:

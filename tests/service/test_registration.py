@@ -6,6 +6,7 @@ import hashlib
 from collections.abc import Iterator
 from typing import Any
 
+import httpx
 import pytest
 
 from circuits import QuantGraph, compile_inference
@@ -75,6 +76,16 @@ def test_a_key_leads_to_the_architecture_of_committed_weights_alone(
     with pytest.raises(ApiError, match="model's owner") as refusal:
         api.get_architecture_of_key(api.get_proof(proof.id).verification_key_id or "")
     assert refusal.value.status == 404
+
+
+def test_the_report_on_a_model_is_a_page_that_runs_nothing(shared_api: Client, model: Model) -> None:
+    answer = httpx.get(f"{shared_api._http.base_url}/v1/models/{model.id}/report")
+    assert answer.headers["Content-Type"].startswith("text/html")
+    assert answer.headers["Content-Security-Policy"].startswith("default-src 'none'; style-src")
+    assert answer.content == shared_api.get_report(model.id)
+    assert f"Quantisation of {model.name}" in answer.text
+    assert "<svg" in answer.text
+    assert "<script" not in answer.text
 
 
 def test_a_new_version_names_its_parent(api: Client, with_model: Runtime, model: Model) -> None:

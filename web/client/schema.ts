@@ -30,6 +30,8 @@ export interface Routes {
   /** What the model's circuits can be compiled from, and `network` is the SHA-256 of: the network, with
    * weights and biases blanked where they are committed. */
   "GET /v1/models/{model_id}/architecture": operations["getArchitecture"];
+  /** What quantisation did, layer by layer, with plots: one file of HTML without scripts. */
+  "GET /v1/models/{model_id}/report": operations["getReport"];
   /** The commitments, newest first. */
   "GET /v1/commitments": operations["listCommitments"];
   /** Commit to an input of a model, or to a reference: the embedding that the model makes of an image.
@@ -2488,6 +2490,25 @@ export interface operations {
       200: {
         content: {
           "application/octet-stream": unknown;
+        };
+      };
+    };
+  };
+  getReport: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /** @description Its id. */
+        model_id: string;
+      };
+    };
+    requestBody?: never;
+    responses: {
+      /** @description Successful Response */
+      200: {
+        content: {
+          "text/html": unknown;
         };
       };
     };

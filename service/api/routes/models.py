@@ -11,6 +11,7 @@ from starlette.concurrency import run_in_threadpool
 from service import encryption, intake
 from service.access.principal import Principal
 from service.api import problems
+from service.api.headers import REPORT_HEADERS
 from service.api.routes.dependencies import (
     CreatedDep,
     Id,
@@ -229,6 +230,18 @@ def get_architecture(runtime: RuntimeDep, principal: Reader, model_id: Id) -> Re
     quantised = encryption.open_network(runtime, model)
     content = quantised if model.commitment is None else intake.architecture(quantised)
     return Response(content, media_type="application/octet-stream")
+
+
+@router.get(
+    "/models/{model_id}/report",
+    response_class=Response,
+    responses=problems.responses(404, 409)
+    | {200: {"content": {"text/html": {"example": "<!doctype html>…"}}}},
+)
+def get_report(runtime: RuntimeDep, principal: Reader, model_id: Id) -> Response:
+    """What quantisation did, layer by layer, with plots: one file of HTML without scripts."""
+    found = models.report_page(_registered(runtime, principal, model_id))
+    return Response(found, media_type="text/html", headers=REPORT_HEADERS)
 
 
 def _registered(runtime: Runtime, principal: Principal, model_id: str) -> Model:

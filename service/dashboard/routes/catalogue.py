@@ -9,12 +9,15 @@ from fastapi import APIRouter, Request, Response
 from circuits.quantisation.page import NOTE, histogram, plots
 from circuits.quantisation.plan import INPUT
 from circuits.quantisation.reporting import sentences
+from service.api.headers import REPORT_HEADERS
 from service.api.routes.dependencies import Id, RuntimeDep, WindowDep
 from service.dashboard.layers import layers
 from service.dashboard.pages import PageRoute, page
 from service.dashboard.visitors import Admin, Reader
 from service.storage.records.resources import Circuit
+from service.storage.repositories import Models
 from service.storage.repositories.browsing import Browsing
+from service.submissions import models
 
 router = APIRouter(route_class=PageRoute)
 
@@ -64,6 +67,13 @@ def show_model(request: Request, runtime: RuntimeDep, visitor: Reader, model_id:
             layers=layers(described, sum(seconds.values()) if seconds else None) if described else [],
             tenants=browsing.tenant_names(),
         )
+
+
+@router.get("/models/{model_id}/report")
+def show_report(runtime: RuntimeDep, visitor: Reader, model_id: Id) -> Response:
+    with runtime.database.read() as session:
+        model = Models(session, visitor.principal.sight).ready(model_id)
+        return Response(models.report_page(model), media_type="text/html", headers=REPORT_HEADERS)
 
 
 def _seconds(circuit: Circuit | None) -> Mapping[str, float] | None:

@@ -127,3 +127,11 @@ def test_a_service_that_asks_for_no_keys_lets_its_host_in(tmp_path: Path) -> Non
         answer = client.post("/admin/tenants", data={"name": "x"}, headers={"Origin": "https://evil.example"})
         assert answer.status_code == 403
     runtime.close()
+
+
+def test_the_report_of_a_model_is_linked_from_its_page(busy: Site) -> None:
+    visitor = busy.visitor(*SCOPES)
+    models = re.findall(r'href="(/admin/models/mdl_[^"/]+)"', visitor.get("/admin/models").text)
+    linked = [path for path in models if f'href="{path}/report"' in visitor.get(path).text]
+    for path in dict.fromkeys(models):
+        assert (visitor.get(f"{path}/report").status_code == 200) == (path in linked)
