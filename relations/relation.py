@@ -276,7 +276,7 @@ class AtLeast(_Relation):
 class Quotient(_Relation):
     """``out = floor((2 multiplier · value + D) / (2 D))`` with ``D = 2^shift · divisor``: the quotient times
     ``multiplier / 2^shift``, rounded, halves up. ``rows``: which entry of ``divisor`` each of ``value`` has,
-    of one sample. Bounds leave no divisor below 1, and no value below 0."""
+    of one sample. Bounds leave no divisor below 1."""
 
     value: Tensor
     divisor: Tensor

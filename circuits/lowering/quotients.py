@@ -24,12 +24,13 @@ def divided(
     range-checked itself, so that no product wraps. Of a divisor 0 there is none.
     """
     builder, name, scale = tools.builder, f"{relation.name}/division", 2 << relation.shift
-    bits, remainder_bits = _bits(relation)
-    require_fit(name, (-(1 << remainder_bits + bits), 1 << remainder_bits + bits))
+    (bits, remainder_bits), (lowest, _) = _bits(relation), relation.out.bound.interval
+    reach = (abs(lowest) + (1 << bits)) << remainder_bits
+    require_fit(name, (-reach, reach))
     each = Linear.wires(divisor)
     whole, numerator = each.scale(scale), value.scale(2 * relation.multiplier) + each.scale(scale // 2)
     builder.fill(Quotient(name, quotient, numerator.compact, whole.compact))
-    tools.ranged(f"{name}/quotient", Weighted.wires(quotient), bits)
+    tools.ranged(f"{name}/quotient", Weighted.wires(quotient), bits, lowest)
     wires, product = Linear.wires(quotient), builder.private(f"{name}/product", value.rows)
     builder.multiply(f"{name}/product", each, wires, Linear.wires(product))
     builder.fill(Product(f"{name}/product", product, each.compact, wires.compact))
@@ -39,11 +40,12 @@ def divided(
 
 
 def quotient_cost(relation: QuotientRelation) -> Cost:
-    """Those of the divisors, which are sums, included."""
+    """Those that hold divisors which are sums included."""
     count = math.prod(relation.out.shape)
     bits, remainder_bits = _bits(relation)
     checks = Cost.range_checks(bits, count) + Cost.range_checks(remainder_bits, 2 * count)
-    return Cost(rows=count + math.prod(relation.divisor.shape)) + checks
+    held = math.prod(relation.divisor.shape) if relation.divisor.bits is None else 0
+    return Cost(rows=count + held) + checks
 
 
 def _bits(relation: QuotientRelation) -> tuple[int, int]:

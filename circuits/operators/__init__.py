@@ -60,6 +60,7 @@ from circuits.operators import (
     support_vectors,
     transpose,
     trees,
+    whole_quotients,
 )
 
 # Rewrites run in this order.
@@ -113,6 +114,7 @@ _MODULES = (
     support_vectors,
     transpose,
     trees,
+    whole_quotients,
 )
 
 ONNX = {

@@ -304,9 +304,8 @@ def _pow(step: Step) -> Value:
     return of_both(step, Data(step.emit(Activation, (step.floats(1),), f"{base} ** x")))
 
 
-def _mod(step: Step) -> Value:
-    if step.is_data(1):
-        raise step.refuse("unsupported_operator", "is by a computed tensor; it must be a constant")
+def modulo(step: Step) -> Value:
+    """By a number of the file's."""
     divisor = number(step, step.number(1, 1.0))
     if step.attributes.get("fmod", 0):
         return of_both(step, applied(step, f"fmod(x, {divisor})"))
@@ -375,7 +374,6 @@ ENTRY = Entry(
         "Elu": _with("elu", {"alpha": 1.0}),
         "Gelu": Operator(_gelu, {"approximate": "s"}, elementwise=True),
         "HardSigmoid": _with("hard_sigmoid", {"alpha": 0.2, "beta": 0.5}),
-        "Mod": Operator(_mod, {"fmod": "i"}, 2, 2),
         "Pow": Operator(_pow, {}, 2, 2),
         "Selu": _with("selu", _SELU),
         "Shrink": _with("shrink", {"bias": 0.0, "lambd": 0.5}),

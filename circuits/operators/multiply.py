@@ -125,15 +125,11 @@ def multiply(step: Step) -> Value:
     return affine(step, data, step.weights(1 - data).array, 0.0)
 
 
-def _div(step: Step) -> Value:
-    """Of integers towards zero."""
+def divide(step: Step) -> Value:
+    """Of integers towards zero; both of them are not computed."""
     made = _quotient(step)
     if not isinstance(made, Data) or not step.is_whole(0):
         return made
-    if step.is_data(1):
-        raise step.refuse(
-            "unsupported_operator", "divides integers by a computed tensor; cast them to floats"
-        )
     return replace(made, tensor=step.emit(Activation, (made.tensor,), TRUNCATED))
 
 
@@ -183,7 +179,6 @@ def _neg(step: Step) -> Value:
 
 ENTRY = Entry(
     onnx={
-        "Div": Operator(_div, {}, 2, 2),
         "Mul": Operator(multiply, {}, 2, 2),
         "Neg": Operator(_neg, elementwise=True),
         "SwiGLU": Operator(_gated, {"alpha": "f"}, 2, 2),

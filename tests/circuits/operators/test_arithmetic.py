@@ -11,7 +11,7 @@ import pytest
 from numpy.typing import NDArray
 from onnx.helper import make_node
 
-from circuits import compile_inference, load_onnx, quantise
+from circuits import compile_inference, load_onnx, plan_inference, quantise
 from circuits.graphs.types import FloatArray
 from circuits.lowering import Level
 from circuits.operators.multiply import Mul
@@ -21,8 +21,9 @@ from tests.circuits.operators.test_leaky_relu import SETTINGS
 from tests.circuits.operators.test_moving import Case, Rng, floats
 from tests.circuits.quantised import networks, slow
 from tests.circuits.relation_checker import broken
-from tests.circuits.support import answered, first_violation, held, make_model, spread
+from tests.circuits.support import answered, challenged, first_violation, held, make_model, spread
 from tests.circuits.test_lowering import refuse_all_lies
+from tests.circuits.test_uniqueness import assert_unique
 from tests.refusals import refuses
 from verifier.schemes import Privacy
 
@@ -246,6 +247,40 @@ def test_whole_quotients_and_remainders_agree() -> None:
     same_everywhere(whole_quotients(rng), rng, part=0.9)
 
 
+def computed_quotients(name: str) -> Callable[[Rng], Case]:
+    """Of integers by others, of both signs, none of which is 0."""
+
+    def case(rng: Rng) -> Case:
+        said: dict[str, Any] = {"fmod": int(rng.integers(0, 2))} if name == "Mod" else {}
+        nodes = [
+            *chain("Mul x ten -> a", "Slice x s e t -> b", "Abs b -> c", "Add c one -> d", "Sign b -> g"),
+            make_node("Mul", ["d", "g"], ["f"]),
+            make_node("Cast", ["a"], ["i"], to=7),
+            make_node("Cast", ["f"], ["j"], to=7),
+            make_node(name, ["i", "j"], ["k"], **said),
+            make_node("Cast", ["k"], ["h"], to=1),
+        ]
+        constants = {"ten": np.float32(10), "one": np.float32(1.1), "s": [1], "e": [2], "t": [2]}
+        return nodes, {key: np.asarray(value) for key, value in constants.items()}, (2, 3)
+
+    return case
+
+
+@pytest.mark.parametrize("name", ["Div", "Mod"])
+def test_integers_are_divided_by_computed_ones(name: str) -> None:
+    rng = np.random.default_rng(1)
+    for _ in range(3):
+        # What is rounded before it is cast may be the number beside.
+        same_everywhere(computed_quotients(name)(rng), rng, part=0.8)
+
+
+def test_whole_numbers_that_are_not_exact_are_not_divided() -> None:
+    rng = np.random.default_rng(1)
+    graph = load_onnx(model(computed_quotients("Div")(rng)))
+    with refuses("model.scale", match="whole numbers"):
+        quantise(graph, 1000 * rng.normal(size=(16, 2, 3)))
+
+
 def same_everywhere(made: Case, rng: Rng, *, most: float = 0.03, part: float = 0.95) -> None:
     """In floats what onnxruntime computes; in integers for this ``part`` of them nearer than ``most`` of what
     they span, and as the slow executor has them."""
@@ -368,6 +403,15 @@ def test_what_makes_no_sense_is_refused(nodes: list[Any], constants: dict[str, A
 
 # What proves something new: small, followed by nothing or by a layer.
 PROVEN: Mapping[str, Case] = {
+    "a quotient of integers": (
+        [
+            make_node("Cast", ["x"], ["i"], to=7),
+            make_node("Slice", ["i", "b", "e", "a"], ["j"]),
+            make_node("Div", ["i", "j"], ["h"]),
+        ],
+        {"b": np.array([1]), "e": np.array([2]), "a": np.array([1])},
+        (2,),
+    ),
     "a product": lines((3,), "Slice x s e a t -> c", "Mul x c -> h", s=[-1], e=[-9], a=[1], t=[-1]),
     "a rectified product": lines(
         (2, 2), "Slice x s e a -> c", "Mul x c -> p", "Relu p -> h", s=[1], e=[2], a=[2]
@@ -401,6 +445,17 @@ def prove(case: Case, level: Level, weights: Privacy, bits: int = 3) -> None:
             assert broken(circuit.relations, held(circuit, z)) == []
             assert z[circuit.layout["label"][0]] == network.execute(q).label
     refuse_all_lies(circuit, q)
+
+
+@pytest.mark.parametrize("level", [2, 5])
+def test_there_is_one_whole_quotient(level: Level) -> None:
+    rng = np.random.default_rng(7)
+    graph = load_onnx(model(PROVEN["a quotient of integers"]))
+    network = quantise(graph, floats(rng, 32, 2).astype(np.float64), 3)
+    circuit = compile_inference(network, level=level)
+    assert plan_inference(network, level=level).rows == circuit.constraint_system.constraints
+    q = networks.inputs(network, 1, 2)[0]
+    assert_unique(circuit.program, challenged(circuit.program, circuit.assign(q)))
 
 
 def test_a_product_of_itself_is_a_table_and_one_of_two_costs_a_row_each() -> None:

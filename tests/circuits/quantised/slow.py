@@ -32,6 +32,7 @@ from circuits.operators.selection import QuantOneHot
 from circuits.operators.softmax import QuantSoftmax
 from circuits.operators.sums import Accumulating
 from circuits.operators.transpose import Transpose
+from circuits.operators.whole_quotients import QuantWholeQuotient
 from circuits.quantised import QuantGraph
 from relations.integers import IntArray
 
@@ -81,6 +82,9 @@ def _sum(
     if isinstance(node, QuantMul):
         assert types[1]
         return int((x[index] - zero) * (inputs[1][index] - types[1].zero_point))
+    if isinstance(node, QuantWholeQuotient):
+        assert types[1]
+        return int((x[index] - zero) // max(1, inputs[1][index] - types[1].zero_point))
     if isinstance(node, QuantMatMul):
         assert types[1]
         (group, row, column), (left, right) = index, inputs
