@@ -13,6 +13,7 @@ from circuits.graphs.node import Node, QuantNode, dims
 from circuits.graphs.rewriting import fresh
 from circuits.graphs.site import Site
 from circuits.graphs.types import Affine, Bounds, FloatArray, Shape
+from circuits.onnx.constants import Element
 from circuits.onnx.step import Data, Operator, Step, Value
 from circuits.operators.activation import (
     TRUNCATED,
@@ -122,7 +123,19 @@ def multiply(step: Step) -> Value:
     if step.is_data(0) and step.is_data(1):
         return _combined(step, Mul)
     data = 0 if step.is_data(0) else 1
-    return affine(step, data, step.weights(1 - data).array, 0.0)
+    weights = step.weights(1 - data).array
+    if weights.size and not weights.any():
+        return _zeros(step)
+    return affine(step, data, weights, 0.0)
+
+
+def _zeros(step: Step) -> Value:
+    """What zero makes of a tensor, whatever is in it."""
+    try:
+        shape = np.broadcast_shapes(step.whole(0), step.whole(1))
+    except ValueError:
+        raise step.refuse("shape", "combines shapes that do not fit") from None
+    return step.folded(np.broadcast_to(np.zeros(1), shape), step.value(0).kind or Element.FLOAT)
 
 
 def divide(step: Step) -> Value:

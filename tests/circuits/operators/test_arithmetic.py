@@ -91,6 +91,11 @@ REDUCTIONS = (
 )
 
 
+def nothing(rng: Rng) -> Case:
+    """Times zero, beside what is left."""
+    return lines((3,), "Mul x zero -> a", "Sin x -> b", "Add a b -> h", zero=np.zeros((2, 1), np.float32))
+
+
 def averages(rng: Rng) -> Case:
     """At the end, sums of whole windows, which have a scale; others are rescaled."""
     said: dict[str, Any] = {"pads": [1, 0, 0, 1]} if rng.random() < 0.5 else {}
@@ -215,7 +220,7 @@ def written_at_constants(rng: Rng) -> Case:
 CASES: list[Callable[[Rng], Case]] = [
     *(products, broadcast_product, quotient, product_of_constants_and_two),
     *map(reduced, REDUCTIONS),
-    *(averages, global_max, norms_of_windows, cumulative),
+    *(nothing, averages, global_max, norms_of_windows, cumulative),
     *(comparisons, chosen_by_constants, whole_numbers, difference, several),
     *(between_entries, written_at_constants, multiplied),
 ]
