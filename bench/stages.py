@@ -127,7 +127,7 @@ def _stages(network: Path) -> Iterator[Findings]:
     yield {"input": source, "weights": weights, "bits": bits, "constraints": constraints}
     names = input_names(graph)
     q = qgraph.quantise_inputs({names[name]: each[0] for name, each in samples.items()})
-    _require_shown(circuit, q)
+    require_shown(circuit, q)
     fed = [
         given
         | {
@@ -138,7 +138,7 @@ def _stages(network: Path) -> Iterator[Findings]:
     ]
     expected, floats = outputs(network, fed, list(graph.outputs))
     yield {"floats": floats, "error": _require_near(graph, qgraph, q, expected)}
-    yield _prove(circuit, q)
+    yield prove(circuit, q)
 
 
 def _samples(graph: Graph, given: Arrays, more: NDArray[Any] | None) -> dict[str, FloatArray]:
@@ -149,7 +149,7 @@ def _samples(graph: Graph, given: Arrays, more: NDArray[Any] | None) -> dict[str
     return {name: np.concatenate([each[np.newaxis], more]).astype(np.float64) for name, each in first.items()}
 
 
-def _require_shown(circuit: Inference, q: Integers) -> None:
+def require_shown(circuit: Inference, q: Integers) -> None:
     """``StatementError`` unless the witness satisfies all rows, ``FailedError`` unless it shows what the
     executor has."""
     z = circuit.witness(q)
@@ -266,7 +266,7 @@ def _with_weights(node: Node, made: QuantNode, qgraph: QuantGraph) -> Node:
     return replace(node, weight=weight, bias=bias)
 
 
-def _prove(circuit: Inference, q: Integers) -> Findings:
+def prove(circuit: Inference, q: Integers) -> Findings:
     """``FailedError`` unless zenserve-verify takes the proof."""
     qgraph, committed = circuit.qgraph, bool(circuit.commitments)
     with TemporaryDirectory() as name:

@@ -22,6 +22,7 @@ from circuits.lowering import best_plan
 from circuits.lowering.optimiser import Plan, Way
 from circuits.operators.clip import Clip
 from circuits.operators.dense import Dense, QuantDense
+from circuits.quantised import Integers
 from circuits.r1cs import execution
 from circuits.r1cs.builder import Builder
 from circuits.r1cs.program import Program
@@ -87,7 +88,7 @@ def _dense(matrix: Csr, variables: int) -> IntArray:
     return dense
 
 
-def forge(circuit: Inference, q: IntArray, overrides: Mapping[int, int]) -> IntArray:
+def forge(circuit: Inference, q: Integers, overrides: Mapping[int, int]) -> IntArray:
     """The assignment of a prover who insists on some wires and computes all later ones honestly from them.
 
     The input is not checked.
@@ -95,7 +96,9 @@ def forge(circuit: Inference, q: IntArray, overrides: Mapping[int, int]) -> IntA
     order = circuit.program.order
     z = np.zeros(circuit.constraint_system.variables, dtype=np.int64)
     z[0] = 1
-    z[circuit.layout["input"]] = q.ravel()
+    given = {f"input/{name}": each for name, each in q.items()} if isinstance(q, Mapping) else {"input": q}
+    for name, each in given.items():
+        z[circuit.layout[name].ravel()] = each.ravel()
     wires, values = np.array(list(overrides)), np.array(list(overrides.values()))
     for step in circuit.program.steps.integer:
         z[wires] = values
