@@ -38,6 +38,7 @@ class Proving(Calls):
         parent_id: str | None = None,
         labels: Mapping[str, str] | None = None,
         require_ceremony: bool | None = None,
+        saturate: bool | None = None,
         idempotency_key: str | None = None,
     ) -> Flow[Model]:
         """Register a network. ``calibration`` are typical inputs, a file as docs/inputs.md has them; with
@@ -45,7 +46,8 @@ class Proving(Calls):
         and weights, or ``auto`` for as few as a loss of ``max_loss`` percent allows. ``parent_id``: the model
         that this is a new version of. ``system``: the proof system, the service's own choice where none is
         named. ``labels``: what to find it by in lists. ``sizes``: of dimensions that the file only names.
-        ``require_ceremony``: use keys of a ceremony alone.
+        ``require_ceremony``: use keys of a ceremony alone. ``saturate``: take inputs beyond the calibration
+        as the ends of its range, which are refused otherwise.
         """
         fields = {
             "name": name,
@@ -58,6 +60,7 @@ class Proving(Calls):
             "parent_id": parent_id,
             "label": pairs(labels),
             "require_ceremony": require_ceremony,
+            "saturate": saturate,
         }
         files = {"model": onnx, "calibration": calibration}
         if calibration_labels is not None:

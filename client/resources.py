@@ -92,6 +92,7 @@ class Model(Job):
     setup: str | None
     verification_key_id: str | None
     require_ceremony: bool = False
+    saturate: bool = False
     registration_key_id: str | None = None
     report: dict[str, Any] | None = None
     description: dict[str, Any] | None = None

@@ -88,9 +88,10 @@ def _report(
         raise
 
 
-def read_dataset(quantised: bytes, content: bytes, labels: bytes) -> bytes:
+def read_dataset(quantised: bytes, content: bytes, labels: bytes, saturate: bytes = b"") -> bytes:
     """The content hash (32 bytes), then samples int64[n, *input_shape], quantised, and labels int64[n],
-    packed. ``labels``: a file of them, or nothing: then ``content`` has them.
+    packed. ``labels``: a file of them, or nothing: then ``content`` has them. ``saturate``: anything, where
+    samples beyond the input's range are taken as its ends.
 
     Raises ``TensorError``: files that cannot be read, other shapes, labels that are no class; and
     ``StatementError`` for a network without classes.
@@ -102,11 +103,13 @@ def read_dataset(quantised: bytes, content: bytes, labels: bytes) -> bytes:
     images = given.inputs[graph.input.name].astype(np.float64)
     classes = _classes(_labels(given, labels), graph.classes, "labels")
     _require_one_each(images, classes, "labels")
-    secrets = {"samples": _quantised_all(graph, images), "labels": Secret(classes)}
+    secrets = {"samples": _quantised_all(graph, images, saturate=bool(saturate)), "labels": Secret(classes)}
     return LabelledData.of(images, classes).sha256 + pack(secrets)
 
 
-def read_measured(quantised: bytes, weight_privacy: bytes, content: bytes, targets: bytes) -> bytes:
+def read_measured(
+    quantised: bytes, weight_privacy: bytes, content: bytes, targets: bytes, saturate: bytes = b""
+) -> bytes:
     """``read_dataset`` of samples with targets, one of each sample or as many as there are outputs: int64[n,
     outputs], quantised. Raises ``StatementError`` for a network whose outputs have no one scale.
     """
@@ -119,7 +122,7 @@ def read_measured(quantised: bytes, weight_privacy: bytes, content: bytes, targe
     _require_one_each(images, values, "targets")
     data = LabelledData.with_targets(images, values)
     secrets = {
-        "samples": _quantised_all(graph, images),
+        "samples": _quantised_all(graph, images, saturate=bool(saturate)),
         "labels": Secret(data.labels),
         "targets": Secret(quantise_targets(data.targets_of(graph.classes), kind)),
     }
@@ -136,8 +139,11 @@ def _require_one_each(samples: Floats, others: NDArray[Any], field: str) -> None
         )
 
 
-def _quantised_all(graph: QuantGraph, samples: Floats) -> Secret:
-    return Secret(np.stack([_quantised(graph, sample, "samples", i) for i, sample in enumerate(samples)]))
+def _quantised_all(graph: QuantGraph, samples: Floats, *, saturate: bool) -> Secret:
+    each = enumerate(samples)
+    return Secret(
+        np.stack([_fitting(graph.input, sample, "samples", i, saturate=saturate) for i, sample in each])
+    )
 
 
 def _labels(given: samples.Samples, labels: bytes) -> NDArray[Any]:
@@ -265,22 +271,24 @@ def fillings(quantised: bytes, weight_privacy: Privacy, measured: bool) -> dict[
     return {"samples": 0, "labels": 1, "targets": target_type(graph, weight_privacy).minimum}
 
 
-def read_input(quantised: bytes, values: Any, field: str, name: str | None = None) -> Integers:
-    """The network's input in its integers, of several the one of this name.
+def read_input(
+    quantised: bytes, values: Any, field: str, name: str | None = None, *, saturate: bool = False
+) -> Integers:
+    """The network's input in its integers, of several the one of this name. ``saturate``: a value out of
+    range is its end.
 
-    Raises ``TensorError`` for a wrong shape, a NaN (which index) or a
-    value out of range.
+    Raises ``TensorError`` for a wrong shape, a NaN (which index) or a value out of range.
     """
-    return _fitting(_entry(_graph(quantised), name), numbers(values, field), field)
+    return _fitting(_entry(_graph(quantised), name), numbers(values, field), field, saturate=saturate)
 
 
-def read_reference(quantised: bytes, image: Any, field: str) -> Integers:
-    """The embedding of an image, int64[n]. Raises ``TensorError``, and ``StatementError`` for a network that
-    makes none.
+def read_reference(quantised: bytes, image: Any, field: str, *, saturate: bool = False) -> Integers:
+    """The embedding of an image, int64[n]. ``saturate``: as for ``read_input``. Raises ``TensorError``, and
+    ``StatementError`` for a network that makes none.
     """
     graph = _graph(quantised)
     embedding_type(graph)
-    return graph.execute(_quantised(graph, numbers(image, field), field)).logits
+    return graph.execute(_fitting(graph.input, numbers(image, field), field, saturate=saturate)).logits
 
 
 def check_threshold(quantised: bytes, threshold: int) -> None:
@@ -353,13 +361,11 @@ def architecture(quantised: bytes) -> bytes:
     return _graph(quantised).architecture.to_bytes()
 
 
-def _quantised(graph: QuantGraph, values: Floats, field: str, index: int | None = None) -> Integers:
-    return _fitting(graph.input, values, field, index)
-
-
-def _fitting(entry: QuantInput, values: Floats, field: str, index: int | None = None) -> Integers:
+def _fitting(
+    entry: QuantInput, values: Floats, field: str, index: int | None = None, *, saturate: bool
+) -> Integers:
     try:
-        return entry.quantise(_fitted(values, entry.shape))
+        return entry.quantise(_fitted(values, entry.shape), saturate=saturate)
     except TensorError as error:
         place = field if index is None else f"{field}[{index}]"
         message = error.message.replace("input", place, 1)

@@ -145,6 +145,10 @@ class ModelSummary(JobView):
     require_ceremony: bool = Field(
         description="Whether proofs of it are made with keys of a ceremony alone.", examples=[False]
     )
+    saturate: bool = Field(
+        description="Whether inputs beyond its calibration are taken as the ends of that range, not refused.",
+        examples=[False],
+    )
 
 
 class ModelChange(BaseModel):
@@ -491,7 +495,7 @@ def upload_view(upload: Upload) -> UploadView:
 def _model_fields(model: Model) -> dict[str, Any]:
     names = (
         *("name", "system", "weight_privacy", "bits", "parent_id", "network", "commitment"),
-        *("setup", "verification_key_id", "require_ceremony"),
+        *("setup", "verification_key_id", "require_ceremony", "saturate"),
     )
     return job_fields(model.job) | {name: getattr(model, name) for name in names}
 

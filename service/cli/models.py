@@ -64,6 +64,9 @@ def add_model(
     require_ceremony: Annotated[
         bool, typer.Option("--require-ceremony", help="Use keys of a ceremony alone.")
     ] = False,
+    saturate: Annotated[
+        bool, typer.Option("--saturate", help="Take inputs beyond the calibration as the ends of its range.")
+    ] = False,
     wait: Annotated[bool, typer.Option(help="Wait until it is registered.")] = True,
 ) -> Model:
     """Register the network in an ONNX FILE: commit to it, if its weights are hidden, and make its keys."""
@@ -81,6 +84,7 @@ def add_model(
         sizes=given,
         parent_id=parent_id,
         require_ceremony=require_ceremony or None,
+        saturate=saturate or None,
         labels=labels.read(label),
     )
     return finished(made, "registering", service.follow(made), wait=wait)

@@ -197,6 +197,7 @@ def _about(job: Job) -> dict[str, str]:
             rows = {
                 "name": escape(job.name),
                 "weights": job.weight_privacy,
+                "inputs": "beyond the calibration are its ends" if job.saturate else None,
                 "network": job.network,
                 "commitment": job.commitment,
                 "parent": job.parent_id,

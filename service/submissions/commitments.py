@@ -83,10 +83,10 @@ def _commit(runtime: Runtime, body: CommitmentRequest, model: Model) -> Commitme
     """The row, and in the store what opens it."""
     quantised = encryption.open_network(runtime, model)
     if body.kind == "input":
-        read = intake.read_input(quantised, body.values, "values", body.name)
+        read = intake.read_input(quantised, body.values, "values", body.name, saturate=model.saturate)
         values = intake.committed_values(quantised, read, name=body.name)
     else:
-        values = intake.read_reference(quantised, body.values, "values")
+        values = intake.read_reference(quantised, body.values, "values", saturate=model.saturate)
     needed = intake.committed_count(quantised, model.weight_privacy)
     basis = bases.require_basis(runtime, registry.find(model.system), needed)
     opening = bases.commit(basis, values, runtime.settings.threads)

@@ -46,11 +46,12 @@ def add(
     quantised = encryption.open_network(runtime, model)
     _check_shard_size(runtime, model, quantised, row)
     content, *others = (file.read(runtime, caller.tenant_id) for file in handed)
+    saturate = b"saturate" if model.saturate else b""
     if row.compared == "labels":
-        read = sandbox.run(caller.tenant_id, "read_dataset", quantised, content, b"".join(others))
+        read = sandbox.run(caller.tenant_id, "read_dataset", quantised, content, b"".join(others), saturate)
     else:
         privacy = model.weight_privacy.encode()
-        read = sandbox.run(caller.tenant_id, "read_measured", quantised, privacy, content, *others)
+        read = sandbox.run(caller.tenant_id, "read_measured", quantised, privacy, content, *others, saturate)
     row.id = new_id("dst")
     row.picked_for = model.commitment
     row.sha256 = read[:_HASH_BYTES].hex()

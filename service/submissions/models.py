@@ -45,6 +45,8 @@ def register(
         options.append(precision.model_dump_json())
     if row.require_ceremony:
         options.append("require_ceremony")
+    if row.saturate:
+        options.append("saturate")
     if row.system != FIRST:
         options.append(row.system)
     said = json.dumps(sizes, sort_keys=True)

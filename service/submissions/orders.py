@@ -122,7 +122,9 @@ def _order(runtime: Runtime, session: Session, tenant_id: str, body: ProofReques
             runtime, Commitments(session, tenant_id), model, "reference", body.reference_id
         )
     else:
-        secrets["reference"] = Secret(intake.read_reference(quantised, body.reference, "reference"))
+        secrets["reference"] = Secret(
+            intake.read_reference(quantised, body.reference, "reference", saturate=model.saturate)
+        )
     request |= {
         "reference_privacy": "committed" if body.reference_id else "public",
         "reference_id": body.reference_id,
@@ -159,7 +161,7 @@ def _input(
         held = _committed(runtime, commitments, model, "input", given.id)
         return Secret(intake.committed_input(quantised, held.values, name), held.opening)
     field = "input" if name is None else f"inputs.{name}"
-    return Secret(intake.read_input(quantised, given.values, field, name))
+    return Secret(intake.read_input(quantised, given.values, field, name, saturate=model.saturate))
 
 
 def _privacy(given: InputRequest) -> Privacy:

@@ -159,6 +159,34 @@ def test_outputs_stay_hidden_but_for_where_they_lie(faces: tuple[Runtime, Client
     assert result(document, circuit).answer == said["claim"].partition(". ")[0]
 
 
+def test_inputs_beyond_the_calibration_saturate_where_the_owner_says_so(
+    api: Client, with_model: Runtime, model: Model
+) -> None:
+    beyond = [77.0, *OTHER[1:]]
+    with pytest.raises(ApiError) as refusal:
+        api.create_proof(model.id, beyond)
+    assert (refusal.value.code, refusal.value.field, model.saturate) == ("input.out_of_range", "input", False)
+    lenient = api.create_model(EMBEDS, tiny_calibration(), saturate=True)
+    work_on(with_model, lenient.id)
+    assert api.get_model(lenient.id).saturate
+    shown = proven(with_model, api, lenient, beyond, input_privacy="public")["values"]["input"]
+    key = api.get_verification_key(next(api.proofs()).verification_key_id or "")
+    kind = key["circuit"]["quantisation"]["input"]
+    assert shown[0] == 2 ** kind["bits"] - 1
+    held = api.create_commitment(lenient.id, "input", beyond)
+    assert proven(with_model, api, lenient, input_id=held.id)["commitments"]["input"] == held.commitment
+    reference: dict[str, Any] = {"scheme": "recognition", "threshold": 0, "reference": beyond}
+    assert proven(with_model, api, lenient, beyond, **reference)["values"]["match"] == 1
+    samples, labels = np.array([beyond, OTHER]), npy(np.array([0, 1]))
+    for owner in (lenient.id, model.id):
+        if owner == lenient.id:
+            assert api.create_dataset(owner, npy(samples), labels, privacy="public").size == 2
+            continue
+        with pytest.raises(ApiError) as refusal:
+            api.create_dataset(owner, npy(samples), labels, privacy="public")
+        assert refusal.value.code == "input.out_of_range"
+
+
 def test_a_network_without_weights_is_public(api: Client, with_model: Runtime) -> None:
     turned = helper.make_graph(
         [helper.make_node("Transpose", ["x"], ["y"], perm=[0, 2, 1])],

@@ -333,6 +333,11 @@ export interface components {
        * @default false
        */
       require_ceremony?: boolean;
+      /**
+       * @description Take inputs beyond the calibration as the ends of its range; else none is taken.
+       * @default false
+       */
+      saturate?: boolean;
       /** @description A name and a value to find it by, `name=value`; 16 at most. */
       label?: string[] | null;
       /** @description The size of a dimension that the file only names, `name=size`; one field for each. */
@@ -1353,6 +1358,8 @@ export interface components {
       verification_key_id: string | null;
       /** @description Whether proofs of it are made with keys of a ceremony alone. */
       require_ceremony: boolean;
+      /** @description Whether inputs beyond its calibration are taken as the ends of that range, not refused. */
+      saturate: boolean;
     };
     /** @description A registered model. */
     ModelView: {
@@ -1436,6 +1443,8 @@ export interface components {
       verification_key_id: string | null;
       /** @description Whether proofs of it are made with keys of a ceremony alone. */
       require_ceremony: boolean;
+      /** @description Whether inputs beyond its calibration are taken as the ends of that range, not refused. */
+      saturate: boolean;
       /** @description What quantisation did, on the calibration; null for models of older services. */
       report: components["schemas"]["QuantisationReport"] | null;
       /** @description Of the registration's proof. */

@@ -77,6 +77,7 @@ _FIELDS = (
         "parent_id",
         "label",
         "require_ceremony",
+        "saturate",
     ),
 )
 
@@ -142,6 +143,10 @@ async def create_model(
         bool,
         Form(description="Use keys of a ceremony alone, its registration's too: they have to be there."),
     ] = False,
+    saturate: Annotated[
+        bool,
+        Form(description="Take inputs beyond the calibration as the ends of its range; else none is taken."),
+    ] = False,
     idempotency_key: IdempotencyKey = None,
 ) -> ModelView:
     """Register a network: it is read, quantised and checked at once. A job then commits to its weights, if
@@ -159,6 +164,7 @@ async def create_model(
         weight_privacy=weight_privacy,
         parent_id=parent_id,
         require_ceremony=require_ceremony,
+        saturate=saturate,
     )
     model_id = await run_in_threadpool(
         models.register,

@@ -40,6 +40,7 @@ class _NewModel(BaseModel):
     name: Name
     system: str = FIRST
     weight_privacy: PublicOrCommitted
+    saturate: bool = False
 
 
 @router.get("/new")
@@ -59,8 +60,15 @@ def register_model(
     weight_privacy: _Text = "",
     bits: _Text = "",
     shape: _Text = "",
+    saturate: _Text = "",
 ) -> Response:
-    given = {"name": name, "weight_privacy": weight_privacy, "bits": bits, "shape": shape}
+    given = {
+        "name": name,
+        "weight_privacy": weight_privacy,
+        "bits": bits,
+        "shape": shape,
+        "saturate": saturate,
+    }
     try:
         files = [
             handed("model", _chosen("model", model), None),
@@ -68,7 +76,10 @@ def register_model(
         ]
         if calibration_labels is not None and calibration_labels.filename:
             files.append(handed("calibration_labels", calibration_labels, None))
-        named = given | {"name": name or PurePath(str(model and model.filename)).stem}
+        named = given | {
+            "saturate": saturate or "false",
+            "name": name or PurePath(str(model and model.filename)).stem,
+        }
         row = Model(**_checked(_NewModel, named).model_dump())
         precision = _checked(Precision, {"bits": bits})
         dimensions = sizes.read(shape.replace(",", " ").split())

@@ -76,6 +76,8 @@ class Model(Base):
     receipt: Mapped[dict[str, Any] | None]
     require_ceremony: Mapped[bool] = mapped_column(server_default=false())
     """Only keys of a ceremony make proofs of it."""
+    saturate: Mapped[bool] = mapped_column(server_default=false())
+    """Inputs beyond the calibration are taken as the ends of its range, not refused."""
     report: Mapped[dict[str, Any] | None]
     """What quantisation did, as ``circuits.quantisation.Report`` has it."""
     estimate: Mapped[dict[str, Any] | None]
