@@ -55,14 +55,14 @@ def affine(span: Interval, bits: int, what: str, *, halves: bool = False) -> Aff
     return Affine(scale, round(-span.low / scale), bits)
 
 
-def exact(span: Interval, what: str) -> Affine:
-    """The type of the integers in ``span``: of scale 1 and as few bits as hold them."""
+def exact(span: Interval, what: str, most: int = MOST_BITS) -> Affine:
+    """The type of the integers in ``span``: of scale 1 and as few bits as hold them, at most ``most``."""
     low, high = int(span.low), int(span.high)
     bits = max(1, (high - low).bit_length())
-    if bits > MOST_BITS:
+    if bits > most:
         raise ModelError(
             "model.quantised",
-            f"{what[:80]!r} takes integers of {bits} bits; tensors have {MOST_BITS} at most",
+            f"{what[:80]!r} takes integers of {bits} bits; tensors have {most} at most",
         )
     return Affine(1.0, -low, bits)
 

@@ -363,7 +363,7 @@ def is_short(relation: Accumulation) -> bool:
         case Linear() | Product() | Quotient():
             return True
         case Forest():
-            return relation.targets.size <= _SHORT
+            return relation.steps * relation.targets.size <= _SHORT
         case MatrixProduct():
             return relation.left.tensor.shape[-1] <= _SHORT
         case WindowSum():

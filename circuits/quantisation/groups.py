@@ -39,12 +39,12 @@ class Groups:
         return self.of(tensor) in self._exact
 
     def compared(self, tensor: str) -> bool:
-        """Whether the tensor is of inputs that are compared and nothing else, whole numbers aside."""
+        """Whether the tensor is of inputs that are compared and nothing else."""
         group = self.of(tensor)
         readers = [step for step in self._steps if group in {self.of(name) for name in step.node.inputs}]
         makers = [step for step in self._steps if self.of(step.tensor) == group and not self.keeps(step)]
         alone = all(step.node.compares or self.keeps(step) for step in readers)
-        return bool(readers) and alone and not makers and not self.exact(tensor) and not self.declared(tensor)
+        return bool(readers) and alone and not makers and not self.declared(tensor)
 
     def keeps(self, step: Step) -> bool:
         """Whether the tensor has the type of those that the node reads."""

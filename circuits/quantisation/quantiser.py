@@ -212,9 +212,14 @@ class _Quantiser:
         """Of the tensors of each group: the most that is asked for any."""
         asked: dict[str, int] = {}
         least = {step.name: step.node.least_bits for step in self.steps if step.name not in self.layers}
+        compared = {
+            self.groups.of(name) for step in self.steps if step.node.compares for name in step.node.inputs
+        }
         for name, tensor in _typed(self.graph, self.steps, self.groups):
-            group = self.groups.of(tensor)
-            asked[group] = max(asked.get(group, 0), least.get(name, 0), self._settings(name).bits)
+            group, wanted = self.groups.of(tensor), self._settings(name).bits
+            if group in compared and name not in self.layers:
+                wanted = max(wanted, MOST_BITS)
+            asked[group] = max(asked.get(group, 0), least.get(name, 0), wanted)
         return asked
 
     def _settings(self, name: str) -> Settings:
@@ -254,7 +259,7 @@ class _Quantiser:
         names = input_names(self.graph)
         for entry in self.entries:
             group = self.groups.of(entry)
-            if names[entry] in self.layers or not self.groups.compared(entry):
+            if names[entry] in self.layers or self.groups.exact(entry) or not self.groups.compared(entry):
                 continue
             readers = [step.node for step in self.steps if step.node.compares]
             for node in (node for node in readers if self.groups.of(node.inputs[0]) == group):
@@ -288,7 +293,8 @@ class _Quantiser:
             elif group in self.levels:
                 fixed[group] = self.levels[group].given
             elif self.groups.exact(group):
-                fixed[group] = rescaling.exact(self.spans[group], group)
+                most = MOST_COMPARED_BITS if self.groups.compared(group) else MOST_BITS
+                fixed[group] = rescaling.exact(self.spans[group], group, most)
             elif group in entries | apart or computed[group] > 1:
                 what = "the input" if group in entries else f"the tensor {group[:80]!r}"
                 halves = group in rounded

@@ -19,6 +19,7 @@ from circuits import (
     plan_inference,
     quantise,
 )
+from circuits.graphs.graph import Input
 from circuits.networks.fusion import fuse
 from circuits.operators.dense import Dense
 from circuits.operators.forest import Forest, QuantForest
@@ -319,10 +320,13 @@ def test_inputs_that_are_compared_alone_have_the_bits_that_tell_thresholds_apart
     assert 30 <= network.input.type.bits <= 32
     got = network.run(network.input.type.quantise(x)) * node_of(network).value_type.scale
     assert np.abs(got - graph.run(x)).max() < 1e-3
-    # What else reads it decides as for all networks.
+    # Where another node reads it, it has what tensors have at most.
     both = (wide, Dense("d", ("x",), np.ones((2, 2)), np.zeros(2)))
     other = quantise(replace(graph, nodes=both, outputs={"f": "f", "d": "d"}), x)
-    assert other.input.type.bits == 8
+    assert other.input.type.bits == 16
+    # Whole numbers are exact.
+    whole = replace(graph, inputs=(Input("x", (2,), "integer"),))
+    assert quantise(whole, np.rint(x * 100)).input.type.bits > 16
 
 
 def test_inputs_beyond_calibration_are_on_their_side_of_all_thresholds() -> None:
