@@ -32,6 +32,7 @@ SERVICE: Final = "service-2026-11-22-epyc-avx512"
 SERVICE_BUSY: Final = "service-2026-11-22-epyc-busy"
 COVERAGE: Final = ("coverage-2026-11-22-ezkl",)
 EZKL_NETWORKS: Final = "ezkl-networks-2026-11-23-epyc"
+SENTENCES: Final = "sentences-2026-11-23-epyc"
 DEAREST: Final = 8
 
 
@@ -330,7 +331,22 @@ def _suites() -> list[tuple[str, list[Row]]]:
     ]
 
 
+def sentences() -> str:
+    cells: Cells = {
+        "": name,
+        "parameters": more("parameters"),
+        "cosine": lambda row: f"{row.more['cosine']:.4f}",
+        "least": lambda row: f"{row.more['least']:.4f}",
+        "rows": size,
+        "products": more("products"),
+        "s": lambda row: f"{row.median:.0f}",
+        "peak MB": lambda row: number(row.peak_mb and round(row.peak_mb)),
+    }
+    return listed(rows(SENTENCES, ""), cells)
+
+
 TABLES: Final[dict[str, Callable[[], str]]] = {
+    "sentences": sentences,
     "cpu kernels": cpu_kernels,
     "cpu proofs": cpu_proofs,
     "digits": digits,
