@@ -20,6 +20,7 @@ from circuits.operators.add import add, subtract
 from circuits.operators.entry import Entry
 from circuits.operators.masks import finite, is_small, masked
 from circuits.operators.multiply import multiply
+from circuits.operators.quantise_linear import declared_at, integer, real, typed
 from circuits.operators.scatter import mixed
 from relations.integers import IntArray
 
@@ -110,6 +111,20 @@ def _either(step: Step) -> Value:
     return add(replace(step, inputs=[product, other]))
 
 
+def _linear_where(step: Step) -> Value:
+    """Integers, each with its scale and zero point behind it."""
+    parts: list[Value] = [
+        Data(integer(step, at), shape=step.whole(at))
+        if step.is_data(at)
+        else replace(real(step, at, at + 1, 0), declared=None)
+        for at in (1, 4)
+    ]
+    made = _where(replace(step, inputs=[step.value(0), *parts]))
+    if not isinstance(made, Data):
+        raise step.refuse("unsupported_operator", "chooses between constants; have the exporter fold them")
+    return replace(typed(step, made.tensor, declared_at(step, 7)), shape=made.shape, kind=step.value(1).kind)
+
+
 def _is_zero(value: Value | None, step: Step) -> bool:
     """Whether it is 0, and of no more axes than the condition, to which it would add some."""
     return (
@@ -162,4 +177,5 @@ ENTRY = Entry(
         "Not": Operator(_not, elementwise=True),
         "Where": Operator(_where, {}, 3, 3),
     },
+    microsoft={"QLinearWhere": Operator(_linear_where, {}, 9, 9)},
 )

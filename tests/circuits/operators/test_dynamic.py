@@ -97,6 +97,33 @@ def test_so_are_those_that_onnxruntime_s_optimiser_joins(bias: bool) -> None:
     np.testing.assert_allclose(made, expected, atol=0.3)
 
 
+@pytest.mark.parametrize("condition", ["computed", "constant"])
+def test_where_chooses_between_integers(condition: str) -> None:
+    rng = np.random.default_rng(7)
+    nodes = [
+        make_node("Greater", ["x", "half"], ["g"]),
+        make_node("QuantizeLinear", ["x", "s", "z"], ["q"]),
+        make_node(
+            "QLinearWhere",
+            ["g" if condition == "computed" else "c", "q", "s", "z", "o", "t", "z", "u", "z"],
+            ["w"],
+            domain="com.microsoft",
+        ),
+        make_node("DequantizeLinear", ["w", "u", "z"], ["y"]),
+    ]
+    weights: dict[str, Any] = {
+        **{name: np.float32(value) for name, value in (("half", 0.5), ("s", 0.02), ("t", 0.01), ("u", 0.03))},
+        "z": np.array(128, np.uint8),
+        "o": rng.integers(0, 256, (1, 6)).astype(np.uint8),
+        "c": np.array([[True, False, True, True, False, False]]),
+    }
+    data = _with_microsoft(make_model(nodes, {k: np.asarray(v) for k, v in weights.items()}, ("batch", 6)))
+    x = np.clip(floats(rng, 1, 6), -2, 2)
+    (expected,) = onnxruntime.InferenceSession(data).run(None, {"x": x})
+    made = load_onnx(data).run(x.astype(np.float64))
+    assert np.abs(made - expected).max() < 0.03
+
+
 def _with_microsoft(data: bytes) -> bytes:
     model = onnx.load_model_from_string(data)
     model.opset_import.append(onnx.helper.make_opsetid("com.microsoft", 1))
