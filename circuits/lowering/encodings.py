@@ -348,12 +348,14 @@ def _exponents_within(count: int, slots: int) -> Exponents | None:
         between = Counter(a + b for (i, a), (j, b) in pairs if i != j)
         if len(useful) < len(left) or useful & between.keys() or max([*useful, *between], default=0) >= slots:
             return
+        if best is not None and len(between) >= len(best.between):
+            return  # of more there are never fewer between
         if len(left) == count:
-            if best is None or len(between) < len(best.between):
-                best = Exponents(left, right, tuple(sorted(between)), max(between.values()))
+            best = Exponents(left, right, tuple(sorted(between)), max(between.values()))
             return
-        for a, b in itertools.product(range(left[-1], slots) if left else (0,), range(slots)):
-            extend((*left, a), (*right, b))
+        for a in range(left[-1], slots) if left else (0,):
+            for b in range(slots - a):
+                extend((*left, a), (*right, b))
 
     extend((), ())
     return best

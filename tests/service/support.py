@@ -96,11 +96,12 @@ def labelled(size: int = 7, inputs: int = 4) -> tuple[bytes, bytes]:
 def until(
     condition: Callable[[], object], what: str = "what has to happen", seconds: float = PATIENCE_SECONDS
 ) -> None:
-    """Wait for it: long enough for the busiest of machines."""
-    deadline = time.monotonic() + seconds
+    """Wait for it: long enough for the busiest of machines. What takes long is asked for less often."""
+    deadline, pause = time.monotonic() + seconds, 0.01
     while not condition():
         assert time.monotonic() < deadline, f"waited in vain for {what}"
-        time.sleep(0.01)
+        time.sleep(pause)
+        pause = min(1.1 * pause, 0.1)
 
 
 class _Server(uvicorn.Server):
