@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Collection
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, cast
+from typing import TYPE_CHECKING, Annotated, Any, cast, get_args
 
 import typer
 
@@ -70,7 +71,11 @@ def prove(
         typer.Option("--input", help="A committed input, cmt_…; of several NAME=cmt_…,NAME=cmt_…"),
     ] = None,
     input_privacy: Annotated[
-        PublicOrPrivate | None, typer.Option(help="Whether the proof shows the input.")
+        str | None,
+        typer.Option(
+            metavar="PRIVACY",
+            help="Whether the proof shows the input: private or public; of several NAME=public,… as well.",
+        ),
     ] = None,
     reveal: Annotated[Reveal | None, typer.Option(help="What the proof shows of the output.")] = None,
     outputs: Annotated[
@@ -129,14 +134,14 @@ def prove(
     held = _by_name("input", input_id) if input_id and "=" in input_id else {}
     given = values if isinstance(values, dict) else {}
     inputs: dict[str, Any] = {name: {"id": each} for name, each in held.items()}
-    inputs |= {
-        name: {"values": each, "privacy": input_privacy} for name, each in given.items() if name not in held
-    }
+    sent = {name: each for name, each in given.items() if name not in held}
+    privacy, privacies = _privacies(input_privacy, sent)
+    inputs |= {name: {"values": each, "privacy": privacies.get(name, privacy)} for name, each in sent.items()}
     image = Path(reference) if reference and not committed else None
     asked: ProofFields = {
         "scheme": scheme,
         "input_id": None if inputs else input_id,
-        "input_privacy": None if inputs else input_privacy,
+        "input_privacy": None if inputs else privacy,
         "inputs": inputs or None,
         "reveal": reveal,
         "outputs": cast(dict[str, Reveal], _by_name("outputs", outputs)) if outputs else None,
@@ -164,6 +169,19 @@ def prove(
     if key_out:
         written(_key_of(service, job), key_out)
     return job
+
+
+def _privacies(
+    text: str | None, sent: Collection[str]
+) -> tuple[PublicOrPrivate | None, dict[str, PublicOrPrivate]]:
+    """Of all inputs, and of those that are named, which are among the ``sent``. Raises ``RequestError``."""
+    named = _by_name("input-privacy", text) if text and "=" in text else {}
+    said = [*named.values()] if named else [text] if text else []
+    if not {*named} <= {*sent} or not {*said} <= {*get_args(PublicOrPrivate)}:
+        known = f", NAME of {', '.join(sent)}" if sent else ""
+        reason = f"--input-privacy is private or public, or of several inputs NAME=public,…{known}"
+        raise RequestError("request.invalid", reason, field="input_privacy")
+    return None if named else cast(PublicOrPrivate | None, text), cast(dict[str, PublicOrPrivate], named)
 
 
 def _by_name(field: str, text: str) -> dict[str, str]:

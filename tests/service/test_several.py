@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import io
+import json
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -65,6 +67,36 @@ def test_a_committed_a_public_and_a_private_input(masked: tuple[Runtime, Client,
         f"scores: label {document['statement']['values']['label/scores']}; shifted: 2 values"
     )
     assert {layer.name for layer in layers(circuit, None)} > {"input/image", "input/mask"}
+
+
+def test_the_command_takes_an_input_of_each_privacy(
+    masked: tuple[Runtime, Client, Model], run: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _, api, model = masked
+    monkeypatch.setenv("ZENSERVE_URL", str(api._http.base_url))
+    file = tmp_path / "inputs.json"
+    file.write_text(json.dumps({name: each["values"] for name, each in GIVEN.items()}))
+    held = api.create_commitment(model.id, "input", GIVEN["image"]["values"], name="image")
+    given = (
+        "prove",
+        model.id,
+        file,
+        "--dry-run",
+        "--json",
+        "--outputs",
+        "shifted=threshold",
+        "--at-least",
+        "shifted=2",
+    )
+    privacy = ("--input", f"image={held.id}", "--input-privacy")
+    code, out, err = run(*given, *privacy, "mask=public,token__ids=private")
+    assert code == 0, err
+    assert {*json.loads(out)["values"]} == {"input/mask", "threshold/shifted", "reached/shifted"}
+    assert "input/token__ids" in json.loads(run(*given, "--input-privacy", "public")[1])["values"]
+    for wrong in ("mask=shown", "other=public", "image=public", "shown"):
+        code, _, err = run(*given, *privacy, wrong)
+        assert code == 1
+        assert "--input-privacy" in err
 
 
 def test_thresholds_are_of_outputs_by_their_names(masked: tuple[Runtime, Client, Model]) -> None:
