@@ -114,10 +114,10 @@ def counts(rows: Iterable[Row]) -> dict[str, int]:
 
 
 def blockers(rows: Iterable[Row]) -> list[Row]:
-    """What stands in the way: of how many networks, of how many of these "alone", and the first one's reason
-    for an example."""
+    """What stands in the way of networks that are not constant: of how many, of how many of these "alone",
+    and the first one's reason for an example."""
     named: dict[str, list[Row]] = {}
-    for each in rows:
+    for each in (each for each in rows if not each.more.get("constant")):
         for blocker in each.more["blockers"]:
             named.setdefault(blocker, []).append(each)
     found = []
@@ -139,7 +139,7 @@ CELLS: Final[Cells] = {
     "constraints": lambda row: number(row.size),
     "s": lambda row: f"{row.median:.1f}",
     "peak MB": lambda row: number(row.peak_mb and round(row.peak_mb)),
-    "reason": more("reason"),
+    "reason": lambda row: "constant" if row.more.get("constant") else row.more["reason"],
 }
 BLOCKERS: Final[Cells] = {
     "what": lambda row: row.name,

@@ -17,6 +17,7 @@ from typing import Final
 from bench import coverage, ezkl_networks
 from bench.report import Cells, Row, duration, figure, lines_of, more, number, numeric, ratio, read
 from bench.schemes import CELLS, of_paper
+from bench.stages import STAGES
 
 ROOT: Final = Path(__file__).parents[1]
 RESULTS: Final = ROOT / "bench" / "results"
@@ -30,7 +31,11 @@ SCHEMES: Final = "schemes-2026-11-21-epyc-milan"
 SCHEMES_AVX512: Final = "schemes-2026-11-21-xeon-avx512"
 SERVICE: Final = "service-2026-11-22-epyc-avx512"
 SERVICE_BUSY: Final = "service-2026-11-22-epyc-busy"
-COVERAGE: Final = ("coverage-2026-11-22-ezkl",)
+COVERAGE: Final = (
+    "coverage-2026-11-23-ezkl",
+    "coverage-2026-11-23-pytorch-torchscript",
+    "coverage-2026-11-23-pytorch-export",
+)
 EZKL_NETWORKS: Final = "ezkl-networks-2026-11-23-epyc"
 SENTENCES: Final = "sentences-2026-11-23-epyc"
 DEAREST: Final = 8
@@ -301,7 +306,14 @@ def _in_kernels(row: Row) -> str:
 
 
 def covered() -> str:
-    lines = [(suite, *map(number, coverage.counts(found).values())) for suite, found in _suites()]
+    """Nothing of a stage that no network was to come to."""
+    lines = []
+    for suite, found in _suites():
+        last = max(STAGES.index(row.more["most"]) for row in found)
+        tried = {
+            name: count for name, count in coverage.counts(found).items() if name not in STAGES[last + 1 :]
+        }
+        lines.append((suite, *(number(tried.get(name)) for name in coverage.counts([]))))
     return table(lines, ["suite", *coverage.counts([])])
 
 
@@ -310,7 +322,7 @@ def blockers() -> str:
 
 
 def networks() -> str:
-    chosen = [row for _, found in _suites() for row in found if row.more["compiled"]]
+    chosen = [row for _, found in _suites() for row in found]
     return listed(chosen, {"suite": more("suite"), **coverage.CELLS})
 
 
