@@ -95,7 +95,7 @@ def test_the_command_takes_an_input_of_each_privacy(
     assert "input/token__ids" in json.loads(run(*given, "--input-privacy", "public")[1])["values"]
     for wrong in ("mask=shown", "other=public", "image=public", "shown"):
         code, _, err = run(*given, *privacy, wrong)
-        assert code == 1
+        assert code == 2
         assert "--input-privacy" in err
 
 
