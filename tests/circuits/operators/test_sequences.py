@@ -24,6 +24,7 @@ from circuits.operators.recurrent import QuantRecurrent
 from circuits.quantised import QuantGraph
 from tests.circuits.operators.test_leaky_relu import SETTINGS
 from tests.circuits.quantised import networks, slow
+from tests.circuits.quantised.test_file import resealed
 from tests.circuits.relation_checker import broken
 from tests.circuits.support import answered, challenged, first_violation, forge, held
 from tests.circuits.test_lowering import refuse_all_lies
@@ -335,6 +336,28 @@ def test_integers_are_exact_and_come_back_from_files(name: str) -> None:
     assert back.to_bytes() == data
     assert back.again == network.again
     assert QuantGraph.from_bytes(network.architecture.to_bytes()).digest == network.architecture.digest
+
+
+@pytest.mark.parametrize(
+    ("edit", "expected"),
+    [
+        ({"of": "later"}, "file.value"),
+        ({"of": "recurrent2"}, "file.value"),
+        ({"of": "concat1"}, "file.value"),
+        ({"of": 1}, "file.header"),
+        ({"inputs": ["x"]}, "file.value"),
+        ({"inputs": ["later", "x"]}, "file.value"),
+        ({"extra": 1}, "file.header"),
+    ],
+)
+def test_a_node_that_is_another_once_more_must_be_one(edit: dict[str, Any], expected: str) -> None:
+    network, _ = quantised(CASES["rnn"], 5)
+
+    def change(header: dict[str, Any]) -> None:
+        next(node for node in header["nodes"] if node["name"] == "recurrent2").update(edit)
+
+    with refuses(expected):
+        QuantGraph.from_bytes(resealed(network.to_bytes(), change))
 
 
 @pytest.mark.parametrize("name", CASES)
