@@ -52,6 +52,7 @@ from circuits.graphs.node import Node, QuantNode
 from circuits.graphs.types import FloatArray
 from circuits.operators import ONNX
 from circuits.operators.features import QuantFeatures
+from circuits.operators.forest import Forest
 from circuits.operators.weighted import Parametric, WeightedSum
 from circuits.quantisation.plan import input_names, output_names, plan
 from circuits.quantised import Integers
@@ -252,6 +253,10 @@ def _reference(graph: Graph, qgraph: QuantGraph, q: Mapping[str, IntArray]) -> d
 
 def _with_weights(node: Node, made: QuantNode, qgraph: QuantGraph) -> Node:
     """The node with the weights that its integers stand for, if it has any."""
+    if isinstance(node, Forest) and (kind := qgraph.types[made.inputs[0]]):
+        # Up to half a step beyond the last integer that leads to the first child.
+        last = np.rint(node.threshold / kind.scale) - (node.strict != 0)
+        return replace(node, threshold=kind.scale * (last + 0.5), strict=np.zeros_like(node.strict))
     if not (isinstance(node, Parametric) and isinstance(made, WeightedSum)):
         return node
     weight, bias = made.real(qgraph.types_of(made), qgraph.shapes_of(made))

@@ -130,11 +130,11 @@ class Forest(Node):
         return Interval(min(span.low, low - margin), max(span.high, high + margin)), step
 
     def quantise(self, site: Site) -> QuantForest:
-        value = rescaling.affine(
-            Interval(min(0.0, self.leaf.min()), max(0.0, self.leaf.max())),
-            _LEAF_BITS,
-            f"the leaves of {self.name[:80]!r}",
-        )
+        span = Interval(min(0.0, self.leaf.min()), max(0.0, self.leaf.max()))
+        # Whole numbers name leaves, or count.
+        whole = not np.mod(self.leaf, 1).any() and span.high - span.low < 2**_LEAF_BITS
+        what = f"the leaves of {self.name[:80]!r}"
+        value = rescaling.exact(span, what) if whole else rescaling.affine(span, _LEAF_BITS, what)
         blocks = _blocks(self._compared(site.incoming()), value.quantise(self.leaf) - value.zero_point)
         base = np.rint(self.base / value.scale)
         if not (np.abs(base) < 2.0**53).all():
