@@ -18,10 +18,14 @@ from circuits.onnx.step import Data, Operator, Step, Value, of_kind
 from circuits.operators.activation import Activation
 from circuits.operators.add import add, subtract
 from circuits.operators.entry import Entry
+from circuits.operators.gather import Gather
 from circuits.operators.masks import finite, is_small, masked
+from circuits.operators.matmul import reshaped
+from circuits.operators.moving import rearranged
 from circuits.operators.multiply import multiply
 from circuits.operators.quantise_linear import declared_at, integer, real, typed
 from circuits.operators.scatter import mixed
+from circuits.operators.selection import placed
 from relations.integers import IntArray
 
 # A function of two arrays of numbers.
@@ -42,6 +46,35 @@ def _compare(step: Step, text: str, function: Function) -> Value:
                 made = step.emit(Activation, (step.floats(1 - position),), text.format(*operands))
                 return replace(data, tensor=made, shape=step.whole(1 - position), kind=Element.BOOL)
     return _of(step, subtract(_with_numbers(step)), text.format("x", "0.0"))
+
+
+def _equal(step: Step) -> Value:
+    """A whole number beside all places from zero on is a place: booleans, one for each."""
+    for at in (0, 1):
+        data, constant = step.value(at), step.value(1 - at)
+        if isinstance(data, Data) and isinstance(constant, Constant) and step.is_whole(at):
+            size = constant.array.shape[-1] if constant.array.ndim else 1
+            column = _column(step, data, size)
+            if size > 1 and column and np.array_equal(constant.array.ravel(), np.arange(size)):
+                whole = np.broadcast_shapes(data.shape or (), constant.array.shape)
+                hot = reshaped(step, placed(step, column, size, strict=True, wraps=False), whole)
+                return of_kind(hot, Element.BOOL)
+    return _compare(step, *_COMPARISONS["Equal"])
+
+
+def _column(step: Step, data: Data, size: int) -> Data | None:
+    """Of rows of this size, or of 1, whose numbers are all the same the first each."""
+    whole = data.shape or ()
+    if whole[-1:] == (1,):
+        return data
+    maker = step.building.makers.get(data.tensor)
+    if whole[-1:] != (size,) or not isinstance(maker, Gather):
+        return None
+    rows = maker.places.reshape(-1, size)
+    if (rows != rows[:, :1]).any():
+        return None
+    found = rearranged(replace(step, inputs=[data]), lambda places: places[..., :1], 0)
+    return found if isinstance(found, Data) else None
 
 
 def _combine(step: Step, text: str, function: Function) -> Value:
@@ -170,6 +203,7 @@ ENTRY = Entry(
             name: Operator(partial(_compare, text=text, function=function), {}, 2, 2)
             for name, (text, function) in _COMPARISONS.items()
         },
+        "Equal": Operator(_equal, {}, 2, 2),
         **{
             name: Operator(partial(_combine, text=text, function=function), {}, 2, 2)
             for name, (text, function) in _LOGIC.items()

@@ -45,7 +45,10 @@ class SumPool(Pool):
     called = "sum"
     adds = True
 
-    divisor: int = 1
+    divisor: float = 1
+
+    def times(self, factor: float) -> Node:
+        return replace(self, divisor=self.divisor / factor)
 
     def run(self, *inputs: FloatArray) -> FloatArray:
         seen = planes.slide(inputs[0], self.kernel, self.stride, self.padding, 0, self.dilation)

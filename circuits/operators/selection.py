@@ -34,7 +34,8 @@ _BOOLEAN = Affine(1.0, 0, 1)
 
 @dataclass(frozen=True, eq=False)
 class OneHot(Node):
-    """Whether each place, from zero or before the end, is 0, 1 and so on below ``size``: [.., size].
+    """Whether each place, from zero or, where it ``wraps``, before the end, is 0, 1 and so on below ``size``:
+    [.., size].
 
     Of one outside it is said that it is the nearest, or nothing where ``strict``.
     """
@@ -43,6 +44,7 @@ class OneHot(Node):
 
     size: int
     strict: bool = False
+    wraps: bool = True
 
     def shape(self, *shapes: Shape) -> Shape:
         return (*shapes[0], self.size)
@@ -53,7 +55,7 @@ class OneHot(Node):
     def _columns(self, x: FloatArray) -> IntArray:
         """The place of each number, -1 where there is none."""
         place = np.rint(x)
-        place = np.where(place < 0, place + self.size, place)
+        place = np.where((place < 0) & self.wraps, place + self.size, place)
         nearest = np.clip(place, 0, self.size - 1)
         columns: IntArray = np.where((place != nearest) & self.strict, -1, nearest).astype(np.int64)
         return columns
@@ -109,11 +111,11 @@ class QuantOneHot(QuantNode):
         ]
 
 
-def placed(step: Step, index: Data, size: int, *, strict: bool = False) -> Data:
-    """Of ``count`` places in all the booleans [count, size]."""
+def placed(step: Step, index: Data, size: int, *, strict: bool = False, wraps: bool = True) -> Data:
+    """Of ``count`` places in all the booleans [count, size]. ``strict``, ``wraps``: as of ``OneHot``."""
     count = math.prod(index.shape or ())
     vector = shaped(step, index, (1, count)).tensor
-    hot = step.emit(OneHot, (vector,), size, strict)
+    hot = step.emit(OneHot, (vector,), size, strict, wraps)
     return shaped(step, Data(hot, shape=(1, count, size)), (count, size))
 
 

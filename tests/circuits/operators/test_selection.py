@@ -57,6 +57,17 @@ def elements_of_computed(rng: Rng) -> Case:
     return [make_node("Sin", ["x"], ["s"]), *nodes], constants, shape
 
 
+def one_hot_by_comparison(rng: Rng) -> Case:
+    """As JAX writes it, repeated before it is compared, or not; a place before the first is none."""
+    repeated = [make_node("Expand", ["p", "all"], ["e"])] if rng.random() < 0.5 else []
+    nodes, constants, shape = with_place(rng, "Equal", ["e" if repeated else "p", "places"], {}, [2, 2, 1])
+    *first, equal = nodes
+    equal.output[0] = "b"
+    last = make_node("Cast", ["b"], ["h"], to=1)
+    made = {**constants, "places": np.arange(3)[None, None], "all": np.array([2, 2, 3])}
+    return [*first, *repeated, equal, last], made, shape
+
+
 def one_hot(rng: Rng) -> Case:
     """A place beyond the last is none."""
     said = {"axis": int(rng.integers(-3, 3))}
@@ -100,6 +111,7 @@ CASES: list[Callable[[Rng], Case]] = [
     elements,
     elements_of_computed,
     one_hot,
+    one_hot_by_comparison,
     top,
     hardmax,
 ]
