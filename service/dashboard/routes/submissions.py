@@ -106,6 +106,10 @@ def ask_for_proof(
     input_privacy: _Text = "",
     reveal: _Text = "",
     top: _Text = "",
+    at_least: _Text = "",
+    at_most: _Text = "",
+    bounds: _Text = "",
+    measure: _Text = "",
     reference: _Text = "",
     reference_file: UploadFile | None = None,
     threshold: _Text = "",
@@ -114,10 +118,13 @@ def ask_for_proof(
 ) -> Response:
     given = {
         "scheme": scheme, "input": input, "input_privacy": input_privacy, "reveal": reveal, "top": top,
+        "at_least": at_least, "at_most": at_most, "bounds": bounds, "measure": measure,
         "reference": reference, "threshold": threshold, "dataset_id": dataset_id, "challenge": challenge,
     }  # fmt: skip
     try:
         fields: dict[str, Any] = {name: value for name, value in given.items() if _asked(name, given)}
+        if "bounds" in fields:
+            fields["bounds"] = _listed("bounds", fields["bounds"])
         for name, file in (("input", input_file), ("reference", reference_file)):
             if name in orders.TAKES.get(scheme, ()):
                 fields |= _numbers(runtime, visitor, model_id, name, file, given[name])
@@ -130,9 +137,22 @@ def ask_for_proof(
 
 def _asked(name: str, given: Given) -> bool:
     """Whether the field is one of the scheme's, and says something: forms send all that they have."""
-    if not given[name] or (name == "top" and given["reveal"] != "top"):
+    reveal = {"top": "top", "at_least": "threshold", "at_most": "threshold", "bounds": "range"}
+    if given["scheme"] == "accuracy":
+        of_another = name == "top" and given["measure"] != "top-k"
+    else:
+        of_another = name in reveal and given["reveal"] != reveal[name]
+    if not given[name] or of_another:
         return False
     return name in ("scheme", "challenge", *orders.TAKES.get(given["scheme"], ()))
+
+
+def _listed(field: str, text: str) -> list[float]:
+    try:
+        return [float(each) for each in text.replace(",", " ").split()]
+    except ValueError:
+        reason = f"{field}: these must be numbers, such as 0.2, 0.5, 0.8"
+        raise RequestError("request.invalid", reason, field=field) from None
 
 
 def _numbers(

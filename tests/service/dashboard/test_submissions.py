@@ -115,3 +115,39 @@ def test_a_proof_is_asked_for_as_over_the_api(asking: Site, model: ClientModel) 
     with asking.database.read() as session:
         stages = {*session.get_one(Job, proof.id).timings, *session.get_one(Job, model.id).timings}
     assert stages <= EXPLAINED.keys()
+
+
+def test_forms_ask_for_where_outputs_lie_and_for_measures(asking: Site) -> None:
+    client = asking.visitor("read", "register", "prove")
+    page = client.get("/admin/models/new").text
+    fields = {
+        "token": token(page),
+        "name": "faces",
+        "weight_privacy": "public",
+        "bits": "8",
+        "saturate": "true",
+    }
+    files = {"model": ("mine.onnx", tiny_onnx(embeds=True)), "calibration": ("a.npy", tiny_calibration())}
+    made = client.post("/admin/models", data=fields, files=files).headers["Location"].rpartition("/")[2]
+    work_on(asking.runtime, made)
+    assert "inputs saturate" in client.get(f"/admin/models/{made}").text
+    place = f"/admin/models/{made}/prove"
+    own = {"token": token(client.get(place).text), "scheme": "inference", "input": "[0.1, 0.2, 0.3, 77]"}
+    ends = {"at_least": "0.001", "bounds": "0.001, 0.002"}
+    for reveal, wanted in (("threshold", {"output"}), ("range", {"output"})):
+        answer = client.post(place, data=own | ends | {"reveal": reveal})
+        assert answer.status_code == 303, answer.text
+        with asking.database.read() as session:
+            request = session.get_one(Proof, answer.headers["Location"].rpartition("/")[2]).request
+        assert request["bounds"].keys() == wanted
+        assert len(request["bounds"]["output"]) == (1 if reveal == "threshold" else 2)
+    for reveal, changes, field in (
+        ("threshold", {"at_least": "1e9"}, "at_least"),
+        ("range", {"bounds": "0.002, 0.001"}, "bounds"),
+        ("range", {"bounds": "much"}, "bounds"),
+    ):
+        answer = client.post(place, data=own | {"reveal": reveal} | changes)
+        assert answer.status_code == 422
+        assert f'id="{field}-refusal"' in answer.text, field
+    answer = client.post(place, data={**own, "scheme": "accuracy", "dataset_id": "dst_1", "measure": "much"})
+    assert 'id="measure-refusal"' in answer.text
