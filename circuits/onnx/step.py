@@ -68,11 +68,12 @@ Kept = NDArray[np.bool_] | Data
 
 
 class Masked(NamedTuple):
-    """A tensor that is ``before``, nothing where that is None, in all places that all of ``kept`` say, and in
-    all others so small that its exponential is 0."""
+    """A tensor of this ONNX shape that is ``before``, nothing where that is None, in all places that all of
+    ``kept`` say, and in all others so small that its exponential is 0."""
 
     before: Value | None
     kept: tuple[Kept, ...]
+    shape: Shape = ()
 
 
 def of_kind(value: Value, kind: int | None) -> Value:

@@ -104,7 +104,8 @@ def masked(step: Step, made: Value, before: Data, kept: Kept) -> Value:
     """``made``, which is ``before`` but small where it is not ``kept``."""
     if isinstance(made, Data):
         known = step.building.masked.get(before.tensor, Masked(before, ()))
-        step.building.masked[made.tensor] = known._replace(kept=(*known.kept, kept))
+        shape = made.shape or before.shape or ()
+        step.building.masked[made.tensor] = Masked(known.before, (*known.kept, kept), shape)
     return made
 
 
@@ -112,7 +113,8 @@ def hide(step: Step, data: Data, kept: Sequence[Kept]) -> None:
     """A softmax that reads ``data`` sees it where it is ``kept`` alone."""
     if kept:
         known = step.building.masked.get(data.tensor, Masked(data, ()))
-        step.building.masked[data.tensor] = known._replace(kept=(*known.kept, *kept))
+        shape = data.shape or ()
+        step.building.masked[data.tensor] = Masked(known.before, (*known.kept, *kept), shape)
 
 
 def of_sum(step: Step, made: Value, add: Callable[[Step], Value]) -> Value:
@@ -122,7 +124,7 @@ def of_sum(step: Step, made: Value, add: Callable[[Step], Value]) -> Value:
     if kept and isinstance(made, Data):
         bases = [part.before for part in parts if part.before is not None]
         before = add(replace(step, inputs=bases)) if len(bases) == 2 else next(iter(bases), None)
-        step.building.masked[made.tensor] = Masked(before, kept)
+        step.building.masked[made.tensor] = Masked(before, kept, made.shape or ())
     return made
 
 

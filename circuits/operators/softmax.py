@@ -29,6 +29,7 @@ from circuits.operators.moving import broadcast, picked
 from circuits.operators.multiply import Div
 from circuits.operators.quantise_linear import declared_at, integer, typed
 from circuits.operators.reduce import Rows, function
+from circuits.operators.reshape import shaped
 from relations.bounds import Bound
 from relations.functions import Requantisation, Tabulation
 from relations.integers import JSON_LIMIT, IntArray
@@ -227,12 +228,17 @@ def softmax(step: Step, data: Data, axes: Sequence[int], *, logarithm: bool = Fa
     """Over these axes together, of what masks leave; they leave all to logarithms."""
     whole, known = data.shape or (), step.building.masked.get(data.tensor)
     if known is not None and isinstance(known.before, Data) and not logarithm:
-        masks = [broadcast(step, each, whole) for each in known.kept if isinstance(each, Data)]
-        kept = np.ones(whole, np.bool_)
+        before, *masks = (
+            shaped(step, broadcast(step, each, known.shape), whole)
+            for each in (known.before, *known.kept)
+            if isinstance(each, Data)
+        )
+        kept = np.ones(known.shape, np.bool_)
         for each in known.kept:
             kept &= each if not isinstance(each, Data) else True
+        kept = kept.reshape(whole)
         if kept.any(axis=tuple(axes)).all():
-            return _over(step, broadcast(step, known.before, whole), axes, kept=kept, masks=masks)
+            return _over(step, before, axes, kept=kept, masks=masks)
     return _over(step, data, axes, logarithm=logarithm)
 
 

@@ -37,6 +37,10 @@ CONSTANT: Mapping[str, Case] = {
     "added beside numbers": of_constant("Add m x -> a", m=np.where(CAUSAL, 0.5, -1e9).astype(np.float32)),
     "chosen": of_constant("Where c x m -> a", c=CAUSAL, m=np.float32(LEAST)),
     "chosen the other way": of_constant("Where c m x -> a", c=~CAUSAL, m=np.float32(-np.inf)),
+    "added before heads are a batch": lines(
+        (2, 3, 3), "Add x m -> a", "Reshape a s -> b", "Softmax b -> c", "Reshape c t -> h",
+        m=np.where(CAUSAL, 0, -np.inf).astype(np.float32)[None, None], s=[2, 3, 3], t=[1, 2, 3, 3],
+    ),
     "added twice": of_constant(
         "Where c x m -> b", "Add b d -> a",
         c=CAUSAL, m=np.float32(-1e4), d=np.array([[[0, 0, 0]], [[0, 0, -1e4]]], np.float32),
