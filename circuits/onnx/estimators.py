@@ -130,6 +130,8 @@ def _catboost(model: Any, rows: NDArray[Any]) -> bytes:
 def _keras(model: Any, rows: NDArray[Any]) -> bytes:
     with TemporaryDirectory() as folder:
         file = Path(folder) / "model.onnx"
+        batch = rows if rows.ndim == len(model.input_shape) else rows[np.newaxis]
+        model(batch[:1])  # its exporter takes what has been called
         model.export(str(file), format="onnx", verbose=False)
         return file.read_bytes()
 

@@ -57,8 +57,16 @@ def test_others_write_files_themselves(package: str) -> None:
         with open(file, "wb") as to:
             to.write(package.encode())
 
-    model = of(package, export=write, save_model=write)
-    assert export_model(model, np.zeros((1, 3))) == package.encode()
+    called: list[Any] = []
+    model = of(
+        package,
+        export=write,
+        save_model=write,
+        input_shape=(None, 3),
+        __call__=lambda _, batch: called.append(batch.shape),
+    )
+    assert export_model(model, np.zeros(3)) == package.encode()
+    assert called == ([(1, 3)] if package == "keras" else [])
 
 
 def test_what_an_exporter_does_not_take_is_refused_with_its_reason() -> None:
@@ -66,7 +74,7 @@ def test_what_an_exporter_does_not_take_is_refused_with_its_reason() -> None:
         raise ValueError("this one\nnever")
 
     with refuses("model.export", match="no exporter takes the Model: this one$"):
-        export_model(of("keras", export=refusing), np.zeros((1, 3)))
+        export_model(of("catboost", save_model=refusing), np.zeros((1, 3)))
     with refuses("model.export", match="takes one input, not 2"):
         export_model(of("keras"), np.zeros(3), np.zeros(3))
     with refuses("model.export", match="no model of PyTorch's"):
