@@ -35,6 +35,8 @@ COVERAGE: Final = (
     "coverage-2026-11-23-ezkl",
     "coverage-2026-11-23-pytorch-torchscript",
     "coverage-2026-11-23-pytorch-export",
+    "coverage-2026-11-23-estimators",
+    "coverage-2026-11-23-jolt-atlas",
 )
 EZKL_NETWORKS: Final = "ezkl-networks-2026-11-23-epyc"
 SENTENCES: Final = "sentences-2026-11-23-epyc"
