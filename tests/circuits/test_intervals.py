@@ -172,7 +172,7 @@ def test_numbers_that_no_output_is_compared_with_are_refused() -> None:
     typed = TypedGraph(graph, "private", "public")
     threshold: dict[str, Reveal] = {"output": "threshold"}
     for number in (1e9, -1e9, float("nan"), float("inf"), 1e308):
-        with refuses("input.out_of_range", "at_least", match="lie from"):
+        with refuses("input.out_of_range", "at_least", match="lies from"):
             integer_bounds(typed, threshold, at_least=number)
     shown: dict[str, Reveal] = {"output": "range"}
     for bounds in ([0.0, 0.0], [0.1, 0.0]):

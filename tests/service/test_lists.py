@@ -48,7 +48,10 @@ def add(database: Database, start: int, stop: int, tenant_id: str = LOCAL_TENANT
                 "model_id": "mdl_2" if number % 5 == 0 else "mdl_1",
                 "scheme": scheme,
                 "request": {"challenge": "c"},
-                "document": {"statement": {"values": {"label": number % 10}}, "proofs": ["00" * 500]},
+                "document": {
+                    "statement": {"values": {"label": number % 10}, "claim": "So it is."},
+                    "proofs": ["00" * 500],
+                },
                 "verification_key_id": "key",
             }
         )
@@ -142,7 +145,9 @@ def test_items_are_views_without_what_is_large(http: httpx.Client, each_runtime:
     add(each_runtime.database, 7, 9)
     succeeded, failed = http.get("/v1/proofs").json()["items"]
     assert (succeeded["label"], succeeded["values"], failed["label"]) == (8, {"label": 8}, None)
-    assert succeeded == http.get(f"/v1/proofs/{succeeded['id']}").json()
+    alone = http.get(f"/v1/proofs/{succeeded['id']}").json()
+    assert alone["claim"] == "So it is."
+    assert succeeded == alone | {"claim": None}
     model = http.get("/v1/models").json()["items"][0]
     assert "description" not in model
     assert http.get("/v1/datasets").json() == {"items": [], "next_cursor": None}

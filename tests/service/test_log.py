@@ -142,7 +142,7 @@ def test_keys_are_in_no_line(runtime: Runtime, lines: _Lines) -> None:
 def test_a_bug_is_answered_and_logged_with_the_requests_id(
     url: str, model: Any, lines: _Lines, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def bug(*_: object) -> None:
+    def bug(*_: object, **__: object) -> None:
         raise RuntimeError(f"quotes {SECRET}")
 
     monkeypatch.setattr(intake, "read_input", bug)

@@ -173,7 +173,7 @@ def test_other_lengths_are_malformed(case: Case, proof: bytes) -> None:
 
 def test_a_number_has_one_spelling(case: Case, proof: bytes) -> None:
     """Adding r to a number, where 256 bits have room, is the same number: and no proof."""
-    digests = 32 * 3
+    digests = 32 * 5
     value = int.from_bytes(proof[digests : digests + 32], "little")
     spelt = (value + R).to_bytes(32, "little")
     assert case.reason(proof[:digests] + spelt + proof[digests + 32 :]) == "malformed"
