@@ -128,8 +128,9 @@ def test_every_node_does_what_the_float_node_does(
     try:
         qgraph = quantise(graph, x, bits, weight_bits=weight_bits, method=method, per_channel=per_channel)
     except ModelError as error:
-        # Few bits, or a coarse prescribed type, may have no two integers within a narrow clamp.
-        if "leaves no interval" in error.message:
+        # Few bits, or a coarse prescribed type, may have no two integers within a narrow clamp; and many
+        # steps of one term of a sum may be less than one of another's.
+        if "leaves no interval" in error.message or "2^30 apart" in error.message:
             reject()
         raise
     check(graph, qgraph, x)
