@@ -12,7 +12,7 @@ from circuits.graphs.calibration import Interval
 from circuits.graphs.node import Constants, Node, QuantNode, Written, dims
 from circuits.graphs.rescaling import Clamp
 from circuits.graphs.site import Site
-from circuits.graphs.types import Affine, Bounds, FloatArray, Shape
+from circuits.graphs.types import MOST_BITS, Affine, Bounds, FloatArray, Shape
 from circuits.onnx.step import Data, Operator, Step, Value
 from circuits.operators.activation import Activation, modulo
 from circuits.operators.add import subtract
@@ -73,6 +73,10 @@ class QuantWholeQuotient(Accumulating):
     def bounds(self, types: Sequence[Affine], shapes: Sequence[Shape]) -> Bounds:
         low, high = types[0].centred
         return np.array([low]), np.array([high])
+
+    def check(self, types: Sequence[Affine], shapes: Sequence[Shape]) -> None:
+        self._require(types[1].bits <= MOST_BITS, f"divides by integers of more than {MOST_BITS} bits")
+        super().check(types, shapes)
 
     def summed(self, sums: Tensor, terms: Sequence[Term], privacy: Privacy) -> list[Relation]:
         """The quotient of ``2 x - y / 2`` and ``2 y``, rounded, is the floor of that of x and y."""

@@ -11,8 +11,8 @@ import numpy as np
 
 from kernels import fr
 from prover.size import Size
-from prover.spartan.layout import LOG_BLOWUP, rows_for
-from verifier.spartan.code import Code
+from prover.spartan.layout import rows_for
+from verifier.spartan.code import LOG_BLOWUP, Code
 from verifier.spartan.field import FR
 from verifier.spartan.merkle import DIGEST_BYTES
 from verifier.spartan.shape import Pads

@@ -11,14 +11,12 @@ from base.processors import usable_cores
 from kernels import FrArray, fr, multilinear
 from prover.constraint_system import ConstraintSystem
 from verifier.spartan.admission import Commitment, Sizes, shape_of
-from verifier.spartan.code import Code
+from verifier.spartan.code import LOG_BLOWUP, Code
 from verifier.spartan.commitment import Rows
 from verifier.spartan.field import FR
 from verifier.spartan.shape import Shape
 from zenerrors import StatementError
 
-# The rate is 2^-2.
-LOG_BLOWUP = 2
 _LEAST_LOG_DEGREE = 10
 # Of rows that commitments are opened in, again and again: so many openings, and more where as many places as
 # they need are less than one in so many.
@@ -84,6 +82,10 @@ class SystemMatrices:
     @property
     def digest(self) -> bytes:
         return self._system.digest
+
+    @property
+    def sizes(self) -> Sizes:
+        return sizes_of(self._system)
 
     def evaluate(self, shape: Shape, rows: Sequence[int], at: Sequence[int], weights: Sequence[int]) -> int:
         """``Matrices.evaluate``."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from typing import Any, Final
 
 from verifier.document import parse_json
@@ -116,7 +117,8 @@ def _wrap(fields: Json, draw: random.Random) -> None:
 
 def _step(fields: Json, draw: random.Random) -> None:
     if place := _pick(fields, draw, lambda value: type(value) in (int, float)):
-        place[0][place[1]] += draw.choice((-1, 1, 0.0, 0.5, 1 << 32))
+        with suppress(OverflowError):  # what was stretched has no number of floating point beside it
+            place[0][place[1]] += draw.choice((-1, 1, 0.0, 0.5, 1 << 32))
 
 
 def _respell(fields: Json, draw: random.Random) -> None:

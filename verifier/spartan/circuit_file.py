@@ -17,7 +17,8 @@ from zenerrors import FileFormatError
 _ALIGNMENT: Final = 64
 _PREFIX: Final = 64
 _HASHED: Final = 32
-_MOST_VARIABLES: Final = 1 << 32
+# Variables that no row reads take no bytes: not more than so many, or than there are entries.
+_MOST_UNREAD: Final = 1 << 16
 # Of each section the bytes of an item, and the numbers that it is made of, as ``memoryview.cast`` names them.
 _SECTIONS: Final[Mapping[str, tuple[int, Literal["B", "I", "q", "Q"]]]] = {
     "counts": (8, "Q"),
@@ -45,8 +46,12 @@ def read_circuit(data: bytes) -> Circuit:
     blocks = tuple(zip(matrices[::3], matrices[1::3], matrices[2::3], strict=True))
     _require(all(a.rows == b.rows == c.rows for a, b, c in blocks), "shapes")
     variables = 1 + public + challenges + private + sum(size + 1 for size, _ in pairs)
-    _require(variables <= _MOST_VARIABLES, "counts")
-    _require(max(sections["columns"], default=0) < variables, "columns")
+    columns = sections["columns"]
+    _require(variables <= _MOST_UNREAD + len(columns), "counts")
+    _require(max(columns, default=0) < variables, "columns")
+    instance = 1 + public + challenges
+    blinding = {end - 1 for end in itertools.accumulate([instance, *(size + 1 for size, _ in pairs)])}
+    _require((blinding - {instance - 1}).isdisjoint(columns), "columns")
     return Circuit(public, challenges, pairs, private, blocks)
 
 

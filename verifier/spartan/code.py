@@ -11,6 +11,9 @@ from verifier.spartan.field import Field
 
 # Queries get three bits more than the 128 that are asked for, so that the other terms fit beside them.
 QUERY_BITS: Final = 131
+LOG_BLOWUP: Final = 2
+"""A word has 2^2 times as many entries as a polynomial coefficients. It is no parameter of keys: to verify
+takes as long as a proof is, not as long as somebody says."""
 
 
 @dataclass(frozen=True)

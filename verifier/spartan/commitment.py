@@ -10,7 +10,7 @@ from blake3 import blake3
 
 from verifier.document import check_header, from_hex
 from verifier.spartan import merkle
-from verifier.spartan.code import Code
+from verifier.spartan.code import LOG_BLOWUP, Code
 from verifier.spartan.field import FR
 from zenerrors import FileFormatError
 
@@ -30,18 +30,17 @@ class Rows:
 
     @property
     def identity(self) -> bytes:
-        """These numbers, 24 bytes: there is no key to know."""
-        numbers = (self.code.log_degree, self.code.log_length, self.tail)
-        return b"".join(number.to_bytes(_NUMBER, "little") for number in numbers)
+        """These numbers, 16 bytes: there is no key to know."""
+        return b"".join(number.to_bytes(_NUMBER, "little") for number in (self.code.log_degree, self.tail))
 
     @classmethod
     def from_identity(cls, identity: bytes) -> Rows:
         """The inverse of ``identity``. Raises ``FileFormatError`` (``file.json``) for numbers of no code."""
         parts = (identity[i : i + _NUMBER] for i in range(0, len(identity), _NUMBER))
         numbers = [int.from_bytes(part, "little") for part in parts]
-        if len(identity) != 3 * _NUMBER or not 0 <= numbers[0] < numbers[1] <= FR.two_adicity:
+        if len(identity) != 2 * _NUMBER or numbers[0] > FR.two_adicity - LOG_BLOWUP:
             raise FileFormatError("file.json", "basis: no such code", field="basis")
-        rows = cls(Code(FR, numbers[0], numbers[1]), numbers[2])
+        rows = cls(Code(FR, numbers[0], numbers[0] + LOG_BLOWUP), numbers[1])
         if not rows.code.queries <= rows.tail < rows.code.degree:
             raise FileFormatError("file.json", "basis: rows without room for values", field="basis")
         return rows

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from verifier.document import as_list, check_header, from_hex
 from verifier.spartan.admission import Commitment, Sizes, shape_of
-from verifier.spartan.code import Code
+from verifier.spartan.code import LOG_BLOWUP, Code
 from verifier.spartan.commitment import Rows
 from verifier.spartan.field import FR
 from verifier.spartan.shape import Shape
@@ -72,7 +72,6 @@ class SpartanKey:
             "private": sizes.private,
             "rows": sizes.rows,
             "log_degree": self.code.log_degree,
-            "log_length": self.code.log_length,
             "tail": self.tail,
         }
 
@@ -81,7 +80,8 @@ class SpartanKey:
         """The inverse of ``to_json``. Raises ``FileFormatError`` (``file.json``)."""
         check_header(document, "a key", {**_HEADER, "setup": TRANSPARENT})
         numbers = {name: _number(document, name) for name in ("public", "challenges", "private", "rows")}
-        code = Code(FR, _number(document, "log_degree"), _number(document, "log_length"))
+        log_degree = _number(document, "log_degree")
+        code = Code(FR, log_degree, log_degree + LOG_BLOWUP)
         tail = None if document.get("tail") is None else _number(document, "tail")
         sizes = Sizes(segments=tuple(_segments(document)), **numbers)
         key = cls(from_hex(document.get("circuit"), "circuit"), sizes, code, tail)

@@ -52,7 +52,7 @@ def of_renewal(code: Code, rows: int) -> list[Term]:
     return [
         Term("a renewal's weights", field_bits - math.log2(log_rows + code.log_degree)),
         Term("a renewal's mask", field_bits),
-        Term("proximity of a renewal", field_bits - math.log2((log_rows + 1) * code.length)),
+        Term("proximity of a renewal", field_bits - math.log2(2 * (log_rows + 1) * code.length)),
         Term("columns of a renewal", _missed(code)),
     ]
 

@@ -2,7 +2,9 @@
 random numbers (docs/spartan.md, "Renewals").
 
 Both have one shape, width k. With r, s drawn after both roots, and eq(s, ·) of the first k columns alone,
-sum_ij eq(r, i) (old_ij - new_ij) eq(s, j) = 0 shows it. One masked row is the combination.
+sum_ij eq(r, i) (old_ij - new_ij) eq(s, j) = 0 shows it. Each combination of rows is a masked row of its own,
+so that each matrix is near to code words by itself: their difference alone may be so where neither is, and
+the errors of a chain's proofs would add up beyond what is decoded uniquely.
 """
 
 from __future__ import annotations
@@ -19,17 +21,18 @@ from verifier.spartan.verification import opened_root
 
 @dataclass(frozen=True)
 class Renewal:
-    """``mask_root``: to one random row; ``product``: of it with the columns' weights; ``row``: the masked
-    combination, as bytes; ``openings``: of the old matrix, the new one, and the mask."""
+    """``mask_root``: to two random rows; ``product``: of their difference with the columns' weights;
+    ``rows``: the masked combinations of the old matrix and the new one, as bytes; ``openings``: of both, and
+    of the masks."""
 
     mask_root: bytes
     product: int
-    row: bytes
+    rows: Sequence[bytes]
     openings: Sequence[Opening]
 
     def to_bytes(self) -> bytes:
         opened = b"".join(opening.to_bytes() for opening in self.openings)
-        return self.mask_root + FR.to_bytes([self.product]) + self.row + opened
+        return b"".join([self.mask_root, FR.to_bytes([self.product]), *self.rows, opened])
 
 
 def row_count(rows: Rows, size: int) -> int:
@@ -53,8 +56,8 @@ def weights(rows: Rows, size: int, transcript: Transcript) -> tuple[list[int], l
 
 
 def is_renewed(rows: Rows, size: int, old: bytes, new: bytes, proof: bytes) -> bool:
-    """Whether ``new`` is a commitment to the ``size`` values that ``old`` is to, where one of both is a
-    commitment at all: near to code words. Never raises for bad data.
+    """Whether ``old`` and ``new`` are commitments, near to code words, to the same ``size`` values. Never
+    raises for bad data.
     """
     reader = Reader(FR, proof)
     try:
@@ -66,25 +69,29 @@ def is_renewed(rows: Rows, size: int, old: bytes, new: bytes, proof: bytes) -> b
 def _holds(rows: Rows, size: int, old: bytes, new: bytes, reader: Reader) -> bool:
     code, count = rows.code, row_count(rows, size)
     width = code.degree - rows.tail
-    mask_root, (product,), row = reader.digests(1)[0], reader.elements(1), reader.canonical(code.degree)
+    (mask_root,), (product,) = reader.digests(1), reader.elements(1)
+    said = [reader.canonical(code.degree) for _ in range(2)]
     transcript = begin(rows, size, old, new)
     transcript.absorb("mask", mask_root)
     r, s = weights(rows, size, transcript)
     transcript.say("product", [product])
     factor = transcript.challenge("mask")
-    transcript.absorb("row", row)
+    for row in said:
+        transcript.absorb("row", row)
     places = transcript.places("places", code.queries, code.log_length)
-    openings = reader.openings([count, count, 1], places, code.log_length)
+    openings = reader.openings([count, count, 2], places, code.log_length)
     reader.finish()
-    sizes = ((size, rows.tail), (size, rows.tail), (code.degree, 0))
+    sizes = ((size, rows.tail), (size, rows.tail), (2 * code.degree, 0))
     for opening, (values, tail), expected in zip(openings, sizes, (old, new, mask_root), strict=True):
         if opened_root(code, values, tail, places, opening) != expected:
             return False
-    combined = FR.from_bytes(row)
-    encoded, by_row = FR.encode(combined, code.log_length), FR.eq(r)[:count]
+    combined, by_row = [FR.from_bytes(row) for row in said], FR.eq(r)[:count]
+    encoded = [FR.encode(row, code.log_length) for row in combined]
     for index, place in enumerate(places):
-        before, after, (mask,) = (FR.from_bytes(opening.columns[index]) for opening in openings)
-        difference = [one - other for one, other in zip(before, after, strict=True)]
-        if (mask + factor * FR.dot(by_row, difference) - encoded[place]) % FR.modulus:
-            return False
-    return FR.dot(FR.eq(s)[:width], combined[:width]) == product
+        *columns, masks = (FR.from_bytes(opening.columns[index]) for opening in openings)
+        for mask, column, word in zip(masks, columns, encoded, strict=True):
+            if (mask + factor * FR.dot(by_row, column) - word[place]) % FR.modulus:
+                return False
+    by_column = FR.eq(s)[:width]
+    before, after = (FR.dot(by_column, row[:width]) for row in combined)
+    return (before - after - product) % FR.modulus == 0

@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from verifier.points import SCALAR_MODULUS
 from verifier.spartan import chain, ledger, verification
 from verifier.spartan import circuit as circuits
-from verifier.spartan.admission import Commitment, shape_of
+from verifier.spartan.admission import Commitment, Sizes, shape_of
 from verifier.spartan.circuit_file import read_circuit
 from verifier.spartan.code import Code
 from verifier.spartan.commitment import Revealed, Rows, commit
@@ -72,6 +72,13 @@ class RowsOverFr(CommitmentScheme):
         return judged(OK if verify(shape, circuit, public, commitments, opening) else SUM_MISMATCH)
 
 
+class KnownCircuit(Matrices, Protocol):
+    """What a verifier trusts: the matrices, and which variables and rows they are of."""
+
+    @property
+    def sizes(self) -> Sizes: ...
+
+
 class SpartanVerifier(VerifyingSystem):
     """It judges by the circuits that it was given, from files or compiled: a key only names its own."""
 
@@ -86,12 +93,12 @@ class SpartanVerifier(VerifyingSystem):
     most_proof_bytes = 1 << 24
 
     def __init__(self) -> None:
-        self._circuits = OrderedDict[bytes, Matrices]()
+        self._circuits = OrderedDict[bytes, KnownCircuit]()
 
     def take_circuit(self, file: bytes) -> None:
         self.keep(read_circuit(file))
 
-    def keep(self, circuit: Matrices) -> None:
+    def keep(self, circuit: KnownCircuit) -> None:
         """Judge by this circuit, too: the caller trusts its digest to be its own."""
         self._circuits[circuit.digest] = circuit
         self._circuits.move_to_end(circuit.digest)
@@ -106,6 +113,9 @@ class SpartanVerifier(VerifyingSystem):
 
     def verify_groups(self, key: SpartanKey, groups: Sequence[Sequence[Claim]]) -> list[Flaw | None]:
         matrices = self._circuits.get(key.circuit)
+        # By other sizes the prover could choose what the circuit draws.
+        if matrices is not None and matrices.sizes != key.sizes:
+            matrices = None
         return [_first_wrong(key, matrices, group) for group in groups]
 
     def effort(

@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 from onnx.helper import make_node
 
 from circuits import compile_inference, load_onnx, plan_inference, quantise
-from circuits.graphs.types import FloatArray
+from circuits.graphs.types import Affine, FloatArray
 from circuits.lowering import Level
 from circuits.operators.multiply import Mul
+from circuits.operators.whole_quotients import QuantWholeQuotient
 from circuits.quantised import QuantGraph
 from tests.circuits.operators.test_activation import chain
 from tests.circuits.operators.test_leaky_relu import SETTINGS
@@ -284,6 +285,18 @@ def test_whole_numbers_that_are_not_exact_are_not_divided() -> None:
     graph = load_onnx(model(computed_quotients("Div")(rng)))
     with refuses("model.scale", match="whole numbers"):
         quantise(graph, 1000 * rng.normal(size=(16, 2, 3)))
+
+
+def test_a_divisor_whose_table_would_not_fit_is_refused() -> None:
+    """A file of some hundred bytes can say so many bits."""
+    network = quantise(
+        load_onnx(model(computed_quotients("Div")(np.random.default_rng(1)))), np.ones((16, 2, 3))
+    )
+    (node,) = (node for node in network.nodes if isinstance(node, QuantWholeQuotient))
+    narrow, wide = (Affine(1.0, 0, bits) for bits in (16, 27))
+    node.check([wide, narrow], [(2,), (2,)])
+    with refuses("model.quantised", match="more than 16 bits"):
+        node.check([wide, wide], [(2,), (2,)])
 
 
 def same_everywhere(made: Case, rng: Rng, *, most: float = 0.03, part: float = 0.95) -> None:

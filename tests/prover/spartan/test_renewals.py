@@ -10,6 +10,7 @@ from random import Random
 import numpy as np
 import pytest
 
+import kernels
 from base.progress import silent
 from base.randomness import Secrets
 from kernels import FrArray, fr
@@ -19,7 +20,8 @@ from prover.spartan.system import CommitmentKey, Spartan
 from prover.spartan.system import Opening as Secret
 from tests.prover.statements import COMMITTED_Z, R, committed_statement, complete_committed
 from tests.refusals import refuses
-from verifier.spartan import chain, ledger
+from verifier.spartan import chain, ledger, merkle
+from verifier.spartan.admission import Commitment
 from verifier.spartan.chain import MOST_LINKS, Link
 from verifier.spartan.code import Code
 from verifier.spartan.commitment import SEED_BYTES, Rows
@@ -82,6 +84,27 @@ def test_what_fills_the_last_row_is_compared_too(old: Committed) -> None:
     proof = renew(ROWS, old, other, secret=SECRET)
     assert not is_renewed(ROWS, SIZE, old.root, other.root, proof)
     assert not is_renewed(ROWS, 3 * WIDTH, old.root, other.root, proof)
+
+
+def noisy(one: Committed) -> Committed:
+    """The same with a word that is no code word added to each row: it has errors at half of all places."""
+    words = one.words.copy()
+    half = np.ascontiguousarray(words[:, ::2])
+    one_each = fr.from_ints([1] * half[..., 0].size)
+    words[:, ::2] = fr.to_canonical(fr.add(fr.from_canonical(half.reshape(-1, 4)), one_each)).reshape(
+        half.shape
+    )
+    leaves = kernels.blake3.columns(words, merkle.LEAF_KEY, salts=one.salts, threads=1)
+    nodes = kernels.blake3.tree(leaves, merkle.NODE_KEY, 1)
+    size, tail, code = one.commitment.size, one.commitment.tail, one.code
+    root = merkle.root(nodes[1].tobytes(), size, tail, code.log_degree, code.log_length)
+    return replace(one, words=words, nodes=nodes, commitment=Commitment(root, size, tail))
+
+
+def test_both_matrices_are_near_to_code_words() -> None:
+    """Two that are far from all, in the same way, are no commitments to anything."""
+    old, new = noisy(committed(VALUES)), noisy(committed(VALUES))
+    assert not is_renewed(ROWS, SIZE, old.root, new.root, renew(ROWS, old, new, secret=SECRET))
 
 
 def test_each_changed_byte_is_refused(old: Committed, new: Committed, proof: bytes) -> None:

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+from base import container
 from base.progress import silent
 from base.randomness import Secrets
 from kernels import fr
 from prover.blocks import Csr
+from prover.constraint_file import _SECTIONS as SECTIONS
+from prover.constraint_file import save_statement
 from prover.constraint_system import ConstraintSystem
 from prover.spartan.commitment import commit
 from prover.spartan.layout import SystemMatrices, most_values, rows_for, sizes_of
@@ -23,8 +28,10 @@ from tests.prover.statements import (
     cubic_statement,
     idle_statement,
 )
+from verifier.preamble import STATEMENT
 from verifier.spartan import commitment
 from verifier.spartan.circuit import Circuit, Matrix
+from verifier.spartan.circuit_file import read_circuit
 from verifier.spartan.code import Code
 from verifier.spartan.commitment import Rows
 from verifier.spartan.field import FR
@@ -88,7 +95,7 @@ def test_a_stranger_verifies_by_a_circuit_of_their_own(tmp_path: Any) -> None:
     stranger.keep(circuit)
     assert stranger.verify(key, claim).reason == "ok"
     # The code's numbers are a part of the statement, and so are the commitments' tails.
-    other = made.to_json() | {"log_degree": 13, "log_length": 15}
+    other = made.to_json() | {"log_degree": 13}
     assert not stranger.verify(stranger.read_key(other), claim)
     assert not stranger.verify(
         stranger.read_key(made.to_json() | {"tail": made.to_json()["tail"] - 1}), claim
@@ -119,7 +126,7 @@ def test_the_kinds_of_commitments() -> None:
         assert Rows.from_identity(rows.identity) == rows
     with pytest.raises(StatementError, match="no commitments to more than 67,108,864"):
         rows_for(most_values(16) + 1)
-    for wrong in (b"", rows.identity[:-1], bytes(24), rows.identity[:16] + bytes(8), b"\xff" * 24):
+    for wrong in (b"", rows.identity[:-1], bytes(16), rows.identity[:8] + bytes(8), b"\xff" * 16):
         with pytest.raises(FileFormatError):
             Rows.from_identity(wrong)
 
@@ -142,9 +149,10 @@ KEY = SpartanKey(bytes(32), sizes_of(committed_statement()), SMALL.code, SMALL.t
         {"segments": [[2, 1]]},
         {"segments": [[2, True], [1, True, 3]]},
         {"segments": [[2, False], [1, False]]},
-        {"log_degree": 11},
-        {"log_length": 40},
-        {"log_length": 1 << 30},
+        {"log_degree": 7},
+        {"log_degree": 31},
+        {"log_degree": 1 << 30},
+        {"log_length": 11},
         {"tail": None},
         {"tail": 3},
         {"tail": 512},
@@ -158,3 +166,55 @@ def test_a_key_of_no_proofs_is_refused(change: dict[str, Any]) -> None:
     for name in KEY:
         with pytest.raises(FileFormatError):
             SpartanKey.from_json({key: value for key, value in KEY.items() if key != name})
+
+
+def sections(system: ConstraintSystem, path: Path) -> dict[str, Any]:
+    save_statement(path, system)
+    return {name: np.array(value) for name, value in container.read(path, STATEMENT, SECTIONS).items()}
+
+
+def changed(name: str, place: Any, value: int) -> Callable[[dict[str, Any]], None]:
+    def change(arrays: dict[str, Any]) -> None:
+        arrays[name][place] = value
+
+    return change
+
+
+@pytest.mark.parametrize("statement", [committed_statement, cubic_statement, idle_statement])
+def test_circuits_are_read_from_files(statement: Any, tmp_path: Path) -> None:
+    system, file = statement(), tmp_path / "circuit"
+    save_statement(file, system)
+    read = read_circuit(file.read_bytes())
+    assert (read.digest, read.sizes) == (system.digest, sizes_of(system))
+    for wrong in (b"", file.read_bytes()[:-1], file.read_bytes() + b"0", file.read_bytes()[:70]):
+        with pytest.raises(FileFormatError):
+            read_circuit(wrong)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        changed("counts", 1, 1 << 34),
+        changed("counts", 2, 1 << 20),
+        changed("segments", (0, 0), 1 << 31),
+        changed("segments", (0, 1), 2),
+        changed("shapes", (0, 0), 1 << 40),
+        changed("shapes", (0, 1), 1),
+        changed("shapes", (0, 2), 9),
+        changed("offsets", 0, 1),
+        changed("offsets", 1, -1),
+        changed("columns", 0, 1000),
+        changed("columns", 0, 5),  # blinds the model
+        changed("coefficients", 0, 7),
+        changed("pool", 0, 255),
+    ],
+)
+def test_files_of_no_circuits_are_refused(change: Callable[[dict[str, Any]], None], tmp_path: Path) -> None:
+    file = tmp_path / "circuit"
+    arrays = sections(committed_statement(), file)
+    container.write(file, STATEMENT, arrays)
+    assert read_circuit(file.read_bytes()).digest == committed_statement().digest
+    change(arrays)
+    container.write(file, STATEMENT, arrays)
+    with pytest.raises(FileFormatError, match="does not fit"):
+        read_circuit(file.read_bytes())
