@@ -22,11 +22,14 @@ KEY_BYTES: Final = 1 << 10
 _LOG_DEGREES: Final = range(10, 17)
 _MEASURED: Final = 1 << 14
 
-# What is done for each place of the witness and for each row, in products (python -m bench.estimates).
-_COMMITTED: Final = 45.0
-_SUMMED_ROW: Final = 20.0
-_SUMMED_PLACE: Final = 6.0
+# Products for each variable, row, place or entry, as shallownet and two LeNets took them once, on two cores:
+# within a factor of two.
+_STAGE: Final = 1e6
+_COMMITTED: Final = 80.0
+_SUMMED_ROW: Final = 36.0
+_SUMMED_PLACE: Final = 40.0
 _ENTRY: Final = 2.0
+_OPENED: Final = 12.0
 
 
 def proof_bytes(size: Size) -> int:
@@ -55,12 +58,16 @@ def _opening_hashes(code: Code) -> int:
 
 
 def memory(size: Size) -> int:
-    """The peak beside the constraint system and the witness: rows, code words, two tables of all places while
-    the second sum-check runs; and three of all rows.
+    """The peak beside the constraint system and the witness, while the second sum-check runs: rows and code
+    words, a copy of the witness and the combined matrices by variable; three tables of all places; four of
+    all rows, which are erased at the end.
     """
-    places = 1 << (size.variables - 1).bit_length()
-    committed = (2 + (1 << LOG_BLOWUP)) * size.variables
-    return FR.element_bytes * (committed + max(3 * places, 3 * size.rows + size.rows // 2))
+    by_variable = (4 + (1 << LOG_BLOWUP)) * size.variables
+    return FR.element_bytes * (by_variable + 3 * _places(size) + 4 * size.rows)
+
+
+def _places(size: Size) -> int:
+    return 1 << (size.variables - 1).bit_length()
 
 
 def speed(threads: int, clock: Callable[[], float] = time.perf_counter) -> float:
@@ -79,9 +86,9 @@ def stages(size: Size, product: float) -> dict[str, float]:
     products = {
         "load key": 0.0,
         "witness": _ENTRY / 4 * size.nonzeros,
-        "commit": _COMMITTED * size.variables,
-        "outer": _ENTRY * size.nonzeros + _SUMMED_ROW * size.rows,
-        "inner": _ENTRY * size.nonzeros + _SUMMED_PLACE * size.variables,
-        "open": 4.0 * size.variables,
+        "commit": _STAGE + _COMMITTED * size.variables,
+        "outer": _STAGE + _ENTRY * size.nonzeros + _SUMMED_ROW * size.rows,
+        "inner": _STAGE + _ENTRY * size.nonzeros + _SUMMED_PLACE * _places(size),
+        "open": _STAGE + _OPENED * size.variables,
     }
     return {stage: product * count for stage, count in products.items()}
