@@ -12,13 +12,13 @@ from base.randomness import Secrets, random_elements
 from kernels import FrArray, fr, multilinear
 from prover.constraint_system import ConstraintSystem
 from prover.spartan.commitment import Committed, commit
-from prover.spartan.layout import SystemMatrices, witness_table
+from prover.spartan.sessions import Rows, Session, begin
 from verifier.spartan.claims import Drawn, Form, Known, Said, combined, forms
 from verifier.spartan.commitment import SEED_BYTES
 from verifier.spartan.field import FR
 from verifier.spartan.proof import Body
 from verifier.spartan.shape import Shape
-from verifier.spartan.verification import begin
+from verifier.spartan.verification import begin as begin_transcript
 from zenerrors import StatementError
 
 PostChallenge = Callable[[FrArray, FrArray], None]
@@ -46,13 +46,14 @@ def prove(
     how much the witness is wrong.
     """
     system.check_shape(z)
-    with Secrets() as secret:
-        return _Prover(system, shape, z, linked, threads, secret, progress).prove(post_challenge)
+    with Secrets() as secret, begin(system, shape, z, threads) as session:
+        return _Prover(session, system, shape, z, linked, threads, secret, progress).prove(post_challenge)
 
 
 class _Prover:
     def __init__(
         self,
+        session: Session,
         system: ConstraintSystem,
         shape: Shape,
         z: FrArray,
@@ -62,9 +63,11 @@ class _Prover:
         progress: Progress,
     ) -> None:
         self._system, self._shape, self._z, self._threads, self._secret = system, shape, z, threads, secret
-        self._linked, self._progress = linked, progress
+        self._session, self._linked, self._progress = session, linked, progress
         self._public = fr.to_ints(z[1 : 1 + shape.public])
-        self._transcript = begin(shape, system.digest, self._public, [each.root for each in linked])
+        self._transcript = begin_transcript(
+            shape, system.digest, self._public, [each.root for each in linked]
+        )
         self._pads = secret(_pads(shape))
 
     def prove(self, post_challenge: PostChallenge | None) -> bytes:
@@ -81,14 +84,14 @@ class _Prover:
         outer, outer_said, claims = self._outer(zero)
         self._progress("inner", 0.0)
         weights = transcript.challenges("matrices", 3)
-        inner, inner_said, matrices_at = self._inner(outer, weights, parts)
+        inner, inner_said, matrices_at = self._inner(outer, weights)
 
         self._progress("open", 0.0)
         row_weights = multilinear.eq(fr.from_ints(inner[: shape.row_variables]), self._threads)
         column_weights = multilinear.eq(fr.from_ints(inner[shape.row_variables :]), self._threads)
         (mask_said,) = self._say("mask", [_value(multilinear.dot(mask, column_weights))], shape.pads.mask)
         factor = transcript.challenge("mask")
-        row = self._combine(mask, parts, fr.mul(row_weights, fr.from_ints([factor])[0]))
+        row = self._session.combine(fr.mul(row_weights, fr.from_ints([factor])[0]))
         row_said = _bytes(row)
         transcript.absorb("row", row_said)
         triple = transcript.challenge("triple")
@@ -108,21 +111,22 @@ class _Prover:
         openings = [*(part.open(places) for part in parts), pads.open(pad_places)]
         return body.to_bytes(FR) + b"".join(opening.to_bytes() for opening in openings)
 
-    def _commit_segments(self) -> list[Committed]:
-        given, made = iter(self._linked), []
+    def _commit_segments(self) -> list[Rows]:
+        given, made = iter(self._linked), list[Rows]()
         for part, place in zip(self._shape.parts[:-1], self._system.segment_ranges, strict=True):
-            values = self._z[place.start : place.start + part.size]
+            variables = slice(place.start, place.start + part.size)
             if part.linked:
-                made.append(next(given))
-                if not made[-1].holds(values):
+                commitment = next(given)
+                if not commitment.holds(self._z[variables]):
                     raise StatementError(
                         "statement.openings",
                         "a linked segment's values differ from those of its commitment: pass the commitment "
                         "that was made to them",
                         field="linked",
                     )
+                made.append(self._session.link(commitment))
                 continue
-            made.append(self._commit(values, part.tail))
+            made.append(self._session.commit(variables, part.tail, secrets.token_bytes(SEED_BYTES)))
             self._transcript.absorb("segment", made[-1].root)
         return made
 
@@ -137,11 +141,12 @@ class _Prover:
                 post_challenge(self._z, challenges)
         return [1, *self._public, *drawn]
 
-    def _commit_private(self) -> tuple[Committed, FrArray]:
+    def _commit_private(self) -> tuple[Rows, FrArray]:
         """With the mask of all rows in one more row."""
         mask = self._secret(random_elements(self._shape.code.degree))
-        values = self._z[self._system.first_private :]
-        private = self._commit(values, self._shape.parts[-1].tail, mask)
+        variables = slice(self._system.first_private, self._system.variables)
+        seed = secrets.token_bytes(SEED_BYTES)
+        private = self._session.commit(variables, self._shape.parts[-1].tail, seed, mask)
         self._transcript.absorb("private", private.root)
         return private, mask
 
@@ -153,29 +158,14 @@ class _Prover:
         self._transcript.absorb("pads", pads.root)
         return pads, mask
 
-    def _commit(self, values: FrArray, tail: int, mask: FrArray | None = None) -> Committed:
-        extra = None if mask is None else mask[np.newaxis]
-        seed = secrets.token_bytes(SEED_BYTES)
-        return commit(
-            values, self._shape.code, tail, seed, extra=extra, threads=self._threads, secret=self._secret
-        )
-
     def _outer(self, zero: Sequence[int]) -> tuple[list[int], list[list[int]], list[int]]:
         """The first sum-check: 0 = sum over x of eq(zero, x) (A z(x) B z(x) - C z(x)). The point, and what is
         said of its rounds and of A z, B z and C z there.
         """
-        system, threads = self._system, self._threads
-        tables = [self._secret(table) for table in system.evaluate(self._z, threads, length=1 << len(zero))]
-        failing = fr.first_unsatisfied(tables[0], tables[1], tables[2], threads)
-        if failing is not None:
-            raise system.unsatisfied(failing)
+        tables = self._session.outer(zero)
         point, said, left, claim = list[int](), list[list[int]](), 1, 0
         for index, weight in enumerate(zero):
-            rest = fr.from_ints(zero[index + 1 :]).reshape(-1, 4)
-            half = len(rest) // 2
-            outer, inner = multilinear.eq(rest[:half], threads), multilinear.eq(rest[half:], threads)
-            found = multilinear.r1cs_round(tables[0], tables[1], tables[2], outer, inner, threads)
-            constant, leading = _value(found.constant), _value(found.leading)
+            constant, leading = tables.round()
             # t(X) = constant + linear X + leading X^2, and claim = (1 - weight) t(0) + weight t(1).
             at_one = (claim - (1 - weight) * constant) * pow(weight, -1, _P)
             linear = (at_one - constant - leading) % _P
@@ -186,39 +176,22 @@ class _Prover:
             r = self._transcript.challenge("round")
             claim = (constant + r * (linear + r * leading)) % _P
             left = (low + slope * r) % _P
-            tables = [multilinear.fold(table, fr.from_ints([r])[0], threads) for table in tables]
+            tables.bind(r)
             point.append(r)
-        truth = [_value(table[0]) for table in tables]
-        return point, said, self._say("claims", truth, self._shape.pads.claims)
+        return point, said, self._say("claims", tables.values(), self._shape.pads.claims)
 
-    def _inner(
-        self, outer: Sequence[int], weights: Sequence[int], parts: Sequence[Committed]
-    ) -> tuple[list[int], list[list[int]], int]:
+    def _inner(self, outer: Sequence[int], weights: Sequence[int]) -> tuple[list[int], list[list[int]], int]:
         """The second sum-check: of the combined matrices times the witness. The point, what is said of its
         rounds, and the matrices' value there.
         """
-        shape, threads = self._shape, self._threads
-        rows = multilinear.eq(fr.from_ints(outer), threads)
-        matrices = SystemMatrices(self._system, threads).combined(shape, rows, weights)
-        committed = [part.rows[: place.rows] for part, place in zip(parts, shape.parts, strict=True)]
-        tables = [matrices, self._secret(witness_table(shape, self._z, committed))]
+        tables = self._session.inner(outer, weights)
         point, said = list[int](), list[list[int]]()
-        for index in range(shape.variables):
-            found = multilinear.product_round(tables[0], tables[1], threads)
-            truth = [_value(found.constant), _value(found.leading)]
-            said.append(self._say("round", truth, shape.pads.inner + 2 * index))
+        for index in range(self._shape.variables):
+            said.append(self._say("round", tables.round(), self._shape.pads.inner + 2 * index))
             point.append(self._transcript.challenge("round"))
-            r = fr.from_ints(point[-1:])[0]
-            tables = [multilinear.fold(table, r, threads) for table in tables]
-        return point, said, _value(tables[0][0])
-
-    def _combine(self, mask: FrArray, parts: Sequence[Committed], weights: FrArray) -> FrArray:
-        """The mask, and all rows times their weights: as good as random."""
-        row = mask.copy()
-        for part, place in zip(parts, self._shape.parts, strict=True):
-            own = weights[place.first : place.first + place.rows]
-            multilinear.combine_rows(part.rows[: place.rows], own, row, self._threads)
-        return row
+            tables.bind(point[-1])
+        matrices, _ = tables.values()
+        return point, said, matrices
 
     def _open_triple(self, challenge: int) -> list[int]:
         """The pads of the claims a and b behind those of the random triple."""

@@ -1,0 +1,78 @@
+"""What takes a proof's time, where it is computed: commitments, sum-checks and openings of one witness."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from types import TracebackType
+from typing import Protocol, Self
+
+from kernels import FrArray
+from prover.constraint_system import ConstraintSystem
+from prover.spartan.commitment import Committed
+from prover.spartan.sessions.cpu import CpuSession
+from verifier.spartan.proof import Opening
+from verifier.spartan.shape import Shape
+
+
+class Rows(Protocol):
+    """A matrix that was committed to. Secret, but for its root and what is opened."""
+
+    @property
+    def root(self) -> bytes: ...
+
+    def open(self, places: list[int]) -> Opening:
+        """The columns at these places, ascending."""
+
+
+class SumCheck(Protocol):
+    """A sum over the Boolean cube, of which rounds bind the first variable."""
+
+    def round(self) -> tuple[int, int]:
+        """Of the sum over the other variables a polynomial of degree 2: its value at 0, its coefficient of
+        X^2."""
+
+    def bind(self, r: int) -> None:
+        """The first variable becomes ``r``."""
+
+    def values(self) -> list[int]:
+        """What the tables have left when all variables are bound."""
+
+
+class Session(Protocol):
+    """One proof's arrays. A context manager: what is derived from the witness is erased on leaving.
+
+    The witness z, uint64[variables, 4], Montgomery, stays with the caller, who may write to variables that
+    nothing was asked of yet.
+    """
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None: ...
+
+    def commit(self, variables: slice, tail: int, seed: bytes, mask: FrArray | None = None) -> Rows:
+        """The next part of the shape: these variables, tails and salts by ``seed``, 32 bytes; and ``mask``,
+        uint64[degree, 4], as the last row."""
+
+    def link(self, commitment: Committed) -> Rows:
+        """The next part of the shape is this commitment."""
+
+    def outer(self, zero: Sequence[int]) -> SumCheck:
+        """The sum over x of eq(zero, x) (A z(x) B z(x) - C z(x)), of the complete witness. Its tables are
+        A z, B z and C z; rounds leave out what eq has of their own variable, and of those before.
+
+        Raises ``StatementError`` (``statement.unsatisfied``), which names the first row that does not hold.
+        """
+
+    def inner(self, outer: Sequence[int], weights: Sequence[int]) -> SumCheck:
+        """The sum over y of M(y) z(y), M the sum of the matrices at the point ``outer`` of their rows, times
+        ``weights``. Its tables are M and z by place, tails included."""
+
+    def combine(self, weights: FrArray) -> FrArray:
+        """The mask, and all rows times their weights: uint64[degree, 4], Montgomery."""
+
+
+def begin(system: ConstraintSystem, shape: Shape, z: FrArray, threads: int) -> Session:
+    """A proof's session."""
+    return CpuSession(system, shape, z, threads)
