@@ -34,6 +34,7 @@ class Proving(Calls):
         bits: int | Literal["auto"] = 8,
         weight_bits: int | None = None,
         max_loss: float | None = None,
+        ranges: Mapping[str, tuple[int, int]] | None = None,
         sizes: Mapping[str, int] | None = None,
         parent_id: str | None = None,
         labels: Mapping[str, str] | None = None,
@@ -45,7 +46,9 @@ class Proving(Calls):
         ``calibration_labels``, one for each, the model's ``report`` has accuracies, too. ``bits``: of tensors
         and weights, or ``auto`` for as few as a loss of ``max_loss`` percent allows. ``parent_id``: the model
         that this is a new version of. ``system``: the proof system, the service's own choice where none is
-        named. ``labels``: what to find it by in lists. ``sizes``: of dimensions that the file only names.
+        named. ``labels``: what to find it by in lists. ``ranges``: the least and the largest integer of
+        inputs of integers, where that is more than calibration shows. ``sizes``: of dimensions that the file
+        only names.
         ``require_ceremony``: use keys of a ceremony alone. ``saturate``: take inputs beyond the calibration
         as the ends of its range, which are refused otherwise.
         """
@@ -56,6 +59,7 @@ class Proving(Calls):
             "bits": bits,
             "weight_bits": weight_bits,
             "max_loss": max_loss,
+            "range": pairs({name: f"{least}:{most}" for name, (least, most) in (ranges or {}).items()}),
             "shape": pairs(sizes),
             "parent_id": parent_id,
             "label": pairs(labels),

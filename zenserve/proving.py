@@ -16,6 +16,7 @@ from circuits import Circuit, Graph, compile_inference, compile_registration, pa
 from circuits.operators.weighted import Parametric
 from circuits.quantisation import report
 from circuits.quantisation.plan import input_names
+from circuits.quantisation.quantiser import Ranges
 from circuits.quantised.typed import TypedGraph
 from circuits.schemes import proving
 from circuits.schemes.inference import all_shown
@@ -43,6 +44,7 @@ def prove(
     *,
     calibration: Any = None,
     labels: Any = None,
+    ranges: Ranges | None = None,
     bits: int | None = 8,
     max_loss: float = MAX_LOSS,
     input_privacy: PublicOrPrivate | Mapping[str, PublicOrPrivate] = "private",
@@ -63,8 +65,9 @@ def prove(
     input, an array or a tensor, with a batch of one around it or without; of several inputs a tuple, or of a
     file's a mapping from their names. ``calibration``: typical inputs, [n, …] each, whose ranges become
     scales that everybody sees; without any they are from ``x`` and variations of it, and so tell how far it
-    reaches. ``labels``: int[n], of these, for the proof's ``report``. ``bits``: of each value; None for as
-    few as lose at most ``max_loss`` percent (``circuits.tuning``).
+    reaches. ``labels``: int[n], of these, for the proof's ``report``. ``ranges``: the least and the largest
+    integer of inputs of integers, by their names, where that is more than these show. ``bits``: of each
+    value; None for as few as lose at most ``max_loss`` percent (``circuits.tuning``).
 
     ``weight_privacy``: "committed", hidden and bound by a commitment, unless said; "public" where there are
     none. ``reveal``: the label, or all values where there are no classes, unless said; ``top``: how many
@@ -91,6 +94,7 @@ def prove(
         bits=bits,
         max_loss=max_loss,
         labels=known,
+        ranges=ranges,
         weight_privacy=weight_privacy,
         progress=progress,
     ).qgraph

@@ -160,12 +160,13 @@ def _whole(graph: Graph, x: Mapping[str, FloatArray], ranges: Ranges) -> dict[st
             raise TensorError("input.not_integer", f"{entry.name} takes whole numbers", field=entry.name)
         if entry.values == "boolean":
             given[entry.name] = Interval(0, 1)
-    unknown = set(ranges) - {entry.name for entry in graph.inputs if entry.values == "integer"}
-    if unknown:
+    integers = [entry.name for entry in graph.inputs if entry.values == "integer"]
+    if unknown := set(ranges).difference(integers):
+        there = f"there are {', '.join(integers)}" if integers else "the network has none"
         raise TensorError(
             "input.names",
-            f"there is no input of integers {min(unknown)[:80]!r} to have a range",
-            field="ranges",
+            f"there is no input of integers {min(unknown)[:80]!r} to have a range: {there}",
+            field="range",
         )
     return given
 

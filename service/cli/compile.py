@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -21,9 +21,9 @@ from base.processors import usable_cores
 from circuits import cache
 from service.cli import terminal
 from service.cli.answers import Answer, answering, err
-from service.cli.precision import Bits, MaxLoss, Measure, WeightBits
+from service.cli.precision import Bits, MaxLoss, Measure, Ranges, WeightBits
 from service.cli.samples import FILES, LabelColumn, LabelFile, Mean, Reading, Sizes, Std
-from service.submissions import sizes
+from service.submissions import named
 from verifier.schemes import Privacy, PublicOrPrivate
 from zenerrors import RequestError, naming
 
@@ -61,6 +61,7 @@ def compile_network(
     bits: Bits = 8,
     weight_bits: WeightBits = None,
     max_loss: MaxLoss = 1.0,
+    ranges: Ranges = None,
     measure: Annotated[
         Measure | None,
         typer.Option(help="What may be lost; else by the labels and outputs that there are."),
@@ -95,7 +96,8 @@ def compile_network(
         "max_loss": max_loss,
         "measure": measure,
         "privacy": {"input": input_privacy, "weights": weight_privacy},
-        "sizes": sizes.read(shape),
+        "ranges": named.ranges(ranges),
+        "sizes": named.sizes(shape),
     }
     key = cache.key_of(
         cache.fingerprint("relations", "circuits", "base", "prover", "kernels", "service"),
@@ -134,7 +136,7 @@ def _compile(
 
     progress("read", 0.0)
     graph = _graph(network, options["sizes"])
-    given, origin = _samples(network, graph, calibration, reading)
+    given, origin = _samples(network, graph, calibration, reading, options["ranges"])
     progress("quantise", 0.1)
     if labels is not None:
         given = replace(given, labels=_labels(labels))
@@ -156,7 +158,13 @@ def _graph(network: str, sizes: dict[str, int]) -> Graph:
         return load_onnx(Path(network), sizes) if Path(network).is_file() else zoo.network(network)
 
 
-def _samples(network: str, graph: Graph, calibration: Path | None, reading: Reading) -> tuple[Samples, str]:
+def _samples(
+    network: str,
+    graph: Graph,
+    calibration: Path | None,
+    reading: Reading,
+    ranges: Mapping[str, tuple[int, int]],
+) -> tuple[Samples, str]:
     """Inputs to calibrate with, and where they come from."""
     import numpy as np
 
@@ -171,7 +179,7 @@ def _samples(network: str, graph: Graph, calibration: Path | None, reading: Read
     made = {
         entry.name: rng.random((SAMPLES, *entry.shape))
         if entry.values == "real"
-        else rng.integers(0, 2, (SAMPLES, *entry.shape))
+        else rng.integers(*ranges.get(entry.name, (0, 1)), (SAMPLES, *entry.shape), endpoint=True)
         for entry in graph.inputs
     }
     return Samples(made), "random"
@@ -191,7 +199,7 @@ def _quantised(
         labels = labels.astype(np.int64) if classes else None
     bits, weight_bits = options["bits"], options["weight_bits"]
     if origin != "file" and bits != "auto":
-        return quantise(graph, given.inputs, bits, weight_bits=weight_bits), None
+        return quantise(graph, given.inputs, bits, weight_bits=weight_bits, ranges=options["ranges"]), None
     tuned = tune(
         graph,
         given.inputs,
@@ -200,6 +208,7 @@ def _quantised(
         max_loss=options["max_loss"],
         measure=options["measure"],
         labels=labels,
+        ranges=options["ranges"],
         weight_privacy=options["privacy"]["weights"],
     )
     return tuned.qgraph, tuned.to_json()

@@ -12,7 +12,7 @@ import typer
 
 from client.resources import Model
 from service.cli.answers import Answer, written
-from service.cli.precision import Bits, MaxLoss, WeightBits
+from service.cli.precision import Bits, MaxLoss, Ranges, WeightBits
 from service.cli.samples import FILES, LabelColumn, LabelFile, Mean, Reading, Sizes, Std
 from service.cli.shared import (
     Labels,
@@ -26,7 +26,7 @@ from service.cli.shared import (
     deleted,
     finished,
 )
-from service.submissions import labels, sizes
+from service.submissions import labels, named
 from verifier.schemes import PublicOrCommitted
 
 if TYPE_CHECKING:
@@ -57,6 +57,7 @@ def add_model(
     bits: Bits = 8,
     weight_bits: WeightBits = None,
     max_loss: MaxLoss = 1.0,
+    ranges: Ranges = None,
     parent_id: Annotated[
         str | None, typer.Option("--parent", help="The model that this is a new version of.")
     ] = None,
@@ -70,7 +71,7 @@ def add_model(
     wait: Annotated[bool, typer.Option(help="Wait until it is registered.")] = True,
 ) -> Model:
     """Register the network in an ONNX FILE: commit to it, if its weights are hidden, and make its keys."""
-    reading, given = Reading(label_column, mean, std), sizes.read(shape)
+    reading, given = Reading(label_column, mean, std), named.sizes(shape)
     made = service.create_model(
         model.read_bytes(),
         reading.sent(calibration, "calibration", partial(_shapes, model, given)),
@@ -81,6 +82,7 @@ def add_model(
         bits=bits,
         weight_bits=weight_bits,
         max_loss=max_loss,
+        ranges=named.ranges(ranges),
         sizes=given,
         parent_id=parent_id,
         require_ceremony=require_ceremony or None,

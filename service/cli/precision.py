@@ -33,3 +33,11 @@ MaxLoss = Annotated[
         min=0, max=100, help="For --bits auto: percent of accuracy, agreement or range that may be lost."
     ),
 ]
+Ranges = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--range",
+        metavar="NAME=LEAST:MOST",
+        help="Of an input of integers, where it is more than calibration shows, such as tokens=0:29999.",
+    ),
+]

@@ -89,6 +89,7 @@ class Precision(BaseModel):
     bits: Bits = "8"
     weight_bits: WidthBits | None = None
     max_loss: MaxLoss = 1.0
+    ranges: dict[str, tuple[int, int]] = {}
 
     @property
     def asked(self) -> dict[str, Any]:

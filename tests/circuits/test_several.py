@@ -191,7 +191,7 @@ def test_wrong_requests_are_refused(graph: QuantGraph) -> None:
         quantise(floats, x | {"mask": x["mask"][1:]})
     with refuses("input.not_integer"):
         quantise(floats, x | {"mask": x["mask"] / 2})
-    with refuses("input.names", "ranges"):
+    with refuses("input.names", "range", match="there are token::ids"):
         quantise(floats, x, ranges={"image": (0, 3)})
     with refuses("model.quantised", match="17 bits"):
         quantise(floats, x, ranges={"token::ids": (0, 1 << 16)})

@@ -18,6 +18,7 @@ from prover import groth16
 from prover.groth16 import cost
 from service import engine, intake
 from service.cli import compile as compile_cli
+from tests.circuits.test_several import model as several
 from tests.service.support import tiny_calibration, tiny_onnx
 
 ROOT = Path(__file__).parents[2]
@@ -185,6 +186,16 @@ def test_the_choice_for_each_layer_is_explained(run: Any, report: Any, network: 
     assert code == 0
     assert "chosen" in out
     assert "for each" in " ".join(out.split())
+
+
+def test_inputs_of_integers_have_the_range_that_is_said(report: Any, run: Any, tmp_path: Path) -> None:
+    path = tmp_path / "several.onnx"
+    path.write_bytes(several())
+    narrow, wide = report(path), report(path, "--range", "token::ids=0:1000")
+    assert wide["ranges"] == {"token::ids": [0, 1000]}
+    assert wide["constraints"] > narrow["constraints"]
+    code, _, err = run(path, "--range", "image=0:3")
+    assert (code, "there are token::ids" in err) == (2, True)
 
 
 def test_errors_are_one_line_with_a_code(run: Any, tmp_path: Path, network: Path) -> None:

@@ -157,6 +157,15 @@ REFUSALS = {
         "request.invalid",
         "shape",
     ),
+    "a range of numbers": (
+        tiny_onnx(),
+        tiny_calibration(),
+        {"range": "input=0:3"},
+        "input.names",
+        "range",
+    ),
+    "a range of one end": (tiny_onnx(), tiny_calibration(), {"range": "x=3"}, "request.invalid", "range"),
+    "a range backwards": (tiny_onnx(), tiny_calibration(), {"range": "x=3:0"}, "request.invalid", "range"),
     "calibration shape": (tiny_onnx(), tiny_calibration(5), {}, "input.shape", "calibration"),
     "calibration NaN": (
         tiny_onnx(),

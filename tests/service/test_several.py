@@ -35,12 +35,22 @@ def masked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Runtime, 
     calibration = io.BytesIO()
     np.savez(calibration, allow_pickle=False, **SAMPLES)
     with serving(runtime) as url, Client(url) as client:
-        model = client.create_model(network(), calibration.getvalue())
+        model = client.create_model(network(), calibration.getvalue(), ranges={"token::ids": (0, 10)})
         work_on(runtime, model.id)
         found = client.get_model(model.id)
         assert found.state == "succeeded", found.problem
         yield runtime, client, found
     runtime.close()
+
+
+def test_the_range_of_an_input_of_integers_is_as_asked(masked: tuple[Runtime, Client, Model]) -> None:
+    _, api, model = masked
+    assert model.description is not None
+    bits = {each["name"]: each["bits"] for each in model.description["quantisation"]["inputs"]}
+    assert bits["token__ids"] == 4
+    assert SAMPLES["token::ids"].max() < 10
+    tried = api.dry_run(model.id, inputs=GIVEN | {"token__ids": {"values": [10, 10], "privacy": "public"}})
+    assert tried.values["input/token__ids"] == [10, 10]
 
 
 def test_a_committed_a_public_and_a_private_input(masked: tuple[Runtime, Client, Model]) -> None:

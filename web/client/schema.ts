@@ -342,6 +342,8 @@ export interface components {
       label?: string[] | null;
       /** @description The size of a dimension that the file only names, `name=size`; one field for each. */
       shape?: string[] | null;
+      /** @description The least and the largest integer of an input, `name=least:most`, where that is more than calibration shows; one field for each. */
+      range?: string[] | null;
     };
     /** @description Whom the service takes you for. */
     CallerView: {

@@ -10,7 +10,7 @@ from pydantic import Field
 
 from service.api import problems
 from service.api.routes.dependencies import LabelPair
-from service.submissions import labels, sizes
+from service.submissions import labels, named
 from zenerrors import RequestError
 
 SHA256 = r"^[0-9a-f]{64}$"
@@ -18,7 +18,7 @@ Hash = Annotated[
     str | None,
     Form(pattern=SHA256, description="SHA-256 of an upload, in the file's place."),
 ]
-_REPEATABLE = ("label", "shape")
+_REPEATABLE = ("label", "shape", "range")
 
 
 async def _labels(
@@ -38,18 +38,36 @@ JobLabels = Annotated[dict[str, str], Depends(_labels)]
 
 async def _sizes(
     shape: Annotated[
-        list[Annotated[str, Field(json_schema_extra={"pattern": sizes.PAIR})]] | None,
+        list[Annotated[str, Field(json_schema_extra={"pattern": named.SIZE})]] | None,
         Form(
             description="The size of a dimension that the file only names, `name=size`; one field for each.",
             examples=[["tokens=128"]],
         ),
     ] = None,
 ) -> dict[str, int]:
-    return sizes.read(shape)
+    return named.sizes(shape)
 
 
 Sizes = Annotated[dict[str, int], Depends(_sizes)]
 """Of the form's fields ``shape``."""
+
+
+async def _ranges(
+    ends: Annotated[
+        list[Annotated[str, Field(json_schema_extra={"pattern": named.RANGE})]] | None,
+        Form(
+            alias="range",
+            description="The least and the largest integer of an input, `name=least:most`, where that is more"
+            " than calibration shows; one field for each.",
+            examples=[["tokens=0:29999"]],
+        ),
+    ] = None,
+) -> dict[str, tuple[int, int]]:
+    return named.ranges(ends)
+
+
+Ranges = Annotated[dict[str, tuple[int, int]], Depends(_ranges)]
+"""Of the form's fields ``range``."""
 
 
 def fields_as_described(*fields: str) -> Callable[[Request], Awaitable[None]]:

@@ -24,7 +24,7 @@ from service.api.routes.dependencies import (
     WaitDep,
     WindowDep,
 )
-from service.api.routes.forms import Hash, JobLabels, Sizes, fields_as_described
+from service.api.routes.forms import Hash, JobLabels, Ranges, Sizes, fields_as_described
 from service.api.routes.jobs import JobRoutes
 from service.api.routes.strict import ApiRoute
 from service.api.schemas import (
@@ -74,6 +74,7 @@ _FIELDS = (
         "weight_bits",
         "max_loss",
         "shape",
+        "range",
         "parent_id",
         "label",
         "require_ceremony",
@@ -95,6 +96,7 @@ async def create_model(
     wait: WaitDep,
     labels: JobLabels,
     sizes: Sizes,
+    ranges: Ranges,
     model: Annotated[UploadFile | None, File(description="An ONNX file.")] = None,
     calibration: Annotated[
         UploadFile | None, File(description="Typical inputs `[n, *input shape]`: .npy, .npz, JSON or CSV.")
@@ -169,7 +171,7 @@ async def create_model(
     model_id = await run_in_threadpool(
         models.register,
         *(runtime, principal, row, files, sizes),
-        Precision(bits=bits, weight_bits=weight_bits, max_loss=max_loss),
+        Precision(bits=bits, weight_bits=weight_bits, max_loss=max_loss, ranges=ranges),
         *(labels, idempotency_key),
     )
     return await _jobs.answer(runtime, principal, model_id, wait, response)

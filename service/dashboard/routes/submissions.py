@@ -21,7 +21,7 @@ from service.storage.paging import LONGEST
 from service.storage.records.resources import Model
 from service.storage.repositories import Models
 from service.storage.repositories.browsing import Browsing
-from service.submissions import models, orders, proofs, sandbox, sizes
+from service.submissions import models, named, orders, proofs, sandbox
 from service.submissions.requests import Name, Precision, ProofRequest
 from verifier.document import parse_json
 from verifier.registry import FIRST
@@ -76,13 +76,13 @@ def register_model(
         ]
         if calibration_labels is not None and calibration_labels.filename:
             files.append(handed("calibration_labels", calibration_labels, None))
-        named = given | {
+        filled = given | {
             "saturate": saturate or "false",
             "name": name or PurePath(str(model and model.filename)).stem,
         }
-        row = Model(**_checked(_NewModel, named).model_dump())
+        row = Model(**_checked(_NewModel, filled).model_dump())
         precision = _checked(Precision, {"bits": bits})
-        dimensions = sizes.read(shape.replace(",", " ").split())
+        dimensions = named.sizes(shape.replace(",", " ").split())
         made = models.register(runtime, visitor.principal, row, files, dimensions, precision)
     except ZenError as error:
         return _model_form(request, visitor, given, error)
