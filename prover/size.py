@@ -55,6 +55,29 @@ class Size:
         )
 
     @classmethod
+    def planned(cls, constraints: int, *, linked: int, chosen: int) -> Size:
+        """About that of a circuit of so many ``constraints`` that is not built yet, from above: each has a
+        private variable of its own, and they read the values that are ``linked`` and those that the prover
+        has ``chosen`` before challenges. It tells no entries, which memory hardly depends on.
+        """
+        committed = linked + chosen
+        return cls(
+            rows=_padded(constraints),
+            variables=1 + constraints + committed,
+            inputs=1,
+            private=constraints,
+            in_a=committed,
+            in_b=constraints,
+            nonzeros=0,
+            absent=0,
+            largest=0,
+            segments=2 if linked else 1,
+            committed=committed,
+            links=1 if linked else 0,
+            linked=linked,
+        )
+
+    @classmethod
     def drawn_out(cls, one: ConstraintSystem, two: ConstraintSystem, count: int) -> Size:
         """That of ``count`` parts, by those of one and of two: every part adds what the second one added."""
 

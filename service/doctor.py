@@ -11,7 +11,6 @@ import shutil
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Final, Literal
 
 from base.memory import free_memory
@@ -35,7 +34,6 @@ _LARGEST_SKEW_SECONDS: Final = 300.0
 """S3 refuses callers whose clock is off by a quarter of an hour; orphans of the store are told by age."""
 _DISK_BYTES: Final = (1 << 30, 10 << 30)
 _MEMORY_BYTES: Final = 2 << 30
-_CGROUP: Final = Path("/sys/fs/cgroup/memory.max")
 
 
 @dataclass(frozen=True)
@@ -206,28 +204,12 @@ def _disk(runtime: Runtime) -> Finding:
 
 
 def _memory(runtime: Runtime) -> Finding:
-    free, limit = free_memory(), _memory_limit()
-    taken = min(free, runtime.settings.worker_memory_bytes or free)
-    if limit is not None and limit < taken:
-        return Finding(
-            "memory",
-            "warn",
-            f"this container may have {limit / 1e9:.1f} GB, and jobs would take up to {taken / 1e9:.1f}",
-            "set ZENSERVE_WORKER_MEMORY_BYTES below the container's limit: jobs beyond it are killed",
-        )
+    free = free_memory()
     if free < _MEMORY_BYTES:
         return Finding(
             "memory", "warn", f"{free / 1e9:.1f} GB free", "proofs of larger networks wait or fail"
         )
     return Finding("memory", "ok", f"{free / 1e9:.1f} GB free")
-
-
-def _memory_limit() -> int | None:
-    try:
-        text = _CGROUP.read_text().strip()
-    except OSError:
-        return None
-    return int(text) if text.isdecimal() else None
 
 
 def _processor(runtime: Runtime) -> Finding:

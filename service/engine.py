@@ -106,6 +106,11 @@ def measuring(asked: Mapping[str, Any]) -> dict[str, Any]:
     return {"measure": asked.get("measure", "accuracy"), "top": asked.get("top", 1)}
 
 
+def costliest(compared: Compared) -> Measure:
+    """By what a dataset is measured, unless a request says otherwise; of targets by what takes the most."""
+    return "r2" if compared == "targets" else "accuracy"
+
+
 def circuit_digest(system: ProofSystem, circuit: Circuit, basis: CommitmentKey | None) -> str:
     """What keys are kept by: SHA-256, in hex, of the proof system, the constraints, what they mean, and the
     basis they link to, if they link to any.
@@ -128,6 +133,11 @@ def digest_of(
     return hashlib.sha256(canonical(parts)).hexdigest()
 
 
+def cost(size: Size) -> float:
+    """Seconds that a proof takes on one processor."""
+    return round(_SECONDS_PER_ROW * size.rows, 3)
+
+
 def estimate(system: ProofSystem, size: Size, constraints: int, threads: int) -> dict[str, Any]:
     """What a proof about a circuit of this size takes: ``constraints``, bytes of ``memory``, and seconds on
     one processor as ``cost``; by this machine's speed the ``setup_seconds`` of its keys and, the witness once
@@ -137,7 +147,7 @@ def estimate(system: ProofSystem, size: Size, constraints: int, threads: int) ->
     return {
         "constraints": constraints,
         "memory": found.memory,
-        "cost": round(_SECONDS_PER_ROW * size.rows, 3),
+        "cost": cost(size),
         "setup_seconds": sum(found.setup_seconds.values()),
         "proof_seconds": sum(found.proof_seconds.values()),
         "key_bytes": found.proving_key_bytes,
@@ -160,7 +170,7 @@ def largest_batch(
     ``ModelError`` (``model.memory``) where a single sample is too much.
     """
     graph = QuantGraph.from_bytes(quantised)
-    measure: Measure = "r2" if compared == "targets" else "accuracy"
+    measure = costliest(compared)
     one, two = (
         circuits.compile_accuracy(
             graph, batch=batch, weight_privacy=weight_privacy, measure=measure

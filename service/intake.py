@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict
 from functools import lru_cache
 from typing import Any, Final, cast, get_args
 
@@ -21,6 +22,7 @@ from circuits.graphs.graph import Graph
 from circuits.quantisation import report
 from circuits.quantised import QuantInput
 from circuits.quantised.typed import TypedGraph
+from circuits.schemes import planned
 from circuits.schemes.accuracy import target_type
 from circuits.schemes.circuit import most_labels, require_classes, require_one
 from circuits.schemes.inference import all_shown, require_outputs
@@ -44,7 +46,9 @@ def quantise(onnx: bytes, calibration: bytes, bits: bytes) -> bytes:
 
 
 def read_model(onnx: bytes, calibration: bytes, precision: bytes, labels: bytes, sizes: bytes) -> bytes:
-    """A line of JSON, the report on quantisation (``circuits.quantisation``), then the quantised network.
+    """A line of JSON, then the quantised network. The JSON: the ``report`` on quantisation
+    (``circuits.quantisation``); the circuits that a registration makes keys of, ``planned``
+    (``circuits.schemes.planned``).
 
     ``labels``: of the calibration's samples, or nothing: then those that the calibration's file has beside
     the samples; without any the report has no accuracies. ``precision``: JSON, what ``circuits.tune`` is to
@@ -60,9 +64,16 @@ def read_model(onnx: bytes, calibration: bytes, precision: bytes, labels: bytes,
     classes = right if right is not None and right.ndim == 1 and right.dtype == np.int64 else None
     if classes is not None and math.prod(graph.shapes[graph.output]) < 2:
         classes = None  # a value for each
-    tuned = circuits.tune(graph, given.inputs, labels=classes, **json.loads(precision))
-    found = _report(graph, tuned.qgraph, given.inputs, right) | {"tuning": tuned.to_json()}
-    return json.dumps(found, allow_nan=False).encode() + b"\n" + tuned.qgraph.to_bytes()
+    asked = json.loads(precision)
+    tuned = circuits.tune(graph, given.inputs, labels=classes, **asked)
+    keys = [planned.inference(tuned.qgraph, asked["weight_privacy"])]
+    if asked["weight_privacy"] == "committed":
+        keys.append(planned.registration(tuned.qgraph))
+    said = {
+        "report": _report(graph, tuned.qgraph, given.inputs, right) | {"tuning": tuned.to_json()},
+        "planned": [asdict(each) for each in keys],
+    }
+    return json.dumps(said, allow_nan=False).encode() + b"\n" + tuned.qgraph.to_bytes()
 
 
 def _right(graph: Graph, labels: NDArray[Any], count: int) -> NDArray[Any]:

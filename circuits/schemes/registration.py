@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from circuits.lowering import Lowering, Plan
-from circuits.lowering.parameters import digest_limbs, hold
+from circuits.lowering import Cost, Lowering, Plan
+from circuits.lowering.parameters import DIGEST_LIMBS, digest_limbs, hold, parameters_cost
 from circuits.lowering.tables import Tables
 from circuits.quantised import QuantGraph
 from circuits.quantised.typed import TypedGraph
@@ -79,9 +79,14 @@ def compile_registration(qgraph: QuantGraph) -> Registration:
     """
     builder = Builder()
     typed, lowering = lower_registration(builder, qgraph)
-    program = builder.program()
-    plan = Plan({}, program.constraint_system.constraints, {})
-    return Registration(typed, 5, program, plan, lowering.relations, lowering.wires)
+    plan = plan_registration(qgraph)
+    return Registration(typed, 5, builder.program(), plan, lowering.relations, lowering.wires)
+
+
+def plan_registration(qgraph: QuantGraph) -> Plan:
+    """The rows of ``compile_registration``, without building anything. Raises as it does."""
+    checks = parameters_cost(*map(_to_prove, _typed(qgraph).relations.parameters))
+    return Plan({}, (Cost(rows=DIGEST_LIMBS) + checks).total(by_digits=False), {})
 
 
 def lower_registration(builder: Builder, qgraph: QuantGraph) -> tuple[TypedGraph, Lowering]:

@@ -80,9 +80,10 @@ def routed(session: Session, settings: Settings, terms: Terms, estimate: dict[st
     if memory > largest:
         raise ResourceError(
             "resource.capacity",
-            f"a proof takes about {memory / 1e9:.1f} GB of memory ({estimate['constraints']:,} constraints,"
-            f" about {cost:.0f} s on one processor), and the largest worker has {largest / 1e9:.1f} GB:"
-            " `zenserve compile` says what a smaller network, fewer bits or public weights would take",
+            f"its keys or a proof take about {memory / 1e9:.1f} GB of memory ({estimate['constraints']:,}"
+            f" constraints), and the largest worker has {largest / 1e9:.1f} GB: start a larger one, or ask"
+            " `zenserve compile` what a smaller network, fewer bits or public weights would take; of a"
+            " dataset, give a smaller shard_size",
         )
     return replace(terms, queue=queue, memory=memory, cost=cost)
 

@@ -20,7 +20,7 @@ from service.storage.records.resources import Model
 from service.storage.repositories import Ceremonies, Models, VerificationKeys
 from service.storage.repositories.uploads import Uploads
 from service.submissions import jobs
-from service.submissions.jobs import Estimate
+from service.submissions.estimates import Estimate
 from service.submissions.requests import (
     CeremonyRequest,
     CircuitRequest,

@@ -6,15 +6,16 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from prover import registry
-from service import basis, encryption, intake
+from service import basis, encryption, engine, intake
 from service.access import audit
 from service.access.principal import Principal
 from service.jobs.jobs import Jobs
+from service.jobs.scheduling import routed
 from service.runtime import Runtime
 from service.storage.records.base import new_id
 from service.storage.records.resources import Dataset, Model
 from service.storage.repositories import Datasets, Models
-from service.submissions import jobs, sandbox
+from service.submissions import estimates, jobs, sandbox
 from service.submissions.files import Handed
 from verifier.documents import OpeningFile
 from zenerrors import RequestError
@@ -45,6 +46,11 @@ def add(
         model = Models(session, caller.tenant_id).ready(row.model_id)
     quantised = encryption.open_network(runtime, model)
     _check_shard_size(runtime, model, quantised, row)
+    if row.shard_size:  # else the worker takes as many samples as fit its memory
+        measuring = {"measure": engine.costliest(row.compared)}
+        estimate = estimates.of_shard(runtime, model, row.shard_size, measuring)
+        with runtime.database.read() as session:
+            routed(session, runtime.settings, terms, estimate)
     content, *others = (file.read(runtime, caller.tenant_id) for file in handed)
     saturate = b"saturate" if model.saturate else b""
     if row.compared == "labels":

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, Final
+from typing import Final
 
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
@@ -17,13 +17,11 @@ from service.storage.records.ceremonies import Ceremony, Contribution
 from service.storage.records.resources import Dataset, Model, Proof
 from service.storage.repositories import Ceremonies, Contributions, Datasets, Models, Proofs
 from service.submissions import files
+from service.submissions.estimates import Estimate
 from service.submissions.files import Handed
 from zenerrors import ConflictError, ZenError
 
 Row = Model | Dataset | Proof | Ceremony | Contribution
-Estimate = dict[str, Any]
-"""What a job will take: ``memory`` in bytes, ``cost`` in seconds of one processor, ``constraints``."""
-
 _Rows = type[Models] | type[Datasets] | type[Proofs] | type[Ceremonies] | type[Contributions]
 _ROWS: Final[dict[str, _Rows]] = {
     "model": Models,

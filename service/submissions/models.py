@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 from circuits.quantisation import page
 from prover import registry
@@ -16,7 +17,7 @@ from service.runtime import Runtime
 from service.storage.records.base import new_id
 from service.storage.records.resources import Model
 from service.storage.repositories import Models
-from service.submissions import jobs, sandbox
+from service.submissions import estimates, jobs, sandbox
 from service.submissions.files import Handed
 from service.submissions.requests import Precision
 from verifier.registry import FIRST
@@ -49,9 +50,9 @@ def register(
         options.append("saturate")
     if row.system != FIRST:
         options.append(row.system)
-    said = json.dumps(sizes, sort_keys=True)
+    shapes = json.dumps(sizes, sort_keys=True)
     if sizes:
-        options.append(said)
+        options.append(shapes)
     system = registry.find(row.system)
     if row.require_ceremony:
         keys.check_ceremonies(system)
@@ -69,18 +70,27 @@ def register(
         _check_parent(Models(session, caller.tenant_id), row)
     onnx, samples, *classes = (file.read(runtime, caller.tenant_id) for file in handed)
     asked = json.dumps(precision.asked | {"weight_privacy": row.weight_privacy})
-    parts = onnx, samples, asked.encode(), b"".join(classes), said.encode()
+    parts = onnx, samples, asked.encode(), b"".join(classes), shapes.encode()
     read = sandbox.run(caller.tenant_id, "read_model", *parts)
-    report, _, quantised = read.partition(b"\n")
+    line, _, quantised = read.partition(b"\n")
+    said: dict[str, Any] = json.loads(line)
     if row.weight_privacy == "committed":
         basis.basis_length(runtime, system, intake.committed_count(quantised, row.weight_privacy))
     row.id = new_id("mdl")
-    row.report = json.loads(report)
+    row.report = said["report"]
     row.bits = max(layer["bits"] or 0 for layer in row.report["tuning"]["layers"])
     row.quantised = encryption.put(runtime, f"model:{row.id}", quantised)
     terms = replace(terms, size=len(quantised))
     return jobs.submit(
-        runtime, caller, "model", row, terms, "model.create", handed=handed, stored=[row.quantised]
+        runtime,
+        caller,
+        "model",
+        row,
+        terms,
+        "model.create",
+        handed=handed,
+        stored=[row.quantised],
+        prepare=lambda _session: estimates.of_keys(runtime, row.system, said["planned"]),
     )
 
 

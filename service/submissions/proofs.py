@@ -14,10 +14,11 @@ from service.jobs.jobs import Jobs, Terms
 from service.runtime import Runtime
 from service.storage.database import clock
 from service.storage.records.base import new_id
-from service.storage.records.resources import Proof
+from service.storage.records.resources import Model, Proof
 from service.storage.repositories import Datasets, Models, Proofs
-from service.submissions import jobs, orders
-from service.submissions.jobs import Estimate
+from service.submissions import estimates, jobs, orders
+from service.submissions.estimates import Estimate
+from service.submissions.orders import Order
 from service.submissions.requests import ProofRequest
 
 
@@ -39,6 +40,7 @@ def ask(runtime: Runtime, caller: Principal, body: ProofRequest, idempotency_key
             return earlier
         model = Models(session, tenant_id).ready(body.model_id)
         order = orders.order(runtime, session, tenant_id, body, model)
+        estimate = _estimate(runtime, session, model, order)
         terms = _timed(terms, body, clock(session))
     row = Proof(
         id=new_id("prf"),
@@ -57,7 +59,7 @@ def ask(runtime: Runtime, caller: Principal, body: ProofRequest, idempotency_key
     def prepare(session: Session) -> Estimate | None:
         if order.dataset_id is not None:  # it may have been deleted since
             Datasets(session, tenant_id).ready(order.dataset_id)
-        return model.estimate
+        return estimate
 
     kind = "accuracy" if body.scheme == "accuracy" else "proof"
     return jobs.submit(runtime, caller, kind, row, terms, "proof.create", stored=[row.input], prepare=prepare)
@@ -69,6 +71,15 @@ def delete(runtime: Runtime, caller: Principal, proof_id: str) -> None:
         proof = Proofs(session, caller.tenant_id).delete(proof_id)
         audit.note(session, caller, "proof.delete", proof_id)
     jobs.delete(runtime, [proof.input])
+
+
+def _estimate(runtime: Runtime, session: Session, model: Model, order: Order) -> Estimate | None:
+    """Of the default proof, which others are like; of a dataset, of the proof of a shard."""
+    if order.dataset_id is None:
+        return model.estimate
+    dataset = Datasets(session, model.job.tenant_id).ready(order.dataset_id)
+    assert dataset.shard_size is not None  # noqa: S101  committed datasets have one
+    return estimates.of_shard(runtime, model, dataset.shard_size, order.request)
 
 
 def _timed(terms: Terms, body: ProofRequest, moment: datetime) -> Terms:

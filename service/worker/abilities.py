@@ -29,6 +29,8 @@ class Abilities:
     threads: int
     memory: int | None
     """Bytes that a job may take; None: whatever is free."""
+    most: int = 0
+    """Bytes that were ever free for a job: what it can have once others here are over."""
     bus: str | None = None
     """The PCI address of the GPU that it proves on."""
     _devices: list[dict[str, Any]] | None = None
@@ -39,21 +41,24 @@ class Abilities:
         """Raises ``ResourceError`` as ``backends.chosen`` does."""
         backend = backends.chosen()
         queues = [queue for queue in settings.queues if queue == "cpu" or backend.name == "gpu"]
-        return cls(queues, backend.name, settings.threads, settings.worker_memory_bytes, backend.bus())
+        return cls(queues, backend.name, settings.threads, settings.worker_memory_bytes, bus=backend.bus())
 
     def free_memory(self) -> int:
         """Bytes that a job may take now."""
         free = free_memory()
-        return free if self.memory is None else min(free, self.memory)
+        free = free if self.memory is None else min(free, self.memory)
+        self.most = max(self.most, free)
+        return free
 
     def columns(self) -> dict[str, Any]:
         """What the worker's row says."""
+        self.free_memory()
         return {
             "host": socket.gethostname(),
             "queues": self.queues,
             "backend": self.backend,
             "threads": self.threads,
-            "memory": self.free_memory(),
+            "memory": self.most,
             "devices": self._seen_devices(self.bus) if self.bus else None,
         }
 

@@ -20,6 +20,8 @@ from prover.size import Size
 from service import engine, intake
 from service.batches import even
 from service.runtime import Runtime
+from service.storage.records.jobs import Job
+from service.storage.repositories.workers import Workers
 from tests.refusals import refuses
 from tests.service.support import labelled, npy, tiny_calibration, tiny_onnx, work_on, work_on_all
 from verifier.datasets import LabelledData, quantise
@@ -110,6 +112,31 @@ def test_without_a_shard_size_the_memory_decides(
     assert sizes == [7, 3, None]
     assert seen.problem is not None
     assert (seen.state, seen.problem["code"]) == ("failed", "model.memory")
+
+
+def test_shards_that_no_worker_has_the_memory_to_prove_are_refused_at_the_door(
+    api: Client, with_model: Runtime, model: Model
+) -> None:
+    def offered(memory: int) -> None:
+        with with_model.database.write() as session:
+            Workers(session).beat("only", 1, {"queues": ["cpu"], "memory": memory})
+
+    dataset = api.create_dataset(model.id, SAMPLES, LABELS, privacy="public", shard_size=7)
+    work_on(with_model, dataset.id)
+    one = api.dry_run(model.id, INPUT).memory_bytes
+    offered(one)
+    with pytest.raises(ApiError, match="smaller shard_size") as refused:
+        api.create_dataset(model.id, SAMPLES, LABELS, privacy="public", shard_size=7)
+    assert refused.value.code == "resource.capacity"
+    with pytest.raises(ApiError) as refused:
+        api.create_proof(model.id, scheme="accuracy", dataset_id=dataset.id)
+    assert refused.value.code == "resource.capacity"
+    assert api.create_proof(model.id, INPUT).state == "queued"
+    offered(5 * one)
+    assert api.create_dataset(model.id, SAMPLES, LABELS, privacy="public", shard_size=7).state == "queued"
+    proof = api.create_proof(model.id, scheme="accuracy", dataset_id=dataset.id)
+    with with_model.database.read() as session:
+        assert one < session.get_one(Job, proof.id).memory < 5 * one
 
 
 def test_the_estimate_for_a_batch_is_on_the_safe_side() -> None:

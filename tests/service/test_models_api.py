@@ -7,6 +7,7 @@ import json
 import subprocess
 import sys
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -16,7 +17,10 @@ import pytest
 from circuits import load_onnx
 from circuits.schemes import proving
 from client import ApiError, Client, Model
+from service.jobs.scheduling import claim_next
 from service.runtime import Runtime
+from service.storage.records.jobs import Job
+from service.storage.repositories.workers import Workers
 from service.submissions import sandbox
 from service.submissions.sandbox import CPU_SECONDS
 from service.submissions.turns import Turns
@@ -95,6 +99,33 @@ def test_a_model_too_large_for_the_memory_fails_at_once_with_the_estimate(
     assert model.problem["code"] == "model.memory"
     assert "0.0 GB are free" in model.problem["detail"]
     assert model.attempt == 1
+
+
+def test_a_model_too_large_for_every_worker_is_refused_at_the_door(
+    api: Client, with_model: Runtime, model: Model
+) -> None:
+    def stored() -> list[Path]:
+        return [file for file in (with_model.settings.data_dir / "artifacts").rglob("*") if file.is_file()]
+
+    before = stored()
+    with with_model.database.write() as session:
+        Workers(session).beat("small", 1, {"queues": ["cpu"], "memory": 100_000})
+    with pytest.raises(ApiError, match=r"0\.0 GB of memory \(\d+ constraints\).* larger one") as refused:
+        api.create_model(tiny_onnx(hidden=9), tiny_calibration(), weight_privacy="committed")
+    assert (refused.value.status, refused.value.code) == (422, "resource.capacity")
+    assert stored() == before
+    # A larger one takes it, and so does whoever comes, where nobody is.
+    with with_model.database.write() as session:
+        Workers(session).beat("large", 1, {"queues": ["cpu"], "memory": 10**9})
+    queued = [api.create_model(tiny_onnx(), tiny_calibration(), weight_privacy="committed").id]
+    with with_model.database.write() as session:
+        for name in ("small", "large"):
+            Workers(session).remove(name)
+    queued.append(api.create_model(tiny_onnx(), tiny_calibration()).id)
+    with with_model.database.read() as session:
+        committed, public = (session.get_one(Job, model_id).memory for model_id in queued)
+        assert claim_next(session, "small", 60.0, ["cpu"], 100_000) is None
+    assert committed > public > 100_000
 
 
 def test_the_answer_to_a_new_model_says_where_it_is(url: str) -> None:

@@ -19,6 +19,7 @@ from pathlib import Path
 import httpx
 import pytest
 
+from base.memory import left_of_limits
 from client import Client
 from kernels.target import available_targets
 from service import doctor
@@ -229,3 +230,25 @@ def test_a_worker_shows_the_card_that_it_proves_on(tmp_path: Path, monkeypatch: 
     shown = Abilities(["gpu"], "gpu", 1, None, bus="0000:41:00.0").columns()["devices"]
     assert shown == [{"name": "H200", "memory_used": 1 << 20, "memory_total": 2 << 20, "busy": 30}]
     assert Abilities(["cpu"], "cpu", 1, None).columns()["devices"] is None
+
+
+def test_a_worker_offers_what_was_free_before_its_job_took_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    for limit, offered in ((None, 8), (6, 6)):
+        worker = Abilities(["cpu"], "cpu", 1, limit)
+        for free in (8, 3):
+            monkeypatch.setattr("service.worker.abilities.free_memory", lambda free=free: free)
+            assert worker.columns()["memory"] == offered
+        assert worker.free_memory() == 3
+
+
+def test_a_container_has_what_is_left_of_the_least_limit_around_it(tmp_path: Path) -> None:
+    told = {"": ("max", 90, 0), "a": ("100", 70, 20), "a/b": ("60", 70, 0), "a/b/c": ("max", 5, 0)}
+    for group, (most, used, files) in told.items():
+        (tmp_path / group).mkdir(exist_ok=True)
+        (tmp_path / group / "memory.max").write_text(f"{most}\n")
+        (tmp_path / group / "memory.current").write_text(f"{used}\n")
+        (tmp_path / group / "memory.stat").write_text(f"anon 3\ninactive_file {files}\n")
+    assert [*left_of_limits(tmp_path, "a/b/c")] == [0, 50]
+    assert [*left_of_limits(tmp_path, "a")] == [50]
+    assert [*left_of_limits(tmp_path, "")] == []
+    assert [*left_of_limits(tmp_path / "none", "a")] == []

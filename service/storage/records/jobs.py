@@ -119,7 +119,7 @@ class Worker(Base):
     backend: Mapped[str] = mapped_column(String(8), server_default="cpu")
     threads: Mapped[int] = mapped_column(server_default=text("1"))
     memory: Mapped[int] = mapped_column(BigInteger, server_default=text("0"))
-    """Bytes that a job may take there."""
+    """Bytes that a job may take there, once others are over."""
     devices: Mapped[list[Any] | None]
     """Of each GPU: ``name``, ``memory_used`` and ``memory_total`` in bytes, ``busy`` in percent."""
     started_at: Mapped[datetime]

@@ -47,7 +47,7 @@ class Workers:
         ).all()
 
     def memory(self) -> dict[QueueName, int]:
-        """By queue, the memory of the live worker that has the most."""
+        """By queue, what a job may take of the live worker that has the most."""
         most: dict[QueueName, int] = {}
         for worker in self.live():
             for queue in worker.queues or ():

@@ -1,0 +1,49 @@
+"""Circuits that are planned, and not built: their constraints exactly, and about how large they will be.
+
+A plan takes a fraction of the time and of the memory: what is too large is known before either is spent.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from circuits.lowering import Plan
+from circuits.quantised import QuantGraph
+from circuits.schemes.accuracy import plan_accuracy
+from circuits.schemes.inference import plan_inference
+from circuits.schemes.inputs import input_values
+from circuits.schemes.registration import parameters, plan_registration
+from prover.size import Size
+from verifier.schemes import Measure, Privacy
+
+
+@dataclass(frozen=True)
+class Planned:
+    constraints: int
+    size: Size
+
+
+def registration(qgraph: QuantGraph) -> Planned:
+    """That of ``compile_registration``. Raises as it does, and so do the others."""
+    plan = plan_registration(qgraph)
+    return Planned(plan.rows, Size.planned(plan.rows, linked=len(parameters(qgraph)), chosen=0))
+
+
+def inference(qgraph: QuantGraph, weight_privacy: Privacy) -> Planned:
+    """That of ``compile_inference`` of private inputs, and of the default outputs."""
+    return _planned(plan_inference(qgraph, weight_privacy=weight_privacy), qgraph, weight_privacy)
+
+
+def accuracy(
+    qgraph: QuantGraph, weight_privacy: Privacy, batch: int, measure: Measure, top: int = 1
+) -> Planned:
+    """That of ``compile_accuracy``."""
+    plan = plan_accuracy(qgraph, batch=batch, weight_privacy=weight_privacy, measure=measure, top=top)
+    samples = len(input_values(qgraph)) + batch * math.prod(qgraph.input.shape)
+    return _planned(plan, qgraph, weight_privacy, samples)
+
+
+def _planned(plan: Plan, qgraph: QuantGraph, weight_privacy: Privacy, others: int = 0) -> Planned:
+    weights = len(parameters(qgraph)) if weight_privacy == "committed" else 0
+    return Planned(plan.rows, Size.planned(plan.rows, linked=weights + others, chosen=plan.rows))

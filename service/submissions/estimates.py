@@ -1,0 +1,41 @@
+"""What jobs will take, by the plans of their circuits: known before anything is queued, or built."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from circuits import QuantGraph
+from circuits.schemes import planned
+from circuits.schemes.planned import Planned
+from prover import registry
+from prover.size import Size
+from service import encryption, engine
+from service.runtime import Runtime
+from service.storage.records.resources import Model
+
+Estimate = dict[str, Any]
+"""What a job will take: ``memory`` in bytes, ``cost`` in seconds of one processor, ``constraints``."""
+
+
+def of_keys(runtime: Runtime, system: str, circuits: Iterable[Mapping[str, Any]]) -> Estimate:
+    """Of making the keys of one circuit after the other, and their proofs: of the largest. ``circuits``: each
+    a ``Planned`` as JSON. Any worker may do it, whatever it takes: no cost.
+    """
+    read = (Planned(each["constraints"], Size(**each["size"])) for each in circuits)
+    return max((_of(runtime, system, each) for each in read), key=lambda each: each["memory"]) | {"cost": 0.0}
+
+
+def of_shard(runtime: Runtime, model: Model, batch: int, asked: Mapping[str, Any]) -> Estimate:
+    """Of the proof of an accuracy on so many samples. ``asked``: what the request says (``orders``)."""
+    graph = QuantGraph.from_bytes(encryption.open_network(runtime, model))
+    circuit = planned.accuracy(graph, model.weight_privacy, batch, **engine.measuring(asked))
+    return _of(runtime, model.system, circuit)
+
+
+def _of(runtime: Runtime, system: str, circuit: Planned) -> Estimate:
+    return {
+        "memory": registry.find(system).estimate(circuit.size, runtime.settings.threads).memory,
+        "cost": engine.cost(circuit.size),
+        "constraints": circuit.constraints,
+    }
