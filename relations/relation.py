@@ -222,14 +222,17 @@ class Argmax(_Relation):
 
 @dataclass(frozen=True, eq=False)
 class OneHot(_Relation):
-    """``out[.., j] = [place = j]``; the bound of ``place`` leaves no negative ones."""
+    """``out[.., j] = [place = j]``; the bound of ``place`` leaves no negative ones. ``closed``: a place that
+    is none of these satisfies nothing."""
 
     place: Tensor
+    closed: bool = False
 
     @property
     def most(self) -> int:
         """The last place that is one or is asked for."""
-        return max(self.place.bound.interval[1], self.out.shape[-1] - 1)
+        last: int = self.out.shape[-1] - 1
+        return last if self.closed else max(self.place.bound.interval[1], last)
 
 
 @dataclass(frozen=True, eq=False)

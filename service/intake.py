@@ -153,7 +153,9 @@ def _require_one_each(samples: Floats, others: NDArray[Any], field: str) -> None
 def _quantised_all(graph: QuantGraph, samples: Floats, *, saturate: bool) -> Secret:
     each = enumerate(samples)
     return Secret(
-        np.stack([_fitting(graph.input, sample, "samples", i, saturate=saturate) for i, sample in each])
+        np.stack(
+            [_fitting(graph, graph.input, sample, "samples", i, saturate=saturate) for i, sample in each]
+        )
     )
 
 
@@ -290,7 +292,8 @@ def read_input(
 
     Raises ``TensorError`` for a wrong shape, a NaN (which index) or a value out of range.
     """
-    return _fitting(_entry(_graph(quantised), name), numbers(values, field), field, saturate=saturate)
+    graph = _graph(quantised)
+    return _fitting(graph, _entry(graph, name), numbers(values, field), field, saturate=saturate)
 
 
 def read_reference(quantised: bytes, image: Any, field: str, *, saturate: bool = False) -> Integers:
@@ -299,7 +302,7 @@ def read_reference(quantised: bytes, image: Any, field: str, *, saturate: bool =
     """
     graph = _graph(quantised)
     embedding_type(graph)
-    return graph.execute(_fitting(graph.input, numbers(image, field), field, saturate=saturate)).logits
+    return graph.execute(_fitting(graph, graph.input, numbers(image, field), field, saturate=saturate)).logits
 
 
 def check_threshold(quantised: bytes, threshold: int) -> None:
@@ -373,10 +376,16 @@ def architecture(quantised: bytes) -> bytes:
 
 
 def _fitting(
-    entry: QuantInput, values: Floats, field: str, index: int | None = None, *, saturate: bool
+    graph: QuantGraph,
+    entry: QuantInput,
+    values: Floats,
+    field: str,
+    index: int | None = None,
+    *,
+    saturate: bool,
 ) -> Integers:
     try:
-        return entry.quantise(_fitted(values, entry.shape), saturate=saturate)
+        return graph.quantise_entry(entry.name, _fitted(values, entry.shape), saturate=saturate)
     except TensorError as error:
         place = field if index is None else f"{field}[{index}]"
         message = error.message.replace("input", place, 1)

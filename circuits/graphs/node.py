@@ -177,6 +177,10 @@ class QuantNode(Named):
         most, in steps of the node's tensor, which it saturates to. None of others."""
         return None
 
+    def takes(self) -> NDArray[np.bool_] | None:
+        """Of a node to which integers are names: whether each of its input's type is one. None of others."""
+        return None
+
     def blank(self) -> Self:
         """The same node without its weights."""
         return self

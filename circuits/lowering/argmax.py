@@ -87,7 +87,7 @@ def _selected(tools: Arithmetic, name: str, values: Linear, label: IntArray) -> 
 def one_hot(tools: Arithmetic, name: str, place: Linear, most: int) -> IntArray:
     """Wires [n, most + 1] that are [j = place], for places in [0, most]. Rows: ``one_hot_cost``.
 
-    Sound: for booleans with sum 1 and sum j e_j = place there is one choice, and none for other places.
+    Sound: for booleans with sum 1 and sum j e_j = place there is one choice, and for other places none.
     """
     builder, count = tools.builder, most + 1
     selector = tools.chosen(f"{name}/selector", place.rows, count)

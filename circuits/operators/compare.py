@@ -57,7 +57,7 @@ def _equal(step: Step) -> Value:
             column = _column(step, data, size)
             if size > 1 and column and np.array_equal(constant.array.ravel(), np.arange(size)):
                 whole = np.broadcast_shapes(data.shape or (), constant.array.shape)
-                hot = reshaped(step, placed(step, column, size, strict=True, wraps=False), whole)
+                hot = reshaped(step, placed(step, column, size, outside="none", wraps=False), whole)
                 return of_kind(hot, Element.BOOL)
     return _compare(step, *_COMPARISONS["Equal"])
 

@@ -163,7 +163,7 @@ def _one_hot_encoder(step: Step) -> Value:
     keys = np.array(categories, np.int64)
     data = Data(step.floats(), shape=whole)
     places = looked_up(step, data, keys, np.arange(count, dtype=np.float64), float(count), Element.INT64)
-    hot = placed(step, places, count, strict=True)
+    hot = placed(step, places, count, outside="none")
     return replace(shaped(step, hot, (*whole, count)), kind=Element.FLOAT)
 
 

@@ -7,10 +7,12 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from typing import Final, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
-from circuits.graphs.node import Constants, Node, QuantNode, Written
+from circuits.graphs.node import Constants, Mover, Node, QuantNode, Written
 from circuits.graphs.site import Site
 from circuits.graphs.types import Affine, FloatArray, Shape, require
 from circuits.onnx.constants import Constant, Element
@@ -27,9 +29,14 @@ from relations.integers import IntArray
 from relations.relation import OneHot as OneHotRelation
 from relations.relation import Relation, Tabulated, Tensor
 from verifier.schemes import Privacy
-from zenerrors import ModelError
+from zenerrors import ModelError, TensorError
 
 _BOOLEAN = Affine(1.0, 0, 1)
+# In place of a place.
+_NONE: Final = -1
+_REFUSED: Final = -2
+
+Outside = Literal["nearest", "none", "refused"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,27 +44,31 @@ class OneHot(Node):
     """Whether each place, from zero or, where it ``wraps``, before the end, is 0, 1 and so on below ``size``:
     [.., size].
 
-    Of one outside it is said that it is the nearest, or nothing where ``strict``.
+    Of one ``outside`` it is said that it is the nearest, or none of these, or it is refused.
     """
 
     called = "place"
 
     size: int
-    strict: bool = False
+    outside: Outside = "nearest"
     wraps: bool = True
 
     def shape(self, *shapes: Shape) -> Shape:
         return (*shapes[0], self.size)
 
     def run(self, *inputs: FloatArray) -> FloatArray:
-        return _booleans(self._columns(inputs[0]), self.size).astype(np.float64)
+        columns = self._columns(inputs[0])
+        _require_taken(self.name, self.size, columns)
+        return _booleans(columns, self.size).astype(np.float64)
 
     def _columns(self, x: FloatArray) -> IntArray:
-        """The place of each number, -1 where there is none."""
+        """The place of each number, ``_NONE`` and ``_REFUSED`` where there is none."""
         place = np.rint(x)
         place = np.where((place < 0) & self.wraps, place + self.size, place)
         nearest = np.clip(place, 0, self.size - 1)
-        columns: IntArray = np.where((place != nearest) & self.strict, -1, nearest).astype(np.int64)
+        columns: IntArray = nearest.astype(np.int64)
+        if self.outside != "nearest":
+            columns[place != nearest] = _NONE if self.outside == "none" else _REFUSED
         return columns
 
     def quantise(self, site: Site) -> QuantOneHot:
@@ -69,6 +80,13 @@ class OneHot(Node):
         raise ModelError("model.unsupported_operator", "places of real numbers are no ONNX operator")
 
 
+def _require_taken(name: str, size: int, columns: IntArray) -> None:
+    """``TensorError`` where one is refused."""
+    if (columns == _REFUSED).any():
+        reason = f"node {name[:80]!r} has {size} entries, and an input names another"
+        raise TensorError("input.out_of_range", reason, field="input")
+
+
 def _booleans(columns: IntArray, size: int) -> IntArray:
     booleans: IntArray = (columns[..., np.newaxis] == np.arange(size)).astype(np.int64)
     return booleans
@@ -76,7 +94,7 @@ def _booleans(columns: IntArray, size: int) -> IntArray:
 
 @dataclass(frozen=True, eq=False)
 class QuantOneHot(QuantNode):
-    """Whether ``places[q]`` is 0, 1 and so on below ``size``; -1 is none of them."""
+    """Whether ``places[q]`` is 0, 1 and so on below ``size``; -1 is none of them, -2 is refused."""
 
     places: IntArray = field(repr=False)
     size: int
@@ -85,7 +103,13 @@ class QuantOneHot(QuantNode):
         return (*shapes[0], self.size)
 
     def execute(self, inputs: Sequence[IntArray], types: Sequence[Affine | None]) -> IntArray:
-        return _booleans(self.places[inputs[0]], self.size)
+        columns = self.places[inputs[0]]
+        _require_taken(self.name, self.size, columns)
+        return _booleans(columns, self.size)
+
+    def takes(self) -> NDArray[np.bool_]:
+        taken: NDArray[np.bool_] = self.places != _REFUSED
+        return taken
 
     def output_type(self, types: Sequence[Affine | None]) -> Affine | None:
         return _BOOLEAN
@@ -93,30 +117,43 @@ class QuantOneHot(QuantNode):
     def check(self, types: Sequence[Affine], shapes: Sequence[Shape]) -> None:
         name, entries = self.name[:80], types[0].top + 1
         require(self.places.shape == (entries,), f"node {name!r} needs a table of {entries} places")
-        inside = (self.places >= -1) & (self.places < self.size)
+        inside = (self.places >= _REFUSED) & (self.places < self.size)
         require(self.size >= 1 and bool(inside.all()), f"node {name!r} has places beyond {self.size}")
 
     def relate(
         self, inputs: Sequence[Tensor], types: Sequence[Affine | None], privacy: Privacy
     ) -> list[Relation]:
         (value,), out = inputs, self._made(inputs, Bound.of(0, 1), _BOOLEAN.bits)
-        if np.array_equal(self.places, np.arange(len(self.places))):
-            return [OneHotRelation(self.name, out, value)]
-        # What is nowhere has a place of its own, that nobody sees.
+        own = self.places[: np.count_nonzero(self.takes())]
+        closed = len(own) < len(self.places)
+        if np.array_equal(own, np.arange(len(own))):
+            return [OneHotRelation(self.name, out, value, closed)]
+        # What is none of them has a place of its own, that nobody sees, and what is refused has none.
         function = Tabulation(np.where(self.places < 0, self.size, self.places))
         place = Tensor(f"{self.name}/place", value.shape, function.bound, self.size.bit_length())
         return [
             Tabulated(f"{self.name}/place", place, value, function),
-            OneHotRelation(self.name, out, place),
+            OneHotRelation(self.name, out, place, closed),
         ]
 
 
-def placed(step: Step, index: Data, size: int, *, strict: bool = False, wraps: bool = True) -> Data:
-    """Of ``count`` places in all the booleans [count, size]. ``strict``, ``wraps``: as of ``OneHot``."""
+def placed(step: Step, index: Data, size: int, *, outside: Outside = "nearest", wraps: bool = True) -> Data:
+    """Of ``count`` places in all the booleans [count, size]. ``outside``, ``wraps``: as of ``OneHot``; one
+    that inputs name, and nothing computes, is refused where it would be the nearest."""
     count = math.prod(index.shape or ())
     vector = shaped(step, index, (1, count)).tensor
-    hot = step.emit(OneHot, (vector,), size, strict, wraps)
+    if outside == "nearest" and _is_given(step, vector):
+        outside = "refused"
+    hot = step.emit(OneHot, (vector,), size, outside, wraps)
     return shaped(step, Data(hot, shape=(1, count, size)), (count, size))
+
+
+def _is_given(step: Step, tensor: str) -> bool:
+    """Whether all that is in it are integers of inputs, moved at most."""
+    maker = step.building.makers.get(tensor)
+    if maker is None:
+        return any(entry.name == tensor and entry.values != "real" for entry in step.building.inputs)
+    return isinstance(maker, Mover) and all(_is_given(step, name) for name in maker.inputs)
 
 
 def flat_places(step: Step, position: int, sizes: Shape) -> Value:
@@ -125,10 +162,10 @@ def flat_places(step: Step, position: int, sizes: Shape) -> Value:
     step.spend(count * math.prod(sizes))
     made: Value = Constant(np.ones((count, 1)), Element.FLOAT)
     for axis, size in enumerate(sizes):
-        if size == 1:
-            continue  # there is but one place
         column = _moved(step, index, partial(np.take, indices=axis, axis=-1))
         assert isinstance(column, Data)  # noqa: S101  what is moved is computed
+        if size == 1 and not _is_given(step, column.tensor):
+            continue  # there is but one place, and nothing to refuse
         hot: Value = placed(step, column, size)
         ahead = shape_of(made)[-1]
         if ahead > 1:
@@ -204,10 +241,10 @@ def _one_hot(step: Step) -> Value:
     step.spend(math.prod(whole) * depth)
     off, on = ends.array.tolist()
     if not step.is_data(0):
-        node = OneHot("constant", (), depth, strict=True)
+        node = OneHot("constant", (), depth, "none")
         hot: Value = Constant(node.run(step.plain(0).array.astype(np.float64)) * (on - off) + off, ends.kind)
     else:
-        hot = reshaped(step, placed(step, _index(step, 0), depth, strict=True), (*whole, depth))
+        hot = reshaped(step, placed(step, _index(step, 0), depth, outside="none"), (*whole, depth))
         if (off, on) != (0, 1):
             assert isinstance(hot, Data)  # noqa: S101  what is made of a computed tensor is one
             hot = affine_of(step, hot, float(on - off), float(off))

@@ -22,6 +22,7 @@ from circuits.graphs.tensors import as_samples
 from circuits.graphs.types import LEAST_BITS, MOST_BITS, MOST_COMPARED_BITS, Affine, FloatArray
 from circuits.operators.clip import Requantise
 from circuits.operators.features import QuantFeatures
+from circuits.operators.selection import OneHot
 from circuits.operators.weighted import Parametric
 from circuits.quantisation.groups import Groups
 from circuits.quantisation.levels import Level, columns, in_units, level, leveled
@@ -50,11 +51,11 @@ def quantise(
 
     ``calibration``: float[n, *input shape], typical inputs, of several inputs by name: ``method`` takes the
     range of each tensor from them, an input's always by min-max. Integers and booleans are exact, of as many
-    bits as their range takes: ``ranges`` has the least and the largest integer of an input, of token ids 0
-    and the last, where that is more than calibration shows. ``per_channel``: a scale for each output channel
-    of a layer's weights, the last layer's aside. ``layers``: bits, and bits of weights, of nodes that have
-    others, by their names in the quantised network, those of inputs too. What the file declares quantised
-    keeps its scales and zero points.
+    bits as their range takes: ``ranges`` has the least and the largest integer of an input, where that is
+    more than calibration shows. Those that name entries, as tokens do, may name any. ``per_channel``: a scale
+    for each output channel of a layer's weights, the last layer's aside. ``layers``: bits, and bits of
+    weights, of nodes that have others, by their names in the quantised network, those of inputs too. What the
+    file declares quantised keeps its scales and zero points.
 
     Raises ``TensorError`` (``input.*``) for calibration data that do not fit the network, and ``ModelError``
     (``model.*``) for a network that has no exact integer form.
@@ -153,8 +154,10 @@ def _typed(graph: Graph, steps: list[Step], groups: Groups) -> list[tuple[str, s
 
 
 def _whole(graph: Graph, x: Mapping[str, FloatArray], ranges: Ranges) -> dict[str, Interval]:
-    """The intervals that inputs of whole numbers have at least."""
+    """The intervals that inputs of whole numbers have at least: those that name entries can name all."""
     given = {entry.name: Interval(*ranges[entry.name]) for entry in graph.inputs if entry.name in ranges}
+    for name, size in _named(graph).items():
+        given[name] = Interval(0, size - 1).joined(given.get(name, Interval(0, 0)))
     for entry in (entry for entry in graph.inputs if entry.values != "real"):
         if (x[entry.name] != np.rint(x[entry.name])).any():
             raise TensorError("input.not_integer", f"{entry.name} takes whole numbers", field=entry.name)
@@ -169,6 +172,21 @@ def _whole(graph: Graph, x: Mapping[str, FloatArray], ranges: Ranges) -> dict[st
             field="range",
         )
     return given
+
+
+def _named(graph: Graph) -> dict[str, int]:
+    """Of inputs that name entries, as tokens do, how many there are."""
+    makers, found = {node.name: node for node in graph.nodes}, dict[str, int]()
+    for node in graph.nodes:
+        if isinstance(node, OneHot) and node.outside == "refused":
+            read = [*node.inputs]
+            while read:
+                name = read.pop()
+                if name in makers:
+                    read += makers[name].inputs
+                else:
+                    found[name] = max(found.get(name, 0), node.size)
+    return found
 
 
 class _Quantiser:

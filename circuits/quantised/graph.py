@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from circuits.graphs.graph import only_input, only_output
-from circuits.graphs.node import MOST_ELEMENTS, Again, QuantNode
+from circuits.graphs.node import MOST_ELEMENTS, Again, Mover, QuantNode
 from circuits.graphs.tensors import as_finite_tensor, by_name, first_index
 from circuits.graphs.types import Affine, Shape, require
 from circuits.operators.sums import Accumulating
@@ -218,19 +218,63 @@ class QuantGraph:
         return math.prod(self.shapes[self.output])
 
     def quantise_input(self, x: ArrayLike, *, saturate: bool = False) -> IntArray:
-        """``QuantInput.quantise`` of the only input."""
-        return self.input.quantise(x, saturate=saturate)
+        """``quantise_entry`` of the only input."""
+        return self.quantise_entry(self.input.name, x, saturate=saturate)
 
     def quantise_inputs(
         self, x: ArrayLike | Mapping[str, ArrayLike], *, saturate: bool = False
     ) -> dict[str, IntArray]:
-        """``QuantInput.quantise`` of each input by its name, of an only one also from the array alone. Raises
+        """``quantise_entry`` of each input by its name, of an only one also from the array alone. Raises
         ``TensorError`` (``input.names``), too."""
         given = by_name(x, self.entries, field="input")
         return {
-            name: entry.quantise(given[name], called(INPUT, name, self.inputs), saturate=saturate)
-            for name, entry in self.entries.items()
+            name: self.quantise_entry(name, given[name], called(INPUT, name, self.inputs), saturate=saturate)
+            for name in self.entries
         }
+
+    def quantise_entry(
+        self, name: str, x: ArrayLike, field: str = "input", *, saturate: bool = False
+    ) -> IntArray:
+        """``QuantInput.quantise`` of this input, and ``require_taken``: no name of an entry saturates."""
+        q = self.entries[name].quantise(x, field, saturate=saturate and name not in self._taken)
+        self.require_taken(name, q, field)
+        return q
+
+    def require_taken(self, name: str, q: IntArray, field: str = "input") -> None:
+        """``TensorError`` (``input.out_of_range``) where integers of this input name entries, as tokens do,
+        and one that there is not: int64[*shape], or of several samples."""
+        samples = q.reshape(-1, math.prod(self.entries[name].shape))
+        for places, taken in self._taken.get(name, ()):
+            bad = first_index(~taken[samples[:, places]])
+            if bad is not None:
+                index = np.unravel_index(places[bad[1]], self.entries[name].shape)
+                at = [*([bad[0]] if q.ndim > len(index) else []), *map(int, index)]
+                raise TensorError(
+                    "input.out_of_range",
+                    f"{field}{at} names none of the {np.count_nonzero(taken)} entries that there are",
+                    field=field,
+                )
+
+    @cached_property
+    def _taken(self) -> dict[str, list[tuple[IntArray, NDArray[np.bool_]]]]:
+        """Of inputs that name entries: where each node that has these reads them, and what it takes."""
+        places, last = dict[str, IntArray](), 0
+        for entry in self.inputs:
+            size = math.prod(entry.shape)
+            places[entry.name] = np.arange(last, last + size).reshape(1, *entry.shape)
+            last += size
+        firsts, found = {name: int(each.flat[0]) for name, each in places.items()}, dict[str, Any]()
+        for node in self.nodes:
+            if not all(name in places for name in node.inputs):
+                continue
+            if isinstance(node, Mover):
+                places[node.name] = node.move([places[name] for name in node.inputs], -1)
+            elif (taken := node.takes()) is not None:
+                read = places[node.inputs[0]].ravel()
+                for name, first in firsts.items():
+                    own = read[(read >= first) & (read < first + math.prod(self.entries[name].shape))]
+                    found.setdefault(name, []).append((own - first, taken))
+        return found
 
     @property
     def entries(self) -> dict[str, QuantInput]:

@@ -134,6 +134,7 @@ class Accuracy(Circuit):
                 "input.shape", "samples have targets where errors are measured", field="targets"
             )
         given = {"samples": checked_integers(samples, shape, self.qgraph.input.type.top, "samples")}
+        self.qgraph.require_taken(self.qgraph.input.name, given["samples"], "samples")
         if targets is not None and kind is not None:
             beyond, shape = np.asarray(targets) - kind.minimum, (self.batch, self.qgraph.classes)
             top = kind.maximum - kind.minimum

@@ -180,6 +180,7 @@ class Circuit(ABC):
         for name, values in graph.named(q).items():
             entry, group = graph.entries[name], called(INPUT, name, graph.inputs)
             checked[group] = checked_integers(values, entry.shape, entry.type.top, group)
+            graph.require_taken(name, checked[group], group)
         return checked
 
     def _layout(self, *groups: dict[str, Any]) -> list[dict[str, Any]]:

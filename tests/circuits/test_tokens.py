@@ -5,6 +5,7 @@ Each attack is of a prover who insists on one step and computes all that follows
 
 from __future__ import annotations
 
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,8 @@ from relations.integers import IntArray
 from tests.circuits.support import answered, challenged, first_violation, forge
 from tests.circuits.test_lowering import refuse_all_lies
 from tests.circuits.test_uniqueness import assert_unique
+from tests.refusals import refuses
+from verifier.schemes import Privacy
 
 WORDS, TOKENS = 4, 3
 IDS, KEEP = np.array([3, 1, 2]), np.array([[1, 0, 1]])
@@ -107,6 +110,80 @@ def test_public_tokens_and_masks_are_those_of_the_statement(
         wires = public.layout[name].ravel()
         lie[wires] = honest[wires]
     assert first_violation(public.constraint_system, lie) is not None
+
+
+def embedding(first: int = 0) -> QuantGraph:
+    """Of five words: of two tokens of three bits, ids and one more, the first of ids is left out. Calibration
+    shows ``first`` alone."""
+    nodes = [
+        make_node("Slice", ["ids", "one", "two", "one"], ["last"]),
+        make_node("Concat", ["last", "more"], ["joined"], axis=1),
+        make_node("Gather", ["table", "joined"], ["y"]),
+    ]
+    constants = {
+        "table": np.linspace(-1, 1, 10, dtype=np.float32).reshape(5, 2),
+        "one": np.array([1]),
+        "two": np.array([2]),
+    }
+    graph = helper.make_graph(
+        nodes,
+        "test",
+        [
+            helper.make_tensor_value_info(name, TensorProto.INT64, [1, n])
+            for name, n in (("ids", 2), ("more", 1))
+        ],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)],
+        [numpy_helper.from_array(value, name) for name, value in constants.items()],
+    )
+    opsets = [helper.make_opsetid("", 17)]
+    file = helper.make_model(graph, opset_imports=opsets, ir_version=8).SerializeToString()
+    return quantise(load_onnx(file), {"ids": [[0, first]], "more": [[0]]})
+
+
+def test_a_token_beyond_the_vocabulary_is_refused_at_the_door() -> None:
+    network = embedding()
+    one, other = network.execute(network.quantise_inputs({"ids": [7, 4], "more": [4]})).logits.reshape(2, 2)
+    assert np.array_equal(one, other)
+    for saturate, token in product([False, True], [5, 7, 8, -1]):
+        with refuses("input.out_of_range", "input/ids", match=r"^input/ids\[1\] "):
+            network.quantise_inputs({"ids": [0, token], "more": [0]}, saturate=saturate)
+
+
+def test_a_token_beyond_the_vocabulary_has_no_row_in_floats_or_integers() -> None:
+    network = embedding()
+    q = {"ids": np.array([[0, 5]]), "more": np.array([[0]])}
+    with refuses("input.out_of_range", match="has 5 entries"):
+        network.run(q)
+    with refuses("input.out_of_range", match="has 5 entries"):
+        embedding(first=5)
+    # Before the first it names them from the end, as in ONNX.
+    negative, places = embedding(first=-5), np.array([[0, 0]])
+    assert np.array_equal(
+        negative.run({"ids": places, "more": np.array([[1]])}),
+        network.run({"ids": places, "more": np.array([[1]])}),
+    )
+
+
+@pytest.mark.parametrize("privacy", ["public", "private"])
+@pytest.mark.parametrize("first", [0, -5], ids=["a place", "a place from either end"])
+def test_no_witness_has_a_token_beyond_the_vocabulary(privacy: Privacy, first: int) -> None:
+    """Whichever row a prover takes for it, or none, or several whose numbers sum to it."""
+    network = embedding(first)
+    circuit = compile_inference(
+        network, input_privacy={"ids": privacy, "more": privacy}, weight_privacy="public", reveal="values"
+    )
+    zero, (selector,) = network.entries["more"].type.zero_point, circuit.layout["place1/selector"][1:]
+    rows = [*np.eye(5, dtype=np.int64), np.zeros(5, np.int64), np.array([0, 1, 0, 0, 1])]
+    for token in (*range(5), *range(5, 8 if first == 0 else 11)):
+        honest = 0
+        for row in rows:
+            q = {"ids": np.full(2, zero), "more": np.array([zero + token])}
+            wires = dict(zip(selector.tolist(), row.tolist(), strict=True))
+            lie = answered(circuit.program, forge(circuit, q, wires))
+            honest += first_violation(circuit.constraint_system, lie) is None
+        assert honest == (token < 5)
+    with refuses("input.out_of_range", "input/more"):
+        circuit.witness({"ids": np.full(2, zero), "more": np.array([zero + 5])})
 
 
 # Wires by the node that makes them, and what their integers are to be; of 3 bits, 8 is none.
