@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -9,6 +10,7 @@ from numpy.typing import NDArray
 
 from gpu import modules
 from gpu.device import Array, Device
+from gpu.scan import starts_of
 from gpu.segmented import LEAST_SHARE, add_carries
 from zenerrors import ResourceError
 
@@ -37,16 +39,27 @@ class Matrix:
         coefficients: NDArray[np.uint32],
         pool: NDArray[np.uint64],
     ) -> None:
-        if len(columns) >> 32:
-            raise ResourceError("resource.gpu_entries", f"{len(columns)} entries are too many for one matrix")
-        self._device = device
-        self.rows = len(offsets) - 1
-        self.entries = len(columns)
+        _require_entries(len(columns))
         parts: tuple[NDArray[Any], ...] = (offsets.astype(np.uint32), columns, coefficients, pool)
-        self._parts = tuple(map(device.upload, parts))
+        self._hold(device, *map(device.upload, parts))
 
-    def multiply(self, z: Array, out: Array) -> None:
-        """``out``, uint64[rows, 4], becomes the product with ``z``, uint64[columns, 4]; Montgomery form."""
+    @classmethod
+    def held(cls, device: Device, offsets: Array, columns: Array, coefficients: Array, pool: Array) -> Matrix:
+        """Of arrays on the device, ``offsets`` uint32."""
+        matrix = cls.__new__(cls)
+        matrix._hold(device, offsets, columns, coefficients, pool)
+        return matrix
+
+    def _hold(self, device: Device, offsets: Array, columns: Array, coefficients: Array, pool: Array) -> None:
+        self._device = device
+        self.rows, self.entries = len(offsets) - 1, len(columns)
+        self.offsets, self.columns, self.coefficients, self.pool = offsets, columns, coefficients, pool
+
+    def multiply(self, z: Array, out: Array, pool: Array | None = None) -> None:
+        """``out``, uint64[rows, 4], becomes the product with ``z``, uint64[columns, 4]; Montgomery form.
+
+        ``pool``: other coefficients in the place of the matrix's own.
+        """
         device = self._device
         device.fill(out, 0)  # rows without entries are not written
         if not self.entries:
@@ -54,20 +67,69 @@ class Matrix:
         workers = min(_WORKERS, -(-self.entries // LEAST_SHARE))
         carries, carry_rows = device.empty((workers, 4), np.uint64), device.empty(workers, np.uint32)
         counts = np.uint32(self.rows), np.uint32(workers)
+        entries = self.offsets, self.columns, self.coefficients, self.pool if pool is None else pool
         module, blocks = _module(device), -(-workers // _WORKER_THREADS)
         module.launch(
-            "multiply_shares", blocks, _WORKER_THREADS, *self._parts, z, *counts, out, carries, carry_rows
+            "multiply_shares", blocks, _WORKER_THREADS, *entries, z, *counts, out, carries, carry_rows
         )
         add_carries(module, "add_carries", carries, carry_rows, out)
+
+
+def transposed(device: Device, matrices: Sequence[Matrix], places: Array, count: int) -> Matrix:
+    """The sum of the ``matrices``, of equally many rows, transposed: ``count`` rows, row places[j] for what
+    stands in their columns j, uint32. Its pool has theirs, one after the other.
+
+    Raises ``ResourceError`` (``resource.gpu_entries``).
+    """
+    entries = sum(matrix.entries for matrix in matrices)
+    _require_entries(entries)
+    module, counts = _module(device), device.zeros(count, np.uint32)
+    ranks = [device.empty(matrix.entries, np.uint32) for matrix in matrices]
+    for matrix, own in zip(matrices, ranks, strict=True):
+        n = matrix.entries
+        module.launch("count_columns", _grid(n), _THREADS, matrix.columns, places, np.int64(n), counts, own)
+    starts, pool = starts_of(device, counts), device.empty((sum(len(m.pool) for m in matrices), 4), np.uint64)
+    rows, coefficients = (device.empty(entries, np.uint32) for _ in range(2))
+    first = 0
+    for matrix, own in zip(matrices, ranks, strict=True):
+        n = matrix.entries
+        module.launch(
+            "place_entries",
+            _grid(n),
+            _THREADS,
+            matrix.offsets,
+            np.uint32(matrix.rows),
+            matrix.columns,
+            matrix.coefficients,
+            places,
+            starts,
+            own,
+            np.uint32(first),
+            np.int64(n),
+            rows,
+            coefficients,
+        )
+        device.copy(matrix.pool, pool[first : first + len(matrix.pool)])
+        first += len(matrix.pool)
+    return Matrix.held(device, starts, rows, coefficients, pool)
 
 
 def first_unsatisfied(device: Device, a: Array, b: Array, c: Array) -> int | None:
     """The first i with a[i] * b[i] != c[i], or None; each uint64[n, 4]. Waits for the device."""
     row = device.upload(np.array([len(a)], dtype=np.uint64))
-    blocks = min(-(-len(a) // _THREADS), _BLOCKS)
+    blocks = min(_grid(len(a)), _BLOCKS)
     _module(device).launch("first_unsatisfied", blocks, _THREADS, a, b, c, np.int64(len(a)), row)
     first = int(device.download(row)[0])
     return None if first == len(a) else first
+
+
+def _require_entries(count: int) -> None:
+    if count >> 32:
+        raise ResourceError("resource.gpu_entries", f"{count} entries are too many for one matrix")
+
+
+def _grid(threads: int) -> int:
+    return -(-threads // _THREADS)
 
 
 def _module(device: Device) -> modules.Module:

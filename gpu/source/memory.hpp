@@ -5,8 +5,6 @@
 
 namespace zen {
 
-using u32 = unsigned int;
-
 constexpr u32 whole_warp = 0xffffffff;  // the mask of shuffles and votes
 
 // What can be moved so: T has 16 n bytes and is made of limbs.
@@ -47,6 +45,9 @@ ZEN_FN void store_apart(uint4* to, long stride, const T& value) {
     to[i * stride] = make_uint4(v[0], v[1], v[2], v[3]);
   }
 }
+
+// The lowest bits of an index, at most 32 of them, the other way round.
+ZEN_FN long reversed_bits(long index, int bits) { return bits ? long(__brev(unsigned(index)) >> (32 - bits)) : 0; }
 
 ZEN_FN long thread_index() { return long(blockIdx.x) * blockDim.x + threadIdx.x; }
 

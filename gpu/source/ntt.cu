@@ -202,7 +202,7 @@ extern "C" __global__ void multiply(Fr* values, const Fr* factors, int log_size,
 // Index and reversed index change places in each row of 2^log_size of n.
 extern "C" __global__ void reverse_bits(Fr* values, int log_size, long n) {
   const long i = thread_index(), mask = (1l << log_size) - 1;
-  const long turned = log_size ? long(__brev(unsigned(i & mask)) >> (32 - log_size)) : 0;
+  const long turned = reversed_bits(i & mask, log_size);
   if (i >= n || (i & mask) >= turned) return;
   Fr *const a = values + i, *const b = values + (i & ~mask) + turned;
   const Fr x = load(a);

@@ -16,12 +16,14 @@ import pytest
 from numpy.typing import NDArray
 
 import kernels
-from gpu import elementwise, fixed_base, ntt, sparse
+from gpu import elementwise, fixed_base, hashing, ntt, rows, sparse, sumcheck
 from gpu.device import Array
 from gpu.msm import Bases, msm
 from gpu.points import to_affine
 from kernels import Field, FrArray, Group, Kernels, PrimeField, ScalarField, WordArray
 from kernels.arrays import Progress
+from kernels.cube import Multilinear
+from kernels.hashing import Blake3, Digests
 from kernels.ntt import Order
 from tests.gpu.known import device
 
@@ -41,6 +43,8 @@ class DeviceKernels(Kernels):
         self.fp2 = Field(self._extension, "fp2", (2, 6))
         self.g1 = Group(self._extension, "g1", (2, 6))
         self.g2 = Group(self._extension, "g2", (2, 2, 6))
+        self.blake3 = Blake3(self._extension)
+        self.multilinear = Multilinear(self._extension)
 
 
 @cache
@@ -70,6 +74,8 @@ class Extension(Partial):
         self.g1 = GroupKernels(elementwise.Group(device, "Fp"), kernels.g1)
         self.g2 = GroupKernels(elementwise.Group(device, "Fp2"), kernels.g2)
         self.Domain = DomainKernels
+        self.blake3 = HashKernels()
+        self.multilinear = CubeKernels()
 
     def csr_multiply(self, *arguments: NDArray[Any] | int) -> None:
         *matrix, z, out, _ = cast(list[NDArray[Any]], arguments)
@@ -172,6 +178,51 @@ class GroupKernels(Partial):
 
     def in_subgroup(self, points: WordArray, out: NDArray[np.bool_], _: int) -> None:
         out[...] = device.download(self._group.in_subgroup(device.upload(points))) != 0
+
+
+class HashKernels:
+    def columns(
+        self,
+        matrix: FrArray,
+        salts: Digests | None,
+        key: Digests,
+        out: Digests,
+        _: int,
+        progress: Progress | None,
+    ) -> None:
+        """Where the columns are a power of two also of a matrix whose columns are in bit-reversed order."""
+        require_no_progress(progress)
+        count = matrix.shape[1]
+        bits = (count - 1).bit_length()
+        padded = np.zeros((len(matrix), 1 << bits, 4), np.uint64)
+        padded[:, :count] = matrix
+        own = None if salts is None else np.zeros((1 << bits, 32), np.uint8)
+        if own is not None and salts is not None:
+            own[:count] = salts
+        reverse = [int(f"{i:0{bits}b}"[::-1], 2) if bits else 0 for i in range(1 << bits)]
+        found = []
+        for places, turned in ((slice(None), False), (reverse, True)):
+            leaves = device.empty((1 << bits, 32), np.uint8)
+            parts = device.upload(np.ascontiguousarray(padded[:, places])), device.upload(key), leaves
+            hashing.columns(device, *parts, own if own is None else device.upload(own), turned=turned)
+            found.append(device.download(leaves)[:count])
+        np.testing.assert_array_equal(found[0], found[1])
+        out[...] = found[0]
+
+    def tree(self, nodes: Digests, key: Digests, _: int) -> None:
+        array = device.upload(nodes)
+        hashing.tree(device, array, device.upload(key))
+        nodes[...] = device.download(array)
+
+
+class CubeKernels(Partial):
+    def eq(self, point: FrArray, out: FrArray, _: int) -> None:
+        out[...] = device.download(sumcheck.Weights(device, kernels.fr.to_ints(point)).table())
+
+    def combine_rows(self, matrix: FrArray, coefficients: FrArray, out: FrArray, _: int) -> None:
+        total = device.upload(out)
+        rows.combine(device, device.upload(matrix), device.upload(coefficients), total)
+        out[...] = device.download(total)
 
 
 class DomainKernels:

@@ -7,12 +7,12 @@ import pytest
 from blake3 import blake3
 
 from kernels.hashing import Blake3
-from tests.kernels.targets import PROCESSOR, each, load
+from tests.kernels.targets import TARGETS, each, load
 
 _KEY = bytes(range(32))
 
 
-@pytest.fixture(params=each(PROCESSOR))
+@pytest.fixture(params=each(TARGETS))
 def kernel(request: pytest.FixtureRequest) -> Blake3:
     return load(request.param).blake3
 

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from kernels import Kernels
 from tests.kernels.strategies import R, elements
-from tests.kernels.targets import PROCESSOR, each, load
+from tests.kernels.targets import PROCESSOR, TARGETS, each, load
 
 
-@pytest.fixture(params=each(PROCESSOR))
+@pytest.fixture(params=each(TARGETS))
 def k(request: pytest.FixtureRequest) -> Kernels:
     return load(request.param)
 

@@ -19,6 +19,10 @@
 
 #include "constants.hpp"
 
+namespace zen {
+using u32 = unsigned int;
+}
+
 #if defined(__CUDACC_RTC__)
 #include "target_cuda.hpp"
 #elif defined(ZEN_TARGET_X86_ADX)

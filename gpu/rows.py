@@ -1,0 +1,78 @@
+"""Matrices of elements on the device, row by row: laid out, extended, combined, and columns gathered."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+
+from gpu import modules
+from gpu.device import Array, Device
+from gpu.scan import starts_of
+
+_THREADS: Final = 256
+_COMBINING: Final = 128
+
+
+def lay_out(device: Device, values: Array, width: int, rows: Array) -> None:
+    """The first ``width`` places of ``rows``, uint64[rows, degree, 4], become ``values``, uint64[n, 4], one
+    after the other, then zeros."""
+    count, degree = rows.shape[:2]
+    numbers = map(np.int64, (len(values), width, degree, count * degree))
+    _launch(device, "lay_out", count * degree, values, *numbers, rows)
+
+
+def fill_tails(device: Device, stream: Array, tail: int, rows: Array) -> Array:
+    """The last ``tail`` places of ``rows``, uint64[rows, degree, 4], row by row, become the words of
+    ``stream``, uint64[n, 4], of 255 bits, that are elements: plain there, Montgomery in the rows.
+
+    How many words are: uint32[1], at least as many as places unless some were left as they are.
+    """
+    counts, n = device.empty(len(stream), np.uint32), np.int64(len(stream))
+    _launch(device, "mark_elements", len(stream), stream, n, counts)
+    starts = starts_of(device, counts)
+    numbers = map(np.int64, (len(stream), len(rows) * tail, tail, rows.shape[1]))
+    if tail:
+        _launch(device, "fill_tails", len(stream), stream, starts, *numbers, rows)
+    return starts[len(stream) :]
+
+
+def extended(device: Device, rows: Array, log_length: int) -> Array:
+    """uint64[rows, 2^log_length, 4]: ``rows``, uint64[rows, degree, 4], canonical, then zeros."""
+    out = device.empty((len(rows), 1 << log_length, 4), np.uint64)
+    places = len(rows) << log_length
+    numbers = np.int64(rows.shape[1]), np.int32(log_length), np.int64(places)
+    _launch(device, "extend", places, rows, *numbers, out)
+    return out
+
+
+def columns(device: Device, matrix: Array, places: Array) -> Array:
+    """uint64[n, rows, 4]: the columns of ``matrix``, uint64[rows, columns, 4], at ``places``, uint32[n]."""
+    rows, count = matrix.shape[:2]
+    out = device.empty((len(places), rows, 4), np.uint64)
+    numbers = map(np.int64, (rows, count, rows * len(places)))
+    _launch(device, "gather_columns", rows * len(places), matrix, places, *numbers, out)
+    return out
+
+
+def gathered(device: Device, entries: Array, places: Array) -> Array:
+    """Those of ``entries``, of 32 bytes each, at ``places``, uint32[n]."""
+    out = device.empty((len(places), *entries.shape[1:]), entries.dtype)
+    _launch(device, "gather", len(places), entries, places, np.int64(len(places)), out)
+    return out
+
+
+def combine(device: Device, matrix: Array, coefficients: Array, out: Array) -> None:
+    """out += coefficients · matrix, in place: uint64[columns, 4], [rows, 4] and [rows, columns, 4]."""
+    rows, count = matrix.shape[:2]
+    numbers = np.int64(rows), np.int64(count)
+    grid = -(-count // _COMBINING)
+    _module(device).launch("combine_rows", grid, _COMBINING, matrix, coefficients, *numbers, out)
+
+
+def _module(device: Device) -> modules.Module:
+    return modules.load(device, "rows")
+
+
+def _launch(device: Device, kernel: str, threads: int, *arguments: object) -> None:
+    _module(device).launch(kernel, -(-threads // _THREADS), _THREADS, *arguments)

@@ -1,0 +1,103 @@
+"""Sum-checks on the device against their definitions in Python integers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from random import Random
+
+import pytest
+
+from gpu import sumcheck
+from gpu.device import Array
+from gpu.sumcheck import CubicSumCheck, ProductSumCheck, R1csSumCheck, Weights
+from kernels import fr
+from tests.gpu.known import device
+from tests.kernels.strategies import R
+from verifier.spartan.field import FR
+
+Table = list[int]
+Term = Callable[[list[int]], int]
+
+
+def _tables(count: int, variables: int) -> list[Table]:
+    random = Random(variables)
+    return [
+        [random.choice([0, 1, R - 1, random.randrange(R)]) for _ in range(1 << variables)]
+        for _ in range(count)
+    ]
+
+
+def _on_device(tables: list[Table]) -> Array:
+    values = fr.from_ints([value for table in tables for value in table])
+    return device.upload(values.reshape(len(tables), -1, 4))
+
+
+def _folded(table: Table, r: int) -> Table:
+    half = len(table) // 2
+    return [(low + r * (high - low)) % R for low, high in zip(table[:half], table[half:], strict=True)]
+
+
+def _sum(tables: list[Table], x: int, term: Term, weights: Table) -> int:
+    """Of the round's polynomial at x."""
+    folded = [_folded(table, x) for table in tables]
+    total = sum(w * term([table[i] for table in folded]) for i, w in enumerate(weights))
+    return total % R
+
+
+@pytest.mark.parametrize("variables", [0, 1, 2, 5, 6, 11])
+def test_weights(variables: int) -> None:
+    point = [Random(variables).randrange(R) for _ in range(variables)]
+    weights = Weights(device, point)
+    assert fr.to_ints(device.download(weights.table())) == FR.eq(point)
+    for count in range(variables + 1):
+        high, low, bits = weights.last(count)
+        found = [fr.to_ints(device.download(part)) for part in (high, low)]
+        assert [x * y % R for x in found[0] for y in found[1]] == FR.eq(point[variables - count :])
+        assert len(found[1]) == 1 << bits
+
+
+CHECKS: dict[str, tuple[int, Term]] = {
+    "r1cs": (3, lambda v: v[0] * v[1] - v[2]),
+    "product": (2, lambda v: v[0] * v[1]),
+    "cubic": (6, lambda v: v[0] * v[1] * v[2] + v[3] * v[4] * v[5]),
+}
+
+
+@pytest.mark.parametrize("name", CHECKS)
+@pytest.mark.parametrize("variables", [1, 2, 3, 10])
+def test_rounds(name: str, variables: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All rounds; those of ten variables by one block, by two, by four."""
+    monkeypatch.setattr(sumcheck, "_LOG_BLOCKS", 1)
+    count, term = CHECKS[name]
+    tables, kept = _tables(count, variables), list[Array]()
+    array = _on_device(tables)
+
+    def keep(made: Array) -> Array:
+        kept.append(made)
+        return made
+
+    point = [Random(name).randrange(R) for _ in range(variables)]
+    check: R1csSumCheck | ProductSumCheck | CubicSumCheck
+    if name == "r1cs":
+        check = R1csSumCheck(device, array, point, keep)
+    else:
+        check = (ProductSumCheck if name == "product" else CubicSumCheck)(device, array, keep)
+    for index in range(variables):
+        weights = FR.eq(point[index + 1 :]) if name == "r1cs" else [1] * (len(tables[0]) // 2)
+        at = {x: _sum(tables, x, term, weights) for x in (-1, 0, 1, 2)}
+        if name == "cubic":
+            # The third difference of values at -1, 0, 1, 2 is six times the coefficient of X^3.
+            third = (at[2] - 3 * at[1] + 3 * at[0] - at[-1]) * pow(6, -1, R) % R
+            assert check.round() == (at[0], at[-1], third)
+        else:
+            second = (at[2] - 2 * at[1] + at[0]) * pow(2, -1, R) % R
+            assert check.round() == (at[0], second)
+        r = Random(index).randrange(R)
+        check.bind(r)
+        tables = [_folded(table, r) for table in tables]
+    assert check.values() == [table[0] for table in tables]
+    assert array.shape == (count, 1 << variables, 4)
+    assert fr.to_ints(device.download(array).reshape(-1, 4)) == [
+        v for t in _tables(count, variables) for v in t
+    ]
+    assert len(kept) > variables
