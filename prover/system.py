@@ -10,7 +10,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from base.progress import Progress
 from kernels import FrArray
@@ -57,6 +57,31 @@ class CommitmentKey(Protocol):
 
     def reveal(self, opening: Any, values: FrArray, *, threads: int = 1) -> Revealed:
         """Raises ``StatementError`` where ``opening`` is not to ``values``."""
+
+
+class RenewedOpening(Opening, Protocol):
+    """What opens a commitment by another root, which took its place."""
+
+    @property
+    def root(self) -> bytes:
+        """What the next proof opens."""
+
+
+@runtime_checkable
+class Renewable(CommitmentKey, Protocol):
+    """One whose commitments hold for a few proofs each, and are then to be renewed. Who opens them counts."""
+
+    @property
+    def openings(self) -> int:
+        """How many proofs, a renewal being one, can open a root before they tell its values."""
+
+    @property
+    def renewals(self) -> int:
+        """How many can follow one another."""
+
+    def renew(self, opening: Any, values: FrArray, *, threads: int = 1) -> RenewedOpening:
+        """Have another root take the present one's place: that takes one opening of each. Raises
+        ``StatementError``."""
 
 
 class ProvingKey(Protocol):

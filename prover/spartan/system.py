@@ -64,6 +64,10 @@ class Opening:
         return (last[0].link.root, last[0].seed) if last else (self.commitment, self.seed)
 
     @property
+    def root(self) -> bytes:
+        return self.current[0]
+
+    @property
     def chain(self) -> bytes:
         """What a proof says of the renewals."""
         return chain.to_bytes([each.link for each in self.renewals])
@@ -130,12 +134,14 @@ class CommitmentKey:
 
     @property
     def openings(self) -> int:
-        """How many proofs, a renewal being one, can open a root before their columns tell its values."""
         return self.rows.tail // self.rows.code.queries
 
+    @property
+    def renewals(self) -> int:
+        return chain.MOST_LINKS
+
     def renew(self, opening: Opening, values: FrArray, *, threads: int = 1) -> Opening:
-        """Have another root take the current one's place: that takes one opening of each. Raises
-        ``StatementError`` (``statement.openings``), where there are too many renewals already, too."""
+        """Raises ``StatementError`` (``statement.openings``) where there are too many renewals already."""
         if len(opening.renewals) == chain.MOST_LINKS:
             raise StatementError(
                 "statement.openings",

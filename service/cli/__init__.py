@@ -136,6 +136,7 @@ for name, module, attribute, help_ in (
     ("ceremonies", "service.cli.ceremonies", "app", "Hold ceremonies at a service, and contribute to them."),
     ("basis", "service.cli.basis", "app", "The points that commitments are over."),
     ("secret", "service.cli.secret", "app", "Rotate the secret that everything is sealed with."),
+    ("openings", "service.cli.openings", "app", "What is counted of commitments, after a restore."),
     ("tenants", "service.cli.accounts", "tenants", "Add tenants and set their limits."),
     ("keys", "service.cli.accounts", "keys", "Make and revoke API keys."),
 ):

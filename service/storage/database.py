@@ -38,6 +38,7 @@ class Database:
             self._turn = threading.Lock()
         else:
             self.engine, self._reading, self._writing = _postgresql(url)
+        self._lasting = self._writing.execution_options(zenserve_lasting=True)
 
     @classmethod
     def from_settings(cls, settings: Settings) -> Database:
@@ -50,8 +51,9 @@ class Database:
             yield session
 
     @contextmanager
-    def write(self) -> Iterator[Session]:
-        """A transaction, committed on leaving the block and rolled back on an exception.
+    def write(self, *, lasting: bool = False) -> Iterator[Session]:
+        """A transaction, committed on leaving the block and rolled back on an exception. One that is
+        ``lasting`` is on the disk by then: of others SQLite may lose the last when the power fails.
 
         Raises ``RuntimeError`` within another of the same thread: it would wait for itself.
         """
@@ -59,7 +61,8 @@ class Database:
             raise RuntimeError("this thread is within a transaction: give its session on")
         self._thread.writes = True
         try:
-            with self._turn, Session(self._writing, expire_on_commit=False) as session, session.begin():
+            engine = self._lasting if lasting else self._writing
+            with self._turn, Session(engine, expire_on_commit=False) as session, session.begin():
                 yield session
         finally:
             self._thread.writes = False
@@ -141,10 +144,12 @@ def _configure_connection(connection: sqlite3.Connection, _record: object) -> No
     # The driver's own transaction control is off: it begins too late, and a snapshot that was read
     # before it cannot be upgraded to a writing one while others write (SQLITE_BUSY_SNAPSHOT).
     connection.isolation_level = None
-    for pragma in ("journal_mode=WAL", "synchronous=NORMAL", "foreign_keys=ON", "secure_delete=ON"):
+    for pragma in ("journal_mode=WAL", "foreign_keys=ON", "secure_delete=ON"):
         connection.execute(f"PRAGMA {pragma}")
 
 
 def _begin(connection: Connection) -> None:
-    writes = connection.get_execution_options().get("zenserve_writes", False)
+    options = connection.get_execution_options()
+    lasting, writes = (options.get(f"zenserve_{name}", False) for name in ("lasting", "writes"))
+    connection.exec_driver_sql(f"PRAGMA synchronous={'FULL' if lasting else 'NORMAL'}")
     connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")

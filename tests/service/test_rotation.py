@@ -19,6 +19,8 @@ from service.rotation import reseal, rotate
 from service.runtime import Runtime
 from service.scheduler.webhooks import place_of
 from service.settings import Settings
+from service.storage.database import now
+from service.storage.records.openings import Root
 from service.storage.records.resources import Model as ModelRow
 from service.storage.records.resources import Proof
 from service.storage.records.webhooks import Webhook
@@ -55,6 +57,11 @@ def full(with_model: Runtime, model: Model, monkeypatch: pytest.MonkeyPatch) -> 
         http.put(f"/v1/uploads/{hashlib.sha256(b'x').hexdigest()}", content=b"x").raise_for_status()
         hook = http.post("/v1/webhooks", json={"url": "https://example.com/"}).json()["id"]
         http.post(f"/v1/webhooks/{hook}/rotate").raise_for_status()
+    root = {"root": "ab", "registered": "cd", "owner": model.id, "epoch": "e", "created_at": now()}
+    counted = {"depth": 1, "proofs": 9, "renewals": 0, "height": 0}
+    sealed = encryption.put(with_model, "root:ab", b"what opens it")
+    with with_model.database.write() as session:
+        session.add(Root(**root, **counted, opening=sealed))
     return with_model
 
 

@@ -20,6 +20,7 @@ from service.storage.records.base import Base
 from service.storage.records.ceremonies import CeremonyCircuit, HandedState
 from service.storage.records.deployment import Artifact
 from service.storage.records.jobs import TERMINAL, Job
+from service.storage.records.openings import Root
 from service.storage.records.resources import (
     Circuit,
     Commitment,
@@ -29,6 +30,7 @@ from service.storage.records.resources import (
     Shard,
     VerificationKey,
 )
+from service.storage.repositories.openings import forget
 from verifier.documents import KeyFile, named
 from verifier.registry import find
 from zenerrors import ConflictError, NotFoundError
@@ -89,6 +91,7 @@ class Models:
             if user := self._session.scalar(query.limit(1)):
                 raise ConflictError("conflict.in_use", f"{user} is of this model; delete that first")
         self._session.execute(update(Model).where(Model.parent_id == model_id).values(parent_id=None))
+        forget(self._session, [model_id])
         self._session.delete(model)
         self._session.flush()
         self._session.delete(model.job)
@@ -120,6 +123,7 @@ class Commitments:
     def delete(self, commitment_id: str) -> Commitment:
         """The row that was. Raises ``NotFoundError``."""
         commitment = self.get(commitment_id)
+        forget(self._session, [commitment_id])
         self._session.delete(commitment)
         return commitment
 
@@ -159,6 +163,7 @@ class Datasets:
         )
         if user is not None:
             raise ConflictError("conflict.in_use", f"{user} is not over yet, and takes the dataset")
+        forget(self._session, [dataset_id])
         self._session.delete(dataset)
         self._session.flush()
         self._session.delete(dataset.job)
@@ -188,6 +193,7 @@ class Proofs:
         proof = _found(locked, "proof", proof_id, "proof_id")
         _require_over(proof.job)
         shards = self._session.scalars(select(Shard.id).where(Shard.proof_id == proof_id)).all()
+        forget(self._session, [proof_id])
         self._session.execute(delete(Shard).where(Shard.proof_id == proof_id))
         self._session.execute(delete(Job).where(Job.id.in_(shards)))
         self._session.delete(proof)
@@ -271,6 +277,7 @@ class Shards:
         over = select(Job.id).where(Job.id.in_(proof_ids), old).order_by(Job.id).with_for_update()
         locked = self._session.scalars(over).all()
         self._session.execute(update(Shard).where(Shard.proof_id.in_(locked)).values(opening=None))
+        forget(self._session, locked)
 
 
 class Circuits:
@@ -368,6 +375,7 @@ def stored(session: Session) -> set[str]:
         Dataset.samples,
         Dataset.openings,
         Proof.input,
+        Root.opening,
         Artifact.digest,
         Upload.content,
         CeremonyCircuit.statement,

@@ -14,6 +14,7 @@ from sqlalchemy.orm import InstrumentedAttribute, Session
 from service.storage.database import is_postgresql
 from service.storage.records.accounts import Upload
 from service.storage.records.deployment import Issuer
+from service.storage.records.openings import Root
 from service.storage.records.resources import Commitment, Dataset, Model, Proof, Shard
 from service.storage.records.webhooks import Webhook
 
@@ -39,6 +40,7 @@ SEALED: Final = (
     Column(Dataset.openings, "openings", in_store=True),
     Column(Proof.input, "input", in_store=True),
     Column(Shard.opening, "count", in_store=False),
+    Column(Root.opening, "root", in_store=True),
     Column(Upload.content, "upload", in_store=True),
     Column(Webhook.secret, "webhook", in_store=False),
     Column(Webhook.previous_secret, "webhook", in_store=False),

@@ -1,0 +1,291 @@
+"""Openings of commitments, where a proof system's commitments tell their values once too many proofs showed
+columns of them (docs/spartan.md, "Renewals").
+
+An opening is spent in a transaction that is on the disk before the proof begins: whatever becomes of that, it
+is not spent again. A commitment's root serves ``B`` openings. The registered one, R, gives its own to proofs,
+but for those that renew it: its children have heights 0, 1, … each the root of a tree of renewals as high, of
+which only leaves are opened in proofs. So the first proofs have no chain of renewals, and those behind them
+one of one link, then two, up to as many as a chain may have. One opening of R is spare, for a renewal that
+comes to nothing.
+
+What a database says is true only while it is the newest. Each host notes how many openings it saw spent
+(``service.storage.witness``): a database that says less was restored. Where it lies in the data directory, a
+copy of that is told by its note being another file. Either stops all openings, until an operator retires the
+roots that there are, or says that the directory was only moved.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Final
+
+from sqlalchemy.orm import Session
+
+from base.progress import Progress, silent
+from kernels import FrArray
+from prover.system import CommitmentKey, Committing, Opening, Renewable
+from service import encryption, log
+from service.runtime import Runtime
+from service.storage.database import clock, is_postgresql
+from service.storage.records.openings import Ledger, Root
+from service.storage.repositories.openings import Counts, Ledgers, Roots, new_epoch
+from service.storage.witness import Witness
+from zenerrors import ConflictError
+
+Values = Callable[[str], FrArray]
+"""What a commitment is to, by its name in the circuit: uint64[n, 4], Montgomery."""
+
+_SPARE: Final = 1
+_AHEAD: Final = 3
+"""With fewer proofs left, another root is made while nobody waits."""
+_RENEWAL: Final = timedelta(minutes=1)
+"""After which another may try what a worker began and did not end."""
+_PAUSE_SECONDS: Final = 0.1
+
+
+def add(
+    runtime: Runtime, session: Session, key: CommitmentKey, commitment: bytes, owner: str, *, spent: int = 0
+) -> None:
+    """Count the openings of a fresh commitment from now on, in the transaction that makes it known: ``spent``
+    are those that nobody has seen yet. Nothing where any number does no harm. Raises
+    ``ConflictError`` (``conflict.restored``).
+    """
+    if not isinstance(key, Renewable):
+        return
+    ledger = _ledger(runtime, session)
+    renewals = key.renewals + _SPARE
+    Roots(session, ledger.epoch).add(
+        Root(
+            root=commitment.hex(),
+            registered=commitment.hex(),
+            owner=owner,
+            depth=0,
+            proofs=key.openings - renewals - spent,
+            renewals=renewals,
+            height=0,
+        )
+    )
+
+
+def check(session: Session, commitments: Iterable[str]) -> None:
+    """Raises ``ConflictError`` (``conflict.retired``) where one of these, in hex, is not to be opened."""
+    for commitment in commitments:
+        ledger, root = Ledgers(session).seen(), Roots(session, "").get(commitment)
+        if ledger and root and root.epoch != ledger.epoch:
+            raise _retired(commitment)
+
+
+@dataclass(frozen=True)
+class Openings:
+    """Of commitments under this key, by jobs."""
+
+    runtime: Runtime
+    committing: Committing
+    key: Renewable
+
+    def spend(
+        self, held: Mapping[str, Opening], values: Values, progress: Progress = silent
+    ) -> dict[str, Opening]:
+        """For each of these commitments, by its name in the circuit, what a proof is to open now, and no
+        other ever will: renewed first where nothing is left. Stage then: "renew". Raises ``ConflictError``:
+        ``conflict.openings`` where it was opened as often as can be, ``conflict.retired``,
+        ``conflict.restored``; what ``progress`` does.
+        """
+        taken = self._taken(held)
+        while empty := [name for name in held if name not in taken]:
+            for name in empty:
+                progress("renew", 0.0)
+                if self._claimed(held[name], 1):
+                    self._renew(held[name], values(name), 1)
+                else:  # another worker is at it, or was
+                    time.sleep(_PAUSE_SECONDS)
+            taken = self._taken(held)
+        return {name: self._opening(held[name], root) for name, root in taken.items()}
+
+    def renew_ahead(self, held: Mapping[str, Opening], values: Values) -> None:
+        """Renew those of which few openings are left, so that no proof has to wait for it."""
+        for name, opening in held.items():
+            if self._claimed(opening, _AHEAD):
+                self._renew(opening, values(name), _AHEAD)
+
+    def _claimed(self, held: Opening, least: int) -> bool:
+        """Whether fewer proofs than these are left, and nobody else sees to it by now."""
+        with self.runtime.database.write() as session:
+            roots, until = self._roots(session), clock(session) + _RENEWAL
+            registered = _registered(roots, held)
+            return roots.left(registered) < least and roots.claim_renewal(registered, until)
+
+    def _renew(self, held: Opening, values: FrArray, least: int) -> None:
+        """Make others until there are openings for as many proofs, by whoever has claimed to."""
+        try:
+            while (parent := self._parent(held, least)) is not None:
+                self._make_child(held, parent, values)
+        finally:
+            with self.runtime.database.write() as session:
+                Roots(session, "").hold_renewal(held.commitment.hex(), None)
+
+    def _parent(self, held: Opening, least: int) -> Root | None:
+        """Whose place another is to take, its opening for that counted; None where enough are left."""
+        with self.runtime.database.write(lasting=True) as session:
+            ledger, roots = self._ledger(session), self._roots(session)
+            registered = _registered(roots, held)
+            if roots.left(registered) >= least:
+                return None
+            parent = roots.next_to_renew(registered)
+            if parent is None:
+                if roots.left(registered):
+                    return None
+                raise ConflictError(
+                    "conflict.openings",
+                    f"the commitment {registered} was opened as often as can be: register the model, commit"
+                    " to the input or add the dataset anew",
+                )
+            if parent.depth == 0:
+                # Where a renewal came to nothing, the lowest tree is left out: the highest serves the most.
+                parent.height = max(parent.height, self.key.renewals - parent.renewals)
+            parent.renewals -= 1
+            ledger.spent += 1
+            roots.hold_renewal(registered, clock(session) + _RENEWAL)
+        self._note(ledger)
+        return parent
+
+    def _make_child(self, held: Opening, parent: Root, values: FrArray) -> None:
+        made = self.key.renew(self._opening(held, parent), values, threads=self.runtime.settings.threads)
+        root, height = made.root.hex(), parent.height
+        stored = encryption.put(self.runtime, f"root:{root}", made.to_bytes())
+        with self.runtime.database.write() as session:
+            roots = Roots(session, parent.epoch)
+            if parent.depth == 0:
+                roots.raise_height(parent.root, min(height + 1, self.key.renewals - 1))
+            roots.add(
+                Root(
+                    root=root,
+                    registered=parent.registered,
+                    owner=parent.owner,
+                    depth=parent.depth + 1,
+                    proofs=0 if height else self.key.openings - 1,
+                    renewals=self.key.openings - 1 if height else 0,
+                    height=max(0, height - 1),
+                    opening=stored,
+                )
+            )
+        log.event("commitment.renewed", owner=parent.owner, depth=parent.depth + 1, height=height)
+
+    def _taken(self, held: Mapping[str, Opening]) -> dict[str, Root]:
+        """For each the root that is to be opened, all counted; or else, and nothing counted, those that
+        there are."""
+        with self.runtime.database.write(lasting=True) as session:
+            ledger, roots = self._ledger(session), self._roots(session)
+            found = {
+                name: root
+                for name, opening in held.items()
+                if (root := roots.next_for_proof(_registered(roots, opening)))
+            }
+            if len(found) < len(held):
+                return found
+            for root in found.values():
+                root.proofs -= 1
+            ledger.spent += len(found)
+        self._note(ledger)
+        return found
+
+    def _opening(self, held: Opening, root: Root) -> Opening:
+        if root.opening is None:
+            return held
+        return self.committing.read_opening(encryption.get(self.runtime, f"root:{root.root}", root.opening))
+
+    def _note(self, ledger: Ledger) -> None:
+        Witness(self.runtime.settings.data_dir, ledger.epoch).note(ledger.spent)
+
+    def _ledger(self, session: Session) -> Ledger:
+        return _ledger(self.runtime, session)
+
+    def _roots(self, session: Session) -> Roots:
+        return Roots(session, self._ledger(session).epoch)
+
+
+def retire(runtime: Runtime) -> None:
+    """Have no commitment opened any more that there is: how often these were, nobody knows."""
+    with runtime.database.write(lasting=True) as session:
+        ledger = Ledgers(session).begin()
+        ledger.epoch, ledger.spent, ledger.place = new_epoch(), 0, None
+        _settle(runtime, session, ledger)
+    log.event("openings.retired")
+
+
+def keep(runtime: Runtime) -> None:
+    """Go on with a data directory that was moved, and of which no copy goes on elsewhere. Raises
+    ``ConflictError`` (``conflict.restored``) where it is known to be of earlier."""
+    with runtime.database.write(lasting=True) as session:
+        ledger = Ledgers(session).begin()
+        _require_newest(runtime, ledger)
+        ledger.place = None
+        _settle(runtime, session, ledger)
+    log.event("openings.kept")
+
+
+def counts(runtime: Runtime) -> Counts:
+    """Of all commitments whose openings are counted. Raises ``ConflictError`` (``conflict.restored``)."""
+    with runtime.database.write() as session:
+        return Roots(session, _ledger(runtime, session).epoch).counts()
+
+
+def _ledger(runtime: Runtime, session: Session) -> Ledger:
+    """The ledger, this transaction's alone. Raises ``ConflictError`` (``conflict.restored``)."""
+    ledgers = Ledgers(session)
+    ledger = ledgers.held()
+    if ledger is None:
+        ledger = ledgers.begin()
+        _settle(runtime, session, ledger)
+    _require_newest(runtime, ledger)
+    if ledger.place is not None and ledger.place != Witness(runtime.settings.data_dir, ledger.epoch).place():
+        raise _restored("the data directory is a copy of the one that the commitments in it were opened in")
+    return ledger
+
+
+def _settle(runtime: Runtime, session: Session, ledger: Ledger) -> None:
+    """Where the database is in the data directory, have it know that by the note."""
+    witness = Witness(runtime.settings.data_dir, ledger.epoch)
+    witness.note(ledger.spent)
+    if not is_postgresql(session) and ledger.place is None:
+        ledger.place = witness.place()
+
+
+def _require_newest(runtime: Runtime, ledger: Ledger) -> None:
+    highest = Witness(runtime.settings.data_dir, ledger.epoch).highest()
+    if highest > ledger.spent:
+        raise _restored(
+            f"the database knows of {ledger.spent} openings of commitments, and this host of {highest}:"
+            " it was restored from a backup"
+        )
+
+
+def _registered(roots: Roots, held: Opening) -> str:
+    """The commitment in hex, if it may be opened. Raises ``ConflictError``."""
+    commitment = held.commitment.hex()
+    root = roots.get(commitment)
+    if root is None:
+        raise ConflictError("conflict.changed", f"the commitment {commitment} was deleted in the meantime")
+    if root.epoch != roots.epoch:
+        raise _retired(commitment)
+    return commitment
+
+
+def _retired(commitment: str) -> ConflictError:
+    return ConflictError(
+        "conflict.retired",
+        f"the commitment {commitment} was retired: after a backup was restored nobody knows how often it was"
+        " opened. Register the model, commit to the input or add the dataset anew",
+    )
+
+
+def _restored(found: str) -> ConflictError:
+    return ConflictError(
+        "conflict.restored",
+        f"{found}. What was opened since is not known, and once too often tells the values: `zenserve"
+        " openings retire` ends the use of all that was committed to, and `zenserve openings keep` goes on"
+        " after a move (docs/operations.md)",
+    )

@@ -1,0 +1,52 @@
+"""How often commitments can still be opened, where a proof system bounds it (``service.openings``)."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from sqlalchemy import BigInteger, Index, String
+from sqlalchemy.orm import Mapped, mapped_column
+
+from service.storage.records.base import Base
+
+
+class Ledger(Base):
+    """The one row by which a database of earlier, or a copy of the service, is told from this one."""
+
+    __tablename__ = "ledger"
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    epoch: Mapped[str] = mapped_column(String(32))
+    """Random. Roots of another epoch are retired."""
+    spent: Mapped[int] = mapped_column(BigInteger)
+    """Openings in this epoch, those that came to nothing included: it only grows."""
+    place: Mapped[str | None] = mapped_column(String(80))
+    """Which file the host's own note is, where the database lies beside it: a copy is another file."""
+
+
+class Root(Base):
+    """A commitment that is opened in proofs: as it was registered, or what took its place."""
+
+    __tablename__ = "roots"
+    __table_args__ = (Index("roots_by_registered", "registered"), Index("roots_by_owner", "owner"))
+
+    root: Mapped[str] = mapped_column(String(64), primary_key=True)
+    """Hex."""
+    registered: Mapped[str] = mapped_column(String(64))
+    """The commitment that documents name: itself, or that which the chain of renewals begins with."""
+    owner: Mapped[str] = mapped_column(String(40))
+    """The id of what is committed to: it is deleted with that."""
+    epoch: Mapped[str] = mapped_column(String(32))
+    depth: Mapped[int]
+    """How many renewals there are from the registered one."""
+    proofs: Mapped[int]
+    """How many openings are left for proofs: an opening is taken off before it is made."""
+    renewals: Mapped[int]
+    """How many are left for renewals of it."""
+    height: Mapped[int]
+    """How many renewals may follow the next one."""
+    opening: Mapped[str | None] = mapped_column(String(64))
+    """What opens it, its chain of renewals included: sealed, in the store. None: its owner has that."""
+    renewing_until: Mapped[datetime | None]
+    """Of a registered one: whoever renews it ahead of time has until then."""
+    created_at: Mapped[datetime]

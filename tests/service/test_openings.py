@@ -1,0 +1,314 @@
+"""Openings of commitments that hold for a few proofs: counted before they are made, whatever happens."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from sqlalchemy import update
+
+from kernels import FrArray
+from service import openings
+from service.openings import Openings
+from service.runtime import Runtime
+from service.storage.database import clock
+from service.storage.records.openings import Ledger, Root
+from service.storage.repositories import stored
+from service.storage.repositories.openings import Roots, forget
+from tests.refusals import refuses
+from tests.servers import fresh_database
+from tests.service.conftest import on_postgresql, open_runtime
+
+VALUES = np.zeros((1, 4), np.uint64)
+OPENINGS, RENEWALS = 10, 4
+
+
+@dataclass(frozen=True)
+class Toy:
+    """An opening by its chain of roots."""
+
+    roots: tuple[bytes, ...]
+
+    @property
+    def commitment(self) -> bytes:
+        return self.roots[0]
+
+    @property
+    def root(self) -> bytes:
+        return self.roots[-1]
+
+    @property
+    def blinding_bytes(self) -> bytes:
+        return b"".join(self.roots[1:])
+
+    def to_bytes(self) -> bytes:
+        return b"".join(self.roots)
+
+
+class ToyKey:
+    """Its commitments can be opened as often, and renewed as often in a row, as Spartan's smallest."""
+
+    identity, length, openings, renewals = b"toy", 1, OPENINGS, RENEWALS
+
+    def __init__(self) -> None:
+        self.made = 0
+        self.opened = Counter[bytes]()
+        self.fails = False
+
+    def commit(self, values: FrArray, *, hiding: bool = True, threads: int = 1) -> Toy:
+        raise NotImplementedError
+
+    def reveal(self, opening: Any, values: FrArray, *, threads: int = 1) -> Any:
+        raise NotImplementedError
+
+    def renew(self, opening: Toy, values: FrArray, *, threads: int = 1) -> Toy:
+        self.opened[opening.root] += 1
+        if self.fails:
+            raise MemoryError
+        assert len(opening.roots) <= RENEWALS
+        self.made += 1
+        fresh = self.made.to_bytes(32, "big")
+        self.opened[fresh] += 1
+        return Toy((*opening.roots, fresh))
+
+
+class Reading:
+    def read_opening(self, data: bytes) -> Toy:
+        return Toy(tuple(data[start : start + 32] for start in range(0, len(data), 32)))
+
+
+FIRST = Toy((b"r" * 32,))
+HELD = {"model": FIRST}
+
+
+@pytest.fixture
+def key() -> ToyKey:
+    return ToyKey()
+
+
+def counting(runtime: Runtime, key: ToyKey) -> Openings:
+    reading: Any = Reading()
+    return Openings(runtime, reading, key)
+
+
+@pytest.fixture
+def counted(each_runtime: Runtime, key: ToyKey) -> Openings:
+    committed(each_runtime, key)
+    return counting(each_runtime, key)
+
+
+def committed(runtime: Runtime, key: ToyKey) -> None:
+    with runtime.database.write() as session:
+        openings.add(runtime, session, key, FIRST.commitment, "mdl_1")
+
+
+def spend(counted: Openings) -> Toy:
+    taken = counted.spend(HELD, lambda name: VALUES)["model"]
+    key, opened = counted.key, Reading().read_opening(taken.to_bytes())
+    assert isinstance(key, ToyKey)
+    key.opened[opened.root] += 1
+    return opened
+
+
+def test_no_root_is_opened_more_often_than_hides_it(counted: Openings, key: ToyKey) -> None:
+    chains = Counter(len(spend(counted).roots) - 1 for _ in range(150))
+    assert max(key.opened.values()) == OPENINGS
+    assert (chains[0], chains[1], chains[2]) == (OPENINGS - RENEWALS - 1, 9, 81)
+    assert chains[3] == 150 - 5 - 9 - 81
+
+
+def test_a_commitment_ends(counted: Openings, key: ToyKey) -> None:
+    """With four openings in a root, and chains of one link: nothing is opened once more."""
+    key.openings, key.renewals = 4, 1
+    with counted.runtime.database.write() as session:
+        openings.add(counted.runtime, session, key, b"s" * 32, "mdl_2", spent=1)
+    held, used = {"model": Toy((b"s" * 32,))}, Counter[bytes]()
+    with refuses("conflict.openings"):
+        while True:
+            used[
+                Reading().read_opening(counted.spend(held, lambda name: VALUES)["model"].to_bytes()).root
+            ] += 1
+    assert sorted(used.values()) == [1, 3, 3]  # two renewals, one of them the spare
+
+
+def test_one_that_comes_to_nothing_is_spent(counted: Openings, key: ToyKey) -> None:
+    """Whoever dies between counting and proving leaves one opening less; so does a renewal."""
+    for _ in range(OPENINGS - RENEWALS - 1):
+        counted.spend(HELD, lambda name: VALUES)
+    key.fails = True
+    with pytest.raises(MemoryError):
+        spend(counted)
+    key.fails = False
+    assert len(spend(counted).roots) == 2  # by the spare one
+    assert key.opened[FIRST.commitment] == 2
+    with counted.runtime.database.read() as session:
+        first = Roots(session, "").get(FIRST.commitment.hex())
+        assert first
+        assert (first.proofs, first.renewals, first.height) == (0, RENEWALS - 1, 1)
+
+
+def test_several_are_spent_together_or_none(counted: Openings, key: ToyKey) -> None:
+    other = Toy((b"o" * 32,))
+    with counted.runtime.database.write() as session:
+        openings.add(counted.runtime, session, key, other.commitment, "cmt_1", spent=5)
+    taken = counted.spend(HELD | {"input": other}, lambda name: VALUES)
+    assert [len(Reading().read_opening(each.to_bytes()).roots) for each in taken.values()] == [1, 2]
+    with counted.runtime.database.read() as session:
+        first = Roots(session, "").get(FIRST.commitment.hex())
+        assert first
+        assert first.proofs == OPENINGS - RENEWALS - 2
+
+
+def test_workers_at_once_share_the_count(counted: Openings, key: ToyKey) -> None:
+    with ThreadPoolExecutor(8) as threads:
+        taken = list(threads.map(lambda _: spend(counted), range(80)))
+    assert len(taken) == 80
+    assert max(key.opened.values()) <= OPENINGS
+
+
+def test_renewals_come_before_they_are_needed(counted: Openings, key: ToyKey) -> None:
+    for _ in range(20):
+        spend(counted)
+        before = key.made
+        counted.renew_ahead(HELD, lambda name: VALUES)
+        assert key.made - before in {0, 1, 2}
+        made = key.made
+        with counted.runtime.database.read() as session:
+            assert session.query(Root).filter(Root.renewing_until.is_not(None)).count() == 0
+    assert key.made == made
+    made = key.made
+    spend(counted)
+    assert key.made == made
+    assert max(key.opened.values()) <= OPENINGS
+
+
+def test_only_one_renews_ahead(counted: Openings, key: ToyKey) -> None:
+    for _ in range(4):
+        spend(counted)
+    with counted.runtime.database.write() as session:
+        roots = Roots(session, counted._ledger(session).epoch)
+        moment = clock(session)
+        assert roots.claim_renewal(FIRST.commitment.hex(), moment + openings._RENEWAL)
+    counted.renew_ahead(HELD, lambda name: VALUES)
+    assert key.made == 0
+
+
+def test_what_was_deleted_is_not_opened(counted: Openings) -> None:
+    while not stored_openings(counted.runtime):
+        spend(counted)
+    with counted.runtime.database.write() as session:
+        forget(session, ["mdl_1"])
+    assert not stored_openings(counted.runtime)
+    with refuses("conflict.changed"):
+        spend(counted)
+
+
+def stored_openings(runtime: Runtime) -> set[str]:
+    with runtime.database.read() as session:
+        return stored(session)
+
+
+def test_a_restored_database_opens_nothing(counted: Openings, key: ToyKey) -> None:
+    """What it says of the count is of earlier: on this host, that is noted beside it."""
+    runtime = counted.runtime
+    spend(counted)
+    with runtime.database.write() as session:  # as a backup of before says
+        session.execute(update(Ledger).values(spent=0))
+        session.execute(update(Root).values(proofs=5))
+    with refuses("conflict.restored"):
+        spend(counted)
+    with refuses("conflict.restored"):
+        counted.renew_ahead(HELD, lambda name: VALUES)
+    with refuses("conflict.restored"):
+        openings.keep(runtime)
+    with refuses("conflict.restored"):
+        committed(runtime, key)
+    openings.retire(runtime)
+    with refuses("conflict.retired"):
+        spend(counted)
+    with runtime.database.read() as session, refuses("conflict.retired"):
+        openings.check(session, [FIRST.commitment.hex()])
+    assert openings.counts(runtime).retired == 1
+    other = Toy((b"o" * 32,))
+    with runtime.database.write() as session:
+        openings.add(runtime, session, key, other.commitment, "mdl_2")
+    counted.spend({"model": other}, lambda name: VALUES)
+
+
+def test_a_copy_of_the_data_directory_opens_nothing(tmp_path: Path, key: ToyKey) -> None:
+    runtime = open_runtime(tmp_path / "data")
+    committed(runtime, key)
+    spend(counting(runtime, key))
+    runtime.close()
+    shutil.copytree(tmp_path / "data", tmp_path / "backup")
+    (tmp_path / "data").rename(tmp_path / "moved")  # on the same file system it is the same one
+    runtime = open_runtime(tmp_path / "moved")
+    spend(counting(runtime, key))
+    runtime.close()
+    shutil.rmtree(tmp_path / "moved")
+    shutil.copytree(tmp_path / "backup", tmp_path / "moved")
+    runtime = open_runtime(tmp_path / "moved")
+    with refuses("conflict.restored"):
+        spend(counting(runtime, key))
+    openings.keep(runtime)  # the operator's word for it
+    spend(counting(runtime, key))
+    shutil.rmtree(tmp_path / "moved" / "openings")
+    with refuses("conflict.restored"):
+        spend(counting(runtime, key))
+    runtime.close()
+
+
+@pytest.mark.program
+def test_a_host_that_comes_new_is_no_copy(
+    request: pytest.FixtureRequest, tmp_path: Path, key: ToyKey
+) -> None:
+    url = fresh_database(request.getfixturevalue("empty_database"))
+    first, second = (on_postgresql(tmp_path / name, url) for name in ("a", "b"))
+    committed(first, key)
+    for runtime in (first, second, first):
+        spend(counting(runtime, key))
+    assert openings.counts(second) == openings.counts(first)
+    for runtime in (first, second):
+        runtime.close()
+
+
+def test_spartan_counts_and_groth16_does_not(runtime: Runtime) -> None:
+    with runtime.database.write() as session:
+        key: Any = object()
+        openings.add(runtime, session, key, b"", "mdl_1")
+        assert session.query(Ledger).count() == 0
+
+
+def test_the_count_is_on_the_disk_before_it_is_believed(counted: Openings, tmp_path: Path) -> None:
+    spend(counted)
+    with counted.runtime.database.read() as session:
+        ledger = session.get_one(Ledger, 1)
+        file = counted.runtime.settings.data_dir / "openings" / ledger.epoch
+        assert int(file.read_text()) == ledger.spent == 1
+        assert file.stat().st_mode & 0o77 == 0
+
+
+def test_operators_are_told_and_decide(
+    tmp_path: Path, key: ToyKey, run: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runtime = open_runtime(tmp_path / "data")
+    committed(runtime, key)
+    spend(counting(runtime, key))
+    runtime.close()
+    monkeypatch.setenv("ZENSERVE_DATA_DIR", str(tmp_path / "data"))
+    assert json.loads(run("openings", "show", "--json")[1]) == {"commitments": 1, "renewed": 0, "retired": 0}
+    shutil.copytree(tmp_path / "data", tmp_path / "copy")
+    monkeypatch.setenv("ZENSERVE_DATA_DIR", str(tmp_path / "copy"))
+    code, _, said = run("openings", "show")
+    assert code == 2
+    assert "zenserve openings retire" in " ".join(said.split())
+    assert json.loads(run("openings", "keep", "--json")[1])["commitments"] == 1
+    assert json.loads(run("openings", "retire", "--json")[1])["retired"] == 1
+    assert run("openings", "show")[0] == 0
