@@ -46,7 +46,8 @@ class Graph:
 
     ``declared`` maps names of tensors to the quantisation that the file prescribes for them, if any.
     ``tied``: for names of tensors an earlier one's that has their type, as those of a step that is repeated
-    have; names of no tensors tie nothing.
+    have; names of no tensors tie nothing. ``integers``: names of tensors that are of integers or booleans in
+    the file.
     """
 
     inputs: tuple[Input, ...]
@@ -54,6 +55,7 @@ class Graph:
     outputs: Mapping[str, str]
     declared: Mapping[str, Declared] = field(default_factory=dict)
     tied: Mapping[str, str] = field(default_factory=dict)
+    integers: frozenset[str] = frozenset()
 
     @classmethod
     def of(

@@ -45,7 +45,15 @@ def join(graph: Graph, join: Callable[[Graph, Node, Node], Node | None]) -> Grap
     declared = {renamed.get(name, name): kind for name, kind in graph.declared.items()}
     outputs = {name: renamed.get(tensor, tensor) for name, tensor in graph.outputs.items()}
     tied = {renamed.get(name, name): renamed.get(first, first) for name, first in graph.tied.items()}
-    return replace(graph, nodes=tuple(made.values()), outputs=outputs, declared=declared, tied=tied)
+    integers = frozenset(renamed.get(name, name) for name in graph.integers)
+    return replace(
+        graph,
+        nodes=tuple(made.values()),
+        outputs=outputs,
+        declared=declared,
+        tied=tied,
+        integers=integers,
+    )
 
 
 def fresh(name: str, taken: set[str]) -> str:

@@ -11,7 +11,7 @@ from onnx import GraphProto, NodeProto, TensorProto, ValueInfoProto
 
 from circuits.graphs.graph import Graph, Input
 from circuits.onnx.advice import unsupported
-from circuits.onnx.constants import MOST_DIMENSIONS, Allowance, Constant
+from circuits.onnx.constants import FLOATS, MOST_DIMENSIONS, Allowance, Constant
 from circuits.onnx.decoding import decode_tensor
 from circuits.onnx.message import (
     attributes,
@@ -129,6 +129,8 @@ class _Reader:
             if len(shape) > MOST_DIMENSIONS:
                 raise step.refuse("shape", f"makes {len(shape)} dimensions, more than {MOST_DIMENSIONS}")
             self._values[name] = value
+            if isinstance(value, Data) and not value.integer and value.kind not in FLOATS:
+                self._building.integers.add(value.tensor)
 
     def _completed(self, value: Value, step: Step, *, elementwise: bool) -> Value:
         """With the shape and the kind that an operator left out."""
@@ -153,7 +155,14 @@ class _Reader:
             raise ModelError("model.outputs", f"no node computes the output {name} from the network's input")
         if len(outputs) == 1 and not whole:
             outputs = {name: self._classes(tensor) for name, tensor in outputs.items()}
-        return Graph(building.inputs, building.nodes, outputs, building.declared, building.tied)
+        return Graph(
+            building.inputs,
+            building.nodes,
+            outputs,
+            building.declared,
+            building.tied,
+            frozenset(building.integers),
+        )
 
     def _classes(self, tensor: str) -> str:
         """What a Softmax or ArgMax over classes at the end reads, if nodes compute that: the label stays."""

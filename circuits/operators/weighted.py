@@ -16,6 +16,8 @@ from circuits.graphs.calibration import Interval, Method, Seen, interval
 from circuits.graphs.node import Node
 from circuits.graphs.site import Settings, Site
 from circuits.graphs.types import (
+    LEAST_BITS,
+    MOST_BITS,
     MOST_SHIFT,
     Affine,
     Bounds,
@@ -123,9 +125,12 @@ def integers(node: Parametric, declared: Declared | None, site: Site) -> Integer
 def _scales(node: Parametric, declared: Declared | None, site: Site) -> tuple[WeightType, Rescale | None]:
     """The type of the weights, and what brings the sums to the output's type."""
     unscaled, settings = site.unscaled, site.settings
+    whole = None if declared else _whole(node, site)
     if declared:
         kind = declared.of_weights
         unscaled = unscaled and len(kind.scale) == 1
+    elif whole:
+        kind = _weight_type([whole])
     else:
         what = f"the weights of {node.name[:80]!r}"
         if settings.per_channel and not unscaled:
@@ -135,6 +140,18 @@ def _scales(node: Parametric, declared: Declared | None, site: Site) -> tuple[We
     if unscaled:
         return kind, None
     return kind, site.rescale(_along(kind.scale * site.incoming().scale, site.shape))
+
+
+def _whole(node: Parametric, site: Site) -> Affine | None:
+    """The type of steps of one of whole weights that make whole numbers of whole numbers."""
+    fixed, weight = site.fixed, node.weight
+    if fixed is None or {fixed.scale, site.incoming().scale} != {1.0} or (weight != np.rint(weight)).any():
+        return None
+    span = Seen.of(weight).ends
+    if span.high - span.low >= 1 << MOST_BITS:
+        return None
+    kind = rescaling.exact(span, node.name)
+    return replace(kind, bits=max(kind.bits, LEAST_BITS))
 
 
 def _by_channel(node: Parametric, site: Site, what: str) -> tuple[WeightType, Rescale]:

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from circuits.graphs.graph import Graph
 from circuits.graphs.types import Declared
 from circuits.quantisation.plan import Step
 
 
 class Groups:
-    """The tensors of ``graph``, grouped. A group has at most one declared type. ``apart``: tensors that are
-    joined of whole numbers and real ones, whose type is their own."""
+    """The tensors of ``graph``, grouped. A group has at most one declared type. ``integers``: computed ones
+    that are exact. ``apart``: tensors that are joined of whole numbers and real ones, whose type is their
+    own."""
 
-    def __init__(self, graph: Graph, steps: list[Step]) -> None:
+    def __init__(self, graph: Graph, steps: list[Step], integers: Collection[str]) -> None:
         self._parent = {name: name for name in graph.shapes}
         self._declared = dict(graph.declared)
-        self._exact = {entry.name for entry in graph.inputs if entry.values != "real"}
+        self._exact = {entry.name for entry in graph.inputs if entry.values != "real"} | {*integers}
         self.apart: set[str] = set()
         self._steps = steps
         for step in steps:
@@ -35,7 +38,7 @@ class Groups:
         return tensor
 
     def exact(self, tensor: str) -> bool:
-        """Whether the tensor is of whole numbers that stay what they are: of integers of inputs alone."""
+        """Whether the tensor is of whole numbers that stay what they are."""
         return self.of(tensor) in self._exact
 
     def compared(self, tensor: str) -> bool:

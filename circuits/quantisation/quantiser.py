@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple, Self
@@ -82,10 +82,13 @@ class Slot(NamedTuple):
 
 @dataclass(frozen=True)
 class Calibrated:
-    """A network, what was ``seen`` of each tensor that it computes, by name, the intervals that inputs of
-    ``whole`` numbers have at least, and how far each of the ``columns`` of tables reaches."""
+    """A network by its ``steps``, its tensors in ``groups``, what was ``seen`` of each that it computes, by
+    name, the intervals that inputs of ``whole`` numbers have at least, and how far each of the ``columns`` of
+    tables reaches."""
 
     graph: Graph
+    steps: list[Step]
+    groups: Groups
     seen: Mapping[str, Seen]
     whole: Mapping[str, Interval]
     columns: Mapping[str, FloatArray]
@@ -100,30 +103,32 @@ class Calibrated:
         """Parameters and errors as for ``quantise``."""
         x = as_samples(calibration, graph.entries, field="calibration")
         whole = _whole(graph, x, ranges or {})
-        steps = plan(graph)
-        groups = Groups(graph, steps)
-        computed = {*graph.entries, *(step.tensor for step in steps if not groups.keeps(step))}
-        seen = {}
+        steps, seen, wide = plan(graph), dict[str, Seen](), set[str]()
+        moved = {step.tensor for step in steps if step.node.permutes}
         for name, values in graph.tensors(x):
-            if name not in computed or groups.declared(name):
-                continue
-            if not np.isfinite(values).all():
+            if name in graph.integers and not _fits(values):
+                wide.add(name)
+            if name not in moved and np.isfinite(values).all():
+                seen[name] = Seen.of(values)
+        groups = _grouped(graph, steps, wide)
+        computed = [*graph.entries, *(step.tensor for step in steps if not groups.keeps(step))]
+        calibrated = [name for name in computed if not groups.declared(name)]
+        for name in calibrated:
+            if name not in seen:
                 raise ModelError("model.scale", f"the tensor {name[:80]!r} overflows on the calibration data")
-            seen[name] = Seen.of(values)
-        return cls(graph, seen, whole, columns(graph, x))
+        return cls(graph, steps, groups, {name: seen[name] for name in calibrated}, whole, columns(graph, x))
 
     @property
     def slots(self) -> list[Slot]:
         """All that may have bits of its own, tensors first: not what the file declares, whole numbers, or
         inputs that are compared alone."""
-        steps = plan(self.graph)
-        groups = Groups(self.graph, steps)
+        groups = self.groups
         tensors: dict[str, list[str]] = {}
-        for name, tensor in _typed(self.graph, steps, groups):
+        for name, tensor in _typed(self.graph, self.steps, groups):
             if not (groups.declared(tensor) or groups.exact(tensor) or groups.compared(tensor)):
                 tensors.setdefault(groups.of(tensor), []).append(name)
         weights: dict[str, list[str]] = {}
-        for step in steps:
+        for step in self.steps:
             if isinstance(step.node, Parametric):
                 weights.setdefault(self.graph.tied.get(step.node.name, step.node.name), []).append(step.name)
         return [
@@ -145,6 +150,19 @@ class Calibrated:
     def quantised(self, settings: Settings, layers: Widths) -> QuantGraph:
         """By these settings; ``layers`` as for ``quantise``."""
         return _Quantiser(self, settings, layers).run()
+
+
+def _fits(values: FloatArray) -> bool:
+    """Whether they are whole numbers that a tensor's type holds."""
+    return bool((values == np.rint(values)).all()) and float(np.ptp(values)) < 1 << MOST_BITS
+
+
+def _grouped(graph: Graph, steps: list[Step], wide: Collection[str]) -> Groups:
+    """``wide``: tensors of integers that no type holds, so that all that share theirs are not exact."""
+    integers = graph.integers & graph.shapes.keys()
+    groups = Groups(graph, steps, integers)
+    inexact = {groups.of(name) for name in wide}
+    return Groups(graph, steps, {name for name in integers if groups.of(name) not in inexact})
 
 
 def _typed(graph: Graph, steps: list[Step], groups: Groups) -> list[tuple[str, str]]:
@@ -193,14 +211,13 @@ class _Quantiser:
     def __init__(self, calibrated: Calibrated, settings: Settings, layers: Widths) -> None:
         self.graph = graph = calibrated.graph
         self.default, self.layers = settings, layers
-        self.steps = plan(graph)
+        self.steps, self.groups = calibrated.steps, calibrated.groups
         self.entries = {entry.name for entry in graph.inputs}
         unknown = layers.keys() - {*input_names(graph).values(), *(step.name for step in self.steps)}
         if unknown:
             raise ModelError(
                 "model.quantised", f"layers: the network has no {min(unknown)[:80]!r}", field="layers"
             )
-        self.groups = Groups(graph, self.steps)
         self.sums = unscaled(graph, self.steps)
         self.bits = self._bits()
         self.spans = self._spans(calibrated)
@@ -257,14 +274,17 @@ class _Quantiser:
         for name in calibrated.seen:
             group = self.groups.of(name)
             # Inputs are refused where they would saturate, so their type spans all of them.
-            method: Method = "min-max" if name in self.entries else self.default.method
+            whole = name in self.entries or self.groups.exact(name)
+            method: Method = "min-max" if whole else self.default.method
             span = calibrated.span(name, self.bits[group], method)
             spans[group] = span.joined(spans[group]) if group in spans else span
         return self._needed(spans)
 
     def _needed(self, spans: dict[str, Interval]) -> dict[str, Interval]:
-        """What matters of the intervals to the nodes that read them. Of inputs and outputs all does."""
+        """What matters of the intervals to the nodes that read them. Of inputs, outputs and whole numbers all
+        does."""
         ends = {self.groups.of(name) for name in (*self.entries, *self.graph.outputs.values())}
+        ends |= {group for group in spans if self.groups.exact(group)}
         needed: dict[str, Interval] = {}
         for step in (step for step in self.steps if not self.groups.keeps(step)):
             made = spans.get(self.groups.of(step.tensor))

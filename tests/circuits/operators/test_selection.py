@@ -15,7 +15,7 @@ from circuits.graphs.types import Affine
 from circuits.lowering import Level
 from circuits.operators.largest import QuantTopK
 from circuits.operators.selection import QuantOneHot
-from tests.circuits.operators.test_arithmetic import model, prove, same_everywhere
+from tests.circuits.operators.test_arithmetic import model, prove, real, same_everywhere
 from tests.circuits.operators.test_leaky_relu import SETTINGS
 from tests.circuits.operators.test_moving import Case, Rng, floats
 from tests.circuits.support import spread
@@ -157,6 +157,34 @@ PROVEN: Mapping[str, Case] = {
 )
 def test_it_is_proven(name: str, level: Level, weights: Privacy) -> None:
     prove(PROVEN[name], level, weights)
+
+
+def test_places_that_are_computed_of_places_are_exact() -> None:
+    """As libraries write trees: two levels, of which four bits would tell few leaves apart."""
+    rng, trees = np.random.default_rng(5), 20
+    nodes = [
+        make_node("Greater", ["x", "threshold"], ["right"]),
+        make_node("Cast", ["right"], ["one"], to=7),
+        make_node("Add", ["one", "first"], ["child"]),
+        make_node("Mul", ["child", "two"], ["double"]),
+        make_node("Gather", ["jump", "child"], ["more"]),
+        make_node("Add", ["double", "more"], ["leaf"]),
+        make_node("Cast", ["leaf"], ["h"], to=1),
+    ]
+    constants: dict[str, Any] = {
+        "threshold": floats(rng, trees),
+        "first": 2 * np.arange(trees),
+        "two": np.array(2),
+        "jump": rng.integers(0, 2, 2 * trees),
+    }
+    graph = load_onnx(model((nodes, constants, (trees,))))
+    x = floats(rng, 64, trees).astype(np.float64)
+    network = quantise(graph, x, bits=4, method="mse")
+    q = network.input.type.quantise(x)
+    exact = graph.run(network.input.type.real(q))
+    # An entry may lie on its threshold.
+    assert np.mean(real(network, q) == exact) > 0.99
+    assert {kind.scale for kind in network.types.values() if kind and kind.bits > 4} == {1.0}
 
 
 def test_what_it_costs() -> None:
