@@ -171,9 +171,11 @@ class CircuitFields(TypedDict, total=False):
     """A circuit of a ceremony: by its scheme and what it takes, or by a key that it has."""
 
     scheme: AnyScheme
-    input_privacy: Privacy
+    input_privacy: Privacy | Mapping[str, Privacy]
     reveal: Reveal
+    outputs: Mapping[str, Reveal]
     top: int
+    bounds: int
     reference_privacy: PublicOrCommitted
     shard_size: int
     measure: Measure

@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict
 from functools import lru_cache
-from typing import Any, Final, cast, get_args
+from typing import Any, Final, NamedTuple, cast, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +28,7 @@ from circuits.schemes.circuit import most_labels, require_classes, require_one
 from circuits.schemes.inference import all_shown, require_outputs
 from circuits.schemes.intervals import integer_bounds
 from circuits.schemes.recognition import embedding_type
+from circuits.tuning import Tuned
 from service.encryption import Integers, Secret, pack
 from verifier.datasets import LabelledData, one_input, quantise_targets
 from verifier.measures import takes_targets
@@ -38,11 +39,13 @@ Floats = NDArray[np.float64]
 _KEPT_BYTES: Final = 1 << 20
 
 
-def quantise(onnx: bytes, calibration: bytes, bits: bytes) -> bytes:
-    """The quantised network, in its own byte format. Raises ``ModelError``, ``TensorError``."""
-    graph = circuits.load_onnx(onnx)
-    given = samples.parse(calibration, graph.entries, "calibration")
-    return circuits.quantise(graph, given.inputs, bits=int(bits)).to_bytes()
+class _Read(NamedTuple):
+    """A network with typical ``inputs`` by their names, what is ``right`` for each, and its integers."""
+
+    graph: Graph
+    inputs: Mapping[str, NDArray[Any]]
+    right: NDArray[Any] | None
+    tuned: Tuned
 
 
 def read_model(onnx: bytes, calibration: bytes, precision: bytes, labels: bytes, sizes: bytes) -> bytes:
@@ -56,6 +59,26 @@ def read_model(onnx: bytes, calibration: bytes, precision: bytes, labels: bytes,
 
     Raises ``ModelError``, ``TensorError``.
     """
+    read = _read(onnx, calibration, precision, labels, sizes)
+    qgraph, weight_privacy = read.tuned.qgraph, json.loads(precision)["weight_privacy"]
+    keys = [planned.inference(qgraph, weight_privacy)]
+    if weight_privacy == "committed":
+        keys.append(planned.registration(qgraph))
+    said = {
+        "report": _report(read.graph, qgraph, read.inputs, read.right) | {"tuning": read.tuned.to_json()},
+        "planned": [asdict(each) for each in keys],
+    }
+    return json.dumps(said, allow_nan=False).encode() + b"\n" + qgraph.to_bytes()
+
+
+def quantise(
+    onnx: bytes, calibration: bytes, precision: bytes = b"{}", labels: bytes = b"", sizes: bytes = b"{}"
+) -> bytes:
+    """The network of ``read_model`` alone."""
+    return _read(onnx, calibration, precision, labels, sizes).tuned.qgraph.to_bytes()
+
+
+def _read(onnx: bytes, calibration: bytes, precision: bytes, labels: bytes, sizes: bytes) -> _Read:
     graph = circuits.load_onnx(onnx, json.loads(sizes))
     given = samples.parse(calibration, graph.entries, "calibration")
     right = samples.parse_labels(labels, "calibration_labels") if labels else given.labels
@@ -64,16 +87,8 @@ def read_model(onnx: bytes, calibration: bytes, precision: bytes, labels: bytes,
     classes = right if right is not None and right.ndim == 1 and right.dtype == np.int64 else None
     if classes is not None and math.prod(graph.shapes[graph.output]) < 2:
         classes = None  # a value for each
-    asked = json.loads(precision)
-    tuned = circuits.tune(graph, given.inputs, labels=classes, **asked)
-    keys = [planned.inference(tuned.qgraph, asked["weight_privacy"])]
-    if asked["weight_privacy"] == "committed":
-        keys.append(planned.registration(tuned.qgraph))
-    said = {
-        "report": _report(graph, tuned.qgraph, given.inputs, right) | {"tuning": tuned.to_json()},
-        "planned": [asdict(each) for each in keys],
-    }
-    return json.dumps(said, allow_nan=False).encode() + b"\n" + tuned.qgraph.to_bytes()
+    tuned = circuits.tune(graph, given.inputs, labels=classes, **json.loads(precision))
+    return _Read(graph, given.inputs, right, tuned)
 
 
 def _right(graph: Graph, labels: NDArray[Any], count: int) -> NDArray[Any]:
@@ -238,6 +253,13 @@ def committed_input(quantised: bytes, values: Integers, name: str | None = None)
             "conflict.commitment", reason, field="input_id" if name is None else f"inputs.{name}.id"
         )
     return q
+
+
+def check_privacy(
+    quantised: bytes, input_privacy: Privacy | Mapping[str, Privacy], weight_privacy: Privacy
+) -> None:
+    """That these are inputs of the network. Raises ``StatementError`` (``statement.privacy``)."""
+    TypedGraph(_graph(quantised), input_privacy, weight_privacy)
 
 
 def check_inputs(quantised: bytes, names: Iterable[str] | None) -> None:

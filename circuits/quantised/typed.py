@@ -6,7 +6,7 @@ these types alone to choose constraints: it never has to guess from single gates
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -50,8 +50,8 @@ class TypedGraph:
     """A network with the privacy of its inputs and of its weights, over ``batch`` inputs. ``print`` shows it.
 
     Types are those of one input's tensors. Raises ``StatementError`` (``statement.no_weights``) where weights
-    are committed and there are none, and ``statement.privacy`` where an input has none.
-    ``input_privacy``: of all inputs, or by their names.
+    are committed and there are none, and ``statement.privacy`` for names that no input has.
+    ``input_privacy``: of all inputs, or by their names; those that are not named are private.
     """
 
     qgraph: QuantGraph
@@ -60,12 +60,11 @@ class TypedGraph:
     batch: int = 1
 
     def __post_init__(self) -> None:
-        if not isinstance(self.input_privacy, str) and set(self.input_privacy) != set(self.qgraph.entries):
-            raise StatementError(
-                "statement.privacy",
-                f"give the privacy of each input: {', '.join(self.qgraph.entries)}",
-                field="input_privacy",
-            )
+        named: Iterable[str] = () if isinstance(self.input_privacy, str) else self.input_privacy
+        if not set(named) <= set(self.qgraph.entries):
+            several = len(self.qgraph.entries) > 1
+            known = f"has the inputs {', '.join(self.qgraph.entries)}" if several else "has one: name none"
+            raise StatementError("statement.privacy", f"the network {known}", field="input_privacy")
         if self.weight_privacy == "committed" and not self.relations.parameters:
             raise StatementError(
                 "statement.no_weights",
@@ -78,7 +77,7 @@ class TypedGraph:
         """Of each input by its name."""
         if isinstance(self.input_privacy, str):
             return dict.fromkeys(self.qgraph.entries, self.input_privacy)
-        return {name: self.input_privacy[name] for name in self.qgraph.entries}
+        return {name: self.input_privacy.get(name, "private") for name in self.qgraph.entries}
 
     @cached_property
     def relations(self) -> Relations:

@@ -13,6 +13,7 @@ from base.processors import usable_cores
 from client.resources import Ceremony, CircuitFields, Contribution
 from service.cli import terminal
 from service.cli.answers import Answer, err, said_written
+from service.cli.by_name import named
 from service.cli.shared import Limit, ModelId, asking, deleted, finished
 from zenerrors import CeremonyError, RequestError, naming
 
@@ -37,7 +38,8 @@ def open_ceremony(
         typer.Option(
             "--circuit",
             help="What its proofs prove: registration, inference, inference:reveal=logits,"
-            " accuracy:shard_size=100,measure=f1; or the id of a key that it has. Once for each.",
+            " inference:input_privacy=image=public, of one of several, accuracy:shard_size=100,measure=f1;"
+            " or the id of a key that it has. Once for each.",
         ),
     ],
     name: Annotated[str, typer.Option(help="What to call it.")] = "unnamed",
@@ -161,16 +163,21 @@ def delete_ceremony(service: Client, ceremony_id: CeremonyId) -> Answer:
 
 
 def _circuit(text: str) -> CircuitFields:
-    """``SCHEME``, ``SCHEME:NAME=VALUE,…`` or a key's id. What they may be, the service says."""
+    """``SCHEME``, ``SCHEME:NAME=VALUE,…`` or a key's id; what is by inputs' or outputs' names
+    ``NAME=INPUT=VALUE`` of each. What they may be, the service says."""
     if len(text) == _KEY_DIGITS:
         return {"verification_key_id": text}
     scheme, _, rest = text.partition(":")
-    fields: dict[str, Any] = {"scheme": scheme}
+    given: dict[str, list[str]] = {}
     for part in filter(None, rest.split(",")):
         name, equals, value = part.partition("=")
         if not equals or (name in _NUMBERS and not value.isdecimal()):
             raise RequestError("request.invalid", f"{part} is no NAME=VALUE of a circuit", field="circuits")
-        fields[name] = int(value) if name in _NUMBERS else value
+        given.setdefault(name, []).append(value)
+    fields: dict[str, Any] = {"scheme": scheme}
+    for name, values in given.items():
+        text = ",".join(values)
+        fields[name] = int(text) if name in _NUMBERS else named(name, text) if "=" in text else text
     return fields  # type: ignore[return-value]
 
 

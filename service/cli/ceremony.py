@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
+from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
@@ -17,17 +19,22 @@ from prover.groth16.iden3.ptau import read_contributors, read_ptau, write_ptau
 from prover.groth16.powers_of_tau import MAX_POWER, PowersOfTau
 from service.cli import terminal
 from service.cli.answers import Answer, RefusedError, answering, err, no_good, said_written
+from service.cli.by_name import InputPrivacy, privacies
+from service.cli.precision import Bits, MaxLoss, Ranges, WeightBits
+from service.cli.samples import FILES, LabelColumn, LabelFile, Mean, Reading, Sizes, Std, shapes_in
+from service.submissions import named
 from verifier.beacon import MOST_ROUNDS
-from verifier.schemes import PublicOrPrivate
+from verifier.schemes import Privacy
 from zenerrors import CeremonyError, RequestError, naming
+
+if TYPE_CHECKING:
+    from circuits.lowering import Level
 
 app = typer.Typer()
 powers_app = typer.Typer(help="The first phase: powers of tau, snarkjs' .ptau files.", no_args_is_help=True)
 app.add_typer(powers_app, name="powers")
 
 THREADS = usable_cores()
-_PLAIN: Final = 2
-"""The highest level without segments."""
 
 
 def _existing(metavar: str) -> object:
@@ -82,25 +89,39 @@ def statement(
             help="A service's key, in whose place the ceremony's is to come. MODEL: its architecture.",
         ),
     ] = None,
-    calibration: Annotated[
-        Path | None, typer.Option(exists=True, dir_okay=False, help="Typical inputs: .npy, or a JSON array.")
-    ] = None,
-    input_privacy: Annotated[
-        PublicOrPrivate, typer.Option(help="Whether proofs show their input.")
-    ] = "private",
+    calibration: Annotated[Path | None, typer.Option(exists=True, help=f"Typical inputs: {FILES}")] = None,
+    labels: LabelFile = None,
+    label_column: LabelColumn = None,
+    mean: Mean = None,
+    std: Std = None,
+    shape: Sizes = None,
+    input_privacy: InputPrivacy = "private",
     weight_privacy: Annotated[
-        PublicOrPrivate, typer.Option(help="Whether the key gives the weights away.")
+        Privacy,
+        typer.Option(help="Whether the key gives the weights away, or proofs link to a commitment to them."),
     ] = "public",
-    bits: Annotated[int, typer.Option(min=2, max=16, help="Precision of the quantised network.")] = 8,
+    bits: Bits = 8,
+    weight_bits: WeightBits = None,
+    max_loss: MaxLoss = 1.0,
+    range_: Ranges = None,
+    level: Annotated[
+        int,
+        typer.Option(
+            min=0,
+            max=5,
+            help="5 as the service's; 4 or less for plain Groth16, as snarkjs and contracts verify it.",
+        ),
+    ] = 5,
 ) -> Answer:
     """Write what proofs are to prove, for a ceremony. Public weights are in it, for all to read.
 
-    With --key, what a service's proofs of any scheme prove. Else the label of an ONNX network with
-    --calibration, in plain Groth16, which snarkjs and contracts verify, too.
+    With --key, what a service's proofs of any scheme prove. Else the labels, or the values where there are no
+    classes, of an ONNX network with --calibration: quantised as the service does by the same options.
     """
     from circuits import QuantGraph, compile_inference  # slow to import
     from circuits.schemes.audit import audit, recompile, require_same
     from service import intake
+    from service.submissions.requests import Precision
     from verifier.documents import KeyFile, read
     from verifier.groth16.system import groth16_key
     from verifier.keys import opened
@@ -111,12 +132,22 @@ def statement(
         circuit = recompile(QuantGraph.from_bytes(model.read_bytes()), described.circuit)
         require_same(audit(circuit, described.circuit, groth16_key(opened(described).verifying)))
     elif calibration is not None:
-        quantised = intake.quantise(model.read_bytes(), calibration.read_bytes(), str(bits).encode())
+        sizes, reading = named.sizes(shape), Reading(label_column, mean, std)
+        precision = Precision(
+            bits=str(bits), weight_bits=weight_bits, max_loss=max_loss, ranges=named.ranges(range_)
+        )
+        quantised = intake.quantise(
+            model.read_bytes(),
+            reading.sent(calibration, "calibration", partial(shapes_in, model, sizes)),
+            precision.asked(weight_privacy),
+            labels.read_bytes() if labels else b"",
+            json.dumps(sizes).encode(),
+        )
         circuit = compile_inference(
             QuantGraph.from_bytes(quantised),
-            input_privacy=input_privacy,
+            input_privacy=privacies(input_privacy),
             weight_privacy=weight_privacy,
-            level=_PLAIN,
+            level=cast("Level", level),
         )
     else:
         raise RequestError("request.invalid", "give --key, or --calibration for an ONNX file", field="key")

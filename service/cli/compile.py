@@ -21,10 +21,11 @@ from base.processors import usable_cores
 from circuits import cache
 from service.cli import terminal
 from service.cli.answers import Answer, answering, err
+from service.cli.by_name import InputPrivacy, privacies
 from service.cli.precision import Bits, MaxLoss, Measure, Ranges, WeightBits
 from service.cli.samples import FILES, LabelColumn, LabelFile, Mean, Reading, Sizes, Std
 from service.submissions import named
-from verifier.schemes import Privacy, PublicOrPrivate
+from verifier.schemes import Privacy
 from zenerrors import RequestError, naming
 
 if TYPE_CHECKING:
@@ -44,9 +45,7 @@ def compile_network(
     network: Annotated[
         str, typer.Argument(metavar="NAME_OR_ONNX", help="A network of the zoo, or an ONNX file.")
     ],
-    input_privacy: Annotated[
-        PublicOrPrivate, typer.Option(help="Whether proofs show their inputs.")
-    ] = "private",
+    input_privacy: InputPrivacy = "private",
     weight_privacy: Annotated[
         Privacy,
         typer.Option(help="Whether the key gives the weights away, or proofs link to a commitment to them."),
@@ -61,7 +60,7 @@ def compile_network(
     bits: Bits = 8,
     weight_bits: WeightBits = None,
     max_loss: MaxLoss = 1.0,
-    ranges: Ranges = None,
+    range_: Ranges = None,
     measure: Annotated[
         Measure | None,
         typer.Option(help="What may be lost; else by the labels and outputs that there are."),
@@ -95,8 +94,8 @@ def compile_network(
         "weight_bits": weight_bits,
         "max_loss": max_loss,
         "measure": measure,
-        "privacy": {"input": input_privacy, "weights": weight_privacy},
-        "ranges": named.ranges(ranges),
+        "privacy": {"input": privacies(input_privacy), "weights": weight_privacy},
+        "ranges": named.ranges(range_),
         "sizes": named.sizes(shape),
     }
     key = cache.key_of(
@@ -332,7 +331,7 @@ def _summary(document: dict[str, Any]) -> dict[str, str]:
     bits = few if document["bits"] == "auto" else f"{document['bits']} bits"
     return {
         "network": terminal.escape(document["network"]),
-        "proves": f"{document['scheme']}, input {privacy['input']}, weights {privacy['weights']}",
+        "proves": f"{document['scheme']}, {_inputs(privacy['input'])}, weights {privacy['weights']}",
         "quantised": f"to {bits}, {calibration[document['calibration']]}",
         **({"loses": _lost(document["tuning"])} if document["tuning"] else {}),
         **_answers(document["report"]),
@@ -346,6 +345,13 @@ def _summary(document: dict[str, Any]) -> dict[str, str]:
         "proving": _estimate(seconds["proving"], document["memory"]["proving"], threads),
         "compiled": f"in {_duration(compiled['seconds'])}, {_bytes(compiled['peak_memory'])} of memory",
     }
+
+
+def _inputs(privacy: str | dict[str, str]) -> str:
+    """Of all inputs, or of those that are named."""
+    if isinstance(privacy, str):
+        return f"input {privacy}"
+    return ", ".join(f"{terminal.escape(name)} {each}" for name, each in privacy.items())
 
 
 def _answers(report: dict[str, Any] | None) -> dict[str, str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -13,7 +12,7 @@ import typer
 from client.resources import Model
 from service.cli.answers import Answer, written
 from service.cli.precision import Bits, MaxLoss, Ranges, WeightBits
-from service.cli.samples import FILES, LabelColumn, LabelFile, Mean, Reading, Sizes, Std
+from service.cli.samples import FILES, LabelColumn, LabelFile, Mean, Reading, Sizes, Std, shapes_in
 from service.cli.shared import (
     Labels,
     Limit,
@@ -30,7 +29,6 @@ from service.submissions import labels, named
 from verifier.schemes import PublicOrCommitted
 
 if TYPE_CHECKING:
-    from circuits.samples import Shapes
     from client import Client
 
 app = typer.Typer(help="Register networks and look at them.", no_args_is_help=True)
@@ -57,7 +55,7 @@ def add_model(
     bits: Bits = 8,
     weight_bits: WeightBits = None,
     max_loss: MaxLoss = 1.0,
-    ranges: Ranges = None,
+    range_: Ranges = None,
     parent_id: Annotated[
         str | None, typer.Option("--parent", help="The model that this is a new version of.")
     ] = None,
@@ -74,7 +72,7 @@ def add_model(
     reading, given = Reading(label_column, mean, std), named.sizes(shape)
     made = service.create_model(
         model.read_bytes(),
-        reading.sent(calibration, "calibration", partial(_shapes, model, given)),
+        reading.sent(calibration, "calibration", partial(shapes_in, model, given)),
         calibration_labels=calibration_labels.read_bytes() if calibration_labels else None,
         name=name or model.stem,
         system=system,
@@ -82,7 +80,7 @@ def add_model(
         bits=bits,
         weight_bits=weight_bits,
         max_loss=max_loss,
-        ranges=named.ranges(ranges),
+        ranges=named.ranges(range_),
         sizes=given,
         parent_id=parent_id,
         require_ceremony=require_ceremony or None,
@@ -178,10 +176,3 @@ def get_architecture(
 ) -> Any:
     """Fetch what a model's circuits are compiled from, for zenserve audit: committed weights are blanked."""
     return written(service.get_architecture(model_id), output)
-
-
-def _shapes(model: Path, given: Mapping[str, int]) -> Shapes:
-    """Of the inputs of the network in an ONNX file."""
-    from circuits import load_onnx
-
-    return load_onnx(model, given).entries

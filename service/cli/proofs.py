@@ -13,6 +13,7 @@ import typer
 from client.errors import ClientError
 from client.resources import Commitment, DryRun, Proof, ProofFields
 from service.cli.answers import Answer, written
+from service.cli.by_name import named, privacies
 from service.cli.samples import InputFile, MaybeInputFile, Mean, Reading, Std, shapes_of
 from service.cli.shared import (
     Labels,
@@ -131,7 +132,7 @@ def prove(
     committed = reference is not None and reference.startswith("cmt_")
     reading, shapes = Reading(mean=mean, std=std), shapes_of(service, model_id)
     values = reading.one(input_, "input", shapes) if input_ else None
-    held = _by_name("input", input_id) if input_id and "=" in input_id else {}
+    held = named("input", input_id) if input_id and "=" in input_id else {}
     given = values if isinstance(values, dict) else {}
     inputs: dict[str, Any] = {name: {"id": each} for name, each in held.items()}
     sent = {name: each for name, each in given.items() if name not in held}
@@ -144,7 +145,7 @@ def prove(
         "input_privacy": None if inputs else privacy,
         "inputs": inputs or None,
         "reveal": reveal,
-        "outputs": cast(dict[str, Reveal], _by_name("outputs", outputs)) if outputs else None,
+        "outputs": cast(dict[str, Reveal], named("outputs", outputs)) if outputs else None,
         "top": top,
         "at_least": _ends("at_least", at_least) if at_least else None,
         "at_most": _ends("at_most", at_most) if at_most else None,
@@ -175,37 +176,27 @@ def _privacies(
     text: str | None, sent: Collection[str]
 ) -> tuple[PublicOrPrivate | None, dict[str, PublicOrPrivate]]:
     """Of all inputs, and of those that are named, which are among the ``sent``. Raises ``RequestError``."""
-    named = _by_name("input-privacy", text) if text and "=" in text else {}
-    said = [*named.values()] if named else [text] if text else []
-    if not {*named} <= {*sent} or not {*said} <= {*get_args(PublicOrPrivate)}:
-        known = f", NAME of {', '.join(sent)}" if sent else ""
-        reason = f"--input-privacy is private or public, or of several inputs NAME=public,…{known}"
+    found = privacies(text, get_args(PublicOrPrivate)) if text else None
+    if not isinstance(found, dict):
+        return found, {}
+    if not {*found} <= {*sent}:
+        reason = f"the inputs are {', '.join(sent)}" if sent else "there is one input: give public or private"
         raise RequestError("request.invalid", reason, field="input_privacy")
-    return None if named else cast(PublicOrPrivate | None, text), cast(dict[str, PublicOrPrivate], named)
-
-
-def _by_name(field: str, text: str) -> dict[str, str]:
-    """Of ``NAME=VALUE,NAME=VALUE``. Raises ``RequestError``."""
-    pairs = [part.partition("=") for part in text.split(",")]
-    named = {name: value for name, _, value in pairs}
-    if len(named) < len(pairs) or not all(named.values()):
-        reason = f"--{field} is NAME=VALUE,NAME=VALUE…, each name once"
-        raise RequestError("request.invalid", reason, field=field)
-    return named
+    return None, found
 
 
 def _ends(field: str, text: str) -> float | dict[str, float]:
     """Of ``NUMBER`` or ``NAME=NUMBER,NAME=NUMBER``. Raises ``RequestError``."""
     if "=" in text:
-        return {name: _number(field, number) for name, number in _by_name(field, text).items()}
+        return {name: _number(field, number) for name, number in named(field, text).items()}
     return _number(field, text)
 
 
 def _bounds(text: str) -> list[float] | dict[str, list[float]]:
     """Of ``NUMBER,NUMBER`` or ``NAME=NUMBER:NUMBER,NAME=NUMBER:NUMBER``. Raises ``RequestError``."""
     if "=" in text:
-        named = _by_name("bounds", text)
-        return {name: [_number("bounds", each) for each in own.split(":")] for name, own in named.items()}
+        own = named("bounds", text)
+        return {name: [_number("bounds", each) for each in ends.split(":")] for name, ends in own.items()}
     return [_number("bounds", each) for each in text.split(",")]
 
 

@@ -6,7 +6,7 @@ column of labels is named.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
@@ -84,6 +84,13 @@ class Reading:
         if not is_pictures(path) and (given := array(path.read_bytes(), field)) is not None:
             return given.tolist()
         return self.samples(path, field, shapes()).as_json()
+
+
+def shapes_in(model: Path, sizes: Mapping[str, int]) -> Shapes:
+    """Of the inputs of the network in an ONNX file."""
+    from circuits import load_onnx
+
+    return load_onnx(model, sizes).entries
 
 
 def shapes_of(service: Client, model_id: str) -> Callable[[], Shapes]:

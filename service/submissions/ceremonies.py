@@ -29,13 +29,13 @@ from service.submissions.requests import (
     HandedStateRequest,
 )
 from verifier.documents import canonical
-from zenerrors import ConflictError, RequestError
+from zenerrors import ConflictError, RequestError, StatementError
 
 Phase = Literal["opening", "open", "closing", "finished"]
 
 _TAKES: Final = {
     "registration": (),
-    "inference": ("input_privacy", "reveal", "top", "bounds"),
+    "inference": ("input_privacy", "reveal", "outputs", "top", "bounds"),
     "recognition": ("input_privacy", "reference_privacy"),
     "accuracy": ("shard_size", "measure", "top"),
 }
@@ -74,8 +74,11 @@ def start(
         if earlier := Jobs(session).earlier(terms):
             return earlier
         keys.check_ceremonies(registry.find(model.system), "model_id")
-        asked = [_asked(session, model, each, f"circuits.{at}") for at, each in enumerate(body.circuits)]
-    values = intake.committed_count(encryption.open_network(runtime, model), model.weight_privacy)
+        quantised = encryption.open_network(runtime, model)
+        asked = [
+            _asked(session, model, quantised, each, f"circuits.{at}") for at, each in enumerate(body.circuits)
+        ]
+    values = intake.committed_count(quantised, model.weight_privacy)
     digest = powers.powers_digest(runtime, values)
     row = Ceremony(id=new_id("cer"), model_id=model.id, name=body.name, asked=asked, powers=digest)
     return jobs.submit(runtime, caller, "ceremony", row, terms, "ceremony.create")
@@ -187,8 +190,10 @@ def _take_states(
     return handed
 
 
-def _asked(session: Session, model: Model, body: CircuitRequest, field: str) -> dict[str, Any]:
-    """What the job is to compile. Raises ``RequestError``, ``NotFoundError``."""
+def _asked(
+    session: Session, model: Model, quantised: bytes, body: CircuitRequest, field: str
+) -> dict[str, Any]:
+    """What the job is to compile. Raises ``RequestError``, ``NotFoundError``, ``StatementError``."""
     given = body.model_dump(exclude_none=True)
     if key_id := given.pop("verification_key_id", None):
         if given:
@@ -207,14 +212,25 @@ def _asked(session: Session, model: Model, body: CircuitRequest, field: str) -> 
         raise _invalid(field, "the model's weights are public, nothing is registered")
     if scheme == "accuracy" and "shard_size" not in given:
         raise _invalid(field, "give the dataset's shard_size")
-    named = given.get("reveal") == "top" or given.get("measure") == "top-k"
-    if named != ("top" in given):
+    if {"reveal", "outputs"} <= given.keys():
+        raise _invalid(f"{field}.outputs", "give reveal, of all outputs, or outputs, by their names", field)
+    shown = {given.get("reveal"), *given.get("outputs", {}).values()}
+    if ("top" in shown or given.get("measure") == "top-k") != ("top" in given):
         raise _invalid(
             f"{field}.top", 'give it with "reveal": "top" or "measure": "top-k", and only then', field
         )
-    if (given.get("reveal") == "range") != ("bounds" in given):
+    if ("range" in shown) != ("bounds" in given):
         raise _invalid(f"{field}.bounds", 'give it with "reveal": "range", and only then', field)
-    return {"scheme": scheme} | _DEFAULTS[scheme] | given
+    asked: dict[str, Any] = {"scheme": scheme} | _DEFAULTS[scheme] | given
+    try:
+        if "input_privacy" in asked:
+            intake.check_privacy(quantised, asked["input_privacy"], model.weight_privacy)
+        if scheme == "inference":
+            asked["reveal"] = intake.revealed(quantised, asked.pop("outputs", asked.get("reveal")))
+    except StatementError as error:
+        error.field = field
+        raise
+    return asked
 
 
 def _estimate(size: int) -> Estimate:

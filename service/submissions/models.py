@@ -69,8 +69,7 @@ def register(
             return earlier
         _check_parent(Models(session, caller.tenant_id), row)
     onnx, samples, *classes = (file.read(runtime, caller.tenant_id) for file in handed)
-    asked = json.dumps(precision.asked | {"weight_privacy": row.weight_privacy})
-    parts = onnx, samples, asked.encode(), b"".join(classes), shapes.encode()
+    parts = onnx, samples, precision.asked(row.weight_privacy), b"".join(classes), shapes.encode()
     read = sandbox.run(caller.tenant_id, "read_model", *parts)
     line, _, quantised = read.partition(b"\n")
     said: dict[str, Any] = json.loads(line)

@@ -9,7 +9,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstra
 from circuits.schemes.intervals import MOST_BOUNDS
 from service.submissions import labels
 from verifier.beacon import MOST_ROUNDS, VALUE_BYTES
-from verifier.documents import MOST_INTEGER, OWN_NAME, Challenge
+from verifier.documents import MOST_INTEGER, OWN_NAME, Challenge, canonical
 from verifier.schemes import (
     AnyScheme,
     CommitmentKind,
@@ -91,10 +91,10 @@ class Precision(BaseModel):
     max_loss: MaxLoss = 1.0
     ranges: dict[str, tuple[int, int]] = {}
 
-    @property
-    def asked(self) -> dict[str, Any]:
-        """As ``circuits.tune`` takes it."""
-        return self.model_dump() | {"bits": None if self.bits == "auto" else int(self.bits)}
+    def asked(self, weight_privacy: Privacy) -> bytes:
+        """JSON, as ``circuits.tune`` takes it."""
+        bits = None if self.bits == "auto" else int(self.bits)
+        return canonical(self.model_dump() | {"bits": bits, "weight_privacy": weight_privacy})
 
 
 class ProofRequest(BaseModel):
@@ -201,12 +201,20 @@ class CircuitRequest(BaseModel):
     )
 
     scheme: AnyScheme | None = Field(default=None, description="What its proofs prove.")
-    input_privacy: Privacy | None = Field(
-        default=None, description="Inference, recognition: whether proofs show their input. private"
+    input_privacy: Privacy | dict[OwnName, Privacy] | None = Field(
+        default=None,
+        description="Inference, recognition: whether proofs show their input, of several by their names."
+        " private",
+        examples=[{"image": "committed", "mask": "public"}],
     )
     reveal: Reveal | None = Field(
         default=None,
         description="Inference: what proofs show of the output. label; values where there are no classes",
+    )
+    outputs: dict[OwnName, Reveal] | None = Field(
+        default=None,
+        description="Inference: of several outputs, what proofs show of each that it names.",
+        examples=[{"scores": "label", "boxes": "values"}],
     )
     top: int | None = Field(
         default=None, ge=1, description="How many labels, with reveal top or measure top-k."

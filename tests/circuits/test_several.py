@@ -164,6 +164,10 @@ def test_what_is_shown_is_as_asked(graph: QuantGraph) -> None:
     alone = compile_inference(graph, reveal={"shifted": "values"})
     assert [*alone.values(q)] == ["values/shifted"]
     assert "of the output scores, to what is not shown" in alone.meaning
+    one = compile_inference(graph, input_privacy={"mask": "public"})
+    assert one.privacy == {
+        "input/image": "private", "input/mask": "public", "input/token__ids": "private", "weights": "public",
+    }  # fmt: skip
     default = compile_inference(graph)
     assert default.reveal == {"scores": "label", "shifted": "label"}
     assert default.constraint_system.constraints == default.plan.rows == plan_inference(graph).rows
@@ -198,8 +202,8 @@ def test_wrong_requests_are_refused(graph: QuantGraph) -> None:
     with refuses("input.out_of_range", "input/token__ids"):
         named = {"token__ids" if name == "token::ids" else name: each[0] for name, each in x.items()}
         graph.quantise_inputs(named | {"token__ids": [1, 16]})
-    with refuses("statement.privacy"):
-        compile_inference(graph, input_privacy={"image": "public"})
+    with refuses("statement.privacy", "input_privacy", match="image, mask, token__ids"):
+        compile_inference(graph, input_privacy={"nothing": "public"})
     with refuses("statement.reveal"):
         compile_inference(graph, reveal={"nothing": "label"})
     with refuses("statement.reveal"):

@@ -27,7 +27,7 @@ FORMS: dict[str, dict[str, Any]] = {
 @cache
 def network() -> QuantGraph:
     onnx, calibration = (DIGITS / name for name in ("digits.onnx", "calibration.npy"))
-    return QuantGraph.from_bytes(intake.quantise(onnx.read_bytes(), calibration.read_bytes(), b"8"))
+    return QuantGraph.from_bytes(intake.quantise(onnx.read_bytes(), calibration.read_bytes()))
 
 
 @cache

@@ -10,6 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from client import ApiError, Client, Model
@@ -19,10 +20,12 @@ from prover.constraint_file import load_statement
 from prover.groth16 import ceremony, powers_of_tau
 from prover.groth16.ceremony import Beacon, State
 from prover.groth16.iden3.ptau import read_ptau, write_ptau
-from service import powers
+from service import keys, powers
 from service.runtime import Runtime
 from service.scheduler.retention import forget
 from service.storage.repositories import Contributions, Models, stored
+from tests.circuits.test_several import model as several
+from tests.circuits.test_several import samples
 from tests.service.ceremonies import (
     VALUE,
     accepted,
@@ -321,6 +324,8 @@ def test_a_service_without_powers_holds_no_ceremony(url: str, prepared: tuple[Pa
         ({"scheme": "inference", "reveal": "range"}, "circuits.0"),
         ({"scheme": "inference", "reveal": "threshold", "bounds": 2}, "circuits.0"),
         ({"scheme": "inference", "verification_key_id": "5d"}, "circuits.0"),
+        ({"scheme": "inference", "reveal": "label", "outputs": {"y": "label"}}, "circuits.0"),
+        ({"scheme": "inference", "input_privacy": {"image": "public"}}, "circuits.0"),
         ({"verification_key_id": "5d" * 32}, "verification_key_id"),
     ],
 )
@@ -339,6 +344,29 @@ def test_a_circuit_by_its_key_and_not_twice(runtime: Runtime, api: Client, model
     twice = api.get_ceremony(twice.id)
     assert (twice.state, twice.phase) == ("failed", "opening")
     assert (twice.problem or {})["field"] == "circuits"
+
+
+def test_a_circuit_by_what_is_public_and_shown_of_several(
+    runtime: Runtime, api: Client, run: Any, tmp_path: Path
+) -> None:
+    np.savez(tmp_path / "c.npz", allow_pickle=False, **samples())
+    model = api.create_model(several(), (tmp_path / "c.npz").read_bytes())
+    work_on(runtime, model.id)
+    circuit = "inference:input_privacy=mask=public,input_privacy=image=private,outputs=shifted=values"
+    options = ("--circuit", circuit, "--no-wait", "--field", "id")
+    ceremony_id = str(run("open", model.id, *options)[1]).strip()
+    work_on(runtime, ceremony_id)
+    held = (api.get_ceremony(ceremony_id).circuits or [])[0]
+    own: Any = {name.replace("::", "__"): {"values": each[0].tolist()} for name, each in samples().items()}
+    own["mask"]["privacy"] = "public"
+    proof = api.create_proof(model.id, inputs=own, outputs={"shifted": "values"})
+    work_on(runtime, proof.id)
+    key = api.get_verification_key(str(api.get_proof(proof.id).verification_key_id))
+    assert held["form"] == keys.form_of(key["circuit"])
+    wrong: Any
+    for wrong in ({"input_privacy": {"other": "public"}}, {"outputs": {"other": "values"}}):
+        refused = refusal(partial(api.open_ceremony, model.id, [{"scheme": "inference"} | wrong]))
+        assert (refused.status, refused.field) == (422, "circuits.0")
 
 
 def test_powers_that_are_too_few(runtime: Runtime, api: Client, model: Model) -> None:

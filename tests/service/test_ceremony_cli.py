@@ -7,15 +7,23 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
+from client import Client
 from kernels import fr
 from prover import groth16
-from prover.constraint_file import load_statement, save_statement
+from prover.constraint_file import load_description, load_statement, save_statement
 from prover.groth16 import CommitmentKey, ProvingKey
 from prover.groth16.iden3.ptau import read_ptau
+from service.runtime import Runtime
+from tests.circuits.test_several import model as several
+from tests.circuits.test_several import samples
 from tests.prover.statements import COMMITTED_Z, committed_statement, complete_committed, cubic_statement
-from tests.service.support import tiny_calibration, tiny_onnx
+from tests.service.support import serving, tiny_calibration, tiny_onnx, work_on
+from verifier.documents import KeyFile, read
+from verifier.groth16.system import groth16_key
+from verifier.keys import opened
 
 
 @pytest.fixture
@@ -143,6 +151,42 @@ def test_a_damaged_state_is_trouble(started: Any) -> None:
         code, _, err = started(*command)
         assert code == 2
         assert "file.hash" in err
+
+
+def test_the_statement_is_what_a_service_proves_after_the_same_options(run: Any, runtime: Runtime) -> None:
+    """Of a network of several inputs, all by name and unlike the defaults."""
+    Path("m.onnx").write_bytes(several())
+    np.savez("c.npz", allow_pickle=False, **samples())
+    own = {name: each[0].tolist() for name, each in samples().items()}
+    inputs: dict[str, Any] = {
+        "image": {"values": own["image"]},
+        "mask": {"values": own["mask"], "privacy": "public"},
+        "token__ids": {"values": [20, 0]},
+    }
+    with serving(runtime) as url, Client(url) as api:
+        given = several(), Path("c.npz").read_bytes()
+        model = api.create_model(*given, bits="auto", max_loss=3, ranges={"token::ids": (0, 20)})
+        work_on(runtime, model.id)
+        proof = api.create_proof(model.id, inputs=inputs)
+        work_on(runtime, proof.id)
+        key = api.get_verification_key(str(api.get_proof(proof.id).verification_key_id))
+    precision = ("--bits", "auto", "--max-loss", 3, "--range", "token::ids=0:20")
+    options = ("--calibration", "c.npz", *precision, "--input-privacy", "mask=public")
+    assert run("statement", "m.onnx", "m.stmt", *options)[0] == 0
+    proven = groth16_key(opened(read(KeyFile, json.dumps(key).encode())).verifying)
+    assert load_statement("m.stmt").digest == proven.statement_digest
+    assert load_description("m.stmt") == key["circuit"]
+    assert run("statement", "m.onnx", "other.stmt", *options[:2])[0] == 0
+    assert load_statement("other.stmt").digest != proven.statement_digest
+
+
+def test_plain_groth16_has_no_segments(run: Any) -> None:
+    Path("m.onnx").write_bytes(tiny_onnx())
+    Path("c.npy").write_bytes(tiny_calibration())
+    assert run("statement", "m.onnx", "m.stmt", "--calibration", "c.npy", "--level", 2)[0] == 0
+    assert load_statement("m.stmt").segments == ()
+    code, _, err = run("statement", "m.onnx", "m.stmt")
+    assert (code, "--calibration" in err) == (2, True)
 
 
 def test_the_statement_of_a_network(run: Any) -> None:

@@ -198,6 +198,20 @@ def test_inputs_of_integers_have_the_range_that_is_said(report: Any, run: Any, t
     assert (code, "there are token::ids" in err) == (2, True)
 
 
+def test_privacy_is_of_each_input(report: Any, run: Any, tmp_path: Path) -> None:
+    path = tmp_path / "several.onnx"
+    path.write_bytes(several())
+    privacy = ("--input-privacy", "mask=public,image=committed")
+    found = report(path, *privacy)
+    assert found["privacy"]["input"] == {"mask": "public", "image": "committed"}
+    assert [each["name"] for each in found["segments"] if each["linked"]] == ["input/image"]
+    assert report(path)["public_inputs"] == found["public_inputs"] - 4
+    assert "mask public, image committed" in run(path, *privacy)[1]
+    for wrong in ("mask=shown", "other=public", "image=", "shown"):
+        code, _, err = run(path, "--input-privacy", wrong)
+        assert (code, "--input-privacy" in err) == (2, True)
+
+
 def test_errors_are_one_line_with_a_code(run: Any, tmp_path: Path, network: Path) -> None:
     def complaint(*arguments: object) -> str:
         code, out, err = run(*arguments)
@@ -239,7 +253,7 @@ def test_what_the_cache_holds_is_shown_without_the_compiler(network: Path) -> No
 
 
 def test_a_process_compiles_a_model_once_for_all_its_images() -> None:
-    quantised = intake.quantise(tiny_onnx(), tiny_calibration(), b"8")
+    quantised = intake.quantise(tiny_onnx(), tiny_calibration())
     circuit = engine.compile_circuit(quantised, "inference", weight_privacy="public")
     again = engine.compile_circuit(bytes(bytearray(quantised)), "inference", weight_privacy="public")
     assert again is circuit

@@ -140,7 +140,7 @@ def test_shards_that_no_worker_has_the_memory_to_prove_are_refused_at_the_door(
 
 
 def test_the_estimate_for_a_batch_is_on_the_safe_side() -> None:
-    graph = QuantGraph.from_bytes(intake.quantise(tiny_onnx(), tiny_calibration(), b"8"))
+    graph = QuantGraph.from_bytes(intake.quantise(tiny_onnx(), tiny_calibration()))
     batches = {n: compile_accuracy(graph, batch=n, weight_privacy="committed") for n in (1, 2, 7, 50)}
     sizes = {n: circuit.constraint_system for n, circuit in batches.items()}
     for n, statement in sizes.items():
@@ -207,7 +207,7 @@ REFUSALS: dict[str, tuple[bytes, bytes, str, str]] = {
 @pytest.mark.parametrize("case", REFUSALS)
 def test_bad_samples_and_labels_are_refused(case: str) -> None:
     samples, labels, code, field = REFUSALS[case]
-    quantised = intake.quantise(tiny_onnx(), tiny_calibration(), b"8")
+    quantised = intake.quantise(tiny_onnx(), tiny_calibration())
     with refuses(code, field) as refusal:
         intake.read_dataset(quantised, samples, labels)
     if case == "range":

@@ -544,10 +544,19 @@ export interface components {
     CircuitRequest: {
       /** @description What its proofs prove. */
       scheme?: ("registration" | "inference" | "recognition" | "accuracy") | null;
-      /** @description Inference, recognition: whether proofs show their input. private */
-      input_privacy?: ("public" | "private" | "committed") | null;
+      /** @description Inference, recognition: whether proofs show their input, of several by their names. private */
+      input_privacy?:
+        | ("public" | "private" | "committed")
+        | {
+            [key: string]: "public" | "private" | "committed";
+          }
+        | null;
       /** @description Inference: what proofs show of the output. label; values where there are no classes */
       reveal?: ("label" | "logits" | "top" | "values" | "threshold" | "range") | null;
+      /** @description Inference: of several outputs, what proofs show of each that it names. */
+      outputs?: {
+        [key: string]: "label" | "logits" | "top" | "values" | "threshold" | "range";
+      } | null;
       /** @description How many labels, with reveal top or measure top-k. */
       top?: number | null;
       /** @description How many bounds, with reveal range. */
