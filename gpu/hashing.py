@@ -63,6 +63,7 @@ def of_elements(device: Device, values: Array, key: Array) -> Array:
         blocks = -(-count // _OF_BLOCK)
         merged = device.empty((blocks, 32), np.uint8)
         module.launch("merge_chains", blocks, _THREADS, chains, np.int64(count), key, merged)
+        device.fill(chains, 0)  # they tell of the values
         chains, count = merged, blocks
     return chains[0]
 

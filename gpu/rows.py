@@ -22,28 +22,26 @@ def lay_out(device: Device, values: Array, width: int, rows: Array) -> None:
     _launch(device, "lay_out", count * degree, values, *numbers, rows)
 
 
-def fill_tails(device: Device, stream: Array, tail: int, rows: Array) -> Array:
+def fill_tails(device: Device, stream: Array, tail: int, rows: Array) -> None:
     """The last ``tail`` places of ``rows``, uint64[rows, degree, 4], row by row, become the words of
     ``stream``, uint64[n, 4], of 255 bits, that are elements: plain there, Montgomery in the rows.
 
-    How many words are: uint32[1], at least as many as places unless some were left as they are.
+    Places stay as they are where too few words are elements.
     """
+    if not tail:
+        return
     counts, n = device.empty(len(stream), np.uint32), np.int64(len(stream))
     _launch(device, "mark_elements", len(stream), stream, n, counts)
     starts = starts_of(device, counts)
     numbers = map(np.int64, (len(stream), len(rows) * tail, tail, rows.shape[1]))
-    if tail:
-        _launch(device, "fill_tails", len(stream), stream, starts, *numbers, rows)
-    return starts[len(stream) :]
+    _launch(device, "fill_tails", len(stream), stream, starts, *numbers, rows)
 
 
-def extended(device: Device, rows: Array, log_length: int) -> Array:
-    """uint64[rows, 2^log_length, 4]: ``rows``, uint64[rows, degree, 4], canonical, then zeros."""
-    out = device.empty((len(rows), 1 << log_length, 4), np.uint64)
-    places = len(rows) << log_length
-    numbers = np.int64(rows.shape[1]), np.int32(log_length), np.int64(places)
-    _launch(device, "extend", places, rows, *numbers, out)
-    return out
+def extend(device: Device, rows: Array, out: Array) -> None:
+    """``out``, uint64[rows, 2^v, 4], becomes ``rows``, uint64[rows, degree, 4], canonical, then zeros."""
+    count, length = out.shape[:2]
+    numbers = np.int64(rows.shape[1]), np.int32(length.bit_length() - 1), np.int64(count * length)
+    _launch(device, "extend", count * length, rows, *numbers, out)
 
 
 def columns(device: Device, matrix: Array, places: Array) -> Array:

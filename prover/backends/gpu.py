@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
 from threading import Lock
 from typing import Final
@@ -13,7 +13,9 @@ from base.randomness import Secrets
 from gpu import modules, msm, ntt, points
 from gpu.device import Device
 from gpu.fixed_base import FixedBase, multiply_each
+from gpu.sparse import Matrix
 from kernels import FrArray, Group, Progress, WordArray
+from prover.blocks import Csr
 
 _PIECE: Final = 1 << 20
 """Points that are made at a time, between reports of progress."""
@@ -31,7 +33,9 @@ class GpuBackend:
         self.index = index
         self.device = Device(index)
         both = map(points.source, ("Fp", "Fp2"))
-        modules.prepare(self.device, [*msm.sources(), *both, ntt.source(), ("scan",), ("sparse",)])
+        others = ((name,) for name in ("scan", "sparse", "hashing", "rows", "sumcheck"))
+        field = "elementwise", "ZEN_ELEMENT=Fr", "ZEN_CALL_PRODUCTS"
+        modules.prepare(self.device, [*msm.sources(), *both, ntt.source(), field, *others])
 
     def bus(self) -> str:
         return self.device.bus()
@@ -72,6 +76,20 @@ def backend(index: int) -> GpuBackend:
     """The one of this process on the device of this index, whichever thread asks first."""
     with _MAKING:
         return _backend(index)
+
+
+def joined(device: Device, parts: Sequence[Csr]) -> Matrix:
+    """The rows of all ``parts``, one after the other."""
+    entries = np.cumsum([0, *(len(part.columns) for part in parts)])
+    pools = np.cumsum([0, *(len(part.pool) for part in parts)])
+    offsets = [part.offsets[:-1] + entries[i] for i, part in enumerate(parts)]
+    return Matrix(
+        device,
+        np.concatenate([*offsets, entries[-1:]]),
+        np.concatenate([part.columns for part in parts]),
+        np.concatenate([part.coefficients + np.uint32(pools[i]) for i, part in enumerate(parts)]),
+        np.concatenate([part.pool_mont for part in parts]),
+    )
 
 
 def _in_pieces(

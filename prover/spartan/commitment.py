@@ -94,9 +94,14 @@ def commit(
     return Committed(code, rows, words, salts, nodes, Commitment(root, len(values), tail))
 
 
+def words_for(count: int) -> int:
+    """So many words of a stream have ``count`` elements, but with probability 2^-120: nine of ten are."""
+    return count + count // 4 + 64
+
+
 def _elements(seed: bytes, count: int, secret: Secrets) -> FrArray:
     """``count`` uniform elements: of the stream's words of 255 bits those that are below r. [count, 4]."""
-    wanted = count + count // 4 + 64  # of four words more than three are below r
+    wanted = words_for(count)
     while True:
         words = np.frombuffer(stream(seed, TAILS, 32 * wanted), dtype="<u8")
         drawn = secret(words.reshape(-1, 4).copy())

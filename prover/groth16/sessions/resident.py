@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from functools import cached_property
 from typing import Final
 
@@ -15,6 +14,7 @@ from gpu.msm import Bases, Plan, msm, plan
 from gpu.ntt import Domain
 from gpu.sparse import Matrix
 from kernels import WordArray
+from prover.backends.gpu import joined
 from prover.blocks import Csr
 from prover.constraint_system import ConstraintSystem
 from prover.groth16 import qap
@@ -182,18 +182,4 @@ def _matrices(device: Device, system: ConstraintSystem, threads: int) -> list[Ma
     """A, B and C of all rows, the anchoring ones at the end of A."""
     last = Csr.selection(system.anchored), Csr.empty(0), Csr.empty(0)
     blocks = [*(matrices for _, matrices in system.matrices(threads)), last]
-    return [_joined(device, parts) for parts in zip(*blocks, strict=True)]
-
-
-def _joined(device: Device, parts: Sequence[Csr]) -> Matrix:
-    """The rows of all ``parts``, one after the other."""
-    entries = np.cumsum([0, *(len(part.columns) for part in parts)])
-    pools = np.cumsum([0, *(len(part.pool) for part in parts)])
-    offsets = [part.offsets[:-1] + entries[i] for i, part in enumerate(parts)]
-    return Matrix(
-        device,
-        np.concatenate([*offsets, entries[-1:]]),
-        np.concatenate([part.columns for part in parts]),
-        np.concatenate([part.coefficients + np.uint32(pools[i]) for i, part in enumerate(parts)]),
-        np.concatenate([part.pool_mont for part in parts]),
-    )
+    return [joined(device, parts) for parts in zip(*blocks, strict=True)]

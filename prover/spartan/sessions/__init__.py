@@ -7,6 +7,7 @@ from types import TracebackType
 from typing import Protocol, Self
 
 from kernels import FrArray
+from prover import backends
 from prover.constraint_system import ConstraintSystem
 from prover.spartan.commitment import Committed
 from prover.spartan.sessions.cpu import CpuSession
@@ -74,5 +75,14 @@ class Session(Protocol):
 
 
 def begin(system: ConstraintSystem, shape: Shape, z: FrArray, threads: int) -> Session:
-    """A proof's session."""
-    return CpuSession(system, shape, z, threads)
+    """A proof's session on the backend that is chosen.
+
+    Raises ``ResourceError``: as ``backends.chosen`` does, and ``resource.gpu_memory`` where there is not the
+    memory for it.
+    """
+    index = backends.chosen().index
+    if index is None:
+        return CpuSession(system, shape, z, threads)
+    from prover.spartan.sessions import gpu
+
+    return gpu.resident_systems(index).begin(system, shape, z, threads)

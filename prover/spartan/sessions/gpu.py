@@ -1,0 +1,252 @@
+"""A proof's sums on a GPU: matrices stay there, the witness goes in, what is said of rounds comes out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from functools import cache
+from queue import SimpleQueue
+from threading import Lock
+from types import TracebackType
+from typing import Final, Self
+
+import numpy as np
+
+from base.randomness import Secrets
+from gpu import hashing, rows
+from gpu.device import Array, Device, Stream
+from gpu.elementwise import ScalarField
+from gpu.ntt import Domain
+from gpu.sparse import first_unsatisfied, transposed
+from gpu.sumcheck import ProductSumCheck, R1csSumCheck, Weights, to_words
+from kernels import FrArray
+from prover.backends.gpu import backend, joined
+from prover.constraint_system import ConstraintSystem
+from prover.spartan.commitment import Committed, words_for
+from prover.spartan.layout import places
+from verifier.spartan import merkle
+from verifier.spartan.commitment import SALTS, TAILS, bound
+from verifier.spartan.proof import Opening
+from verifier.spartan.shape import Part, Shape
+
+_PROOFS_AT_ONCE: Final = 2
+"""While one is computed, the next one's witness is brought."""
+
+_SYSTEMS: Final = 4
+"""Constraint systems that stay."""
+
+Secret = Callable[[Array], Array]
+
+
+class ResidentSystem:
+    """What proofs of a constraint system read on ``device``: ``rows``, A, B and C; ``columns``, their sum by
+    the variables' places, its pool theirs one after the other; the transform of code words."""
+
+    def __init__(self, device: Device, system: ConstraintSystem, shape: Shape, threads: int) -> None:
+        self.device = device
+        blocks = (matrices for _, matrices in system.matrices(threads))
+        self.rows = [joined(device, parts) for parts in zip(*blocks, strict=True)]
+        by_variable = device.upload(places(system, shape).astype(np.uint32))
+        self.columns = transposed(device, self.rows, by_variable, 1 << shape.variables)
+        self.domain = Domain(device, shape.code.log_length)
+        self.field = ScalarField(device)
+        self.leaf_key, self.node_key = map(self._bytes, (merkle.LEAF_KEY, merkle.NODE_KEY))
+        device.synchronize()
+
+    def _bytes(self, data: bytes) -> Array:
+        return self.device.upload(np.frombuffer(data, np.uint8))
+
+    def combined(self, factors: Sequence[int]) -> Array:
+        """The pool of ``columns``, the coefficients of each matrix times its factor."""
+        pool = self.device.empty(self.columns.pool.shape, np.uint64)
+        numbers = self.device.upload(to_words(factors))
+        first = 0
+        for index, matrix in enumerate(self.rows):
+            part = slice(first, first + len(matrix.pool))
+            self.field.mul(matrix.pool, numbers[index], pool[part])
+            first = part.stop
+        return pool
+
+
+class ResidentSystems:
+    """Those on one device that were used last, and streams for proofs: others wait until one is done."""
+
+    def __init__(self, device: Device) -> None:
+        self._device = device
+        self._systems: dict[tuple[bytes, Shape], ResidentSystem] = {}
+        self._loading = Lock()
+        self._streams: SimpleQueue[Stream] = SimpleQueue()
+        for _ in range(_PROOFS_AT_ONCE):
+            self._streams.put(device.stream())
+
+    def begin(self, system: ConstraintSystem, shape: Shape, z: FrArray, threads: int) -> GpuSession:
+        return GpuSession(self.load(system, shape, threads), self._streams, system, shape, z)
+
+    def load(self, system: ConstraintSystem, shape: Shape, threads: int) -> ResidentSystem:
+        """Raises ``ResourceError`` (``resource.gpu_memory``)."""
+        key = system.digest, shape
+        with self._loading:
+            found = self._systems.pop(key, None)
+            while found is None and len(self._systems) >= _SYSTEMS:
+                self._systems.pop(next(iter(self._systems)))
+            self._systems[key] = found or ResidentSystem(self._device, system, shape, threads)
+            return self._systems[key]
+
+
+_resident_systems = cache(ResidentSystems)
+_MAKING: Final = Lock()
+
+
+def resident_systems(index: int) -> ResidentSystems:
+    """Those of this process on the device of this index, whichever thread asks first."""
+    with _MAKING:
+        return _resident_systems(backend(index).device)
+
+
+class GpuRows:
+    """``prover.spartan.sessions.Rows``. ``words``: the code words, their columns in bit-reversed order."""
+
+    def __init__(
+        self, device: Device, part: Part, shape: Shape, words: Array, salts: Array, nodes: Array
+    ) -> None:
+        self._device, self._part, self._code = device, part, shape.code
+        self._words, self._salts, self._nodes = words, salts, nodes
+
+    @property
+    def root(self) -> bytes:
+        """Waits for the device."""
+        part, code = self._part, self._code
+        top = self._device.download(self._nodes[1]).tobytes()
+        return merkle.root(top, part.size, part.tail, code.log_degree, code.log_length)
+
+    def open(self, places: list[int]) -> Opening:
+        device, bits = self._device, self._code.log_length
+        turned = [int(f"{place:0{bits}b}"[::-1], 2) for place in places]
+        columns = rows.columns(device, self._words, self._indices(turned))
+        salts = rows.gathered(device, self._salts, self._indices(places))
+        siblings = list(merkle.siblings(places, bits))
+        path = rows.gathered(device, self._nodes, self._indices(siblings))
+        found = (device.download(each) for each in (salts, columns, path))
+        return Opening(*([row.tobytes() for row in each] for each in found))
+
+    def _indices(self, numbers: Sequence[int]) -> Array:
+        return self._device.upload(np.array(numbers, dtype=np.uint32))
+
+
+class GpuSession:
+    """``prover.spartan.sessions.Session``, on a stream of its own, from ``streams``, where it goes back."""
+
+    def __init__(
+        self,
+        resident: ResidentSystem,
+        streams: SimpleQueue[Stream],
+        system: ConstraintSystem,
+        shape: Shape,
+        z: FrArray,
+    ) -> None:
+        self._resident, self._streams, self._system, self._shape = resident, streams, system, shape
+        self._host, self._device, self._made = z, resident.device, 0
+
+    def __enter__(self) -> Self:
+        device = self._device
+        with ExitStack() as stack:
+            stream = self._streams.get()
+            stack.callback(self._streams.put, stream)
+            stack.enter_context(stream)
+            self._secret: Secret = stack.enter_context(Secrets())
+            self._z = self._zeros(self._system.variables)
+            # The combined matrices, and the witness, by place.
+            self._by_place = self._zeros(2, 1 << self._shape.variables)
+            self._leaving = stack.pop_all()
+        device.synchronize()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._leaving.close()
+
+    def commit(self, variables: slice, tail: int, seed: bytes, mask: FrArray | None = None) -> GpuRows:
+        device, code, part = self._device, self._shape.code, self._next()
+        values = self._load(variables)
+        own = self._rows(part.first, part.rows)
+        bound_seed = self._bound(seed, values)
+        stream = self._secret(
+            hashing.expand(device, bound_seed, TAILS, 32 * words_for(part.rows * tail) // 64 * 64 + 64)
+        )
+        rows.lay_out(device, values, code.degree - tail, own)
+        rows.fill_tails(device, stream.view(np.uint64).reshape(-1, 4), tail, own)
+        words = self._empty(part.rows + (mask is not None), code.length)
+        rows.extend(device, own, words[: part.rows])
+        if mask is not None:
+            self._mask = self._secret(device.upload(mask))
+            rows.extend(device, self._mask.reshape(1, code.degree, 4), words[part.rows :])
+        self._resident.domain.ntt(words, order="to_bit_reversed")
+        salts = self._secret(hashing.expand(device, bound_seed, SALTS, 32 * code.length)).reshape(-1, 32)
+        nodes = device.zeros((2 * code.length, 32), np.uint8)
+        leaves = nodes[code.length :]
+        hashing.columns(device, words, self._resident.leaf_key, leaves, salts, turned=True)
+        hashing.tree(device, nodes, self._resident.node_key)
+        return GpuRows(device, part, self._shape, words, salts, nodes)
+
+    def link(self, commitment: Committed) -> Committed:
+        part = self._next()
+        self._device.copy(commitment.rows[: part.rows], self._rows(part.first, part.rows))
+        place = self._system.segment_ranges[self._made - 1]
+        self._load(slice(place.start, place.start + part.size))
+        return commitment
+
+    def outer(self, zero: Sequence[int]) -> R1csSumCheck:
+        device, known = self._device, self._load(slice(0, self._shape.known))
+        device.copy(known, self._by_place[1][: len(known)])
+        tables = self._zeros(3, 1 << len(zero))
+        constraints = self._system.constraints
+        for matrix, table in zip(self._resident.rows, tables, strict=True):
+            matrix.multiply(self._z, table[:constraints])
+        row = first_unsatisfied(device, *(table[:constraints] for table in tables))
+        if row is not None:
+            raise self._system.unsatisfied(row)
+        return R1csSumCheck(device, tables, zero, self._secret)
+
+    def inner(self, outer: Sequence[int], weights: Sequence[int]) -> ProductSumCheck:
+        rows_at = Weights(self._device, outer).table()
+        self._resident.columns.multiply(rows_at, self._by_place[0], self._resident.combined(weights))
+        return ProductSumCheck(self._device, self._by_place, self._secret)
+
+    def combine(self, weights: FrArray) -> FrArray:
+        parts = self._shape.parts
+        first, last = parts[0].first, parts[-1].first + parts[-1].rows
+        total = self._empty(self._shape.code.degree)
+        self._device.copy(self._mask, total)
+        coefficients = self._device.upload(weights[first:last])
+        rows.combine(self._device, self._rows(first, last - first), coefficients, total)
+        row: FrArray = self._device.download(total)
+        return row
+
+    def _next(self) -> Part:
+        self._made += 1
+        return self._shape.parts[self._made - 1]
+
+    def _load(self, variables: slice) -> Array:
+        """Brings these of the witness."""
+        self._device.copy(self._host[variables], self._z[variables])
+        return self._z[variables]
+
+    def _bound(self, seed: bytes, values: Array) -> Array:
+        """``verifier.spartan.commitment.bound``"""
+        device = self._device
+        if not len(values):
+            return self._secret(device.upload(np.frombuffer(bound(seed, b""), np.uint8)))
+        key = self._secret(device.upload(np.frombuffer(seed, np.uint8)))
+        return self._secret(hashing.of_elements(device, values, key))
+
+    def _rows(self, first: int, count: int) -> Array:
+        """By place, uint64[count, degree, 4]."""
+        degree = self._shape.code.degree
+        return self._by_place[1][first * degree : (first + count) * degree].reshape(count, degree, 4)
+
+    def _empty(self, *shape: int) -> Array:
+        return self._secret(self._device.empty((*shape, 4), np.uint64))
+
+    def _zeros(self, *shape: int) -> Array:
+        return self._secret(self._device.zeros((*shape, 4), np.uint64))

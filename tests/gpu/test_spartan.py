@@ -1,0 +1,154 @@
+"""Spartan's proofs made on the device are those that the processor makes, byte for byte."""
+
+from __future__ import annotations
+
+import random
+import secrets
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from base.randomness import Secrets
+from bench.synthetic import Shape, random_statement, random_witness
+from gpu.device import missing
+from kernels import FrArray, fr
+from prover import backends
+from prover.backends.gpu import backend
+from prover.constraint_system import ConstraintSystem
+from prover.spartan import proving
+from prover.spartan.commitment import commit
+from prover.spartan.layout import SystemMatrices, sizes_of
+from prover.spartan.sessions import gpu
+from tests.gpu.emulator.place import EMULATED
+from tests.prover.statements import (
+    COMMITTED_Z,
+    CUBIC_Z,
+    R,
+    committed_statement,
+    complete_committed,
+    cubic_statement,
+)
+from verifier.spartan.admission import shape_of
+from verifier.spartan.code import Code
+from verifier.spartan.field import FR
+from verifier.spartan.verification import verify
+from zenerrors import StatementError
+
+CODE = Code(FR, 9, 11)
+Complete = Callable[[FrArray, FrArray], None]
+
+
+class Case:
+    """A statement, its witness, and commitments to its linked segments."""
+
+    def __init__(self, system: ConstraintSystem, z: FrArray, complete: Complete | None = None) -> None:
+        self.system, self.z, self._complete = system, z, complete
+        self._secret = Secrets()
+        self.linked = [
+            commit(z[place.start : place.stop - 1], CODE, CODE.queries, bytes(32), secret=self._secret)
+            for segment, place in zip(system.segments, system.segment_ranges, strict=True)
+            if segment.linked
+        ]
+        self.shape = shape_of(sizes_of(system), CODE, [each.commitment for each in self.linked])
+
+    def prove(self) -> bytes:
+        return proving.prove(
+            self.system, self.shape, self.z.copy(), linked=self.linked, post_challenge=self._complete
+        )
+
+    def is_right(self, proof: bytes) -> bool:
+        public = fr.to_ints(self.z[1 : 1 + self.system.public])
+        roots = [each.root for each in self.linked]
+        return verify(self.shape, SystemMatrices(self.system), public, roots, proof).valid
+
+
+def cubic() -> Case:
+    return Case(cubic_statement(), fr.from_ints(CUBIC_Z))
+
+
+def committed() -> Case:
+    """Of two segments one is linked."""
+    return Case(committed_statement(), fr.from_ints(COMMITTED_Z), complete_committed)
+
+
+def network(values: Shape = "network") -> Case:
+    system = random_statement(10)
+    return Case(system, random_witness(system, values))
+
+
+@pytest.fixture
+def use(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
+    """Chooses the backend, and starts the randomness of proofs again."""
+    if EMULATED:
+        monkeypatch.setattr(backends, "_missing_gpu", missing)
+
+    def choose(name: str) -> None:
+        monkeypatch.setenv(backends.VARIABLE, name)
+        rng = random.Random(8)
+        monkeypatch.setattr(
+            proving, "random_elements", lambda count: fr.from_ints(rng.randrange(R) for _ in range(count))
+        )
+        monkeypatch.setattr(secrets, "token_bytes", rng.randbytes)
+
+    return choose
+
+
+@pytest.mark.parametrize("make", [cubic, committed, network])
+def test_proofs_are_those_of_the_processor(make: Callable[[], Case], use: Callable[[str], None]) -> None:
+    case, proofs = make(), []
+    for name in ("cpu", "gpu"):
+        use(name)
+        proofs.append(case.prove())
+    assert proofs[0] == proofs[1]
+    assert case.is_right(proofs[1])
+
+
+@pytest.mark.skipif(not EMULATED, reason="looks into the emulated device's memory")
+def test_the_witness_is_erased_on_the_device(
+    use: Callable[[str], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And so are the rows' values: what is not told of by chance."""
+    case, arrays = network("dense"), list[Any]()
+    use("gpu")
+    device = backend(0).device
+
+    def remembered(allocate: Callable[..., Any]) -> Callable[..., Any]:
+        def remember(*arguments: Any) -> Any:
+            arrays.append(allocate(*arguments))
+            return arrays[-1]
+
+        return remember
+
+    case.prove()
+    for name in ("empty", "zeros", "upload"):
+        monkeypatch.setattr(device, name, remembered(getattr(device, name)))
+    case.prove()
+    one = fr.from_ints([1])[0]
+    values = np.concatenate([case.z, *case.system.evaluate(case.z)])
+    telling = values[values[:, 1:].all(axis=1) & (values != one).any(axis=1)]
+    told = {value.tobytes() for value in (*telling, *fr.to_canonical(telling))}
+    assert len(told) > 400
+    left = [device.download(array) for array in arrays if array.nbytes % 32 == 0]
+    assert len(left) > 100
+    for array in left:
+        assert not told & {row.tobytes() for row in array.reshape(-1).view(np.uint8).reshape(-1, 32)}
+
+
+def test_a_witness_that_fails_is_named_by_the_row(use: Callable[[str], None]) -> None:
+    case, messages = network(), []
+    case.z[-1] = fr.from_ints([5])[0]
+    for name in ("cpu", "gpu"):
+        use(name)
+        with pytest.raises(StatementError) as refusal:
+            case.prove()
+        messages.append(refusal.value.message)
+    assert messages[0] == messages[1]
+
+
+def test_systems_make_way_for_others(use: Callable[[str], None], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gpu, "_SYSTEMS", 1)
+    use("gpu")
+    for case in (cubic(), committed(), cubic()):
+        assert case.is_right(case.prove())
