@@ -9,8 +9,8 @@ from typing import Any, Literal, TypedDict, TypeVar
 
 from verifier.schemes import (
     AnyScheme,
-    CommitmentKind,
     Compared,
+    HeldKind,
     Measure,
     Privacy,
     PublicOrCommitted,
@@ -116,9 +116,9 @@ class Dataset(Job):
 
 @dataclass(frozen=True, kw_only=True)
 class Proof(Job):
-    """A proof, from the request to the result. ``values``: all that it shows, by name; ``claim``: what it
-    says, in words; ``logits``, or ``outputs``: what those, or its ``values.values``, stand for, where it
-    shows them. Lists leave out all but the ``values``.
+    """A proof, from the request to the result. ``values``: all that it shows, by name; ``output_ids``: of the
+    commitments to outputs that it published; ``claim``: what it says, in words; ``logits``, or ``outputs``:
+    what those, or its ``values.values``, stand for, where it shows them. Lists leave these three out.
     """
 
     model_id: str
@@ -129,6 +129,7 @@ class Proof(Job):
     verification_key_id: str | None
     label: int | None
     values: dict[str, Any] | None
+    output_ids: dict[str, str] | None = None
     claim: str | None = None
     logits: list[float] | None = None
     outputs: list[float] | None = None
@@ -239,7 +240,7 @@ class Commitment:
 
     id: str
     model_id: str
-    kind: CommitmentKind
+    kind: HeldKind
     commitment: str
     created_at: datetime
 

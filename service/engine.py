@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, Final
 
@@ -19,7 +19,7 @@ from circuits import Circuit, Inference, QuantGraph, Recognition
 from kernels import FrArray
 from prover.size import Size
 from prover.system import CommitmentKey, ProofSystem
-from service.encryption import Secret
+from service.encryption import Integers, Secret
 from verifier.documents import Values, canonical
 from verifier.registry import FIRST
 from verifier.schemes import Compared, Measure, Privacy
@@ -54,11 +54,13 @@ def _compiled(quantised: bytes, scheme: str, options: bytes) -> Circuit:
 
 @dataclass(frozen=True)
 class Task:
-    """A circuit with its input: what a proof shows, and its witness for a statement's hash."""
+    """A circuit with its input: what a proof shows, its witness for a statement's hash, and what the
+    commitments to outputs are to that it makes, by their segments."""
 
     circuit: Inference | Recognition
     values: Values
     witness: Callable[[int], FrArray]
+    committed: Mapping[str, Integers] = field(default_factory=dict)
 
 
 def task(
@@ -81,6 +83,7 @@ def task(
             inference,
             inference.values(q, bounds),
             lambda hash_: inference.witness(q, bounds, statement=hash_),
+            inference.committed_values(q),
         )
     image, reference, threshold = secrets["input"].values, secrets["reference"].values, asked["threshold"]
     options |= {"reference_privacy": asked["reference_privacy"]}

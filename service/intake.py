@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 import circuits
 from circuits import QuantGraph, samples
 from circuits.graphs.graph import Graph
+from circuits.lowering.parameters import DIGEST_LIMBS
 from circuits.quantisation import report
 from circuits.quantised import QuantInput
 from circuits.quantised.typed import TypedGraph
@@ -27,13 +28,14 @@ from circuits.schemes.accuracy import target_type
 from circuits.schemes.circuit import most_labels, require_classes, require_one
 from circuits.schemes.inference import all_shown, require_outputs
 from circuits.schemes.intervals import integer_bounds
+from circuits.schemes.outputs import committed_outputs
 from circuits.schemes.recognition import embedding_type
 from circuits.tuning import Tuned
 from service.encryption import Integers, Secret, pack
 from verifier.datasets import LabelledData, one_input, quantise_targets
 from verifier.measures import takes_targets
 from verifier.schemes import BOUNDED, Compared, Measure, Privacy, Reveal
-from zenerrors import ConflictError, RequestError, TensorError
+from zenerrors import ConflictError, RequestError, StatementError, TensorError
 
 Floats = NDArray[np.float64]
 _KEPT_BYTES: Final = 1 << 20
@@ -260,6 +262,44 @@ def check_privacy(
 ) -> None:
     """That these are inputs of the network. Raises ``StatementError`` (``statement.privacy``)."""
     TypedGraph(_graph(quantised), input_privacy, weight_privacy)
+
+
+def output_integers(values: Integers) -> list[int]:
+    """The integers of what a commitment to an output is to."""
+    integers: list[int] = values[DIGEST_LIMBS:].tolist()
+    return integers
+
+
+def outputs_kept(
+    quantised: bytes, weight_privacy: Privacy, reveal: Reveal | dict[str, Reveal]
+) -> dict[str, int]:
+    """To how many values the commitments to outputs are that a proof makes, by their segments. Raises
+    ``StatementError`` for outputs that nothing commits to.
+    """
+    graph = _graph(quantised)
+    kept = committed_outputs(TypedGraph(graph, "private", weight_privacy), all_shown(graph, reveal))
+    return {each.name: DIGEST_LIMBS + each.size for each in kept.values()}
+
+
+def taken_output(quantised: bytes, values: Integers) -> Integers:
+    """The input that a commitment to an output is to, int64[*shape]; ``values``: what it is to. Raises
+    ``ConflictError`` (``conflict.commitment``) where the output is not of the input's type, and
+    ``StatementError`` (``statement.several``) for a network of several inputs.
+    """
+    graph = _graph(quantised)
+    if len(graph.inputs) > 1:
+        reason = "a model of one input takes an output: commitments to one of several inputs name it"
+        raise StatementError("statement.several", reason, field="input_id")
+    if not np.array_equal(circuits.input_values(graph), values[:DIGEST_LIMBS]):
+        kind = graph.input.type
+        raise ConflictError(
+            "conflict.commitment",
+            f"the output is of another type than the model's input: shape {list(graph.input.shape)},"
+            f" {kind.bits} bits, steps of {kind.scale:g}, zero at {kind.zero_point}; register the model with"
+            " input_from, the model that has the output",
+            field="input_id",
+        )
+    return values[DIGEST_LIMBS:].reshape(graph.input.shape)
 
 
 def check_inputs(quantised: bytes, names: Iterable[str] | None) -> None:

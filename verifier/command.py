@@ -33,6 +33,7 @@ from verifier.documents import (
 from verifier.judging import Case, Known, Registration, Verification, judge_each
 from verifier.keys import OpenedKey, opened
 from verifier.receipts import ReceiptVerification
+from verifier.schemes import OUTPUT
 from zenerrors import RequestError, ZenError, in_words, named, naming
 
 Pinned = TypeVar("Pinned", Expected, ExpectedReceipt)
@@ -47,7 +48,7 @@ _FILES: Final = {
     "input": "the input to compare, as it was before quantisation: .npy or JSON; several by name: .npz",
     "dataset": "the dataset to compare: .npz with samples and labels or targets, or samples, .npy or JSON",
     "labels": "the dataset's labels, or targets, where its file has none: .npy or JSON",
-    "opening": "what opens the commitment to the input, or those to a private dataset",
+    "opening": "what opens the commitment to the input, those to a private dataset, or that to the output",
     "registration": "the proof of the committed model's registration",
     "registration_key": "the registration's own verification key, from whom you trust",
     "circuit": "the circuit of a transparent key, which only names it",
@@ -59,6 +60,8 @@ _TEXTS: Final = {
     "model": ("HEX", "the model's commitment that you expect"),
     "input_commitment": ("HEX", "the input's commitment that you expect"),
     "input_commitments": ("NAME=HEX,…", "those of several inputs that you expect"),
+    "output_commitment": ("HEX", "the output's commitment that you expect"),
+    "output_commitments": ("NAME=HEX,…", "those of several outputs that you expect"),
     "reference": ("HEX", "the reference's commitment that you expect"),
     "challenge": ("TEXT", "the challenge that you gave"),
     "at_least": ("NUMBER", "the output is shown to be this or more; of several NAME=NUMBER,…"),
@@ -72,6 +75,8 @@ _FIELDS: Final = {name: name for name in _TEXTS} | {
     "key_id": "key",
     "input_commitment": "input",
     "input_commitments": "inputs",
+    "output_commitment": "output",
+    "output_commitments": "outputs",
 }
 """What is expected, by option, as documents call it."""
 _FILE_FIELDS: Final = {name: name for name in ("registration", "registration_key")} | {"key": "key_file"}
@@ -180,6 +185,7 @@ def _ends(text: str) -> float | dict[str, float]:
 
 _KINDS: Final[dict[str, Callable[[str], Any]]] = {
     "input_commitments": _by_name,
+    "output_commitments": _by_name,
     "at_least": _ends,
     "at_most": _ends,
 }
@@ -217,8 +223,6 @@ def verify(options: Namespace) -> Verification | ReceiptVerification:
     if "key" not in given:
         raise RequestError("request.invalid", "a proof needs --key, the file of its key", field="key")
     expected = _expected(Expected, given, "a proof")
-    if not given.keys() & {"input", "dataset"}:
-        _refuse_idle(given.keys() & {"opening"}, "a proof without --input or --dataset")
     if "dataset" not in given:
         _refuse_idle(given.keys() & {"labels"}, "a proof without --dataset")
     if len(pair := given.keys() & {"registration", "registration_key"}) == 1:
@@ -307,8 +311,18 @@ def _known(given: Given, document: ProofDocument, key: OpenedKey) -> Known:
     if "registration" in given:
         registration = _read(ProofDocument, given, "registration")
         known = replace(known, registration=Registration(registration, _key(given, "registration_key")))
-    if not given.keys() & {"input", "dataset"}:
-        return known
+    if given.keys() & {"input", "dataset"}:
+        known = _compared(given, key, known)
+    elif not key.circuit.quantisation.outputs:
+        _refuse_idle(given.keys() & {"opening"}, "a proof without --input or --dataset")
+    if "opening" in given:
+        known = replace(known, openings=_read(OpeningFile, given, "opening"))
+    _require_comparable(given, document, key, known)
+    return known
+
+
+def _compared(given: Given, key: OpenedKey, known: Known) -> Known:
+    """With the input and the dataset that were given."""
     # numpy is slow to load, and of use here only.
     from verifier import datasets
 
@@ -320,9 +334,6 @@ def _known(given: Given, document: ProofDocument, key: OpenedKey) -> Known:
             targets = key.circuit.targets is not None
             data = datasets.load(given["dataset"], given.get("labels"), targets=targets)
             known = replace(known, dataset=data)
-    if "opening" in given:
-        known = replace(known, openings=_read(OpeningFile, given, "opening"))
-    _require_comparable(given, document, key, known)
     return known
 
 
@@ -345,11 +356,14 @@ def _require_comparable(given: Given, document: ProofDocument, key: OpenedKey, k
     if "private" in privacies:
         _refuse_idle({"input"}, "a proof about no input, or a private one,")
     name = "input" if "input" in given else "dataset"
-    opens = "committed" in privacies if "input" in given else dataset is not None and dataset.sha256 is None
+    private = "dataset" in given and dataset is not None and dataset.sha256 is None
+    opens = "committed" in privacies if "input" in given else private
     if opens and openings is None:
         _refuse_alone(name, name, "opening")
-    if openings is not None and not (opens and openings.kind == name):
-        _refuse_idle({"opening"}, f"a proof with --{name}, which that file does not open,")
+    kind = name if opens else OUTPUT if key.circuit.quantisation.outputs else None
+    if openings is not None and openings.kind != kind:
+        what = f"with --{name}" if name in given else "without --input or --dataset"
+        _refuse_idle({"opening"}, f"a proof {what}, which that file does not open,")
 
 
 def lines(verdict: Verification | ReceiptVerification) -> list[str]:

@@ -32,7 +32,7 @@ from verifier.document import is_printable, parse_json
 from verifier.measures import Count, Measurement, Targets, takes_targets
 from verifier.points import SCALAR_MODULUS
 from verifier.registry import FIRST, SYSTEMS
-from verifier.schemes import BOUNDED, INPUT, AnyScheme, Measure, kind_of
+from verifier.schemes import BOUNDED, INPUT, OUTPUT, AnyScheme, Measure, kind_of
 from verifier.system import VerifyingSystem
 from zenerrors import FileFormatError
 
@@ -52,7 +52,7 @@ def _moment(text: str) -> str:
     return text
 
 
-Kind = Literal["input", "reference", "dataset"]
+Kind = Literal["input", "reference", "dataset", "output"]
 Digest = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$", description="SHA-256 in hex.", examples=["5d" * 32])]
 Commitment = Annotated[
     str,
@@ -426,6 +426,14 @@ class Expected(_Pinned):
         description="Those to several inputs, by their names.",
         examples=[{"image": "8f" * 48}],
     )
+    output: Commitment | None = Field(
+        default=None, description="The commitment to the output.", examples=["8f" * 48]
+    )
+    outputs: Annotated[dict[InputName, Commitment], Field(min_length=1)] | None = Field(
+        default=None,
+        description="Those to several outputs, by their names.",
+        examples=[{"scores": "8f" * 48}],
+    )
     reference: Commitment | None = Field(
         default=None, description="The commitment to the reference.", examples=["8f" * 48]
     )
@@ -446,8 +454,9 @@ class Expected(_Pinned):
     @property
     def commitments(self) -> dict[str, str]:
         """The expected commitments, as statements call them."""
-        wanted = {"model": self.model, INPUT: self.input, "reference": self.reference}
+        wanted = {"model": self.model, INPUT: self.input, OUTPUT: self.output, "reference": self.reference}
         wanted |= {f"{INPUT}/{name}": each for name, each in (self.inputs or {}).items()}
+        wanted |= {f"{OUTPUT}/{name}": each for name, each in (self.outputs or {}).items()}
         return {name: each for name, each in wanted.items() if each is not None}
 
 
@@ -548,8 +557,8 @@ _SIZE: Final = Count("size", None, 0, 1)
 
 
 class InputType(BaseModel):
-    """How a network's input is quantised: ``real = scale (q - zero_point)``, 0 <= q < 2^bits. Those of
-    several have names."""
+    """How a network's input, or an output that is committed to, is quantised: ``real = scale (q -
+    zero_point)``, 0 <= q < 2^bits. Those of several inputs have names."""
 
     model_config = ConfigDict(frozen=True, strict=True)
 
@@ -561,15 +570,37 @@ class InputType(BaseModel):
 
     @property
     def limbs(self) -> list[int]:
-        """What a commitment to inputs of this type begins with: the SHA-256 of the type's canonical text as
+        """What a commitment to values of this type begins with: the SHA-256 of the type's canonical text as
         five integers of 52 bits, lowest first.
         """
         number = int.from_bytes(hashlib.sha256(canonical(self)).digest(), "big")
         return [number >> shift & (1 << 52) - 1 for shift in range(0, 256, 52)]
 
+    def holds(self, values: Sequence[int]) -> bool:
+        """Whether these are such integers, row-major."""
+        return len(values) == math.prod(self.shape) and all(0 <= each < 1 << self.bits for each in values)
+
+
+class OutputType(BaseModel):
+    """Of an output that is committed to: its type, and what statements call it."""
+
+    model_config = ConfigDict(frozen=True, strict=True)
+
+    name: Annotated[str, Field(pattern=f"^{OUTPUT}(/[A-Za-z0-9_.-]{{1,64}})?$")]
+    type: InputType
+
+    @field_validator("type")
+    @classmethod
+    def _can_be_taken_and_said(cls, kind: InputType) -> InputType:
+        if kind.name is not None:
+            raise ValueError("the type of an output has no name: whatever takes it may call it otherwise")
+        if kind.scale > MOST_SCALE:
+            raise ValueError(f"the scale must be above 0 and at most {MOST_SCALE:g}")
+        return kind
+
 
 class Quantisation(BaseModel):
-    """Of the only input, or of several."""
+    """Of the only input, or of several; and of the ``outputs`` that are committed to."""
 
     model_config = ConfigDict(frozen=True, strict=True)
 
@@ -577,6 +608,9 @@ class Quantisation(BaseModel):
     inputs: Annotated[list[InputType], Field(min_length=2, max_length=MOST_NAMES, fail_fast=True)] | None = (
         None
     )
+    outputs: (
+        Annotated[list[OutputType], Field(min_length=1, max_length=MOST_NAMES, fail_fast=True)] | None
+    ) = None
 
     @model_validator(mode="after")
     def _of_one_or_several(self) -> Self:
@@ -585,6 +619,9 @@ class Quantisation(BaseModel):
         named = len({*names} - {None}) == len(names) if self.inputs else names == [None]
         if (self.input is None) == (self.inputs is None) or not named:
             raise ValueError("there is one input without a name, or several with a name each")
+        outputs = [each.name for each in self.outputs or []]
+        if len({*outputs}) < len(outputs) or (OUTPUT in outputs and len(outputs) > 1):
+            raise ValueError("outputs: there is one without a name, or several with a name each")
         return self
 
     @property
@@ -594,11 +631,16 @@ class Quantisation(BaseModel):
             return {INPUT: self.input}
         return {f"{INPUT}/{kind.name}": kind for kind in self.inputs or []}
 
+    @property
+    def output_types(self) -> dict[str, InputType]:
+        """The same of the outputs that are committed to."""
+        return {each.name: each.type for each in self.outputs or []}
+
 
 _PARTS: Final[Mapping[AnyScheme, tuple[tuple[str, ...], Collection[tuple[str, ...]]]]] = {
     "registration": (("model",), [()]),
     "inference": (
-        ("model", "input"),
+        ("model", "input", "output"),
         [("label",), ("label", "logits"), ("top",), ("values",), *BOUNDED.values()],
     ),
     "recognition": (("model", "input", "reference"), [("threshold", "match")]),
@@ -649,9 +691,10 @@ class Description(BaseModel):
         inputs = [*self.quantisation.types]
         if len(inputs) > 1 and self.scheme in ("recognition", "accuracy"):
             raise ValueError(f"quantisation: the scheme {self.scheme} is of one input")
-        outside = [part for name in _PARTS[self.scheme][0] for part in (inputs if name == INPUT else [name])]
+        several = {INPUT: inputs, OUTPUT: [*self.quantisation.output_types]}
+        outside = [part for name in _PARTS[self.scheme][0] for part in several.get(name, [name])]
         names = [group.name for group in self.public_inputs[1:]]
-        given = [name for name in outside if name in names and name not in ("model", "dataset", "correct")]
+        given = [name for name in outside if name in names and kind_of(name) in (INPUT, "reference")]
         if names[: len(given)] != given or not self._is_shown(names[len(given) :]):
             raise ValueError(f"public_inputs: the scheme {self.scheme} does not show {', '.join(names)}")
         for bounds, found in self.bounded:
@@ -659,6 +702,8 @@ class Description(BaseModel):
                 raise ValueError(f"public_inputs: {found.name} must lie in [0, {bounds.count}]")
         if self.commitments != [name for name in outside if name in self.commitments]:
             raise ValueError(f"commitments: the scheme {self.scheme} has {', '.join(outside)}, in this order")
+        if not {*self.quantisation.output_types} <= {*self.commitments}:
+            raise ValueError("quantisation: outputs are those that are committed to")
         if both := set(given).intersection(self.commitments):
             raise ValueError(f"commitments: {both.pop()} is public, too")
         if any((self.committed_values(name) or 0) > MOST_COMMITTED for name in self.commitments):
@@ -701,21 +746,25 @@ class Description(BaseModel):
         return Measurement(self.measure, self.top, self.classes or 0, self.targets)
 
     def _is_shown(self, names: Sequence[str]) -> bool:
-        """Whether the scheme may show this: of each output what goes together, the outputs one by one."""
+        """Whether the scheme may show this: of each output what goes together, the outputs one by one; and
+        nothing of those that are committed to."""
         shown = _PARTS[self.scheme][1]
+        committed = {name.partition("/")[2] for name in self.quantisation.output_types}
         if not any("/" in name for name in names):
-            return tuple(names) in shown
+            return not names if committed else tuple(names) in shown
         outputs: dict[str, list[str]] = {}
         for name in names:
             kind, _, output = name.partition("/")
             outputs.setdefault(output, []).append(kind)
         in_order = [f"{kind}/{output}" for output, kinds in outputs.items() for kind in kinds]
         known = all(tuple(kinds) in shown for kinds in outputs.values())
+        known = known and "" not in committed and committed.isdisjoint(outputs)
         return self.scheme == "inference" and known and in_order == [*names]
 
     def committed_values(self, name: str) -> int | None:
         """How many values the commitment ``name`` is to; None where the description does not say."""
-        kind = self.quantisation.types.get("input" if name == "dataset" else name)
+        types = self.quantisation.types | self.quantisation.output_types
+        kind = types.get("input" if name == "dataset" else name)
         if kind is None:
             counts = sum(count.size or 1 for count in self.measurement.counts)
             return counts if name == "correct" else None
@@ -740,14 +789,21 @@ class Description(BaseModel):
 
 
 class OpeningPart(Document):
-    """One commitment and what opens it."""
+    """One commitment and what opens it. ``values``: of an output, which nothing else shows, the integers."""
 
     commitment: Commitment
     opening: Opening
+    values: Integers | None = Field(
+        default=None,
+        exclude_if=_is_absent,
+        description="Of an output: its integers, row-major, from 0.",
+        examples=[None],
+    )
 
 
 class OpeningFile(OfSystem):
-    """What opens a committed input or reference, or a private dataset, shard by shard, to who knows it.
+    """What opens a committed input or reference, or a private dataset, shard by shard, to who knows it; or a
+    committed output, to whoever reads it.
 
     As secret as the values: with it, guesses of them can be checked.
     """
@@ -767,6 +823,8 @@ class OpeningFile(OfSystem):
             {f"parts.{index}.commitment": part.commitment for index, part in enumerate(self.parts)},
             {f"parts.{index}.opening": part.opening for index, part in enumerate(self.parts)},
         )
+        if any((part.values is None) == (self.kind == OUTPUT) for part in self.parts):
+            raise ValueError("the parts of an opening of outputs, and no others, have values")
         return self
 
 

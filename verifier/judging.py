@@ -26,6 +26,7 @@ from verifier.documents import (
     KeyReference,
     Opening,
     OpeningFile,
+    OpeningPart,
     ProofDocument,
     Statement,
     as_list,
@@ -34,7 +35,7 @@ from verifier.documents import (
 from verifier.keys import OpenedKey, opened
 from verifier.measures import Targets
 from verifier.registry import SYSTEMS, Systems
-from verifier.schemes import INPUT, kind_of
+from verifier.schemes import INPUT, OUTPUT, kind_of
 from verifier.system import TRANSPARENT, Claim, Flaw
 from verifier.verdict import LINK_MISMATCH, OK, SUM_MISMATCH, RefusedError, Verdict, refuse
 from zenerrors import TensorError
@@ -108,8 +109,8 @@ class Known:
     """What the verifier holds beside the document, to be compared with what was proven.
 
     ``input``: its integers, row-major (``datasets.quantise``), or those of several by their names;
-    ``openings`` of the commitments to them, or of those to a private ``dataset``'s shards; ``registration``
-    of the committed model.
+    ``openings`` of the commitments to them, or of those to a private ``dataset``'s shards, or of those to
+    outputs, with what these are; ``registration`` of the committed model.
     """
 
     input: Sequence[int] | Mapping[str, Sequence[int]] | None = None
@@ -216,6 +217,8 @@ class Case:
     def _check_known(self) -> None:
         for name, values in self.known.inputs.items():
             self._check_input(name, values)
+        for name, part in self._opened.items():
+            self._check_output(name, part)
         if self.known.dataset is not None:
             self._check_dataset(self.known.dataset)
         if self.known.registration is not None:
@@ -238,7 +241,9 @@ class Case:
         registration = self.known.registration and words.Registered(
             self.known.registration.document.statement, self.known.registration.key.shows_ceremony
         )
-        seen = words.Seen(checked, given, self.key.shows_ceremony, registration)
+        types = self.circuit.quantisation.output_types
+        opened = {name: words.opens_to(types[name], part.values or []) for name, part in self._opened.items()}
+        seen = words.Seen(checked, given, opened, self.key.shows_ceremony, registration)
         return Verification(
             valid=True,
             reason=OK,
@@ -390,12 +395,30 @@ class Case:
                     refuse("input_mismatch", "The public input is another than the one given.")
             case "committed":
                 commitment = self.statement.commitments[name]
-                opening = self._openings("input").get(commitment)
-                if opening is None:
+                part = self._openings("input").get(commitment)
+                if part is None:
                     refuse("input_mismatch", "The opening given is not of the statement's commitment.")
-                self._check_opening("input", commitment, [*kind.limbs, *values], opening)
+                self._check_opening("input", commitment, [*kind.limbs, *values], part.opening)
             case _:
                 refuse("input_mismatch", "The input is private: nothing shows which it was.")
+
+    @property
+    def _opened(self) -> dict[str, OpeningPart]:
+        """What opens the outputs, by what the statement calls them. Raises ``RefusedError`` for others."""
+        given, commitments = self.known.openings, self.statement.commitments
+        if given is None or given.kind != OUTPUT:
+            return {}
+        parts, types = self._openings(OUTPUT), self.circuit.quantisation.output_types
+        found = {name: parts[commitments[name]] for name in types if commitments[name] in parts}
+        if len({part.commitment for part in found.values()}) < len(given.parts):
+            refuse("output_mismatch", "The opening given is of other commitments than the statement's.")
+        return found
+
+    def _check_output(self, name: str, part: OpeningPart) -> None:
+        kind, values = self.circuit.quantisation.output_types[name], part.values or []
+        if not kind.holds(values):
+            refuse("output_mismatch", "The opening given is not of integers of the output's type.")
+        self._check_opening(OUTPUT, part.commitment, [*kind.limbs, *values], part.opening)
 
     def _check_dataset(self, data: LabelledData) -> None:
         dataset, circuit = self.statement.dataset, self.circuit
@@ -412,7 +435,8 @@ class Case:
             kind, batch = circuit.quantisation.types[INPUT], circuit.batch or 0
             parts = data.shard_values(kind, batch, circuit.classes or 0, circuit.targets)
             for index, (shard, values) in enumerate(zip(dataset.shards, parts, strict=True)):
-                opening = shard.opening or openings.get(shard.dataset)
+                part = openings.get(shard.dataset)
+                opening = shard.opening or (part.opening if part else None)
                 if opening is None:
                     refuse("dataset_mismatch", f"No opening was given for the commitment to shard {index}.")
                 self._check_opening("dataset", shard.dataset, values, opening)
@@ -439,13 +463,13 @@ class Case:
         if not verdict.valid:
             refuse("registration_mismatch", f"The registration is not valid: {verdict.detail}")
 
-    def _openings(self, kind: str) -> dict[str, Opening]:
+    def _openings(self, kind: str) -> dict[str, OpeningPart]:
         given = self.known.openings
         if given is None or given.kind != kind:
             refuse(f"{kind}_mismatch", f"To compare it takes the opening of the {kind}'s commitment.")
         if given.proof_system.commitments.id != self.key.system.commitments.id:
             refuse(f"{kind}_mismatch", "The opening given is of another commitment scheme.")
-        return {part.commitment: part.opening for part in given.parts}
+        return {part.commitment: part for part in given.parts}
 
     def _check_opening(self, kind: str, commitment: str, values: Sequence[int], opening: Opening) -> None:
         basis, scheme = self.key.verifying.basis or b"", self.key.system.commitments

@@ -16,10 +16,13 @@ commitment.
 PublicOrPrivate = Literal["public", "private"]
 PublicOrCommitted = Literal["public", "committed"]
 CommitmentKind = Literal["input", "reference"]
-Reveal = Literal["label", "logits", "top", "values", "threshold", "range"]
+"""What is committed to for later proofs to take."""
+HeldKind = Literal["input", "reference", "output"]
+"""And what a proof commits to."""
+Reveal = Literal["label", "logits", "top", "values", "threshold", "range", "commitment"]
 """What an inference shows of its output: the label, beside it all logits, a few labels in order, or all
 values, which need not be of classes; or of each value, which stays hidden, on which side of a threshold or
-between which bounds it lies.
+between which bounds it lies; or nothing but a commitment to it.
 """
 BOUNDED: Final[Mapping[str, tuple[str, str]]] = {
     "threshold": ("threshold", "reached"),
@@ -36,6 +39,8 @@ Compared = Literal["labels", "targets"]
 """What a dataset has beside samples."""
 INPUT: Final = "input"
 """What statements call an input: of several, each has its name behind it (``called``)."""
+OUTPUT: Final = "output"
+"""The same of an output that is committed to."""
 
 
 def called(kind: str, name: str, among: Collection[Any]) -> str:

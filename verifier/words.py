@@ -6,13 +6,14 @@ again and never take them from a document.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from verifier.documents import (
     Dataset,
     Description,
     Group,
+    InputType,
     KeyFile,
     Statement,
     Values,
@@ -21,7 +22,7 @@ from verifier.documents import (
     checked,
     named,
 )
-from verifier.schemes import INPUT
+from verifier.schemes import INPUT, OUTPUT
 from verifier.system import CEREMONY, VerifyingSystem
 
 _ALWAYS_UNSAID = [
@@ -36,6 +37,9 @@ _INPUT_UNSAID = {
     "private": "Which input it was: only that the prover knows one with this result.",
     "committed": "What the committed input is (its opening says it), where it came from, or who chose it.",
 }
+_OUTPUT_UNSAID = (
+    "What the committed output is: the commitment alone says nothing about it, and only its opening shows it."
+)
 _REFERENCE_UNSAID = "Whose the committed reference is, or what it was made from."
 _REGISTRATION_UNSAID = "What the network's weights are, or who trained it."
 _PARENT_UNSAID = "That the model was made from its parent: it names it, and that is all."
@@ -159,6 +163,7 @@ def does_not_say(
             else []
         ),
         *(_inputs_unsaid(description) if scheme in ("inference", "recognition") else []),
+        *([_OUTPUT_UNSAID] if description.quantisation.output_types else []),
         *([_REFERENCE_UNSAID] if "reference" in description.commitments else []),
         *([_ORDER_UNSAID] if dataset else []),
         *([_PRIVATE_DATASET_UNSAID] if dataset and dataset.sha256 is None else []),
@@ -189,11 +194,13 @@ class Seen(NamedTuple):
     """What a verifier had beside a valid proof, all of it found to fit.
 
     ``expected``: what they knew and compared, of ``documents.Expected``; ``given``: of the inputs and
-    ``dataset``, what they brought; ``shows_ceremony``: whether the key's file has its ceremony's transcript.
+    ``dataset``, what they brought; ``opened``: what commitments are to that they had shown, by name;
+    ``shows_ceremony``: whether the key's file has its ceremony's transcript.
     """
 
     expected: Collection[str]
     given: Collection[str]
+    opened: Mapping[str, str]
     shows_ceremony: bool = False
     registration: Registered | None = None
 
@@ -201,7 +208,7 @@ class Seen(NamedTuple):
 def verified(statement: Statement, seen: Seen) -> list[str]:
     """What the verifier of a valid proof may rely on."""
     key, dataset = statement.verification_key, statement.dataset
-    expected, given, shows_ceremony, registration = seen
+    expected, given, opened, shows_ceremony, registration = seen
     return [
         statement.claim,
         f"It is proven by {statement.proof_system.id}, under the key {key.id}{_expected('key', expected)}.",
@@ -216,6 +223,7 @@ def verified(statement: Statement, seen: Seen) -> list[str]:
         *([_ENDS_SEEN] * bool({"at_least", "at_most"} & {*expected})),
         *([_made(statement.made_at)] * bool({"after", "before"} & {*expected})),
         *(_INPUT_SEEN.format(_in_words(name)) for name in sorted(given) if name != "dataset"),
+        *(f"The {_in_words(name)} is what its opening shows: {opened[name]}" for name in sorted(opened)),
         *([_shards(dataset, "dataset" in given)] if dataset else []),
         *([_registered(registration.statement)] if registration else []),
     ]
@@ -223,7 +231,7 @@ def verified(statement: Statement, seen: Seen) -> list[str]:
 
 def not_verified(statement: Statement, seen: Seen) -> list[str]:
     """What they may not rely on."""
-    expected, given, shows_ceremony, registration = seen
+    expected, given, opened, shows_ceremony, registration = seen
     dataset = statement.dataset
     rests_on_registration = _COMMITTED_MODEL_UNSAID in statement.does_not_say
     public_unseen = dataset is not None and dataset.sha256 is not None and "dataset" not in given
@@ -232,7 +240,7 @@ def not_verified(statement: Statement, seen: Seen) -> list[str]:
             f"That the committed {_in_words(name)} is the one you mean: compare the commitment with one that"
             " you know."
             for name in sorted(statement.commitments)
-            if name not in expected and name not in given
+            if name not in expected and name not in given and name not in opened
         ),
         *([] if "model" in statement.commitments or "network" in expected else [_NETWORK_UNSEEN]),
         *([_DATASET_UNSEEN] * public_unseen),
@@ -319,6 +327,15 @@ def _outputs(group: Group, integers: list[int]) -> str:
     begin = "outputs are" if few else f"{group.count} outputs begin with"
     said, steps = _reals(group, integers if few else integers[:_FIRST_OUTPUTS])
     return f"The network's {begin} {', '.join(said)}, {steps}."
+
+
+def opens_to(kind: InputType, integers: Sequence[int]) -> str:
+    """What values of a type are, which an opening shows."""
+    few = len(integers) <= _MOST_OUTPUTS
+    begin = "" if few else f"{len(integers)} values that begin with "
+    group = Group(name=OUTPUT, first=0, count=1, shape=[], scale=kind.scale, zero_point=kind.zero_point)
+    said, steps = _reals(group, [*integers] if few else [*integers[:_FIRST_OUTPUTS]])
+    return f"{begin}{', '.join(said)}, {steps}."
 
 
 def _places(bounds: Group, integers: list[int], places: list[int]) -> str:

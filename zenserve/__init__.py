@@ -8,7 +8,8 @@ PyTorch is optional: of modules it is asked to export them, ONNX files need nump
 """
 
 from zenerrors import ZenError
+from zenserve.committed import Committed
 from zenserve.proof import Proof, verify
 from zenserve.proving import prove
 
-__all__ = ["Proof", "ZenError", "prove", "verify"]
+__all__ = ["Committed", "Proof", "ZenError", "prove", "verify"]

@@ -20,6 +20,7 @@ from verifier.documents import (
     Expected,
     Group,
     KeyFile,
+    OpeningFile,
     ProofDocument,
     Statement,
     as_list,
@@ -29,6 +30,7 @@ from verifier.documents import (
 from verifier.judging import Case, Known, Registration, Verification, judge_each
 from verifier.keys import OpenedKey, opened
 from zenerrors import naming
+from zenserve.committed import Committed
 
 PROOF: Final = ("proof.json", "key.json", "circuit.zen")
 REGISTRATION: Final = ("registration.json", "registration_key.json", "registration_circuit.zen")
@@ -45,14 +47,17 @@ class Keyed:
 
 @dataclass(frozen=True)
 class Proof(Keyed):
-    """A proof with all that judging it takes. Nothing in it is secret.
+    """A proof with all that judging it takes. Nothing in it is secret but ``committed``, which ``save``
+    leaves out.
 
     ``registration``: the proof that committed weights are of their types. ``report``: what quantisation
-    costs, where there were labels.
+    costs, where there were labels. ``committed``: the outputs that it published commitments to, by their
+    names, "output" of an only one: for their owner.
     """
 
     registration: Keyed | None = None
     report: Report | None = field(default=None, compare=False)
+    committed: Mapping[str, Committed] = field(default_factory=dict, repr=False, compare=False)
 
     @property
     def statement(self) -> Statement:
@@ -86,10 +91,16 @@ def _real(group: Group, said: int | list[int]) -> float | NDArray[Any]:
     return reals if group.shape else reals.item()
 
 
-def verify(proof: Proof | str | os.PathLike[str], **expected: Any) -> Verification:
+def verify(
+    proof: Proof | str | os.PathLike[str],
+    *,
+    opening: OpeningFile | str | os.PathLike[str] | None = None,
+    **expected: Any,
+) -> Verification:
     """The verdict on a proof, or on the folder that one was saved in: whether it is ``valid``, and in
     sentences what is verified and what is not.
 
+    ``opening``: what shows the outputs that it commits to (``Committed.opened``), or the file of that.
     ``expected``: what is known from elsewhere, by the fields of ``verifier.documents.Expected``: ``key``,
     ``network``, ``model``, ``challenge``, ``at_least`` and others. A folder's key is whoever's who filled it:
     compare ``key``, the id of one that you trust. Raises ``FileFormatError``, ``OSError``.
@@ -99,7 +110,9 @@ def verify(proof: Proof | str | os.PathLike[str], **expected: Any) -> Verificati
     registration = None
     if beside := proof.registration:
         registration = Registration(beside.document, _opened(beside))
-    known = Known(registration=registration)
+    if opening is not None and not isinstance(opening, OpeningFile):
+        opening = _document(OpeningFile, Path(opening))
+    known = Known(openings=opening, registration=registration)
     case = Case(proof.document, _opened(proof), checked(Expected, expected), known)
     return judge_each([case])[0]
 

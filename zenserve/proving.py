@@ -21,6 +21,7 @@ from circuits.quantised.typed import TypedGraph
 from circuits.schemes import proving
 from circuits.schemes.inference import all_shown
 from circuits.schemes.intervals import Number, integer_bounds
+from circuits.schemes.outputs import taking
 from circuits.tuning import MAX_LOSS, tune
 from kernels import FrArray, fr
 from prover import registry
@@ -29,10 +30,12 @@ from prover.system import CommitmentKey, Opening, ProofSystem
 from relations.integers import IntArray
 from verifier.documents import KeyFile, ProofDocument, Values, timestamp
 from verifier.registry import FIRST
-from verifier.schemes import Privacy, PublicOrPrivate, Reveal
+from verifier.schemes import INPUT, Privacy, PublicOrPrivate, Reveal
 from verifier.system import TRANSPARENT
 from verifier.words import make_statement
+from zenerrors import StatementError
 from zenserve import networks
+from zenserve.committed import Committed
 from zenserve.proof import Keyed, Proof, verify
 
 THREADS = usable_cores()
@@ -54,6 +57,7 @@ def prove(
     at_least: Number | None = None,
     at_most: Number | None = None,
     bounds: Sequence[float] | Mapping[str, Sequence[float]] | None = None,
+    most_committed: int = 0,
     challenge: str | None = None,
     system: str = FIRST,
     progress: Progress = silent,
@@ -63,25 +67,30 @@ def prove(
 
     ``network``: a ``torch.nn.Module``, the path or the bytes of an ONNX file, or an ONNX model. ``x``: one
     input, an array or a tensor, with a batch of one around it or without; of several inputs a tuple, or of a
-    file's a mapping from their names. ``calibration``: typical inputs, [n, …] each, whose ranges become
-    scales that everybody sees; without any they are from ``x`` and variations of it, and so tell how far it
-    reaches. ``labels``: int[n], of these, for the proof's ``report``. ``ranges``: the least and the largest
-    integer of inputs of integers, by their names, where that is more than these show. ``bits``: of each
-    value; None for as few as lose at most ``max_loss`` percent (``circuits.tuning``).
+    file's a mapping from their names; or an output that an earlier proof committed to (``Proof.committed``),
+    which this one then takes by its commitment, over the same basis. ``calibration``: typical inputs, [n, …]
+    each, whose ranges become scales that everybody sees; without any they are from ``x`` and variations of
+    it, and so tell how far it reaches. ``labels``: int[n], of these, for the proof's ``report``. ``ranges``:
+    the least and the largest integer of inputs of integers, by their names, where that is more than these
+    show. ``bits``: of each value; None for as few as lose at most ``max_loss`` percent (``circuits.tuning``).
 
     ``weight_privacy``: "committed", hidden and bound by a commitment, unless said; "public" where there are
     none. ``reveal``: the label, or all values where there are no classes, unless said; ``top``: how many
     labels; ``at_least`` or ``at_most``: what a threshold is, ``bounds``: those of a range, in the outputs'
-    own units (``circuits.schemes.intervals.integer_bounds``). ``challenge``: a text of whoever asked, against
-    old proofs. ``progress``: stages "read", those of ``tune``, "compile", those of the proof system, and
+    own units (``circuits.schemes.intervals.integer_bounds``). ``most_committed``: how many weights a network
+    may have that is to take an output of this proof. ``challenge``: a text of whoever asked, against old
+    proofs. ``progress``: stages "read", those of ``tune``, "compile", those of the proof system, and
     "verify".
 
     Raises ``ModelError`` for a network that cannot be proven, ``TensorError`` for numbers that do not fit it,
     ``StatementError`` for what cannot be shown of it.
     """
     progress("read", 0.0)
+    taken, x = x if isinstance(x, Committed) else None, networks.plain(x)
     graph = networks.read(network, x)
     own = networks.inputs(graph, x)
+    if taken:
+        graph = taking(graph, taken.output.described)
     if calibration is None:
         samples = {entry.name: networks.varied(own[entry.name], entry.values) for entry in graph.inputs}
     else:
@@ -103,25 +112,37 @@ def prove(
     made = None if known is None else report(graph, qgraph, samples[graph.input.name], known)
     progress("compile", 0.0)
     shown = all_shown(qgraph, reveal)
-    typed = TypedGraph(qgraph, input_privacy, weight_privacy)
+    privacy: Privacy | Mapping[str, Privacy] = "committed" if taken else input_privacy
+    typed = TypedGraph(qgraph, privacy, weight_privacy)
     ends = integer_bounds(typed, shown, at_least=at_least, at_most=at_most, bounds=bounds)
     circuit = compile_inference(
         qgraph,
-        input_privacy=input_privacy,
+        input_privacy=privacy,
         weight_privacy=weight_privacy,
         reveal=shown,
         top=top,
         bounds=max(map(len, ends.values()), default=1),
     )
+    held = circuit.committed_values(q)
     with TemporaryDirectory() as folder:
         party, registration = _Party(registry.find(system), Path(folder), progress), None
-        if weight_privacy == "committed":
-            party.commit(parameters(qgraph))
+        if taken:
+            party.take(taken)
+        weights = {"model": parameters(qgraph)} if weight_privacy == "committed" else {}
+        party.commit(weights | held, most_committed if held else 0)
+        if weights:
             registrar = compile_registration(qgraph)
             registration = party.prove(registrar, {}, registrar.witness)
         judged = party.prove(circuit, circuit.values(q, ends), partial(circuit.witness, q, ends), challenge)
+        committed = {
+            name: Committed(each, held[each.name], party.openings[each.name], party.basis, party.system)
+            for name, each in circuit.committed.items()
+            if party.basis
+        }
     progress("verify", 0.0)
-    proof = Proof(judged.document, judged.key, registration, made, circuit=judged.circuit)
+    proof = Proof(
+        judged.document, judged.key, registration, made, circuit=judged.circuit, committed=committed
+    )
     if not (verdict := verify(proof)).valid:
         raise RuntimeError(f"the fresh proof does not verify: {verdict.reason}")
     return proof
@@ -141,12 +162,33 @@ class _Party:
     basis: CommitmentKey | None = None
     openings: dict[str, Opening] = field(default_factory=dict)
 
-    def commit(self, weights: IntArray) -> None:
-        """To the model, over a basis of its own."""
-        file, scheme = self.folder / "basis", self.system.commitments
-        scheme.make_key(file, weights.size, THREADS, self.progress)
-        self.basis = scheme.load_key(file)
-        self.openings["model"] = self.basis.commit(fr.from_int64(weights), threads=THREADS)
+    def take(self, committed: Committed) -> None:
+        """As the input, over its basis. Raises ``StatementError`` (``statement.system``)."""
+        if committed.system.id != self.system.id:
+            reason = f"the output was committed to with {committed.system.id}: prove what takes it so, too"
+            raise StatementError("statement.system", reason, field="system")
+        self.basis, self.openings[INPUT] = committed.basis, committed.opening
+
+    def commit(self, values: Mapping[str, IntArray], most: int) -> None:
+        """By the names of segments; if there is no basis yet, over one of its own, for ``most`` values and
+        these. Raises ``StatementError`` (``statement.basis_length``).
+        """
+        if not values:
+            return
+        most = max(most, *(each.size for each in values.values()))
+        if self.basis is None:
+            file, scheme = self.folder / "basis", self.system.commitments
+            scheme.make_key(file, most, THREADS, self.progress)
+            self.basis = scheme.load_key(file)
+        if most > self.basis.length:
+            raise StatementError(
+                "statement.basis_length",
+                f"commitments over the basis of the one that is taken are to {self.basis.length:,} values at"
+                f" most, and this network takes {most:,}: give the earlier proof most_committed={most}",
+                field="most_committed",
+            )
+        for name, each in values.items():
+            self.openings[name] = self.basis.commit(fr.from_int64(each), threads=THREADS)
 
     def prove(
         self, circuit: Circuit, values: Values, witness: Callable[..., FrArray], challenge: str | None = None

@@ -30,6 +30,7 @@ from circuits.schemes.circuit import (
 )
 from circuits.schemes.inputs import begin, input_wires, inputs_cost
 from circuits.schemes.intervals import MOST_BOUNDS, Intervals
+from circuits.schemes.outputs import CommittedOutput, committed_outputs
 from kernels import FrArray
 from relations.bounds import Bound
 from relations.integers import JSON_LIMIT, IntArray
@@ -79,6 +80,7 @@ class Inference(Circuit):
             "values": "these outputs: all of them are among the values, as integers",
             "threshold": "outputs that are hidden: reached says of each whether it is at least the threshold",
             "range": "outputs that are hidden: interval says of each how many of the bounds it is at least",
+            "commitment": "outputs that are hidden: they are what a commitment is to",
         }[reveal]
 
     @property
@@ -92,6 +94,8 @@ class Inference(Circuit):
         kind, shape = self.typed.tensors[tensor], graph.shapes[tensor] or (1,)
         label = public_group(self._called("label", name), (), 0, most)
         reveal = self.reveal[name]
+        if reveal == "commitment":
+            return []
         group = self._called(reveal, name)
         if reveal == "label":
             return [label]
@@ -110,10 +114,18 @@ class Inference(Circuit):
     def _intervals(self, name: str) -> Intervals | None:
         return _intervals(self.typed, name, self.reveal[name], self.bounds)
 
+    @property
+    def committed(self) -> dict[str, CommittedOutput]:
+        """The outputs that are committed to, by their names."""
+        return committed_outputs(self.typed, self.reveal)
+
     def describe(self) -> dict[str, Any]:
-        """Of several outputs also which tensors they are."""
+        """Of several outputs also which tensors they are; of those that are committed to their types."""
         outputs, reveal = self.qgraph.outputs, self.reveal
         described = super().describe()
+        if committed := self.committed.values():
+            types = [{"name": each.name, "type": dict(each.described)} for each in committed]
+            described["quantisation"] |= {"outputs": types}
         if len(outputs) == 1:
             described |= {"reveal": next(iter(reveal.values())), "top": self.top}
         else:
@@ -128,16 +140,29 @@ class Inference(Circuit):
     def values(self, q: Integers, bounds: Bounds | None = None) -> Values:
         """What a proof for ``q`` shows, by the names of ``public_layout``. Raises ``TensorError`` as
         ``checked``, and ``input.out_of_range`` for bounds that are not the circuit's."""
-        shown, graph = self._shown_inputs(self.checked(q)), self.qgraph
+        shown, bounds = self._shown_inputs(self.checked(q)), bounds or {}
+        for name, output in self._outputs(q).items():
+            shown |= self._values(name, output, bounds.get(name, ()))
+        return shown
+
+    def committed_values(self, q: Integers) -> dict[str, IntArray]:
+        """What the commitments to outputs are to, by the names of their segments, int64[n] each. Raises
+        ``TensorError`` as ``checked``."""
+        self.checked(q)
+        outputs = self._outputs(q)
+        return {each.name: each.values(outputs[name]) for name, each in self.committed.items()}
+
+    def _outputs(self, q: Integers) -> dict[str, IntArray]:
+        """Those of which something is shown, row-major."""
+        graph = self.qgraph
         single = {name: np.asarray(value)[np.newaxis] for name, value in graph.named(q).items()}
         tensors = graph.run_all(single, set(graph.outputs.values()))
-        bounds = bounds or {}
-        for name in self.reveal:
-            shown |= self._values(name, tensors[graph.outputs[name]].ravel(), bounds.get(name, ()))
-        return shown
+        return {name: tensors[graph.outputs[name]].ravel() for name in self.reveal}
 
     def _values(self, name: str, logits: IntArray, bounds: Sequence[int]) -> Values:
         reveal = self.reveal[name]
+        if reveal == "commitment":
+            return {}
         if intervals := self._intervals(name):
             return intervals.values(logits, bounds)
         group = self._called(reveal, name)
@@ -185,14 +210,15 @@ def compile_inference(
     ``input_privacy``: of all inputs, or of each by its name. ``reveal``: of all outputs, or by the names of
     those that are shown; as ``shown_by_default`` unless it is given. ``top``: how many labels are shown where
     several are to be revealed; ``bounds``: how many there are of a range. Linked segments: "model" and
-    "input", where they are committed, of several inputs "input/NAME" each. Raises ``StatementError``:
-    ``statement.could_wrap`` where the integers leave their bounds, ``statement.classes`` for labels of a
-    network without classes, ``statement.no_weights`` for committed weights where there are none, and
-    ``statement.privacy``, ``statement.level`` and ``statement.reveal`` for what it does not know.
+    "input", where they are committed, of several inputs "input/NAME" each, and "output", or "output/NAME",
+    of those that are committed to. Raises ``StatementError``: ``statement.could_wrap`` where the integers
+    leave their bounds, ``statement.classes`` for labels of a network without classes,
+    ``statement.no_weights`` for committed weights where there are none, and ``statement.privacy``,
+    ``statement.level`` and ``statement.reveal`` for what it does not know.
     """
     typed = _typed(qgraph, input_privacy, weight_privacy, level)
     shown = all_shown(qgraph, reveal)
-    _require_shown(typed, shown, top, bounds)
+    _require_shown(typed, shown, top, bounds, level)
     builder = Builder()
     plan, lowering = lower_inference(builder, typed, level, shown, top, bounds)
     proven = plan, lowering.relations, lowering.wires
@@ -213,8 +239,12 @@ def lower_inference(
     shown: dict[str, Tensor] = {}
     relations: list[Relation] = []
     bounded: list[Intervals] = []
+    committed = committed_outputs(typed, reveal)
+    kept = {each: each.relation() for each in committed.values()}
     for output, kind in reveal.items():
         tensor, size = typed.outputs[output], typed.qgraph.size(output)
+        if output in committed:
+            continue
         if intervals := _intervals(typed, output, kind, bounds):
             given, said = intervals.relations(tensor)
             bounded.append(intervals)
@@ -229,12 +259,15 @@ def lower_inference(
             name = called(kind, output, typed.outputs)
             shown[name] = Tensor(f"output/{name}", tensor.shape, tensor.bound)
             relations.append(Linear(f"output/{name}", shown[name], (Term(tensor),)))
-    extended = network.extended([*shown.values()], relations)
+    given = [*shown.values(), *(relation.out for relation in kept.values())]
+    extended = network.extended(given, [*relations, *kept.values()])
     begin(builder, typed)
     tools = arithmetic(builder, level)
     lowering = Lowering(tools, extended, level, plan)
     for name, tensor in typed.inputs.items():
         lowering.hold(tensor, input_wires(tools, typed, name))
+    for each, relation in kept.items():
+        lowering.hold(relation.out, each.take(builder))
     for name, tensor in shown.items():
         lowering.hold(tensor, builder.public(name, math.prod(tensor.shape)))
     for intervals in bounded:
@@ -310,20 +343,27 @@ def _intervals(typed: TypedGraph, name: str, reveal: Reveal, bounds: int) -> Int
     return Intervals(ends, found, bounds if reveal == "range" else 0, typed.qgraph.size(name), reach)
 
 
-def _require_shown(typed: TypedGraph, shown: Mapping[str, Reveal], top: int, bounds: int) -> None:
+def _require_shown(
+    typed: TypedGraph, shown: Mapping[str, Reveal], top: int, bounds: int, level: Level
+) -> None:
     for name, reveal in shown.items():
         _require_output(typed, name, reveal, top)
+    committed = committed_outputs(typed, shown)
+    if committed and level != 5:
+        reason = "a commitment to an output takes level 5: lower levels have no segments"
+        raise StatementError("statement.reveal", reason, field="reveal")
     if "top" not in shown.values() and top != 1:
         raise StatementError("statement.reveal", "leave top out: nothing shows several labels", field="top")
     if not 1 <= bounds <= (MOST_BOUNDS if "range" in shown.values() else 1):
         reason = f"a range has 1 to {MOST_BOUNDS} bounds, and nothing else has any"
         raise StatementError("statement.reveal", reason, field="bounds")
     public = [name for name, privacy in typed.privacies.items() if privacy == "public"]
-    if len(typed.privacies) >= MOST_NAMES or len(public) + 2 * len(shown) > MOST_NAMES:
+    named = len(public) + 2 * (len(shown) - len(committed))
+    if len(typed.privacies) + len(committed) >= MOST_NAMES or named > MOST_NAMES:
         raise StatementError(
             "statement.reveal",
-            f"a statement has fewer than {MOST_NAMES} inputs, and at most as many values, two of outputs with"
-            " logits: show fewer outputs",
+            f"a statement has fewer than {MOST_NAMES} inputs and committed outputs, and at most as many"
+            " values, two of outputs with logits: show fewer outputs",
             field="reveal",
         )
 
@@ -341,8 +381,8 @@ def _require_output(typed: TypedGraph, name: str, reveal: Reveal, top: int) -> N
     if not known or (reveal == "top" and not 1 <= top <= most_labels(size)):
         raise StatementError(
             "statement.reveal",
-            f"a proof shows the label, the logits, the values, the top 1 to {most_labels(size)} labels, or a"
-            " threshold or range of values",
+            f"a proof shows the label, the logits, the values, the top 1 to {most_labels(size)} labels, a"
+            " threshold or range of values, or a commitment",
             field="top" if known else "reveal",
         )
 
@@ -351,7 +391,11 @@ def _plan(
     typed: TypedGraph, network: Relations, level: Level, reveal: Mapping[str, Reveal], top: int, bounds: int
 ) -> Plan:
     tools, others = arithmetic(Builder(), level), inputs_cost(typed)
+    committed = committed_outputs(typed, reveal)
     for name, kind in reveal.items():
+        if name in committed:
+            others += committed[name].cost()
+            continue
         if intervals := _intervals(typed, name, kind, bounds):
             others += intervals.cost(level)
             continue

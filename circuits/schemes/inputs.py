@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import math
+from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
@@ -44,8 +45,12 @@ def input_values(qgraph: QuantGraph, *parts: IntArray, name: str | None = None) 
     )
     if described is None:
         raise TensorError("input.names", f"name one of the inputs {', '.join(qgraph.entries)}", field="name")
-    digest = hashlib.sha256(rfc8785.dumps(described)).digest()
-    return np.concatenate([digest_limbs(digest), *(part.ravel() for part in parts)])
+    return np.concatenate([type_limbs(described), *(part.ravel() for part in parts)])
+
+
+def type_limbs(described: Mapping[str, Any]) -> IntArray:
+    """What a commitment to values of a type begins with: its digest, int64[DIGEST_LIMBS]."""
+    return digest_limbs(hashlib.sha256(rfc8785.dumps(described)).digest())
 
 
 def committed_type(

@@ -18,7 +18,7 @@ from service.storage.records.resources import Commitment, Dataset, Model, Proof
 from service.submissions.requests import ResourceId
 from verifier.documents import Expected, Group, KeyFile, Opening, ProofDocument
 from verifier.registry import FIRST
-from verifier.schemes import CommitmentKind, Compared, PublicOrCommitted, PublicOrPrivate, Scheme
+from verifier.schemes import Compared, HeldKind, PublicOrCommitted, PublicOrPrivate, Scheme
 
 Item = TypeVar("Item")
 State = Literal["queued", "running", "succeeded", "failed", "canceled"]
@@ -299,7 +299,7 @@ class CommitmentView(BaseModel):
 
     id: str = Field(description="Names it in requests for proofs.", examples=["cmt_5d1f0c"])
     model_id: str = Field(description="The model whose input it is.", examples=["mdl_5d1f0c"])
-    kind: CommitmentKind = Field(
+    kind: HeldKind = Field(
         description="What it is to: an `input`, or the embedding of a `reference`.", examples=["input"]
     )
     commitment: str = Field(description="48 bytes in hex.", examples=["8f" * 48])
@@ -364,6 +364,12 @@ class ProofView(JobView):
     logits: list[float] | None = Field(
         default=None,
         description="What the integers in `values.logits` stand for, where they are shown. Not in lists.",
+        examples=[None],
+    )
+    output_ids: dict[str, str] | None = Field(
+        default=None,
+        description="The commitments to outputs that it published, by their names in the statement, once it"
+        " succeeded.",
         examples=[None],
     )
     outputs: list[float] | None = Field(
@@ -485,6 +491,7 @@ def proof_summary(proof: Proof, values: dict[str, Any] | None) -> ProofView:
         verification_key_id=proof.verification_key_id,
         label=shown.get("label") if shown else None,
         values=shown,
+        output_ids=proof.request.get("output_ids") if shown is not None else None,
     )
 
 

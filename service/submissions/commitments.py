@@ -67,7 +67,8 @@ def reveal(runtime: Runtime, caller: Principal, commitment_id: str) -> OpeningFi
     values = intake.committed_count(encryption.open_network(runtime, model), model.weight_privacy)
     basis, threads = bases.load_basis(runtime, system, values), runtime.settings.threads
     revealed = bases.reveal(basis, opening, secret.values, threads)
-    part = OpeningPart(commitment=row.commitment, opening=revealed)
+    shown = intake.output_integers(secret.values) if row.kind == "output" else None
+    part = OpeningPart(commitment=row.commitment, opening=revealed, values=shown)
     return OpeningFile(**named(system), kind=row.kind, parts=[part])
 
 

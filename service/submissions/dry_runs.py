@@ -68,7 +68,9 @@ def dry_run(runtime: Runtime, tenant_id: str, body: ProofRequest) -> DryRunView:
     system, threads, count = registry.find(model.system), runtime.settings.threads, tried["proofs"]
     estimate = engine.estimate(system, Size(**tried["size"]), tried["constraints"], threads)
     estimate["proof_seconds"] += tried["witness_seconds"]
-    over = basis.load_basis(runtime, system, tried["committed"]) if tried["commitments"] else None
+    over = None
+    if tried["commitments"] and basis.find_basis(runtime, system, tried["committed"]):  # else: no keys yet
+        over = basis.load_basis(runtime, system, tried["committed"])
     digest = engine.digest_of(model.system, bytes.fromhex(tried["statement"]), tried["circuit"], over)
     with runtime.database.read() as session:
         terms = routed(session, runtime.settings, Terms(tenant_id=tenant_id), estimate)

@@ -7,15 +7,18 @@ from typing import Any, Final
 
 from sqlalchemy.orm import Session
 
+from prover import registry
+from service import basis as bases
 from service import encryption, intake, keys
 from service.encryption import Secret
 from service.runtime import Runtime
-from service.storage.records.resources import Dataset, Model
+from service.storage.records.base import new_id
+from service.storage.records.resources import Commitment, Dataset, Model
 from service.storage.repositories import Commitments, Datasets
 from service.submissions.requests import InputRequest, ProofRequest
 from verifier.documents import canonical
 from verifier.schemes import CommitmentKind, Privacy
-from zenerrors import RequestError
+from zenerrors import ConflictError, RequestError, StatementError
 
 _INPUT: Final = ("input", "input_privacy", "input_id")
 _ENDS: Final = ("at_least", "at_most", "bounds")
@@ -112,6 +115,9 @@ def _order(runtime: Runtime, session: Session, tenant_id: str, body: ProofReques
         reveal = intake.revealed(quantised, body.outputs or body.reveal)
         if body.top is not None:
             intake.check_top(quantised, reveal, body.top)
+        if kept := intake.outputs_kept(quantised, model.weight_privacy, reveal):
+            _require_room(runtime, model, quantised, max(kept.values()))
+            request["output_ids"] = {name: new_id("cmt") for name in kept}
         asked = {name: getattr(body, name) for name in _ENDS}
         if bounds := intake.bounded(quantised, model.weight_privacy, reveal, asked):
             request["bounds"] = bounds
@@ -158,6 +164,9 @@ def _input(
     name: str | None = None,
 ) -> Secret:
     if given.id is not None:
+        row = commitments.get(given.id, "input_id")
+        if row.kind == "output":
+            return _handed_on(runtime, row, model, quantised)
         held = _committed(runtime, commitments, model, "input", given.id)
         return Secret(intake.committed_input(quantised, held.values, name), held.opening)
     field = "input" if name is None else f"inputs.{name}"
@@ -192,6 +201,43 @@ def _committed(
     if row.model_id != model.id:
         raise _invalid(name, f"the commitment is for {row.model_id}; make one for this model")
     return encryption.get_secrets(runtime, f"commitment:{row.id}", row.opening)["value"]
+
+
+def _handed_on(runtime: Runtime, row: Commitment, model: Model, quantised: bytes) -> Secret:
+    """An output that a proof about another model, or this one, committed to. Raises ``ConflictError``
+    (``conflict.basis``) where both do not share a basis."""
+    held = encryption.get_secrets(runtime, f"commitment:{row.id}", row.opening)["value"]
+    taken = intake.taken_output(quantised, held.values)
+    made = encryption.open_network(runtime, row.model)
+    over = [
+        bases.find_basis(
+            runtime, registry.find(each.system), intake.committed_count(network, each.weight_privacy)
+        )
+        for each, network in ((row.model, made), (model, quantised))
+    ]
+    if row.model.system != model.system or over[0] != over[1]:
+        raise ConflictError(
+            "conflict.basis",
+            f"what is committed to about {row.model_id}, of {row.model.system}, is over another basis than"
+            " about this model: register both with one system, at a service whose first basis"
+            " (ZENSERVE_BASIS_POINTS) has points enough for both",
+            field="input_id",
+        )
+    return Secret(taken, held.opening)
+
+
+def _require_room(runtime: Runtime, model: Model, quantised: bytes, values: int) -> None:
+    """That the basis of what is committed to about the model is long enough. Raises ``StatementError``
+    (``statement.basis_length``)."""
+    needed = intake.committed_count(quantised, model.weight_privacy)
+    points = bases.basis_length(runtime, registry.find(model.system), needed)
+    if values > points:
+        raise StatementError(
+            "statement.basis_length",
+            f"commitments about this model are to {points:,} values at most, and one to this output is to"
+            f" {values:,}",
+            field="reveal",
+        )
 
 
 def _require_one(given: set[str], *names: str) -> None:

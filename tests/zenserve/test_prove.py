@@ -240,3 +240,51 @@ def test_the_module_of_the_page_is_proven(capsys: pytest.CaptureFixture[str]) ->
     assert len(zenserve.prove(names["network"], X).shown) == 1
     with refuses("model.export", match="no model of PyTorch's"):
         zenserve.prove(object(), X)
+
+
+def following(weights: int = 2) -> onnx.ModelProto:
+    """A network that takes three numbers."""
+    graph = helper.make_graph(
+        [helper.make_node("MatMul", ["x", "w"], ["y"])],
+        "graph",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, 3])],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)],
+        [numpy_helper.from_array(np.linspace(-1, 1, 3 * weights, dtype=np.float32).reshape(3, weights), "w")],
+    )
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)])
+
+
+@pytest.mark.parametrize("system", SYSTEMS)
+def test_an_output_is_handed_on_by_its_commitment_and_opened(system: str, tmp_path: Path) -> None:
+    proof = zenserve.prove(
+        network([1, 4]), X, weight_privacy="public", reveal="commitment", most_committed=40, system=system
+    )
+    committed = proof.committed["output"]
+    assert (proof.shown, proof.statement.values) == ({}, {})
+    assert proof.statement.commitments == {"output": committed.commitment}
+    assert committed.values == pytest.approx(X @ WEIGHT, abs=0.02)
+    assert str(committed.values[0]) not in repr(proof)
+    proof.save(tmp_path)
+    committed.save(tmp_path / "opening.json")
+    assert not any("opening shows" in said for said in zenserve.verify(tmp_path).verified)
+    verdict = zenserve.verify(tmp_path, opening=tmp_path / "opening.json", output=committed.commitment)
+    assert verdict.valid
+    assert any(f"opening shows: {committed.values[0]}" in said for said in verdict.verified)
+
+    second = zenserve.prove(following(), committed, reveal="values", system=system)
+    assert second.statement.commitments["input"] == committed.commitment
+    exact = committed.values @ np.linspace(-1, 1, 6).reshape(3, 2)
+    assert np.asarray(second.shown["values"]) == pytest.approx(exact, abs=0.02)
+    assert zenserve.verify(second, input=committed.commitment).valid
+    assert zenserve.verify(second, opening=committed.opened).reason == "output_mismatch"
+
+
+def test_what_does_not_take_an_output_is_refused() -> None:
+    proof = zenserve.prove(network([1, 4]), X, weight_privacy="public", reveal="commitment")
+    committed = proof.committed["output"]
+    with refuses("input.shape", "input", match="the output has shape"):
+        zenserve.prove(network([1, 4]), committed)
+    with refuses("statement.basis_length", "most_committed", match="most_committed="):
+        zenserve.prove(following(20), committed)
+    with refuses("statement.system", "system"):
+        zenserve.prove(following(), committed, system="spartan-bls12-381")

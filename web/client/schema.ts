@@ -552,10 +552,10 @@ export interface components {
           }
         | null;
       /** @description Inference: what proofs show of the output. label; values where there are no classes */
-      reveal?: ("label" | "logits" | "top" | "values" | "threshold" | "range") | null;
+      reveal?: ("label" | "logits" | "top" | "values" | "threshold" | "range" | "commitment") | null;
       /** @description Inference: of several outputs, what proofs show of each that it names. */
       outputs?: {
-        [key: string]: "label" | "logits" | "top" | "values" | "threshold" | "range";
+        [key: string]: "label" | "logits" | "top" | "values" | "threshold" | "range" | "commitment";
       } | null;
       /** @description How many labels, with reveal top or measure top-k. */
       top?: number | null;
@@ -630,7 +630,7 @@ export interface components {
        * @description What it is to: an `input`, or the embedding of a `reference`.
        * @enum {string}
        */
-      kind: "input" | "reference";
+      kind: "input" | "reference" | "output";
       /** @description 48 bytes in hex. */
       commitment: string;
       /**
@@ -990,6 +990,12 @@ export interface components {
       input?: string | null;
       /** @description Those to several inputs, by their names. */
       inputs?: {
+        [key: string]: string;
+      } | null;
+      /** @description The commitment to the output. */
+      output?: string | null;
+      /** @description Those to several outputs, by their names. */
+      outputs?: {
         [key: string]: string;
       } | null;
       /** @description The commitment to the reference. */
@@ -1510,7 +1516,8 @@ export interface components {
       secret: string;
     };
     /**
-     * @description What opens a committed input or reference, or a private dataset, shard by shard, to who knows it.
+     * @description What opens a committed input or reference, or a private dataset, shard by shard, to who knows it; or a
+     *     committed output, to whoever reads it.
      *
      *     As secret as the values: with it, guesses of them can be checked.
      */
@@ -1535,11 +1542,11 @@ export interface components {
        * @description What the commitments are to.
        * @enum {string}
        */
-      kind: "input" | "reference" | "dataset";
+      kind: "input" | "reference" | "dataset" | "output";
       /** @description One, or one for each shard. */
       parts: components["schemas"]["OpeningPart"][];
     };
-    /** @description One commitment and what opens it. */
+    /** @description One commitment and what opens it. ``values``: of an output, which nothing else shows, the integers. */
     OpeningPart: {
       /** @description In hex, as long as its commitment scheme has it. */
       commitment: string;
@@ -1547,6 +1554,8 @@ export interface components {
       opening: {
         [key: string]: unknown;
       };
+      /** @description Of an output: its integers, row-major, from 0. */
+      values?: number[] | null;
     };
     /** @description An output of the quantised network beside the same one in floats. */
     OutputReport: {
@@ -1644,10 +1653,10 @@ export interface components {
         [key: string]: components["schemas"]["InputRequest"];
       } | null;
       /** @description Inference: what the proof shows of the output. label; values where there are no classes */
-      reveal?: ("label" | "logits" | "top" | "values" | "threshold" | "range") | null;
+      reveal?: ("label" | "logits" | "top" | "values" | "threshold" | "range" | "commitment") | null;
       /** @description Inference: of several outputs, what the proof shows of each that it names. */
       outputs?: {
-        [key: string]: "label" | "logits" | "top" | "values" | "threshold" | "range";
+        [key: string]: "label" | "logits" | "top" | "values" | "threshold" | "range" | "commitment";
       } | null;
       /** @description How many labels, with reveal top or measure top-k; at most ten. */
       top?: number | null;
@@ -1780,6 +1789,10 @@ export interface components {
       claim?: string | null;
       /** @description What the integers in `values.logits` stand for, where they are shown. Not in lists. */
       logits?: number[] | null;
+      /** @description The commitments to outputs that it published, by their names in the statement, once it succeeded. */
+      output_ids?: {
+        [key: string]: string;
+      } | null;
       /** @description What the integers in `values.values` stand for, where they are shown and have one scale. Not in lists. */
       outputs?: number[] | null;
     };

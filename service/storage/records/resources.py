@@ -11,7 +11,7 @@ from sqlalchemy.orm import Mapped, column_property, mapped_column, relationship
 from service.storage.records.base import LOCAL_TENANT, Base, where
 from service.storage.records.jobs import Job
 from verifier.registry import FIRST
-from verifier.schemes import CommitmentKind, Compared, PublicOrCommitted, PublicOrPrivate, Scheme
+from verifier.schemes import Compared, HeldKind, PublicOrCommitted, PublicOrPrivate, Scheme
 
 
 class VerificationKey(Base):
@@ -95,7 +95,7 @@ class Model(Base):
 
 
 class Commitment(Base):
-    """A commitment to an input or a reference of a model."""
+    """A commitment to an input, a reference or, by a proof, an output of a model."""
 
     __tablename__ = "commitments"
     __table_args__ = (
@@ -107,7 +107,7 @@ class Commitment(Base):
     id: Mapped[str] = mapped_column(String(40), primary_key=True)
     tenant_id: Mapped[str] = mapped_column(String(40), server_default=LOCAL_TENANT)
     model_id: Mapped[str] = mapped_column(ForeignKey("models.id"))
-    kind: Mapped[CommitmentKind] = mapped_column(String(16))
+    kind: Mapped[HeldKind] = mapped_column(String(16))
     commitment: Mapped[str] = mapped_column(String(96))
     """Hex."""
     opening: Mapped[str] = mapped_column(String(64))
@@ -116,6 +116,7 @@ class Commitment(Base):
     """As a job's."""
     request_mac: Mapped[bytes | None] = mapped_column(LargeBinary(32))
     created_at: Mapped[datetime]
+    model: Mapped[Model] = relationship(lazy="select")
 
 
 class Dataset(Base):

@@ -79,7 +79,7 @@ def _plan(runtime: Runtime, hold: Hold, proof: Proof) -> None:
         dataset = _dataset(Datasets(session), proof)
     circuit, batches = _open(runtime, dataset, proof.request)
     keys = steps.require_keys(runtime, hold, circuit, proof.model)
-    basis = steps.model_basis(runtime, circuit, proof.model)
+    basis = steps.model_basis(runtime, hold, circuit, proof.model)
     counts, openings = [], []
     for index, batch in enumerate(batches):
         hold.progress("count", index / len(batches))

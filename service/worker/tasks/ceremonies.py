@@ -222,7 +222,7 @@ def _started(
     """The circuit's row but for its place and files, which are written."""
     threads = runtime.settings.threads
     require_memory(_GROTH16, circuit, threads)
-    basis = steps.model_basis(runtime, circuit, model) if circuit.commitments else None
+    basis = steps.model_basis(runtime, hold, circuit, model) if circuit.commitments else None
     state = ceremony.start(circuit.constraint_system, powers, threads=threads, progress=hold.progress)
     save_statement(statement, circuit.constraint_system, circuit.describe())
     state.save(file)

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from functools import partial
 
+from prover.system import Opening
+from service import basis as bases
 from service import encryption, engine
+from service.encryption import Integers, Secret
 from service.jobs.claims import Claims
 from service.runtime import Runtime
 from service.storage.database import now
-from service.storage.repositories import Proofs
+from service.storage.records.resources import Commitment, Proof
+from service.storage.repositories import Commitments, Proofs
 from service.worker.heartbeat import Hold
 from service.worker.tasks import steps
 from verifier.documents import timestamp
@@ -28,6 +32,8 @@ def make_proof(runtime: Runtime, hold: Hold) -> None:
     openings = steps.model_opening(runtime, proof.model)
     read = keys.system.commitments.read_opening
     openings |= {name: read(secret.opening) for name, secret in secrets.items() if secret.opening}
+    outputs = _commit(runtime, hold, proof, task)
+    openings |= outputs
     statement = make_statement(
         keys.file,
         values=task.values,
@@ -38,10 +44,40 @@ def make_proof(runtime: Runtime, hold: Hold) -> None:
     witness = partial(task.witness, statement.scalar)
     made = steps.prove(runtime, hold, task.circuit, keys, witness, openings)
     document = steps.checked(hold, statement, [made], keys.file)
+    rows = [_held(runtime, proof, name, task.committed[name], outputs[name]) for name in outputs]
     with runtime.database.write() as session:
         timings = hold.timings()
-        if Claims(session).succeed(hold.claim, timings, hold.rows):
+        succeeded = Claims(session).succeed(hold.claim, timings, hold.rows)
+        if succeeded:
             steps.learn(session, hold, keys, timings)
             proof = Proofs(session).get(proof.id)
             proof.verification_key_id = keys.file.id
             proof.document = document.model_dump(mode="json")
+            for row in rows:
+                Commitments(session).add(row)
+    if not succeeded:
+        for row in rows:
+            runtime.store.delete(row.opening)
+
+
+def _commit(runtime: Runtime, hold: Hold, proof: Proof, task: engine.Task) -> dict[str, Opening]:
+    """To the outputs of which the proof shows nothing else, by their segments."""
+    if not task.committed:
+        return {}
+    basis, threads = steps.model_basis(runtime, hold, task.circuit, proof.model), runtime.settings.threads
+    return {name: bases.commit(basis, values, threads) for name, values in task.committed.items()}
+
+
+def _held(runtime: Runtime, proof: Proof, name: str, values: Integers, opening: Opening) -> Commitment:
+    """The row of a commitment that the proof made, and in the store what opens it."""
+    row_id = proof.request["output_ids"][name]
+    secret = Secret(values, opening.to_bytes())
+    return Commitment(
+        id=row_id,
+        tenant_id=proof.job.tenant_id,
+        model_id=proof.model_id,
+        kind="output",
+        commitment=opening.commitment.hex(),
+        opening=encryption.put_secrets(runtime, f"commitment:{row_id}", {"value": secret}),
+        created_at=now(),
+    )

@@ -15,7 +15,7 @@ from prover import registry
 from prover.size import Size
 from prover.system import CommitmentKey, Opening, ProofSystem
 from service import engine, intake
-from service.basis import load_basis
+from service.basis import require_basis
 from service.jobs.claims import Claims
 from service.keys import none_yet
 from service.runtime import Runtime
@@ -59,8 +59,7 @@ def require_keys(runtime: Runtime, hold: Hold, circuit: Circuit, model: Model) -
     others.
     """
     system = registry.find(model.system)
-    # What the circuit links to was committed over the basis: so it is there.
-    basis = model_basis(runtime, circuit, model) if circuit.commitments else None
+    basis = model_basis(runtime, hold, circuit, model) if circuit.commitments else None
     digest, store = engine.circuit_digest(system, circuit, basis), runtime.store
     with runtime.database.read() as session:
         known = Circuits(session).find(digest)
@@ -83,10 +82,11 @@ def require_keys(runtime: Runtime, hold: Hold, circuit: Circuit, model: Model) -
     return keys
 
 
-def model_basis(runtime: Runtime, circuit: Circuit, model: Model) -> CommitmentKey:
-    """What commitments about the model are over: ``circuit`` is one of its network."""
+def model_basis(runtime: Runtime, hold: Hold, circuit: Circuit, model: Model) -> CommitmentKey:
+    """What commitments about the model are over: ``circuit`` is one of its network. Made, if nothing was
+    committed about it yet. Stage: "basis"."""
     values = intake.count_of(circuit.qgraph, model.weight_privacy)
-    return load_basis(runtime, registry.find(model.system), values)
+    return require_basis(runtime, registry.find(model.system), values, hold.progress)
 
 
 def prove(

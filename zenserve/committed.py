@@ -1,0 +1,60 @@
+"""Outputs of which a proof published a commitment alone: what their owner keeps of them."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from circuits.graphs.types import FloatArray
+from circuits.schemes.outputs import CommittedOutput
+from kernels import fr
+from prover.system import CommitmentKey, Opening, ProofSystem
+from relations.integers import IntArray
+from verifier.documents import OpeningFile, OpeningPart, checked, named
+
+
+@dataclass(frozen=True)
+class Committed:
+    """Another proof takes it as an input (``prove``); whoever is shown ``opened`` sees what it is. As secret
+    as its values.
+    """
+
+    output: CommittedOutput
+    vector: IntArray = field(repr=False)
+    """What the commitment is to: the type's digest, and the integers."""
+    opening: Opening = field(repr=False)
+    basis: CommitmentKey = field(repr=False)
+    system: ProofSystem = field(repr=False)
+
+    @property
+    def commitment(self) -> str:
+        """In hex, as statements have it."""
+        return self.opening.commitment.hex()
+
+    @property
+    def integers(self) -> IntArray:
+        """int64 of the output's shape."""
+        return self.output.integers(self.vector)
+
+    @property
+    def values(self) -> FloatArray:
+        """The real numbers, float64 of the output's shape."""
+        kind = self.output.described
+        values: FloatArray = kind["scale"] * (self.integers - kind["zero_point"])
+        return values
+
+    @property
+    def opened(self) -> OpeningFile:
+        """What shows anyone what the commitment is to."""
+        revealed = self.basis.reveal(self.opening, fr.from_int64(self.vector)).to_json()
+        part = {
+            "commitment": self.commitment,
+            "opening": revealed,
+            "values": self.integers.ravel().tolist(),
+        }
+        return OpeningFile(**named(self.system), kind="output", parts=[checked(OpeningPart, part)])
+
+    def save(self, file: str | os.PathLike[str]) -> None:
+        """Write ``opened``, which ``zenserve-verify`` takes as ``--opening``."""
+        Path(file).write_text(self.opened.model_dump_json(indent=1) + "\n")
