@@ -39,7 +39,7 @@ COVERAGE: Final = (
     "coverage-2026-11-23-jolt-atlas",
 )
 EZKL_NETWORKS: Final = "ezkl-networks-2026-11-23-epyc"
-SENTENCES: Final = "sentences-2026-11-23-epyc"
+SENTENCES: Final = "minilm-2026-11-23-epyc"
 DEAREST: Final = 8
 
 
@@ -356,11 +356,27 @@ def sentences() -> str:
         "s": lambda row: f"{row.median:.0f}",
         "peak MB": lambda row: number(row.peak_mb and round(row.peak_mb)),
     }
-    return listed(rows(SENTENCES, ""), cells)
+    return listed([row for row in rows(SENTENCES, "") if "prove_s" not in row.more], cells)
+
+
+def layer() -> str:
+    """The first layer, proven."""
+    cells: Cells = {
+        "": name,
+        "registration s": more("registration_s"),
+        "setup s": more("setup_s"),
+        "prove s": more("prove_s"),
+        "verify s": more("verify_s"),
+        "proof bytes": more("proof_bytes"),
+        "key MB": lambda row: f"{row.more['key_mb']:,.1f}",
+        "peak MB": lambda row: number(row.peak_mb and round(row.peak_mb)),
+    }
+    return listed([row for row in rows(SENTENCES, "") if "prove_s" in row.more], cells)
 
 
 TABLES: Final[dict[str, Callable[[], str]]] = {
     "sentences": sentences,
+    "layer": layer,
     "cpu kernels": cpu_kernels,
     "cpu proofs": cpu_proofs,
     "digits": digits,

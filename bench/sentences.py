@@ -1,20 +1,23 @@
 """A sentence encoder in integers, and its first layer proven.
 
-    python -m bench.sentences DIR [--most executed] [--only NAME...] [--json FILE]
+    python -m bench.sentences DIR [--only NAME...] [--json FILE]
 
 DIR is what bench/minilm.py makes. Networks are quantised on the first 16 sentences, and their outputs on
 others compared with onnxruntime's, by the cosine between the two.
 
     W8A12   weights of 8 bits, all tensors of 12
     W8A8    what products of matrices multiply has 8 bits, weights and tensors, all between them 16
-    layer   W8A12 of the embeddings and the first layer, its weights committed, tokens and mask private: a
-            development setup, the registration, a proof, and zenserve-verify
+    layer   W8A12 of the embeddings and the first layer, its weights committed, tokens and mask private
+
+and by its id each proof system: the layer's registration, a proof, and zenserve-verify, under keys of a
+development setup where it takes any.
 """
 
 from __future__ import annotations
 
 from argparse import ArgumentParser, RawDescriptionHelpFormatter
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -30,6 +33,7 @@ from circuits.operators.dense import Dense
 from circuits.operators.matmul import MatMul
 from circuits.quantisation.plan import plan
 from circuits.quantisation.quantiser import Calibrated
+from prover.registry import SYSTEMS
 
 # Sentences, and the first of those that are compared.
 _CALIBRATION: Final = 16
@@ -47,7 +51,8 @@ def encoder(folder: Path, bits: int, between: int | None) -> Iterator[Findings]:
     yield _compared(folder, _quantised(graph, tokens, bits, layers), tokens, _FIRST, by_token=False)
 
 
-def layer(folder: Path, bits: int, most: str) -> Iterator[Findings]:
+def layer(folder: Path, bits: int, system: str | None) -> Iterator[Findings]:
+    """``system``: what proves it, None for executed alone."""
     graph, tokens = _read(folder)
     qgraph = _quantised(graph, tokens, bits, {})
     yield _compared(folder, qgraph, tokens, _CALIBRATION, by_token=True)
@@ -55,8 +60,8 @@ def layer(folder: Path, bits: int, most: str) -> Iterator[Findings]:
     q = qgraph.quantise_inputs({name: each[0] for name, each in tokens.items()})
     require_shown(circuit, q)
     yield {"constraints": circuit.constraint_system.constraints, "products": _products(graph)}
-    if most == "proven":
-        yield prove(circuit, q)
+    if system is not None:
+        yield prove(circuit, q, system)
 
 
 def _read(folder: Path) -> tuple[Graph, dict[str, FloatArray]]:
@@ -147,17 +152,17 @@ def _compared(
 def main() -> None:
     parser = ArgumentParser(description=__doc__, formatter_class=RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path, metavar="DIR", help="what bench/minilm.py made")
-    parser.add_argument("--most", choices=("executed", "proven"), default="proven")
     parser.add_argument("--only", nargs="+", metavar="NAME", help="these rows")
     parser.add_argument("--json", type=Path, metavar="FILE", help="also write the rows to FILE")
     options = parser.parse_args()
     report = Report("sentences", "all-MiniLM-L6-v2")
     whole, first = options.folder / "encoder", options.folder / "layer"
     tried: dict[str, Callable[[], Findings]] = {
-        "W8A12": lambda: alone(encoder, whole, 12, None, limits=_LIMITS),
-        "W8A8": lambda: alone(encoder, whole, 8, _BETWEEN, limits=_LIMITS),
-        "layer": lambda: alone(layer, first, 12, options.most, limits=_LIMITS),
+        "W8A12": partial(alone, encoder, whole, 12, None, limits=_LIMITS),
+        "W8A8": partial(alone, encoder, whole, 8, _BETWEEN, limits=_LIMITS),
+        "layer": partial(alone, layer, first, 12, None, limits=_LIMITS),
     }
+    tried |= {system: partial(alone, layer, first, 12, system, limits=_LIMITS) for system in SYSTEMS}
     rows = [_row(name, attempt()) for name, attempt in tried.items() if name in (options.only or tried)]
     report.show("sentences", rows)
     report.write(options.json)

@@ -23,6 +23,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import redirect_stdout
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final
@@ -43,7 +44,6 @@ from circuits import (
     Inference,
     QuantGraph,
     compile_inference,
-    compile_registration,
     load_onnx,
     parameters,
     tune,
@@ -56,16 +56,17 @@ from circuits.operators.forest import Forest
 from circuits.operators.weighted import Parametric, WeightedSum
 from circuits.quantisation.plan import input_names, output_names, plan
 from circuits.quantised import Integers
-from examples.proving import Scheme, commit, infer, register
 from kernels import fr
-from prover import groth16
-from prover.groth16 import CommitmentKey
+from prover import registry
+from prover.system import Opening
 from relations.integers import IntArray
 from verifier import command
-from verifier.documents import KeyFile, ProofDocument
+from verifier.registry import FIRST
 from verifier.schemes import Privacy
 from zenerrors import ZenError, in_words
 from zenserve.networks import varied
+from zenserve.proof import PROOF, REGISTRATION, Proof
+from zenserve.proving import Party
 
 STAGES: Final = ("loaded", "compiled", "executed", "proven")
 THREADS: Final = usable_cores()
@@ -271,42 +272,54 @@ def _with_weights(node: Node, made: QuantNode, qgraph: QuantGraph) -> Node:
     return replace(node, weight=weight, bias=bias)
 
 
-def prove(circuit: Inference, q: Integers) -> Findings:
-    """``FailedError`` unless zenserve-verify takes the proof."""
-    qgraph, committed = circuit.qgraph, bool(circuit.commitments)
+def prove(circuit: Inference, q: Integers, system: str = FIRST) -> Findings:
+    """By this proof ``system``. ``FailedError`` unless zenserve-verify takes the proof."""
     with TemporaryDirectory() as name:
-        folder = Path(name)
-        options = [str(folder / "proof"), "--key", str(folder / "key"), "--network", circuit.network.hex()]
-        basis, openings, start = None, {}, time.perf_counter()
-        if committed:
-            values = parameters(qgraph)
-            basis = CommitmentKey.generate(values.size, threads=THREADS)
-            openings = {"model": commit(basis, values)}
-            registrar = Scheme.of(compile_registration(qgraph), basis)
-            _write(folder / "registration", register(registrar, openings["model"]))
-            _write(folder / "registration_key", registrar.key_file)
-            options += ["--registration", str(folder / "registration")]
-            options += ["--registration-key", str(folder / "registration_key")]
-            options += ["--model", openings["model"].commitment.hex()]
-        registration_s = time.perf_counter() - start
-        system = circuit.constraint_system
-        key, setup_s = timed(lambda: groth16.setup(system, basis=basis, threads=THREADS))
-        scheme = Scheme(circuit, key)
-        document, prove_s = timed(lambda: infer(scheme, q, openings))
-        _write(folder / "proof", document)
-        _write(folder / "key", scheme.key_file)
+        folder, watch = Path(name), _Watch()
+        party, start = Party(registry.find(system), folder, watch), time.perf_counter()
+        registration = None
+        if circuit.commitments:
+            party.commit({"model": parameters(circuit.qgraph)}, 0)
+            registration = party.register(circuit.qgraph)
+        registered = time.perf_counter()
+        made = party.prove(circuit, circuit.values(q), partial(circuit.witness, q))
+        end = time.perf_counter()
+        Proof(made.document, made.key, registration, circuit=made.circuit).save(folder / "proof")
+        options = _options(folder / "proof", circuit, party.openings)
         with redirect_stdout(io.StringIO()) as said:
             code, verify_s = timed(lambda: command.main(options))
-        key.save(folder / "proving_key")
-        key_mb = (folder / "proving_key").stat().st_size / (1 << 20)
+        key_mb = (folder / circuit.scheme).stat().st_size / (1 << 20)
     if code:
         raise FailedError(said.getvalue().partition("\n")[0], "verification")
-    seconds = {"registration_s": registration_s, "setup_s": setup_s, "prove_s": prove_s, "verify_s": verify_s}
-    return {**seconds, "proof_bytes": len(document.proofs[0]) // 2, "key_mb": key_mb}
+    return {
+        "registration_s": registered - start,
+        "setup_s": watch.began["load key"] - registered,
+        "prove_s": end - watch.began["witness"],
+        "verify_s": verify_s,
+        "proof_bytes": len(made.document.proofs[0]) // 2,
+        "key_mb": key_mb,
+    }
 
 
-def _write(file: Path, document: ProofDocument | KeyFile) -> None:
-    file.write_text(document.model_dump_json())
+class _Watch:
+    """When stages began last, by the clock."""
+
+    def __init__(self) -> None:
+        self.began: dict[str, float] = {}
+
+    def __call__(self, stage: str, fraction: float) -> None:
+        if not fraction:
+            self.began[stage] = time.perf_counter()
+
+
+def _options(folder: Path, circuit: Inference, commitments: Mapping[str, Opening]) -> list[str]:
+    """What zenserve-verify takes, of a proof that was saved there."""
+    names = ("key", "circuit", "registration", "registration-key", "registration-circuit")
+    files = zip(names, (folder / file for file in (*PROOF[1:], *REGISTRATION)), strict=True)
+    said = {name: str(file) for name, file in files if file.exists()}
+    said |= {name: opening.commitment.hex() for name, opening in commitments.items()}
+    said["network"] = circuit.network.hex()
+    return [str(folder / PROOF[0]), *(word for name, value in said.items() for word in (f"--{name}", value))]
 
 
 def _explained(model: ModelProto, error: ZenError) -> Findings:

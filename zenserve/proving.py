@@ -12,7 +12,7 @@ from typing import Any
 
 from base.processors import usable_cores
 from base.progress import Progress, silent
-from circuits import Circuit, Graph, compile_inference, compile_registration, parameters
+from circuits import Circuit, Graph, QuantGraph, compile_inference, compile_registration, parameters
 from circuits.operators.weighted import Parametric
 from circuits.quantisation import report
 from circuits.quantisation.plan import input_names
@@ -27,7 +27,6 @@ from kernels import FrArray, fr
 from prover import registry
 from prover.constraint_file import save_statement
 from prover.system import CommitmentKey, Opening, ProofSystem
-from relations.integers import IntArray
 from verifier.documents import KeyFile, ProofDocument, Values, timestamp
 from verifier.registry import FIRST
 from verifier.schemes import INPUT, Privacy, PublicOrPrivate, Reveal
@@ -125,14 +124,12 @@ def prove(
     )
     held = circuit.committed_values(q)
     with TemporaryDirectory() as folder:
-        party, registration = _Party(registry.find(system), Path(folder), progress), None
+        party = Party(registry.find(system), Path(folder), progress)
         if taken:
             party.take(taken)
         weights = {"model": parameters(qgraph)} if weight_privacy == "committed" else {}
         party.commit(weights | held, most_committed if held else 0)
-        if weights:
-            registrar = compile_registration(qgraph)
-            registration = party.prove(registrar, {}, registrar.witness)
+        registration = party.register(qgraph) if weights else None
         judged = party.prove(circuit, circuit.values(q, ends), partial(circuit.witness, q, ends), challenge)
         committed = {
             name: Committed(each, held[each.name], party.openings[each.name], party.basis, party.system)
@@ -153,7 +150,7 @@ def _most_private(graph: Graph) -> Privacy:
 
 
 @dataclass
-class _Party:
+class Party:
     """Whoever proves, with a folder for keys and the openings of what was committed to."""
 
     system: ProofSystem
@@ -190,10 +187,16 @@ class _Party:
         for name, each in values.items():
             self.openings[name] = self.basis.commit(fr.from_int64(each), threads=THREADS)
 
+    def register(self, qgraph: QuantGraph) -> Keyed:
+        """A proof that the weights of the model, which is committed to, are of their types."""
+        circuit = compile_registration(qgraph)
+        return self.prove(circuit, {}, circuit.witness)
+
     def prove(
         self, circuit: Circuit, values: Values, witness: Callable[..., FrArray], challenge: str | None = None
     ) -> Keyed:
-        """``witness``: of the circuit, given the ``statement``'s hash."""
+        """Under keys of its own; the proving key stays in the folder, by the name of the circuit's scheme.
+        ``witness``: of the circuit, given the ``statement``'s hash."""
         proving.require_memory(self.system, circuit, THREADS)
         file, basis = self.folder / circuit.scheme, self.basis if circuit.commitments else None
         key = proving.setup(self.system, circuit, basis, file, THREADS, self.progress)
