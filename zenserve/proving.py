@@ -27,6 +27,7 @@ from kernels import FrArray, fr
 from prover import registry
 from prover.constraint_file import save_statement
 from prover.system import CommitmentKey, Opening, ProofSystem
+from relations.integers import IntArray
 from verifier.documents import KeyFile, ProofDocument, Values, timestamp
 from verifier.registry import FIRST
 from verifier.schemes import INPUT, Privacy, PublicOrPrivate, Reveal
