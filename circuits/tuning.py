@@ -19,16 +19,16 @@ from numpy.typing import ArrayLike
 
 from base.progress import Progress, silent
 from circuits.graphs.calibration import Method
-from circuits.graphs.graph import Graph, only_output
+from circuits.graphs.graph import Graph
 from circuits.graphs.site import Settings
 from circuits.graphs.tensors import as_samples
 from circuits.graphs.types import LEAST_BITS, MOST_BITS, FloatArray
 from circuits.operators.weighted import Parametric, WeightedSum
+from circuits.quantisation.labels import right
 from circuits.quantisation.plan import input_names, output_names
 from circuits.quantisation.quantiser import Calibrated, Ranges, Slot, Widths
 from circuits.quantised import QuantGraph
 from circuits.schemes.inference import plan_inference, shown_by_default
-from relations.integers import IntArray
 from verifier.schemes import Privacy
 from zenerrors import ModelError, StatementError, TensorError
 
@@ -120,9 +120,9 @@ def tune(
     """Quantise ``graph`` by whichever calibration loses least, to ``bits``; where these are None to few bits
     for each tensor and each layer's weights, at a loss of up to ``max_loss`` percent.
 
-    ``calibration``, ``ranges``: as for ``quantise``. ``labels``: int[n], the classes of the samples, by the
-    only output of several values, or the only one.
-    ``measure``: by default accuracy where there are labels, else agreement where there are as many outputs
+    ``calibration``, ``ranges``: as for ``quantise``. ``labels``: of the samples, as
+    ``circuits.quantisation.labels`` has them; of targets nothing is made here.
+    ``measure``: by default accuracy where these are classes, else agreement where there are as many outputs
     as classes, else values.
 
     Raises as ``quantise``, ``TensorError`` for labels that do not fit, and ``ModelError``
@@ -150,7 +150,8 @@ class _Judge:
         self.samples = min(count, _SAMPLES, max(1, _MOST_WORK // (_FEWEST * of_sample)))
         self.work = _LEAST_WORK + _NODE_WORK * len(graph.nodes) + self.samples * of_sample
         chosen = np.linspace(0, count - 1, self.samples).astype(np.int64)
-        self._labels = None if labels is None else _classes(labels, count)[chosen]
+        truth = None if labels is None else right(graph, labels, count)
+        self._labels = None if truth is None or truth.classes is None else truth.classes[chosen]
         x = {name: values[chosen] for name, values in x.items()}
         floats = graph.run_all(x, {*graph.outputs.values()})
         self._x = {called: x[name] for name, called in input_names(graph).items()}
@@ -158,18 +159,14 @@ class _Judge:
             called: floats[graph.outputs[name]].reshape(len(chosen), -1)
             for name, called in output_names(graph).items()
         }
-        self.measure: Measure = measure or ("accuracy" if labels is not None else self._likely)
-        if self.measure == "accuracy" and labels is None:
-            raise TensorError("input.shape", "accuracy is of samples with labels", field="labels")
-        several = [name for name, exact in self._exact.items() if exact.shape[1] > 1]
-        # A classifier of tables has one output with a score for each class, beside their names.
-        self._scores = several[0] if len(several) == 1 else next(iter(self._exact))
-        if labels is not None and len(several) != 1:
-            only_output(graph.outputs)
+        self.measure: Measure = measure or ("accuracy" if self._labels is not None else self._likely)
+        if self.measure == "accuracy" and self._labels is None:
+            raise TensorError("input.shape", "accuracy is of samples with labels of classes", field="labels")
+        self._scores = output_names(graph)[truth.output] if truth else None
 
     @property
     def _likely(self) -> Measure:
-        """Without labels."""
+        """Without classes."""
         shown = {shown_by_default(each.shape[1]) for each in self._exact.values()}
         return "agreement" if shown == {"label"} else "values"
 
@@ -216,13 +213,6 @@ def _far(error: FloatArray, exact: FloatArray) -> float:
 def _range(values: FloatArray) -> float:
     """How far they reach; of one that never changes its distance to zero."""
     return float(np.ptp(values)) or float(np.abs(values).max()) or 1.0
-
-
-def _classes(labels: ArrayLike, count: int) -> IntArray:
-    found = np.asarray(labels)
-    if found.shape != (count,) or found.dtype.kind not in "iu":
-        raise TensorError("input.shape", f"labels must be {count} integers, one for each", field="labels")
-    return found.astype(np.int64)
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict
 from functools import lru_cache
 from typing import Any, Final, NamedTuple, cast, get_args
@@ -66,8 +67,10 @@ def read_model(onnx: bytes, calibration: bytes, precision: bytes, labels: bytes,
     keys = [planned.inference(qgraph, weight_privacy)]
     if weight_privacy == "committed":
         keys.append(planned.registration(qgraph))
+    with _of_calibration():
+        found = report(read.graph, qgraph, read.inputs, read.right).to_json()
     said = {
-        "report": _report(read.graph, qgraph, read.inputs, read.right) | {"tuning": read.tuned.to_json()},
+        "report": found | {"tuning": read.tuned.to_json()},
         "planned": [asdict(each) for each in keys],
     }
     return json.dumps(said, allow_nan=False).encode() + b"\n" + qgraph.to_bytes()
@@ -84,35 +87,18 @@ def _read(onnx: bytes, calibration: bytes, precision: bytes, labels: bytes, size
     graph = circuits.load_onnx(onnx, json.loads(sizes))
     given = samples.parse(calibration, graph.entries, "calibration")
     right = samples.parse_labels(labels, "calibration_labels") if labels else given.labels
-    if right is not None:
-        right = _right(graph, right, len(next(iter(given.inputs.values()))))
-    classes = right if right is not None and right.ndim == 1 and right.dtype == np.int64 else None
-    if classes is not None and math.prod(graph.shapes[graph.output]) < 2:
-        classes = None  # a value for each
-    tuned = circuits.tune(graph, given.inputs, labels=classes, **json.loads(precision))
+    with _of_calibration():
+        tuned = circuits.tune(graph, given.inputs, labels=right, **json.loads(precision))
     return _Read(graph, given.inputs, right, tuned)
 
 
-def _right(graph: Graph, labels: NDArray[Any], count: int) -> NDArray[Any]:
-    """The calibration's labels, one for each sample: classes, or targets of values."""
-    require_one(graph, "what labels tell", "calibration_labels", "leave them out")
-    if labels.shape[:1] != (count,):
-        reason = f"there are {labels.size} calibration_labels, and {count} samples: one for each"
-        raise TensorError("input.shape", reason, field="calibration_labels")
-    outputs = math.prod(graph.shapes[graph.output])
-    return _classes(labels, outputs, "calibration_labels") if outputs > 1 and labels.ndim == 1 else labels
-
-
-def _report(
-    graph: Graph, qgraph: QuantGraph, inputs: Mapping[str, NDArray[Any]], labels: NDArray[Any] | None
-) -> dict[str, Any]:
-    """What quantisation costs, by labels where there are any: classes, or targets of values."""
-    if labels is None:
-        return report(graph, qgraph, inputs).to_json()
+@contextmanager
+def _of_calibration() -> Iterator[None]:
+    """What is wrong with labels is wrong with ``calibration_labels``."""
     try:
-        return report(graph, qgraph, inputs, labels).to_json()
+        yield
     except TensorError as error:
-        error.field = error.field and "calibration_" + error.field
+        error.field = "calibration_labels" if error.field == "labels" else error.field
         raise
 
 

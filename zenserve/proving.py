@@ -109,7 +109,7 @@ def prove(
     ).qgraph
     names = input_names(graph)
     q = qgraph.quantise_inputs({names[name]: value for name, value in own.items()})
-    made = None if known is None else report(graph, qgraph, samples[graph.input.name], known)
+    made = None if known is None else report(graph, qgraph, samples, known)
     progress("compile", 0.0)
     shown = all_shown(qgraph, reveal)
     privacy: Privacy | Mapping[str, Privacy] = "committed" if taken else input_privacy

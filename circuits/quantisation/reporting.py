@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -14,6 +14,7 @@ from circuits import svg
 from circuits.graphs.graph import Graph
 from circuits.graphs.tensors import as_samples
 from circuits.graphs.types import Affine, FloatArray, Shape
+from circuits.quantisation.labels import Right, is_of_classes, right
 from circuits.quantisation.plan import input_names, output_names, plan
 from circuits.quantised import QuantGraph
 from relations.integers import IntArray
@@ -289,20 +290,22 @@ class _Loss:
 
 
 class _Answers:
-    """Running counts and sums over the samples for one output."""
+    """Running counts and sums over the samples for one output, beside what is ``right``."""
 
-    def __init__(self, name: str, shape: Shape, scale: tuple[float, int] | None, samples: int) -> None:
-        self.name, self.size, self.scale = name, math.prod(shape), scale
-        self.is_class = self.size >= 2 and max(shape) == self.size
+    def __init__(
+        self, name: str, shape: Shape, scale: tuple[float, int] | None, samples: int, right: Right | None
+    ) -> None:
+        self.name, self.size, self.scale, self.right = name, math.prod(shape), scale, right
+        self.is_class = is_of_classes(shape)
         classes = self.size if self.is_class and self.size <= MOST_CLASSES else 0
         self.confusion = np.zeros((classes, classes), dtype=np.int64)
-        self.seen = self.same = self.right = self.right_float = 0
+        self.seen = self.same = self.hits = self.float_hits = 0
         self.loss, self.against, self.against_float = _Loss(), _Loss(), _Loss()
         self.points: list[tuple[float, float]] = []
         self.each = max(1, MOST_POINTS // math.ceil(samples / _AT_ONCE))
 
-    def compare(self, exact: FloatArray, integers: IntArray, wanted: NDArray[Any] | None) -> None:
-        """[n, …] of both networks, and labels [n] or targets [n, size]."""
+    def compare(self, exact: FloatArray, integers: IntArray, place: slice) -> None:
+        """[n, …] of both networks, of the samples in this place."""
         exact, integers = exact.reshape(len(exact), -1), integers.reshape(len(exact), -1)
         self.seen += len(exact)
         if self.is_class:
@@ -310,17 +313,17 @@ class _Answers:
             self.same += int((said == meant).sum())
             if len(self.confusion):
                 np.add.at(self.confusion, (meant, said), 1)
-            if wanted is not None and wanted.ndim == 1:
-                self.right += int((said == wanted).sum())
-                self.right_float += int((meant == wanted).sum())
+            if self.right and self.right.classes is not None:
+                self.hits += int((said == self.right.classes[place]).sum())
+                self.float_hits += int((meant == self.right.classes[place]).sum())
         if self.scale is None:
             return
         scale, zero_point = self.scale
         real: FloatArray = scale * (integers - zero_point).astype(np.float64)
         self.loss.see(exact, real)
-        if wanted is not None and wanted.ndim == 2:
-            self.against.see(wanted, real)
-            self.against_float.see(wanted, exact)
+        if self.right and self.right.targets is not None:
+            self.against.see(self.right.targets[place], real)
+            self.against_float.see(self.right.targets[place], exact)
         places = np.linspace(0, exact.size - 1, min(self.each, exact.size)).astype(np.int64)
         pairs = zip(exact.ravel()[places].tolist(), real.ravel()[places].tolist(), strict=True)
         self.points += [(float(f"{x:.6g}"), float(f"{y:.6g}")) for x, y in pairs]
@@ -347,15 +350,14 @@ def report(
 ) -> Report:
     """Run both networks, ``qgraph`` being ``quantise(graph, ..)``, on inputs as for that.
 
-    ``labels``: int[n] classes, by the only output that is of classes, or targets of the only output [n,
-    *output shape], [n] where that is one value.
+    ``labels``: classes or targets, as ``circuits.quantisation.labels`` has them.
     Inputs beyond the calibrated range saturate. Raises ``TensorError``: ``input.*``.
     """
     x = as_samples(inputs, graph.entries, field="inputs")
     count = len(next(iter(x.values())))
     sources, operators = _sources(graph), _operators(qgraph)
-    tallies, answers = _tallies(qgraph, sources), _answers(graph, qgraph, count)
-    wanted = None if labels is None else _wanted(labels, answers, count)
+    judged = None if labels is None else right(graph, labels, count)
+    tallies, answers = _tallies(qgraph, sources), _answers(graph, qgraph, count, judged)
     for _, part in _parts(x, count):
         floats = graph.run_all(part, {sources[name] for name in tallies})
         for name, tally in tallies.items():
@@ -370,13 +372,13 @@ def report(
             if name in tallies:
                 tallies[name].compare(floats[sources[name]], tallies[name].kind.real(values))
             for tensor, answer in answers.get(name, ()):
-                answer.compare(floats[tensor], values, None if wanted is None else wanted[place])
+                answer.compare(floats[tensor], values, place)
     outputs = [answer for several in answers.values() for _, answer in several]
-    judged = _of_classes(outputs) if wanted is not None and wanted.ndim == 1 else None
+    scores = next((each for each in outputs if each.right and each.right.classes is not None), None)
     return Report(
         count,
-        judged.right_float / count if judged else None,
-        judged.right / count if judged else None,
+        scores.float_hits / count if scores else None,
+        scores.hits / count if scores else None,
         tuple(output.report() for output in outputs),
         tuple(tally.report(name, operators[name]) for name, tally in tallies.items()),
     )
@@ -388,46 +390,20 @@ def _parts(x: Mapping[str, FloatArray], count: int) -> Iterator[tuple[slice, dic
         yield place, {name: values[place] for name, values in x.items()}
 
 
-def _answers(graph: Graph, qgraph: QuantGraph, count: int) -> dict[str, list[tuple[str, _Answers]]]:
+def _answers(
+    graph: Graph, qgraph: QuantGraph, count: int, judged: Right | None
+) -> dict[str, list[tuple[str, _Answers]]]:
     """Of each tensor of integers that is an output, or several: the float tensors, and what is to be said."""
     called, made = output_names(graph), dict[str, list[tuple[str, _Answers]]]()
     for name, tensor in graph.outputs.items():
         integers = qgraph.outputs[called[name]]
-        answer = _Answers(name, qgraph.shapes[integers], qgraph.scale_of(integers), count)
+        scale, own = qgraph.scale_of(integers), judged if judged and judged.output == name else None
+        if own and own.targets is not None and scale is None:
+            reason = "labels are targets, and the output's sums have no one scale to be compared by"
+            raise TensorError("input.shape", reason, field="labels")
+        answer = _Answers(name, qgraph.shapes[integers], scale, count, own)
         made.setdefault(integers, []).append((tensor, answer))
     return made
-
-
-def _wanted(labels: ArrayLike, answers: Mapping[str, list[tuple[str, _Answers]]], count: int) -> NDArray[Any]:
-    """Classes [n], or targets [n, size]."""
-    found, outputs = np.asarray(labels), [answer for several in answers.values() for _, answer in several]
-    scores = _of_classes(outputs)
-    if scores and found.shape == (count,) and found.dtype.kind in "iu":
-        if found.min() < 0 or found.max() >= scores.size:
-            reason = f"labels must be classes, whole numbers from 0 to {scores.size - 1}"
-            raise TensorError("input.out_of_range", reason, field="labels")
-        return found
-    if len(outputs) == 1:
-        (output,) = outputs
-        if (
-            output.scale
-            and found.size == count * output.size
-            and len(found) == count
-            and found.dtype != object
-        ):
-            return found.reshape(count, -1).astype(np.float64)
-    raise TensorError(
-        "input.shape",
-        f"labels must be {count} integers, a class for each input, or {count} times what the only output is, "
-        "where that is of values with one scale",
-        field="labels",
-    )
-
-
-def _of_classes(outputs: Sequence[_Answers]) -> _Answers | None:
-    """The only one that is of classes."""
-    found = [output for output in outputs if output.is_class]
-    return found[0] if len(found) == 1 else None
 
 
 def _sources(graph: Graph) -> dict[str, str]:

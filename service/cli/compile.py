@@ -188,14 +188,8 @@ def _quantised(
     graph: Graph, given: Samples, origin: str, options: dict[str, Any]
 ) -> tuple[QuantGraph, dict[str, Any] | None]:
     """The network, and how it was tuned: inputs that are made up say nothing of what it loses."""
-    import numpy as np
-
     from circuits import quantise, tune
 
-    labels = given.labels
-    if labels is not None:
-        classes = labels.ndim == 1 and bool((labels == np.rint(labels)).all())
-        labels = labels.astype(np.int64) if classes else None
     bits, weight_bits = options["bits"], options["weight_bits"]
     if origin != "file" and bits != "auto":
         return quantise(graph, given.inputs, bits, weight_bits=weight_bits, ranges=options["ranges"]), None
@@ -206,7 +200,7 @@ def _quantised(
         weight_bits=weight_bits,
         max_loss=options["max_loss"],
         measure=options["measure"],
-        labels=labels,
+        labels=given.labels,
         ranges=options["ranges"],
         weight_privacy=options["privacy"]["weights"],
     )

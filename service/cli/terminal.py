@@ -278,6 +278,12 @@ def _of_report(report: dict[str, Any]) -> dict[str, str]:
     for output in report.get("outputs", []):
         if report.get("accuracy") is None and output["agreement"] is not None:
             rows["answers"] = f"the same in floats and in integers for {output['agreement']:.2%}"
+        for name, where in (("float_loss", "floats"), ("loss", "integers")):
+            if loss := output.get(name):
+                r2 = "" if loss["r2"] is None else f", R² {loss['r2']:.4f}"
+                rows[f"errors in {where}"] = (
+                    f"MSE {loss['mse']:.4g}, MAE {loss['mae']:.4g}{r2}, beside targets"
+                )
     if report.get("accuracy") is not None:
         rows["accuracy"] = (
             f"{report['accuracy']:.2%} in integers, {report['float_accuracy']:.2%} in floats, of"

@@ -64,9 +64,11 @@ def test_labels_make_it_accuracy() -> None:
     right = found.qgraph.run(found.qgraph.input.type.quantise(x)).argmax(axis=1) == labels
     assert (found.measure, found.samples) == ("accuracy", 200)
     assert found.loss == pytest.approx(100 * (1 - right.mean()))
-    for wrong in (labels[1:], labels.astype(float)):
-        with refuses("input.shape", match="labels must be 200 integers"):
-            tune(graph, x, labels=wrong)
+    assert tune(graph, x, labels=labels.astype(float), bits=3).loss == found.loss
+    with refuses("input.shape", "labels", match="200 samples"):
+        tune(graph, x, labels=labels[1:])
+    with refuses("input.out_of_range", "labels", match=r"labels\[0\]"):
+        tune(graph, x, labels=labels + 0.5)
     with refuses("input.shape", match="with labels"):
         tune(graph, x, measure="accuracy")
 

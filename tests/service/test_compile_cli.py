@@ -19,6 +19,7 @@ from prover.groth16 import cost
 from service import engine, intake
 from service.cli import compile as compile_cli
 from tests.circuits.test_several import model as several
+from tests.circuits.test_several import samples
 from tests.service.support import tiny_calibration, tiny_onnx
 
 ROOT = Path(__file__).parents[2]
@@ -196,6 +197,20 @@ def test_inputs_of_integers_have_the_range_that_is_said(report: Any, run: Any, t
     assert wide["constraints"] > narrow["constraints"]
     code, _, err = run(path, "--range", "image=0:3")
     assert (code, "there are token::ids" in err) == (2, True)
+
+
+def test_labels_say_what_users_will_get(run: Any, tmp_path: Path) -> None:
+    classes, values, given = tmp_path / "classes.onnx", tmp_path / "values.onnx", tmp_path / "given.npz"
+    classes.write_bytes(several(scores="scores"))
+    values.write_bytes(several(shifted="shifted"))
+    np.savez(given, allow_pickle=False, **samples())
+    np.save(tmp_path / "classes.npy", np.arange(16) % 3)
+    np.save(tmp_path / "targets.npy", samples()["token::ids"] + 1.0)
+    labelled = ("--calibration", given, "--labels")
+    assert "in integers" in run(classes, *labelled, tmp_path / "classes.npy")[1]
+    assert "integers beside the targets" in run(values, *labelled, tmp_path / "targets.npy")[1]
+    code, _, err = run(classes, *labelled, tmp_path / "targets.npy")
+    assert (code, "3 values" in err, "--labels" in err) == (2, True, True)
 
 
 def test_privacy_is_of_each_input(report: Any, run: Any, tmp_path: Path) -> None:

@@ -53,6 +53,27 @@ def test_the_range_of_an_input_of_integers_is_as_asked(masked: tuple[Runtime, Cl
     assert tried.values["input/token__ids"] == [10, 10]
 
 
+def test_labels_say_the_accuracy_of_several_inputs_too(
+    masked: tuple[Runtime, Client, Model], run: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _, api, _ = masked
+    calibration = io.BytesIO()
+    np.savez(calibration, allow_pickle=False, labels=np.arange(len(SAMPLES["mask"])) % 3, **SAMPLES)
+    found = api.create_model(network(scores="scores"), calibration.getvalue()).report
+    assert found is not None
+    assert 0 <= found["accuracy"] <= 1
+    assert (found["tuning"]["measure"], found["images"]) == ("accuracy", len(SAMPLES["mask"]))
+    calibration = io.BytesIO()
+    np.savez(calibration, allow_pickle=False, labels=SAMPLES["token::ids"] + 1, **SAMPLES)
+    regressing = api.create_model(network(shifted="shifted"), calibration.getvalue())
+    monkeypatch.setenv("ZENSERVE_URL", str(api._http.base_url))
+    assert "R² 1.0000, beside targets" in run("models", "show", regressing.id)[1]
+    with pytest.raises(ApiError) as refused:
+        api.create_model(network(), calibration.getvalue())
+    assert (refused.value.code, refused.value.field) == ("input.shape", "calibration_labels")
+    assert "scores, shifted" in refused.value.detail
+
+
 def test_a_committed_a_public_and_a_private_input(masked: tuple[Runtime, Client, Model]) -> None:
     runtime, api, model = masked
     image = GIVEN["image"]["values"]
