@@ -113,8 +113,9 @@ def fixed_point(ratio: float, coarser: float) -> tuple[int, int]:
     raise AssertionError("a float has 53 bits")
 
 
-def approximate(ratios: FloatArray, error: float) -> tuple[IntArray, int]:
-    """The least k with integers M, each ``|M / 2^k - ratio| <= error · ratio``: M and k."""
+def approximate(ratios: FloatArray, error: float | FloatArray) -> tuple[IntArray, int]:
+    """The least k with integers M, each ``|M / 2^k - ratio| <= error · ratio``: M and k. ``error``: of all,
+    or of each."""
     for shift in range(_MOST_SHIFT):
         multiplier = np.maximum(np.rint(np.ldexp(ratios, shift)), 1)
         if multiplier.max() >= JSON_LIMIT:

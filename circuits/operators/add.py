@@ -50,13 +50,17 @@ class Add(Node):
         return 1
 
     def quantise(self, site: Site) -> QuantAdd:
-        """Both terms at the output's scale: ``s_i / s_y = m_i / 2^k``."""
-        scales, rescale = np.array([site.incoming(index).scale for index in (0, 1)]), None
+        """Both terms at the output's scale: ``s_i / s_y = m_i / 2^k``, each to a quarter of a step as far as
+        it and the output reach: terms that cancel may be wider than their sum."""
+        types = [site.incoming(index) for index in (0, 1)]
+        scales, rescale = np.array([kind.scale for kind in types]), None
         if site.unscaled:
             factors, _ = rescaling.approximate(scales / scales.max(), 2.0**-16)
         else:
             output = site.output()
-            factors, shift = rescaling.approximate(scales / output.scale, 1 / (4 * output.top))
+            ratios = scales / output.scale
+            reach = ratios * [max(map(abs, kind.centred)) for kind in types]
+            factors, shift = rescaling.approximate(ratios, 1 / (4 * np.maximum(reach, output.top)))
             rescale = Rescale(np.array([1]), shift, output, *site.limits(output))
         terms = int(factors[0]), self.sign * int(factors[1])
         return QuantAdd(site.name, site.inputs, terms, rescale=rescale)

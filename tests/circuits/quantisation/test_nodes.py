@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, reject, settings
+from hypothesis import given, reject
 from hypothesis import strategies as st
 
 from circuits import Graph, QuantGraph, quantise
@@ -77,11 +77,9 @@ def random_graph(rng: Rng) -> Graph:
     return x.dense(weight(rng, 4, x.shape[0])).graph() if rng.random() < 0.5 else x.graph()
 
 
-def tolerance(step: Step, types: list[Affine], output: Affine) -> float:
-    """In steps of the output. The terms of a sum may be much wider than it: a quarter of their own steps."""
-    if not isinstance(step.node, Add):
-        return TOLERANCE
-    return TOLERANCE + sum(kind.scale for kind in types) / output.scale / 4
+def tolerance(step: Step) -> float:
+    """In steps of the output. A sum has two multipliers."""
+    return TOLERANCE + 0.25 if isinstance(step.node, Add) else TOLERANCE
 
 
 def real_layer(layer: Conv | Dense, node: WeightedSum, read: Affine) -> Conv | Dense:
@@ -114,13 +112,11 @@ def check(graph: Graph, qgraph: QuantGraph, x: FloatArray) -> None:
         exact = step.clip.run(exact) if step.clip else exact
         exact = np.clip(exact, *output.real(np.array([0, output.top])))
         error = np.abs(output.real(values[node.name]) - exact).max() / output.scale
-        assert error <= tolerance(step, types, output), (node, error)
+        assert error <= tolerance(step), (node, error)
 
 
 @given(st.integers(0, 2**32), st.integers(2, 16), st.integers(2, 16), st.sampled_from(METHODS), st.booleans())
-@settings(
-    patient, derandomize=True
-)  # of sums that cancel behind a narrow clamp some few are a step further off
+@patient
 def test_every_node_does_what_the_float_node_does(
     seed: int, bits: int, weight_bits: int, method: Method, per_channel: bool
 ) -> None:
