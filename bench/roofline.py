@@ -20,7 +20,8 @@ from bench.report import Report, Row
 from gpu.device import Device
 from gpu.modules import Module
 
-Field = Literal["fr", "fp", "fp2"]
+Field = Literal["fr", "fp", "fp2", "hash"]
+"""Of which products are counted; of a hash its compressions of 64 bytes."""
 
 
 @dataclass(frozen=True)

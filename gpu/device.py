@@ -106,9 +106,14 @@ class Device:
 
         Not by CuPy's pinned memory, which would keep another copy of secrets, and its room, for good.
         """
+        array = self.bring(host)
+        self.synchronize()
+        return array
+
+    def bring(self, host: NDArray[Any]) -> Array:
+        """``upload`` without waiting: for the current stream's work alone."""
         array = self.empty(host.shape, host.dtype)
         self.copy(host, array)
-        self.synchronize()
         return array
 
     def download(self, array: Array) -> NDArray[Any]:

@@ -71,7 +71,7 @@ def of_elements(device: Device, values: Array, key: Array) -> Array:
 def expand(device: Device, seed: Array, context: str, length: int) -> Array:
     """uint8[length], a multiple of 64: BLAKE3's derivation from ``seed`` in a ``context`` of at most 64."""
     text = context.encode()
-    words = device.upload(np.frombuffer(text.ljust(64, b"\0"), np.uint8))
+    words = device.bring(np.frombuffer(text.ljust(64, b"\0"), np.uint8))
     out, blocks = device.empty(length, np.uint8), length // 64
     _module(device).launch(
         "expand", _grid(blocks), _THREADS, seed, words, np.int32(len(text)), out, np.int64(blocks)

@@ -53,10 +53,21 @@ class Weights:
         )
         return out
 
+    def dot(self, values: Array, keep: Keep) -> int:
+        """The sum of eq(point, i) values[i], uint64[2^variables, 4]."""
+        device, (high, low, bits) = self._device, self.last(self.variables)
+        blocks = max(1, min(1 << _LOG_BLOCKS, len(values) // _THREADS))
+        sums = keep(device.empty((blocks + 1, 1, 4), np.uint64))
+        numbers = np.int32(bits), np.int64(len(values))
+        _module(device).launch("weighted_sum", blocks, _THREADS, values, high, low, *numbers, sums[1:])
+        _module(device).launch("add_partial", 1, _THREADS, sums[1:], np.int64(blocks), np.int32(1), sums)
+        (total,) = to_ints(device.download(sums[0]))
+        return total
+
     def _suffixes(self, point: Sequence[int]) -> Array:
         device = self._device
         out = device.empty((2 << len(point), 4), np.uint64)
-        coordinates = device.upload(to_words(point)) if point else None
+        coordinates = device.bring(to_words(point)) if point else None
         threads = max(32, min(512, 1 << max(0, len(point) - 1)))
         _module(device).launch("eq_suffixes", 1, threads, coordinates, np.int32(len(point)), out)
         return out
@@ -71,7 +82,11 @@ class SumCheck:
     coefficients: int
 
     def __init__(self, device: Device, tables: Array, keep: Keep) -> None:
-        self._device, self._tables, self._keep = device, tables, keep
+        self._device, self._tables = device, tables
+        count, size = tables.shape[:2]
+        # All that is folded, one after the other; what a round sums up.
+        self._folded = keep(device.empty((count * size, 4), np.uint64))
+        self._sums = keep(device.empty(((1 << _LOG_BLOCKS) + 1, self.coefficients, 4), np.uint64))
         self._bound: int | None = None
 
     def bind(self, r: int) -> None:
@@ -79,38 +94,36 @@ class SumCheck:
 
     def values(self) -> list[int]:
         """What the tables have left when all variables are bound."""
-        count, size = self._tables.shape[:2]
         if self._bound is not None:
-            half = size // 2
-            folded = self._keep(self._device.empty((count, half, 4), np.uint64))
-            numbers = np.int64(half), np.int64(count * half), *_number(self._bound)
+            source, r = self._tables, _number(self._bound)
+            folded = self._next()
+            count, half = folded.shape[:2]
+            numbers = np.int64(half), np.int64(count * half), *r
             _module(self._device).launch(
-                "fold", -(-count * half // _THREADS), _THREADS, self._tables, *numbers, folded
+                "fold", -(-count * half // _THREADS), _THREADS, source, *numbers, folded
             )
-            self._tables, self._bound = folded, None
         return to_ints(self._device.download(self._tables))
 
     def _round(self, kernel: str, *arguments: object) -> list[int]:
-        device, (count, size) = self._device, self._tables.shape[:2]
-        folded, r = None, 0
-        if self._bound is not None:
-            size, r = size // 2, self._bound
-            folded = self._keep(device.empty((count, size, 4), np.uint64))
-        half = size // 2
+        source, r = self._tables, _number(self._bound or 0)
+        folded = None if self._bound is None else self._next()
+        half = self._tables.shape[1] // 2
         blocks = max(1, min(1 << _LOG_BLOCKS, half // _THREADS))
-        partial = self._keep(device.empty((blocks, self.coefficients, 4), np.uint64))
-        numbers = np.int64(half), *_number(r)
-        module = _module(device)
-        module.launch(kernel, blocks, _THREADS, self._tables, folded, *numbers, *arguments, partial)
-        if folded is not None:
-            self._tables, self._bound = folded, None
+        total, partial = self._sums[0], self._sums[1:] if blocks > 1 else self._sums[:1]
+        module = _module(self._device)
+        module.launch(kernel, blocks, _THREADS, source, folded, np.int64(half), *r, *arguments, partial)
         if blocks > 1:
-            total = self._keep(device.empty((self.coefficients, 4), np.uint64))
-            module.launch(
-                "add_partial", 1, _THREADS, partial, np.int64(blocks), np.int32(self.coefficients), total
-            )
-            partial = total
-        return to_ints(device.download(partial))
+            numbers = np.int64(blocks), np.int32(self.coefficients)
+            module.launch("add_partial", 1, _THREADS, partial, *numbers, total)
+        return to_ints(self._device.download(total))
+
+    def _next(self) -> Array:
+        """The room of the tables that the bound variable leaves."""
+        count, size = self._tables.shape[:2]
+        room = self._folded[: count * size // 2]
+        self._folded = self._folded[count * size // 2 :]
+        self._tables, self._bound = room.reshape(count, size // 2, 4), None
+        return self._tables
 
 
 class R1csSumCheck(SumCheck):

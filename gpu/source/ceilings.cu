@@ -1,5 +1,7 @@
-// What the card can do at most, for the roofline of bench.gpu: products in registers, with no memory to wait for.
+// What the card can do at most, for the roofline of bench.gpu: products and compressions in registers, with no memory to
+// wait for.
 #include "memory.hpp"
+#include "zen/blake3.hpp"
 #include "zen/field.hpp"
 
 using namespace zen;
@@ -17,3 +19,10 @@ ZEN_FN void multiply_repeatedly(F* values, int rounds) {
 extern "C" __global__ void __launch_bounds__(256) fr_products(Fr* values, int rounds) { multiply_repeatedly(values, rounds); }
 extern "C" __global__ void __launch_bounds__(256) fp_products(Fp* values, int rounds) { multiply_repeatedly(values, rounds); }
 extern "C" __global__ void __launch_bounds__(128) fp2_products(Fp2* values, int rounds) { multiply_repeatedly(values, rounds); }
+
+// chains[i] is compressed with itself for so many rounds.
+extern "C" __global__ void __launch_bounds__(128) compressions(Chain<u32>* chains, int rounds) {
+  Chain<u32> chain = load(chains + thread_index());
+  for (int round = 0; round < rounds; round++) chain = hash_pair(chain, chain, chain);
+  store(chains + thread_index(), chain);
+}

@@ -116,6 +116,14 @@ __global__ void __launch_bounds__(256)
   });
 }
 
+// The sum of values[i] high[i / 2^bits] low[i mod 2^bits], a block's in out[block].
+__global__ void __launch_bounds__(256)
+    weighted_sum(const Fr* values, const Fr* high, const Fr* low, int bits, long n, Fr* out) {
+  reduce<Sum<Fr>>(n, out, [=](Fr& sum, long i) {
+    sum = sum + load(values + i) * load(high + (i >> bits)) * load(low + (i & ((1l << bits) - 1)));
+  });
+}
+
 // out[0] = the sum of n elements' worth of partial sums of `width` elements, column by column; by one block.
 __global__ void __launch_bounds__(256) add_partial(const Fr* partial, long n, int width, Fr* out) {
   for (int column = 0; column < width; column++)

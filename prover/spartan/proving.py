@@ -75,23 +75,23 @@ class _Prover:
         self._progress("commit", 0.0)
         segments = self._commit_segments()
         known = self._draw_challenges(post_challenge)
-        private, mask = self._commit_private()
-        parts = [*segments, private]
+        parts = [*segments, self._commit_private()]
         pads, pad_mask = self._commit_pads()
+        transcript.absorb("private", parts[-1].root)
+        transcript.absorb("pads", pads.root)
 
         self._progress("outer", 0.0)
         zero = transcript.challenges("zero", shape.log_rows)
         outer, outer_said, claims = self._outer(zero)
         self._progress("inner", 0.0)
         weights = transcript.challenges("matrices", 3)
-        inner, inner_said, matrices_at = self._inner(outer, weights)
+        inner, inner_said, (matrices_at, witness_at) = self._inner(outer, weights)
 
         self._progress("open", 0.0)
-        row_weights = multilinear.eq(fr.from_ints(inner[: shape.row_variables]), self._threads)
-        column_weights = multilinear.eq(fr.from_ints(inner[shape.row_variables :]), self._threads)
-        (mask_said,) = self._say("mask", [_value(multilinear.dot(mask, column_weights))], shape.pads.mask)
+        mask = self._session.open(inner)
+        (mask_said,) = self._say("mask", [mask], shape.pads.mask)
         factor = transcript.challenge("mask")
-        row = self._session.combine(fr.mul(row_weights, fr.from_ints([factor])[0]))
+        row = self._session.combine(factor)
         row_said = _bytes(row)
         transcript.absorb("row", row_said)
         triple = transcript.challenge("triple")
@@ -100,11 +100,8 @@ class _Prover:
 
         said = Said(outer_said, claims, inner_said, mask_said, opened)
         drawn = Drawn(zero, outer, weights, inner, factor, triple)
-        at = Known(
-            matrices_at,
-            self._known_part(known, row_weights, column_weights),
-            _value(multilinear.dot(row, column_weights)),
-        )
+        known_part = _known_part(known, inner)
+        at = Known(matrices_at, known_part, (mask + factor * (witness_at - known_part)) % _P)
         pad_product, pad_row = self._combine_pads(forms(shape.pads, said, drawn, at), pads, pad_mask)
         pad_places = transcript.places("pad columns", shape.pads.code.queries, shape.pads.code.log_length)
         body = Body([*(each.root for each in [*parts, pads])], said, row_said, pad_product, pad_row)
@@ -141,21 +138,18 @@ class _Prover:
                 post_challenge(self._z, challenges)
         return [1, *self._public, *drawn]
 
-    def _commit_private(self) -> tuple[Rows, FrArray]:
-        """With the mask of all rows in one more row."""
+    def _commit_private(self) -> Rows:
+        """With the mask of all rows in one more row. A GPU is at work on it when this returns."""
         mask = self._secret(random_elements(self._shape.code.degree))
         variables = slice(self._system.first_private, self._system.variables)
         seed = secrets.token_bytes(SEED_BYTES)
-        private = self._session.commit(variables, self._shape.parts[-1].tail, seed, mask)
-        self._transcript.absorb("private", private.root)
-        return private, mask
+        return self._session.commit(variables, self._shape.parts[-1].tail, seed, mask)
 
     def _commit_pads(self) -> tuple[Committed, FrArray]:
         code = self._shape.pads.code
         mask = self._secret(random_elements(code.degree))
         seed = secrets.token_bytes(SEED_BYTES)
         pads = commit(self._pads, code, code.queries, seed, extra=mask[np.newaxis], secret=self._secret)
-        self._transcript.absorb("pads", pads.root)
         return pads, mask
 
     def _outer(self, zero: Sequence[int]) -> tuple[list[int], list[list[int]], list[int]]:
@@ -180,9 +174,11 @@ class _Prover:
             point.append(r)
         return point, said, self._say("claims", tables.values(), self._shape.pads.claims)
 
-    def _inner(self, outer: Sequence[int], weights: Sequence[int]) -> tuple[list[int], list[list[int]], int]:
+    def _inner(
+        self, outer: Sequence[int], weights: Sequence[int]
+    ) -> tuple[list[int], list[list[int]], list[int]]:
         """The second sum-check: of the combined matrices times the witness. The point, what is said of its
-        rounds, and the matrices' value there.
+        rounds, and the values of both there.
         """
         tables = self._session.inner(outer, weights)
         point, said = list[int](), list[list[int]]()
@@ -190,8 +186,7 @@ class _Prover:
             said.append(self._say("round", tables.round(), self._shape.pads.inner + 2 * index))
             point.append(self._transcript.challenge("round"))
             tables.bind(point[-1])
-        matrices, _ = tables.values()
-        return point, said, matrices
+        return point, said, tables.values()
 
     def _open_triple(self, challenge: int) -> list[int]:
         """The pads of the claims a and b behind those of the random triple."""
@@ -201,15 +196,6 @@ class _Prover:
         opened = [(challenge * first + x) % _P, (second + y) % _P]
         self._transcript.say("opened", opened)
         return opened
-
-    def _known_part(self, known: Sequence[int], row_weights: FrArray, column_weights: FrArray) -> int:
-        """``verifier.spartan.verification.known_part``."""
-        total = 0
-        for row, start in enumerate(range(0, len(known), len(column_weights))):
-            part = fr.from_ints(known[start : start + len(column_weights)])
-            value = multilinear.dot(part, column_weights[: len(part)])
-            total += _value(fr.mul(value, row_weights[row]))
-        return total % _P
 
     def _combine_pads(self, equations: Sequence[Form], pads: Committed, mask: FrArray) -> tuple[int, bytes]:
         """The inner product of the mask and the equations' coefficients, and the pads behind the mask."""
@@ -231,6 +217,17 @@ class _Prover:
         said = [(value + pad) % _P for value, pad in zip(truth, pads, strict=True)]
         self._transcript.say(label, said)
         return said
+
+
+def _known_part(known: Sequence[int], point: Sequence[int]) -> int:
+    """``verifier.spartan.verification.known_part``. What is known has the first places: all but the last
+    coordinates are weighed at 0."""
+    split = len(point) - (len(known) - 1).bit_length()
+    weights = multilinear.eq(fr.from_ints(point[split:]).reshape(-1, 4))[: len(known)]
+    total = _value(multilinear.dot(fr.from_ints(known), weights))
+    for r in point[:split]:
+        total = total * (1 - r) % _P
+    return total
 
 
 def _pads(shape: Shape) -> FrArray:

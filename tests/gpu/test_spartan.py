@@ -122,7 +122,7 @@ def test_the_witness_is_erased_on_the_device(
         return remember
 
     case.prove()
-    for name in ("empty", "zeros", "upload"):
+    for name in ("empty", "zeros", "upload", "bring"):
         monkeypatch.setattr(device, name, remembered(getattr(device, name)))
     case.prove()
     one = fr.from_ints([1])[0]
@@ -131,7 +131,7 @@ def test_the_witness_is_erased_on_the_device(
     told = {value.tobytes() for value in (*telling, *fr.to_canonical(telling))}
     assert len(told) > 400
     left = [device.download(array) for array in arrays if array.nbytes % 32 == 0]
-    assert len(left) > 100
+    assert len(left) > 50
     for array in left:
         assert not told & {row.tobytes() for row in array.reshape(-1).view(np.uint8).reshape(-1, 32)}
 

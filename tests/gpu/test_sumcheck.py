@@ -49,6 +49,8 @@ def test_weights(variables: int) -> None:
     point = [Random(variables).randrange(R) for _ in range(variables)]
     weights = Weights(device, point)
     assert fr.to_ints(device.download(weights.table())) == FR.eq(point)
+    (values,) = _tables(1, variables)
+    assert weights.dot(_on_device([values])[0], lambda made: made) == FR.dot(values, FR.eq(point))
     for count in range(variables + 1):
         high, low, bits = weights.last(count)
         found = [fr.to_ints(device.download(part)) for part in (high, low)]
@@ -100,4 +102,4 @@ def test_rounds(name: str, variables: int, monkeypatch: pytest.MonkeyPatch) -> N
     assert fr.to_ints(device.download(array).reshape(-1, 4)) == [
         v for t in _tables(count, variables) for v in t
     ]
-    assert len(kept) > variables
+    assert len(kept) == 2

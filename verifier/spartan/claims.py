@@ -129,11 +129,9 @@ def _next(claim: Form, coefficients: Sequence[Form], r: int) -> Form:
     """A round polynomial at ``r``: of its coefficients all but that of X are given, and its values at 0 and 1
     add up to ``claim``."""
     constant, *higher = coefficients
-    linear = claim - constant * 2
-    for each in higher:
-        linear = linear - each
-    value, power = constant + linear * r, r
+    # The coefficient of X is claim - 2 constant - the others' sum.
+    value, power = claim * r + constant * (1 - 2 * r), r
     for each in higher:
         power = power * r % claim.over.modulus
-        value = value + each * power
+        value = value + each * (power - r)
     return value

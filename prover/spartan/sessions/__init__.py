@@ -70,8 +70,12 @@ class Session(Protocol):
         """The sum over y of M(y) z(y), M the sum of the matrices at the point ``outer`` of their rows, times
         ``weights``. Its tables are M and z by place, tails included."""
 
-    def combine(self, weights: FrArray) -> FrArray:
-        """The mask, and all rows times their weights: uint64[degree, 4], Montgomery."""
+    def open(self, point: Sequence[int]) -> int:
+        """Of the witness at ``point``: the inner product of the mask with eq at the columns' coordinates."""
+
+    def combine(self, factor: int) -> FrArray:
+        """The mask, and ``factor`` times all rows, weighted by eq at the rows' coordinates of that point:
+        uint64[degree, 4], Montgomery."""
 
 
 def begin(system: ConstraintSystem, shape: Shape, z: FrArray, threads: int) -> Session:

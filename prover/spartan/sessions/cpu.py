@@ -66,11 +66,25 @@ class CpuSession:
         witness = self._secret(witness_table(shape, self._z, committed))
         return InnerSumCheck([matrices, witness], threads)
 
-    def combine(self, weights: FrArray) -> FrArray:
-        row: FrArray = self._parts[-1].rows[-1].copy()
+    def open(self, point: Sequence[int]) -> int:
+        self._opened = point
+        columns = multilinear.eq(fr.from_ints(point[self._shape.row_variables :]), self._threads)
+        (value,) = fr.to_ints(multilinear.dot(self._mask, columns, self._threads))
+        return value
+
+    def combine(self, factor: int) -> FrArray:
+        rows = multilinear.eq(fr.from_ints(self._opened[: self._shape.row_variables]))
+        weights = fr.mul(rows, fr.from_ints([factor])[0])
+        total = self._mask.copy()
         for part, place in zip(self._parts, self._shape.parts, strict=True):
             own = weights[place.first : place.first + place.rows]
-            multilinear.combine_rows(part.rows[: place.rows], own, row, self._threads)
+            multilinear.combine_rows(part.rows[: place.rows], own, total, self._threads)
+        return total
+
+    @property
+    def _mask(self) -> FrArray:
+        """The private variables' last row."""
+        row: FrArray = self._parts[-1].rows[-1]
         return row
 
 

@@ -59,7 +59,7 @@ class ResidentSystem:
     def combined(self, factors: Sequence[int]) -> Array:
         """The pool of ``columns``, the coefficients of each matrix times its factor."""
         pool = self.device.empty(self.columns.pool.shape, np.uint64)
-        numbers = self.device.upload(to_words(factors))
+        numbers = self.device.bring(to_words(factors))
         first = 0
         for index, matrix in enumerate(self.rows):
             part = slice(first, first + len(matrix.pool))
@@ -130,7 +130,7 @@ class GpuRows:
         return Opening(*([row.tobytes() for row in each] for each in found))
 
     def _indices(self, numbers: Sequence[int]) -> Array:
-        return self._device.upload(np.array(numbers, dtype=np.uint32))
+        return self._device.bring(np.array(numbers, dtype=np.uint32))
 
 
 class GpuSession:
@@ -179,7 +179,7 @@ class GpuSession:
         words = self._empty(part.rows + (mask is not None), code.length)
         rows.extend(device, own, words[: part.rows])
         if mask is not None:
-            self._mask = self._secret(device.upload(mask))
+            self._mask = self._secret(device.bring(mask))
             rows.extend(device, self._mask.reshape(1, code.degree, 4), words[part.rows :])
         self._resident.domain.ntt(words, order="to_bit_reversed")
         salts = self._secret(hashing.expand(device, bound_seed, SALTS, 32 * code.length)).reshape(-1, 32)
@@ -213,14 +213,19 @@ class GpuSession:
         self._resident.columns.multiply(rows_at, self._by_place[0], self._resident.combined(weights))
         return ProductSumCheck(self._device, self._by_place, self._secret)
 
-    def combine(self, weights: FrArray) -> FrArray:
-        parts = self._shape.parts
+    def open(self, point: Sequence[int]) -> int:
+        split = self._shape.row_variables
+        self._row_weights = Weights(self._device, point[:split])
+        return Weights(self._device, point[split:]).dot(self._mask, self._secret)
+
+    def combine(self, factor: int) -> FrArray:
+        device, parts = self._device, self._shape.parts
         first, last = parts[0].first, parts[-1].first + parts[-1].rows
-        total = self._empty(self._shape.code.degree)
-        self._device.copy(self._mask, total)
-        coefficients = self._device.upload(weights[first:last])
-        rows.combine(self._device, self._rows(first, last - first), coefficients, total)
-        row: FrArray = self._device.download(total)
+        weights, total = self._row_weights.table()[first:last], self._empty(self._shape.code.degree)
+        self._resident.field.mul(weights, device.bring(to_words([factor]))[0], weights)
+        device.copy(self._mask, total)
+        rows.combine(device, self._rows(first, last - first), weights, total)
+        row: FrArray = device.download(total)
         return row
 
     def _next(self) -> Part:
@@ -236,8 +241,8 @@ class GpuSession:
         """``verifier.spartan.commitment.bound``"""
         device = self._device
         if not len(values):
-            return self._secret(device.upload(np.frombuffer(bound(seed, b""), np.uint8)))
-        key = self._secret(device.upload(np.frombuffer(seed, np.uint8)))
+            return self._secret(device.bring(np.frombuffer(bound(seed, b""), np.uint8)))
+        key = self._secret(device.bring(np.frombuffer(seed, np.uint8)))
         return self._secret(hashing.of_elements(device, values, key))
 
     def _rows(self, first: int, count: int) -> Array:

@@ -103,6 +103,9 @@ class Device:
             array.fill(value)
 
     def upload(self, host: NDArray[Any]) -> Array:
+        return self.bring(host)
+
+    def bring(self, host: NDArray[Any]) -> Array:
         array = self.empty(host.shape, host.dtype)
         array[...] = host
         return array
