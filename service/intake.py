@@ -175,10 +175,12 @@ def _labels(given: samples.Samples, labels: bytes) -> NDArray[Any]:
     return given.labels
 
 
-def as_json(quantised: bytes, data: bytes, field: bytes) -> bytes:
-    """The input in a file as JSON, as requests have it. Raises ``TensorError``."""
-    graph = _graph(quantised)
-    given = samples.parse(data, {name: entry.shape for name, entry in graph.entries.items()}, field.decode())
+def as_json(quantised: bytes, data: bytes, field: bytes, name: bytes = b"") -> bytes:
+    """The input in a file as JSON, as requests have it; ``name``: which one, where it is of several. Raises
+    ``TensorError``.
+    """
+    entry = _entry(_graph(quantised), name.decode() or None)
+    given = samples.parse(data, {entry.name: entry.shape}, field.decode())
     return json.dumps(given.as_json()).encode()
 
 

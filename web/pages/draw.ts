@@ -1,13 +1,17 @@
-/** Draws an input of the network, pixel by pixel, into the field that holds it as JSON. */
+/** Draws inputs of the network, pixel by pixel, into the fields that hold them as JSON. */
 
 type Nested = number | Nested[];
 type Point = readonly [x: number, y: number];
+
+/** The canvas that was drawn on last, or the first: what is pasted goes there. */
+let chosen: HTMLCanvasElement | null = null;
 
 for (const canvas of document.querySelectorAll<HTMLCanvasElement>("canvas[data-draw]")) {
   const field = document.getElementById(canvas.dataset["draw"] ?? "");
   const paper = canvas.getContext("2d", { willReadFrequently: true });
   const around = canvas.parentElement;
   if (field instanceof HTMLTextAreaElement && paper && around) {
+    chosen ??= canvas;
     listen(canvas, paper, field, around);
     around.hidden = false;
   }
@@ -31,6 +35,7 @@ function listen(
   }
 
   canvas.addEventListener("pointerdown", (event) => {
+    chosen = canvas;
     canvas.setPointerCapture(event.pointerId);
     last = place(canvas, event);
     stroke(paper, last, last);
@@ -47,7 +52,7 @@ function listen(
   });
   document.addEventListener("paste", async ({ clipboardData }) => {
     const image = [...(clipboardData?.files ?? [])].find((file) => file.type.startsWith("image/"));
-    if (!image) return;
+    if (!image || chosen !== canvas) return;
     paper.drawImage(await createImageBitmap(image), 0, 0, canvas.width, canvas.height);
     write();
   });

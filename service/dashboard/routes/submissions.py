@@ -1,39 +1,50 @@
-"""Registering models and asking for proofs: forms for what the API does, and its code that does it."""
+"""Registering models, adding datasets and asking for proofs: forms for what the API does, and its code that
+does it.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from pathlib import PurePath
 from typing import Annotated, Any, TypeVar
 
-from fastapi import APIRouter, Form, Request, Response, UploadFile
-from pydantic import BaseModel, ValidationError
+from fastapi import APIRouter, Depends, Form, Request, Response, UploadFile
+from pydantic import BaseModel, Field, ValidationError
+from starlette import datastructures
+from starlette.datastructures import FormData
 
 from service import encryption
 from service.api import problems
 from service.api.routes.dependencies import Id, RuntimeDep
 from service.api.uploads import handed
+from service.dashboard.forms import Given, ProofForm
 from service.dashboard.pages import PageRoute, invalid, page, see
-from service.dashboard.pictures import is_picture
 from service.dashboard.visitors import Prover, Registrar, SendingProver, SendingRegistrar, Visitor
 from service.runtime import Runtime
 from service.storage.paging import LONGEST
-from service.storage.records.resources import Model
+from service.storage.records.resources import Dataset, Model
 from service.storage.repositories import Models
 from service.storage.repositories.browsing import Browsing
-from service.submissions import models, named, orders, proofs, sandbox
+from service.submissions import datasets, models, named, proofs, sandbox
 from service.submissions.requests import Name, Precision, ProofRequest
 from verifier.document import parse_json
 from verifier.registry import FIRST
-from verifier.schemes import PublicOrCommitted
+from verifier.schemes import Compared, PublicOrCommitted, PublicOrPrivate
 from zenerrors import RequestError, ZenError
 
 router = APIRouter(prefix="/models", route_class=PageRoute)
 
-Given = Mapping[str, str]
-"""What was entered, by field."""
 Checked = TypeVar("Checked", bound=BaseModel)
 _Text = Annotated[str, Form()]
+
+
+async def _entered(request: Request) -> FormData:
+    """All fields: those for inputs and outputs go by the names of these."""
+    return await request.form()
+
+
+Entered = Annotated[FormData, Depends(_entered)]
 
 
 class _NewModel(BaseModel):
@@ -41,6 +52,13 @@ class _NewModel(BaseModel):
     system: str = FIRST
     weight_privacy: PublicOrCommitted
     saturate: bool = False
+
+
+class _NewDataset(BaseModel):
+    name: Name
+    privacy: PublicOrPrivate
+    compared: Compared
+    shard_size: Annotated[int, Field(ge=1, le=2**31 - 1)] | None
 
 
 @router.get("/new")
@@ -60,15 +78,13 @@ def register_model(
     weight_privacy: _Text = "",
     bits: _Text = "",
     shape: _Text = "",
+    range: _Text = "",  # noqa: A002  the API's name
     saturate: _Text = "",
 ) -> Response:
     given = {
-        "name": name,
-        "weight_privacy": weight_privacy,
-        "bits": bits,
-        "shape": shape,
+        "name": name, "weight_privacy": weight_privacy, "bits": bits, "shape": shape, "range": range,
         "saturate": saturate,
-    }
+    }  # fmt: skip
     try:
         files = [
             handed("model", _chosen("model", model), None),
@@ -81,7 +97,8 @@ def register_model(
             "name": name or PurePath(str(model and model.filename)).stem,
         }
         row = Model(**_checked(_NewModel, filled).model_dump())
-        precision = _checked(Precision, {"bits": bits})
+        ends = named.ranges(range.replace(",", " ").split())
+        precision = _checked(Precision, {"bits": bits, "ranges": ends})
         dimensions = named.sizes(shape.replace(",", " ").split())
         made = models.register(runtime, visitor.principal, row, files, dimensions, precision)
     except ZenError as error:
@@ -91,92 +108,83 @@ def register_model(
 
 @router.get("/{model_id}/prove")
 def show_proof_form(request: Request, runtime: RuntimeDep, visitor: Prover, model_id: Id) -> Response:
-    return _proof_form(request, runtime, visitor, model_id, {"scheme": "inference"}, None)
+    form = _form_of(runtime, visitor, model_id)
+    return _proof_form(request, runtime, visitor, model_id, form, form.first, None)
 
 
 @router.post("/{model_id}/prove")
 def ask_for_proof(
+    request: Request, runtime: RuntimeDep, visitor: SendingProver, model_id: Id, entered: Entered
+) -> Response:
+    given = {name: value for name, value in entered.items() if isinstance(value, str)}
+    form = _form_of(runtime, visitor, model_id)
+    try:
+        asked = form.asked(given, partial(_numbers, runtime, visitor, model_id, entered))
+        made = proofs.ask(runtime, visitor.principal, _checked(ProofRequest, asked | {"model_id": model_id}))
+    except ZenError as error:
+        return _proof_form(request, runtime, visitor, model_id, form, given, error)
+    return see(f"/admin/jobs/{made}")
+
+
+@router.get("/{model_id}/datasets/new")
+def show_dataset_form(request: Request, runtime: RuntimeDep, visitor: Prover, model_id: Id) -> Response:
+    given = {"compared": "labels", "privacy": "private"}
+    return _dataset_form(request, runtime, visitor, model_id, given, None)
+
+
+@router.post("/{model_id}/datasets")
+def add_dataset(
     request: Request,
     runtime: RuntimeDep,
     visitor: SendingProver,
     model_id: Id,
-    scheme: _Text = "inference",
-    input: _Text = "",  # noqa: A002  the API's name
-    input_file: UploadFile | None = None,
-    input_privacy: _Text = "",
-    reveal: _Text = "",
-    top: _Text = "",
-    at_least: _Text = "",
-    at_most: _Text = "",
-    bounds: _Text = "",
-    measure: _Text = "",
-    reference: _Text = "",
-    reference_file: UploadFile | None = None,
-    threshold: _Text = "",
-    dataset_id: _Text = "",
-    challenge: _Text = "",
+    samples: UploadFile | None = None,
+    compared: _Text = "labels",
+    labels: UploadFile | None = None,
+    targets: UploadFile | None = None,
+    name: _Text = "",
+    privacy: _Text = "",
+    shard_size: _Text = "",
 ) -> Response:
-    given = {
-        "scheme": scheme, "input": input, "input_privacy": input_privacy, "reveal": reveal, "top": top,
-        "at_least": at_least, "at_most": at_most, "bounds": bounds, "measure": measure,
-        "reference": reference, "threshold": threshold, "dataset_id": dataset_id, "challenge": challenge,
-    }  # fmt: skip
+    given = {"compared": compared, "name": name, "privacy": privacy, "shard_size": shard_size}
     try:
-        fields: dict[str, Any] = {name: value for name, value in given.items() if _asked(name, given)}
-        if "bounds" in fields:
-            fields["bounds"] = _listed("bounds", fields["bounds"])
-        for name, file in (("input", input_file), ("reference", reference_file)):
-            if name in orders.TAKES.get(scheme, ()):
-                fields |= _numbers(runtime, visitor, model_id, name, file, given[name])
-        body = _checked(ProofRequest, fields | {"model_id": model_id})
-        made = proofs.ask(runtime, visitor.principal, body)
+        files = [handed("samples", _chosen("samples", samples), None)]
+        if compared == "targets":
+            files.append(handed("targets", _chosen("targets", targets), None))
+        elif labels is not None and labels.filename:
+            files.append(handed("labels", labels, None))
+        named_so = name or PurePath(str(samples and samples.filename)).stem
+        filled = given | {"name": named_so, "shard_size": shard_size or None}
+        row = Dataset(model_id=model_id, **_checked(_NewDataset, filled).model_dump())
+        made = datasets.add(runtime, visitor.principal, row, files)
     except ZenError as error:
-        return _proof_form(request, runtime, visitor, model_id, given, error)
+        return _dataset_form(request, runtime, visitor, model_id, given, error)
     return see(f"/admin/jobs/{made}")
 
 
-def _asked(name: str, given: Given) -> bool:
-    """Whether the field is one of the scheme's, and says something: forms send all that they have."""
-    reveal = {"top": "top", "at_least": "threshold", "at_most": "threshold", "bounds": "range"}
-    if given["scheme"] == "accuracy":
-        of_another = name == "top" and given["measure"] != "top-k"
-    else:
-        of_another = name in reveal and given["reveal"] != reveal[name]
-    if not given[name] or of_another:
-        return False
-    return name in ("scheme", "challenge", *orders.TAKES.get(given["scheme"], ()))
-
-
-def _listed(field: str, text: str) -> list[float]:
-    try:
-        return [float(each) for each in text.replace(",", " ").split()]
-    except ValueError:
-        reason = f"{field}: these must be numbers, such as 0.2, 0.5, 0.8"
-        raise RequestError("request.invalid", reason, field=field) from None
-
-
 def _numbers(
-    runtime: Runtime, visitor: Visitor, model_id: str, field: str, file: UploadFile | None, text: str
-) -> dict[str, Any]:
-    """A file's, or those that were typed."""
-    content = text.encode()
-    if file is not None and file.filename:
+    runtime: Runtime, visitor: Visitor, model_id: str, entered: FormData, field: str, name: str = ""
+) -> Any:
+    """A file's, of the input of this name, or those that were typed, if any were."""
+    file, text = entered.get(f"{field}_file"), entered.get(field)
+    content = text.encode() if isinstance(text, str) else b""
+    if isinstance(file, datastructures.UploadFile) and file.filename:
         content = file.file.read()
         if not content.lstrip().startswith(b"["):
-            content = _as_json(runtime, visitor.principal.tenant_id, model_id, field, content)
+            content = _as_json(runtime, visitor.principal.tenant_id, model_id, content, field, name)
     if not content.strip():
-        return {}
+        return None
     try:
-        return {field: parse_json(content)}
+        return parse_json(content)
     except ValueError as error:
         raise RequestError("request.invalid", f"{field}: no JSON: {error}", field=field) from None
 
 
-def _as_json(runtime: Runtime, tenant_id: str, model_id: str, field: str, content: bytes) -> bytes:
+def _as_json(runtime: Runtime, tenant_id: str, model_id: str, content: bytes, field: str, name: str) -> bytes:
     with runtime.database.read() as session:
         model = Models(session, tenant_id).ready(model_id)
     quantised = encryption.open_network(runtime, model)
-    return sandbox.run(tenant_id, "as_json", quantised, content, field.encode())
+    return sandbox.run(tenant_id, "as_json", quantised, content, field.encode(), name.encode())
 
 
 def _chosen(field: str, file: UploadFile | None) -> UploadFile:
@@ -198,32 +206,52 @@ def _model_form(request: Request, visitor: Visitor, given: Given, error: ZenErro
     return page(request, visitor, "new-model.html", _status(error), given=given, problem=error)
 
 
-def _proof_form(
-    request: Request, runtime: Runtime, visitor: Visitor, model_id: str, given: Given, error: ZenError | None
-) -> Response:
+def _form_of(runtime: Runtime, visitor: Visitor, model_id: str) -> ProofForm:
     with runtime.database.read() as session:
         model = Models(session, visitor.principal.tenant_id).ready(model_id)
-        circuit = Browsing(session, visitor.principal.sight).described(str(model.verification_key_id))
-        kind = circuit["quantisation"].get("input")
-        if kind is None:
-            raise RequestError(
-                "request.invalid",
-                "the model has several inputs, and this form takes one: use the API, or `zenserve prove`",
-                field="model_id",
-            )
-        shape = kind["shape"]
+        browsing = Browsing(session, visitor.principal.sight)
+        return ProofForm.of(browsing.described(str(model.verification_key_id)))
+
+
+def _proof_form(
+    request: Request,
+    runtime: Runtime,
+    visitor: Visitor,
+    model_id: str,
+    form: ProofForm,
+    given: Given,
+    error: ZenError | None,
+) -> Response:
+    with runtime.database.read() as session:
         return page(
             request,
             visitor,
             "new-proof.html",
             _status(error),
-            model=model,
-            type=kind,
-            drawn=is_picture(shape) and len(shape) - shape.count(1) == 2,
+            model=Models(session, visitor.principal.tenant_id).ready(model_id),
+            form=form,
             datasets=Browsing(session, visitor.principal.tenant_id).dataset_names(model_id, LONGEST),
             given=given,
             problem=error,
         )
+
+
+def _dataset_form(
+    request: Request, runtime: Runtime, visitor: Visitor, model_id: str, given: Given, error: ZenError | None
+) -> Response:
+    with runtime.database.read() as session:
+        model = Models(session, visitor.principal.tenant_id).ready(model_id)
+    form = _form_of(runtime, visitor, model_id)
+    return page(
+        request,
+        visitor,
+        "new-dataset.html",
+        _status(error),
+        model=model,
+        form=form,
+        given=given,
+        problem=error,
+    )
 
 
 def _status(error: ZenError | None) -> int:

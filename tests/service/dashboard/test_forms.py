@@ -22,6 +22,7 @@ FORMS = (
     "/admin/keys/key_1/revoke",
     "/admin/models",
     "/admin/models/mdl_1/prove",
+    "/admin/models/mdl_1/datasets",
     "/admin/webhooks/whk_1/deliveries/msg_1/redeliver",
 )
 
@@ -60,6 +61,7 @@ def test_another_site_cannot_log_anybody_in(quiet: Site) -> None:
         ("/admin/webhooks/whk_1/deliveries/msg_1/redeliver", ("read", "prove"), "manage"),
         ("/admin/models", ("read", "prove", "admin"), "register"),
         ("/admin/models/mdl_1/prove", ("read", "register", "admin"), "prove"),
+        ("/admin/models/mdl_1/datasets", ("read", "register", "admin"), "prove"),
         ("/admin/tenants", ("read", "prove", "manage"), "admin"),
         (f"/admin/tenants/{LOCAL_TENANT}", ("read", "prove", "manage"), "admin"),
     ],

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import io
 import shutil
 from collections.abc import Iterator
 from html import escape
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 from sqlalchemy import select
 
@@ -14,7 +17,9 @@ from client import Model as ClientModel
 from service.dashboard.stages import EXPLAINED
 from service.storage.records.accounts import AuditEntry
 from service.storage.records.jobs import Job
-from service.storage.records.resources import Model, Proof
+from service.storage.records.resources import Dataset, Model, Proof
+from tests.circuits.test_several import model as network
+from tests.circuits.test_several import samples
 from tests.service.dashboard.site import Site, site, token
 from tests.service.support import labelled, npy, tiny_calibration, tiny_onnx, work_on
 
@@ -150,4 +155,102 @@ def test_forms_ask_for_where_outputs_lie_and_for_measures(asking: Site) -> None:
         assert answer.status_code == 422
         assert f'id="{field}-refusal"' in answer.text, field
     answer = client.post(place, data={**own, "scheme": "accuracy", "dataset_id": "dst_1", "measure": "much"})
+    assert 'id="measure-refusal"' in answer.text
+
+
+@pytest.fixture(scope="module")
+def several(asking: Site) -> str:
+    """A model of three inputs and two outputs, registered by the form."""
+    client, calibration = asking.visitor("register", "read"), io.BytesIO()
+    np.savez(calibration, allow_pickle=False, **samples())
+    fields = {"token": token(client.get("/admin/models/new").text), "weight_privacy": "public", "bits": "6"}
+    files = {"model": ("masked.onnx", network()), "calibration": ("c.npz", calibration.getvalue())}
+    answer = client.post("/admin/models", data=fields | {"range": "token::ids=9:0"}, files=files)
+    assert 'id="range-refusal"' in answer.text
+    made = client.post("/admin/models", data=fields | {"range": "token::ids=0:10"}, files=files)
+    model_id = made.headers["Location"].rpartition("/")[2]
+    work_on(asking.runtime, model_id)
+    return model_id
+
+
+def test_each_of_several_inputs_and_outputs_has_its_own_fields(asking: Site, several: str) -> None:
+    client = asking.visitor("read", "prove")
+    form = client.get(f"/admin/models/{several}/prove")
+    assert "of the shape 4, whole numbers from 0 to 1;" in form.text
+    assert "of the shape 2, whole numbers from 0 to 15;" in form.text
+    assert 'value="recognition"' not in form.text
+    said = {
+        "token": token(form.text),
+        "scheme": "inference",
+        "outputs.scores": "label",
+        "outputs.shifted": "",
+    }
+    said |= {"inputs.image": "[0.1, 0.2, 0.3, 0.4]", "inputs.mask.privacy": "public"}
+    files = {
+        "inputs.mask_file": ("m.npy", npy([[1, 0, 1, 1]])),
+        "inputs.token__ids_file": ("t.json", b"[3, 10]"),
+    }
+
+    def asked(**changes: str) -> dict[str, Any]:
+        answer = client.post(str(form.url), data=said | changes, files=files)
+        assert answer.status_code == 303, answer.text
+        with asking.database.read() as session:
+            return session.get_one(Proof, answer.headers["Location"].rpartition("/")[2]).request
+
+    request = asked()
+    assert request["input_privacy"] == {"image": "private", "mask": "public", "token__ids": "private"}
+    assert request["reveal"] == {"scores": "label"}
+    hidden = {"outputs.scores": "", "outputs.shifted": "threshold", "at_least.shifted": "2"}
+    (threshold,) = asked(**hidden)["bounds"]["shifted"]
+    both = {"outputs.scores": "top", "top": "2", "outputs.shifted": "range", "bounds.shifted": "2, 5"}
+    low, high = asked(**both)["bounds"]["shifted"]
+    assert threshold == low < high
+    for changes, refusal in (
+        ({"inputs.image": ""}, 'id="inputs.image-refusal"'),
+        ({"inputs.image": "[0.1]"}, 'id="inputs.image-refusal"'),
+        ({"inputs.image": "7"}, 'id="inputs.image-refusal"'),
+        ({"inputs.mask.privacy": "secret"}, 'role="alert">privacy:'),
+        ({"outputs.scores": ""}, "of one of them at least"),
+        ({"outputs.scores": "top"}, 'id="top-refusal"'),
+        (hidden | {"at_least.shifted": "much"}, 'id="at_least.shifted-refusal"'),
+        (hidden | {"at_least.shifted": ""}, "shifted takes at_least"),
+    ):
+        answer = client.post(str(form.url), data=said | changes, files=files)
+        assert (answer.status_code, refusal in answer.text) == (422, True), changes
+    assert "samples" in client.get(f"/admin/models/{several}/datasets/new").text
+
+
+def test_a_dataset_with_targets_is_added_and_measured(asking: Site) -> None:
+    client = asking.visitor("read", "register", "prove")
+    fields = {"token": token(client.get("/admin/models/new").text), "weight_privacy": "public", "bits": "8"}
+    files = {"model": ("r.onnx", tiny_onnx(embeds=True)), "calibration": ("a.npy", tiny_calibration())}
+    made = client.post("/admin/models", data=fields, files=files).headers["Location"].rpartition("/")[2]
+    work_on(asking.runtime, made)
+    place = f"/admin/models/{made}/datasets"
+    data = npy(np.linspace(0, 0.9, 16).reshape(4, 4))
+    said = {"token": token(client.get(f"{place}/new").text), "compared": "targets", "privacy": "public"}
+    for changes, sent, field in (
+        ({}, {"samples": data}, "targets"),
+        ({}, {"samples": npy(np.zeros((4, 3))), "targets": data}, "samples"),
+        ({}, {"samples": data, "targets": npy(np.zeros((3, 3)))}, "samples"),
+        ({"shard_size": "0"}, {"samples": data, "targets": data}, "shard_size"),
+        ({"compared": "labels"}, {"samples": data}, "labels"),
+        ({"privacy": "secret"}, {"samples": data, "targets": data}, "privacy"),
+    ):
+        answer = client.post(place, data=said | changes, files={k: ("a.npy", v) for k, v in sent.items()})
+        assert (answer.status_code, f'id="{field}-refusal"' in answer.text) == (422, True), (changes, field)
+    files = {"samples": ("held-out.npy", data), "targets": ("t.npy", npy(np.full((4, 3), 0.1)))}
+    answer = client.post(place, data=said | {"shard_size": "2"}, files=files)
+    assert answer.status_code == 303, answer.text
+    dataset_id = answer.headers["Location"].rpartition("/")[2]
+    work_on(asking.runtime, dataset_id)
+    with asking.database.read() as session:
+        row = session.get_one(Dataset, dataset_id)
+        assert (row.name, row.compared, row.privacy, row.size) == ("held-out", "targets", "public", 4)
+    ask = f"/admin/models/{made}/prove"
+    assert "held-out" in client.get(ask).text
+    wanted = said | {"scheme": "accuracy", "dataset_id": dataset_id}
+    for measure, code in (("r2", 303), ("mae", 303), ("", 303), ("accuracy", 422)):
+        answer = client.post(ask, data=wanted | {"measure": measure})
+        assert answer.status_code == code, answer.text
     assert 'id="measure-refusal"' in answer.text

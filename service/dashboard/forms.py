@@ -1,0 +1,152 @@
+"""What the form for a proof asks for, by the model's circuit, and what was entered, as the API has it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+from service.dashboard.pictures import is_picture
+from zenerrors import RequestError
+
+Given = Mapping[str, str]
+"""What was entered, by field."""
+_ENDS = {"at_least": "threshold", "at_most": "threshold", "bounds": "range"}
+"""And what shows something of them."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """An input of the network: ``field`` as the API's refusals have it, ``name`` where there are several. Its
+    numbers lie from ``low`` to ``high``, and are ``whole``, if the network takes integers."""
+
+    field: str
+    name: str
+    shape: Sequence[int]
+    low: float
+    high: float
+    whole: bool
+
+    @classmethod
+    def of(cls, described: Mapping[str, Any]) -> Self:
+        name, scale = described.get("name", ""), described["scale"]
+        low, high = (scale * (end - described["zero_point"]) for end in (0, (1 << described["bits"]) - 1))
+        return cls(f"inputs.{name}" if name else "input", name, described["shape"], low, high, scale == 1)
+
+    @property
+    def drawn(self) -> bool:
+        return is_picture(self.shape) and len(self.shape) - self.shape.count(1) == 2
+
+    @property
+    def takes(self) -> str:
+        shape = f"of the shape {' × '.join(map(str, self.shape))}" if self.shape else "of one number"
+        numbers = "whole numbers" if self.whole else "numbers"
+        return f"JSON {shape}, {numbers} from {self.low:.4g} to {self.high:.4g}; or a file in its place."
+
+    @property
+    def takes_many(self) -> str:
+        shape = " × ".join(map(str, ("n", *self.shape)))
+        return f"{shape} numbers from {self.low:.4g} to {self.high:.4g}: .npy, .npz, JSON or CSV."
+
+
+@dataclass(frozen=True)
+class ProofForm:
+    """``outputs``: their names, where there are several; else one without a name."""
+
+    entries: Sequence[Entry]
+    outputs: Sequence[str]
+    shown: Mapping[str, str]
+    """What the default proof shows of each."""
+
+    @classmethod
+    def of(cls, circuit: Mapping[str, Any]) -> Self:
+        """For the model whose default proof has this circuit."""
+        types, outputs = circuit["quantisation"], [*circuit.get("outputs", [""])]
+        reveal = circuit["reveal"]
+        shown = reveal if isinstance(reveal, Mapping) else {"": reveal}
+        return cls([*map(Entry.of, types.get("inputs") or [types["input"]])], outputs, shown)
+
+    @property
+    def schemes(self) -> Sequence[str]:
+        """What can be proven: all but inferences are of one input, recognitions of one output, too."""
+        others = ["recognition", "accuracy"] if len(self.outputs) == 1 else []
+        return ["inference", *others] if len(self.entries) == 1 else ["inference"]
+
+    @property
+    def fields(self) -> Sequence[str]:
+        """Those that the form has."""
+        inputs = [name for entry in self.entries for name in (entry.field, f"{entry.field}.privacy")]
+        outputs = [_of(end, output) for output in self.outputs for end in _ENDS]
+        others = ("input_privacy", "reference", "threshold", "dataset_id", "measure", "top", "challenge")
+        return [*inputs, *map(shows, self.outputs), *outputs, *others]
+
+    @property
+    def first(self) -> dict[str, str]:
+        """What the form says before anything was entered."""
+        return {"scheme": "inference"} | {
+            shows(output): self.shown.get(output, "") for output in self.outputs if output
+        }
+
+    def asked(self, given: Given, numbers: Callable[..., Any]) -> dict[str, Any]:
+        """The fields of a request. ``numbers``: of a field, and of which of several inputs, as they were
+        typed or are in its file; None where there are none. Raises ``RequestError`` (``request.invalid``).
+        """
+        scheme = given.get("scheme") or "inference"
+        said = {"scheme": scheme, "challenge": given.get("challenge")}
+        if scheme == "accuracy":
+            names = ("dataset_id", "measure", *(["top"] if given.get("measure") == "top-k" else []))
+            said |= {name: given.get(name) for name in names}
+        else:
+            said |= self._inputs(given, numbers)
+        if scheme == "inference":
+            said |= self._outputs(given)
+        if scheme == "recognition":
+            said |= {"reference": numbers("reference"), "threshold": given.get("threshold")}
+        return {name: value for name, value in said.items() if value not in ("", None, {})}
+
+    def _inputs(self, given: Given, numbers: Callable[..., Any]) -> dict[str, Any]:
+        if len(self.entries) == 1:
+            return {"input": numbers("input"), "input_privacy": given.get("input_privacy")}
+        inputs = {}
+        for entry in self.entries:
+            values = numbers(entry.field, entry.name)
+            if not isinstance(values, list):
+                raise _invalid(entry.field, "give its numbers, or a file of them")
+            inputs[entry.name] = {"values": values, "privacy": given.get(f"{entry.field}.privacy") or None}
+        return {"inputs": inputs}
+
+    def _outputs(self, given: Given) -> dict[str, Any]:
+        reveal = {output: given.get(shows(output), "") for output in self.outputs}
+        top = {"top": given.get("top")} if "top" in reveal.values() else {}
+        ends: dict[str, Any] = {}
+        for end, kind in _ENDS.items():
+            fields = {output: _of(end, output) for output in self.outputs if reveal[output] == kind}
+            told = {output: field for output, field in fields.items() if given.get(field, "").strip()}
+            found = {output: _read(field, given[field]) for output, field in told.items()}
+            ends[end] = found.get("", found)
+        if len(self.outputs) == 1:
+            return {"reveal": reveal[""]} | top | ends
+        if not any(reveal.values()):
+            raise _invalid("outputs", "choose what the proof shows, of one of them at least")
+        return {"outputs": {output: each for output, each in reveal.items() if each}} | top | ends
+
+
+def shows(output: str) -> str:
+    """The field that says what is shown of an output."""
+    return f"outputs.{output}" if output else "reveal"
+
+
+def _of(field: str, output: str) -> str:
+    return f"{field}.{output}" if output else field
+
+
+def _read(field: str, text: str) -> float | list[float]:
+    try:
+        numbers = [float(each) for each in text.replace(",", " ").split()]
+    except ValueError:
+        raise _invalid(field, "give numbers, such as 0.2, 0.5, 0.8") from None
+    return numbers if field.startswith("bounds") else numbers[0]
+
+
+def _invalid(field: str, reason: str) -> RequestError:
+    return RequestError("request.invalid", f"{field}: {reason}", field=field)
