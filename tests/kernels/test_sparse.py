@@ -11,27 +11,39 @@ import kernels
 from tests.kernels.strategies import R, elements
 from tests.kernels.targets import PROCESSOR, TARGETS, load
 
-entries = st.lists(st.tuples(st.integers(0, 4), st.integers(0, 6), st.integers(0, 3)), max_size=30)
+# None, such as are added, small ones up to the largest, others.
+POOL = (0, 1, R - 1, -7, 2**32 - 1, 1 - 2**32, 2**32, 3 << 200)
+entries = st.lists(st.tuples(st.integers(0, 4), st.integers(0, 6), st.integers(0, len(POOL) - 1)), max_size=30)
 
 
 @settings(deadline=None)  # it starts threads
 @given(entries, st.lists(elements(R), min_size=7, max_size=7), st.lists(elements(R), min_size=5, max_size=5))
 def test_both_products(matrix: list[tuple[int, int, int]], z: list[int], y: list[int]) -> None:
-    pool = [0, 1, R - 1, 3 << 200]
     matrix = sorted(matrix, key=lambda entry: entry[0])
     offsets = np.searchsorted([row for row, _, _ in matrix], range(6)).astype(np.int64)
     columns = np.array([column for _, column, _ in matrix], dtype=np.uint32)
     coefficients = np.array([c for _, _, c in matrix], dtype=np.uint32)
-    forward = [sum(pool[c] * z[j] for i, j, c in matrix if i == row) % R for row in range(5)]
-    backward = [(1 + sum(pool[c] * y[i] for i, j, c in matrix if j == column)) % R for column in range(7)]
+    forward = [sum(POOL[c] * z[j] for i, j, c in matrix if i == row) % R for row in range(5)]
+    backward = [(1 + sum(POOL[c] * y[i] for i, j, c in matrix if j == column)) % R for column in range(7)]
     for target in TARGETS:
         k = load(target)
-        arrays = offsets, columns, coefficients, k.fr.from_ints(pool)
+        arrays = offsets, columns, coefficients, k.fr.from_ints(POOL)
         assert k.fr.to_ints(k.csr_multiply(*arrays, k.fr.from_ints(z), threads=2)) == forward
         if target in PROCESSOR:
             out = k.fr.from_ints([1] * 7)
             k.csr_multiply_transposed(*arrays, k.fr.from_ints(y), out, threads=3)
             assert k.fr.to_ints(out) == backward
+
+
+@pytest.mark.parametrize("coefficient", [2**32 - 1, 1 - 2**32])
+@pytest.mark.parametrize("word", [0, R - 1])
+def test_the_largest_sums_of_small_terms(k: kernels.Kernels, coefficient: int, word: int) -> None:
+    """One more term than is added up at once, of the elements that stand there as 0 and as r - 1."""
+    count = (1 << 21) + 1 if k.target != "gpu" else 1 << 10
+    z = np.frombuffer(word.to_bytes(32, "little"), "<u8").reshape(1, 4)
+    zeros, pool = np.zeros(count, np.uint32), k.fr.from_ints([coefficient])
+    out = k.csr_multiply(np.array([0, count]), zeros, zeros, pool, z)
+    assert k.fr.to_ints(out) == [coefficient * count * k.fr.to_ints(z)[0] % R]
 
 
 def test_many_rows_on_several_threads(k: kernels.Kernels) -> None:
