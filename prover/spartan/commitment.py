@@ -70,19 +70,19 @@ def commit(
     Tails and salts follow from ``seed``, 32 bytes, and the values: two vectors under one seed share none.
     ``extra``: rows of their own, uint64[m, degree, 4], without a tail. ``secret`` erases what is kept.
     """
-    seed = bound(seed, secret(fr.to_canonical(values, threads)).astype("<u8").tobytes())
+    plain = secret(fr.to_canonical(values, threads)).astype("<u8", copy=False)
+    seed = bound(seed, plain.reshape(-1).view(np.uint8).data)
     width = code.degree - tail
     count = -(-len(values) // width)
     more = 0 if extra is None else len(extra)
+    tails = _elements(seed, count * tail, secret)
     rows = secret(np.zeros((count + more, code.degree, 4), dtype=np.uint64))
-    padded = secret(np.zeros((count * width, 4), dtype=np.uint64))
-    padded[: len(values)] = values
-    rows[:count, :width] = padded.reshape(count, width, 4)
-    rows[:count, width:] = _elements(seed, count * tail, secret).reshape(count, tail, 4)
-    if extra is not None:
-        rows[count:] = extra
     words = secret(np.zeros((count + more, code.length, 4), dtype=np.uint64))
-    words[:, : code.degree] = secret(fr.to_canonical(rows, threads))
+    for table, own, random in ((rows, values, secret(fr.from_canonical(tails))), (words, plain, tails)):
+        fill_rows(table[:count, : code.degree], own, tail)
+        table[:count, width : code.degree] = random.reshape(count, tail, 4)
+    if extra is not None:
+        rows[count:], words[count:, : code.degree] = extra, secret(fr.to_canonical(extra))
     domain = kernels.Domain(code.log_length)
     # Transforms are linear: canonical coefficients have canonical values.
     run([partial(domain.ntt, row) for row in words], threads)
@@ -94,13 +94,25 @@ def commit(
     return Committed(code, rows, words, salts, nodes, Commitment(root, len(values), tail))
 
 
+def fill_rows(rows: FrArray, values: FrArray, tail: int) -> None:
+    """Values, uint64[n, 4], into the rows that they need, uint64[rows, degree, 4], but for the last ``tail``
+    places of each. What they leave is not written to.
+    """
+    width = rows.shape[1] - tail
+    full, left = divmod(len(values), width)
+    rows[:full, :width] = values[: full * width].reshape(full, width, 4)
+    if left:
+        rows[full, :left] = values[full * width :]
+
+
 def words_for(count: int) -> int:
     """So many words of a stream have ``count`` elements, but with probability 2^-120: nine of ten are."""
     return count + count // 4 + 64
 
 
 def _elements(seed: bytes, count: int, secret: Secrets) -> FrArray:
-    """``count`` uniform elements: of the stream's words of 255 bits those that are below r. [count, 4]."""
+    """``count`` uniform elements: of the stream's words of 255 bits those that are below r. [count, 4],
+    canonical."""
     wanted = words_for(count)
     while True:
         words = np.frombuffer(stream(seed, TAILS, 32 * wanted), dtype="<u8")
@@ -108,5 +120,5 @@ def _elements(seed: bytes, count: int, secret: Secrets) -> FrArray:
         drawn[:, 3] &= _TOP_LIMB_MASK
         found = secret(drawn[fr.is_canonical(drawn)])
         if len(found) >= count:
-            return secret(fr.from_canonical(found[:count]))
+            return found[:count]
         wanted *= 2

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from base.processors import usable_cores
 from kernels import FrArray, fr, multilinear
 from prover.constraint_system import ConstraintSystem
+from prover.spartan.commitment import fill_rows
 from verifier.spartan.admission import Commitment, Sizes, shape_of
 from verifier.spartan.code import LOG_BLOWUP, Code
 from verifier.spartan.commitment import Rows
@@ -59,10 +61,21 @@ def _opened_bytes(system: ConstraintSystem, code: Code) -> int:
     return (code.queries * rows + code.degree) * FR.element_bytes
 
 
+def places(system: ConstraintSystem, shape: Shape) -> NDArray[np.int64]:
+    """Each variable's place, int64[variables]; -1 for those that blind segments, which no row reads."""
+    found = np.full(system.variables, -1, dtype=np.int64)
+    found[: shape.known] = np.arange(shape.known)
+    starts = [part.start for part in system.segment_ranges] + [system.first_private]
+    for start, part in zip(starts, shape.parts, strict=True):
+        width = shape.code.degree - part.tail
+        index = np.arange(part.size)
+        row = part.first + index // width
+        found[start : start + part.size] = row * shape.code.degree + index % width
+    return found
+
+
 def by_place(system: ConstraintSystem, shape: Shape, values: FrArray) -> FrArray:
-    """Of each variable, uint64[variables, 4], at its place: uint64[2^variables, 4]. Those that blind segments,
-    which no row reads, have none; all other places are zero.
-    """
+    """What each variable has, uint64[variables, 4], at its place, uint64[2^variables, 4]; zero elsewhere."""
     table = np.zeros((1 << shape.variables, 4), dtype=np.uint64)
     table[: shape.known] = values[: shape.known]
     starts = [part.start for part in system.segment_ranges] + [system.first_private]
@@ -74,17 +87,6 @@ def by_place(system: ConstraintSystem, shape: Shape, values: FrArray) -> FrArray
 def rows_of(table: FrArray, shape: Shape, part: Part) -> FrArray:
     """A part's rows in a table of all places: uint64[rows, degree, 4]."""
     return table.reshape(-1, shape.code.degree, 4)[part.first : part.first + part.rows]
-
-
-def fill_rows(rows: FrArray, values: FrArray, tail: int) -> None:
-    """Values, uint64[n, 4], into the rows that they need, uint64[rows, degree, 4], which are zero; but for the
-    ``tail`` last places of each.
-    """
-    width = rows.shape[1] - tail
-    full, left = divmod(len(values), width)
-    rows[:full, :width] = values[: full * width].reshape(full, width, 4)
-    if left:
-        rows[full, :left] = values[full * width :]
 
 
 class SystemMatrices:

@@ -13,7 +13,9 @@ from tests.kernels.targets import PROCESSOR, TARGETS, load
 
 # None, such as are added, small ones up to the largest, others.
 POOL = (0, 1, R - 1, -7, 2**32 - 1, 1 - 2**32, 2**32, 3 << 200)
-entries = st.lists(st.tuples(st.integers(0, 4), st.integers(0, 6), st.integers(0, len(POOL) - 1)), max_size=30)
+entries = st.lists(
+    st.tuples(st.integers(0, 4), st.integers(0, 6), st.integers(0, len(POOL) - 1)), max_size=30
+)
 
 
 @settings(deadline=None)  # it starts threads

@@ -88,7 +88,7 @@ def commit(rows: Rows, values: Sequence[int], seed: bytes) -> bytes:
     return merkle.root(level[0], len(values), tail, code.log_degree, code.log_length)
 
 
-def bound(seed: bytes, values: bytes) -> bytes:
+def bound(seed: bytes, values: bytes | memoryview) -> bytes:
     """The seed of these values alone: two vectors that are committed to under one seed share nothing."""
     return blake3(values, key=seed).digest()
 
