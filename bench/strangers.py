@@ -19,8 +19,7 @@ from bench.serving import Server, running
 from kernels import fr, g1
 from prover.groth16 import VerifyingKey
 from service.api import effort
-from service.api.body_limit import JSON_BYTES, LOGIN_BYTES, STRANGERS_BYTES
-from service.api.routes.strict import BYTES_OF_A_VALUE
+from service.api.body_limit import JSON_BYTES, LOGIN_BYTES, STRANGERS_BYTES, STRANGERS_VALUES
 from service.api.schemas import VerifyRequest
 from verifier.documents import ProofDocument, checked
 from verifier.groth16.system import Groth16Verifier
@@ -79,7 +78,7 @@ def attacks(document: Json, key: Json) -> Iterator[Attack]:
 
 def _faults() -> Iterator[Attack]:
     """Of each kind as many as are read, and more."""
-    most = STRANGERS_BYTES // BYTES_OF_A_VALUE - 100
+    most = STRANGERS_VALUES - 100
     for size in (most // 2, most, 10 * most):
         yield Attack("values that are no numbers", body=_filled(size, "statement.values.a", '""'))
     yield Attack("sentences that are none", body=_filled(most, "statement.does_not_say", "0"))

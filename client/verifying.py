@@ -29,6 +29,13 @@ class Verifying(Calls):
         response = yield from self._good(get("verification-keys", key_id, "architecture"))
         return response.content
 
+    @endpoint
+    def get_circuit_of_key(self, key_id: str) -> Flow[bytes]:
+        """What proofs are judged by under a key without a setup: its circuit's file, which `zenserve-verify`
+        takes as ``--circuit``. No account is needed."""
+        response = yield from self._good(get("verification-keys", key_id, "circuit"))
+        return response.content
+
     @listing
     def issuers(self) -> Stream[Issuer]:
         """The keys that the service signs receipts with, or did."""

@@ -17,7 +17,7 @@ roots that there are, or says that the directory was only moved.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Final
@@ -35,7 +35,7 @@ from service.storage.repositories.openings import Counts, Ledgers, Roots, new_ep
 from service.storage.witness import Witness
 from zenerrors import ConflictError
 
-Values = Callable[[str], FrArray]
+Values = Mapping[str, FrArray]
 """What a commitment is to, by its name in the circuit: uint64[n, 4], Montgomery."""
 
 _SPARE: Final = 1
@@ -47,7 +47,13 @@ _PAUSE_SECONDS: Final = 0.1
 
 
 def add(
-    runtime: Runtime, session: Session, key: CommitmentKey, commitment: bytes, owner: str, *, spent: int = 0
+    runtime: Runtime,
+    session: Session,
+    key: CommitmentKey | None,
+    commitment: bytes,
+    owner: str,
+    *,
+    spent: int = 0,
 ) -> None:
     """Count the openings of a fresh commitment from now on, in the transaction that makes it known: ``spent``
     are those that nobody has seen yet. Nothing where any number does no harm. Raises
@@ -70,12 +76,11 @@ def add(
     )
 
 
-def check(session: Session, commitments: Iterable[str]) -> None:
+def check(session: Session, commitments: Collection[str]) -> None:
     """Raises ``ConflictError`` (``conflict.retired``) where one of these, in hex, is not to be opened."""
-    for commitment in commitments:
-        ledger, root = Ledgers(session).seen(), Roots(session, "").get(commitment)
-        if ledger and root and root.epoch != ledger.epoch:
-            raise _retired(commitment)
+    ledger = Ledgers(session).seen()
+    if ledger and (retired := Roots(session, ledger.epoch).retired(commitments)):
+        raise _retired(retired)
 
 
 @dataclass(frozen=True)
@@ -99,7 +104,7 @@ class Openings:
             for name in empty:
                 progress("renew", 0.0)
                 if self._claimed(held[name], 1):
-                    self._renew(held[name], values(name), 1)
+                    self._renew(held[name], values[name], 1)
                 else:  # another worker is at it, or was
                     time.sleep(_PAUSE_SECONDS)
             taken = self._taken(held)
@@ -109,7 +114,7 @@ class Openings:
         """Renew those of which few openings are left, so that no proof has to wait for it."""
         for name, opening in held.items():
             if self._claimed(opening, _AHEAD):
-                self._renew(opening, values(name), _AHEAD)
+                self._renew(opening, values[name], _AHEAD)
 
     def _claimed(self, held: Opening, least: int) -> bool:
         """Whether fewer proofs than these are left, and nobody else sees to it by now."""

@@ -13,10 +13,9 @@ from typing import Any, ClassVar, Final, Literal, Protocol
 from verifier.verdict import OK, Verdict
 from zenerrors import FileFormatError
 
-Capability = Literal["challenges", "links", "lookups", "reuse"]
+Capability = Literal["challenges", "links", "lookups"]
 """``challenges``: values drawn once segments are committed to; ``links``: segments that open commitments from
-outside; ``lookups``: tables, which the compiler else makes of challenges; ``reuse``: any number of proofs can
-be about one commitment.
+outside; ``lookups``: tables, which the compiler else makes of challenges.
 """
 
 DEVELOPMENT: Final = "development"
@@ -158,6 +157,10 @@ class VerifyingSystem(ABC):
         ``FileFormatError``: ``file.system`` where keys say all.
         """
         raise FileFormatError("file.system", f"keys of {self.id} take no file of a circuit", field="circuit")
+
+    def lacks_circuit(self, key: Any) -> bool:
+        """Whether nothing can be judged under ``key`` before ``take_circuit``."""
+        return False
 
     def verify_batch(self, key: Any, claims: Sequence[Claim]) -> list[Verdict]:
         """The verdict on each claim."""

@@ -209,7 +209,9 @@ class Party:
             challenge=challenge,
         )
         assigned = partial(witness, statement=statement.scalar)
-        made = proving.prove(self.system, circuit, file, assigned, self.openings, THREADS, self.progress)
+        made = proving.prove(
+            self.system, circuit, file, assigned, lambda _: self.openings, THREADS, self.progress
+        )
         return Keyed(ProofDocument.of(statement, [made]), key, circuit=self._file_of(circuit, key))
 
     def _file_of(self, circuit: Circuit, key: KeyFile) -> bytes | None:

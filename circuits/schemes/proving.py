@@ -66,20 +66,30 @@ def prove(
     circuit: Circuit,
     key: Path,
     witness: Callable[[], FrArray],
-    openings: Mapping[str, Opening],
+    openings: Callable[[FrArray], Mapping[str, Opening]],
     threads: int,
     progress: Progress,
 ) -> bytes:
-    """A proof, linked to the commitments that the circuit names."""
+    """A proof, linked to the commitments that the circuit names: to what opens them, told the witness."""
     progress("load key", 0.0)
     proving_key = system.load_key(key)
     progress("witness", 0.0)
+    z = witness()
+    linked = openings(z)
     return system.prove(
         proving_key,
         circuit.constraint_system,
-        witness(),
-        openings=[openings[name] for name in circuit.commitments],
+        z,
+        openings=[linked[name] for name in circuit.commitments],
         post_challenge=partial(circuit.program.post_challenge, threads=threads),
         threads=threads,
         progress=progress,
     )
+
+
+def committed_values(circuit: Circuit, witness: FrArray, name: str) -> FrArray:
+    """What a witness has in the segment that is linked to the commitment of this name."""
+    system, index = circuit.constraint_system, list(circuit.commitments).index(name)
+    parts = zip(system.segments, system.segment_ranges, strict=True)
+    linked = [part for segment, part in parts if segment.linked]
+    return witness[linked[index].start : linked[index].stop - 1]

@@ -19,6 +19,9 @@ from verifier.spartan.shape import Pads
 
 KEY_BYTES: Final = 1 << 10
 """A key is numbers; of many segments it is longer."""
+_ENTRY_BYTES: Final = 8
+_ROW_BYTES: Final = 24
+"""Of a circuit's file: a column and a coefficient for each entry, three offsets for each row."""
 _LOG_DEGREES: Final = range(10, 17)
 _MEASURED: Final = 1 << 14
 
@@ -30,6 +33,18 @@ _SUMMED_ROW: Final = 36.0
 _SUMMED_PLACE: Final = 40.0
 _ENTRY: Final = 2.0
 _OPENED: Final = 12.0
+_WRITTEN: Final = 0.3
+"""For each byte of a file that is written and hashed."""
+
+
+def key_bytes(size: Size) -> int:
+    """Of a proving key: the circuit with the key."""
+    return 2 * KEY_BYTES + _ENTRY_BYTES * size.nonzeros + _ROW_BYTES * size.rows
+
+
+def setup(size: Size, product: float) -> float:
+    """Seconds: the key is written, and nothing computed."""
+    return product * _WRITTEN * key_bytes(size)
 
 
 def proof_bytes(size: Size) -> int:

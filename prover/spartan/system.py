@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import secrets
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
@@ -17,7 +16,7 @@ from base.progress import Progress
 from base.randomness import Secrets
 from kernels import FrArray, fr
 from prover.blocks import Csr, SparseBlock
-from prover.constraint_file import load_statement
+from prover.constraint_file import load_description, load_statement, save_statement
 from prover.constraint_system import ConstraintSystem, Segment
 from prover.size import Size
 from prover.spartan import cost
@@ -26,7 +25,6 @@ from prover.spartan.layout import SystemMatrices, best_code, most_values, rows_f
 from prover.spartan.proving import prove
 from prover.spartan.renewal import renew
 from prover.system import Committing, Estimate, ProofSystem
-from verifier.document import parse_json
 from verifier.spartan import chain
 from verifier.spartan import circuit as circuits
 from verifier.spartan.admission import shape_of
@@ -102,9 +100,10 @@ def _no_opening() -> StatementError:
 
 @dataclass(frozen=True)
 class ProvingKey:
-    """Proving takes no more than verifying."""
+    """Proving takes no more than verifying: its file is the circuit's, with the key for a description."""
 
     verifying_key: SpartanKey
+    matrices: SystemMatrices
 
 
 class CommitmentKey:
@@ -204,9 +203,10 @@ class Roots(RowsOverFr, Committing):
 
 
 class Spartan(SpartanVerifier, ProofSystem):
-    """It judges by the circuits that it has made keys for or proven, too."""
+    """It judges by the circuits whose keys it has loaded, too."""
 
     commitments = Roots()
+    most_circuits = 32
 
     def take_circuit(self, file: bytes) -> None:
         with TemporaryDirectory() as folder:
@@ -223,16 +223,18 @@ class Spartan(SpartanVerifier, ProofSystem):
         threads: int,
         progress: Progress,
     ) -> SpartanKey:
-        self.keep(SystemMatrices(constraint_system))
         code = best_code(constraint_system) if basis is None else basis.rows.code
         tail = None if basis is None else basis.rows.tail
         key = SpartanKey(constraint_system.digest, sizes_of(constraint_system), code, tail)
         key.shape  # noqa: B018  refuses what cannot be proven
-        file.write_text(json.dumps(key.to_json()))
+        progress("setup", 0.0)
+        save_statement(file, constraint_system, key.to_json())
         return key
 
     def load_key(self, file: Path) -> ProvingKey:
-        return _load_key(file)
+        key = _load_key(file)
+        self.keep(key.matrices)
+        return key
 
     def prove(
         self,
@@ -246,7 +248,6 @@ class Spartan(SpartanVerifier, ProofSystem):
         progress: Progress,
     ) -> bytes:
         constraint_system.check_shape(witness)
-        self.keep(SystemMatrices(constraint_system))
         links = zip(constraint_system.segments, constraint_system.segment_ranges, strict=True)
         values = [witness[part.start : part.stop - 1] for segment, part in links if segment.linked]
         verifying = key.verifying_key
@@ -271,12 +272,12 @@ class Spartan(SpartanVerifier, ProofSystem):
 
     def estimate(self, size: Size, threads: int) -> Estimate:
         return Estimate(
-            proving_key_bytes=cost.KEY_BYTES,
+            proving_key_bytes=cost.key_bytes(size),
             verifying_key_bytes=cost.KEY_BYTES,
             proof_bytes=cost.proof_bytes(size),
-            setup_memory=cost.KEY_BYTES,
+            setup_memory=cost.key_bytes(size),
             proof_memory=cost.memory(size),
-            setup_seconds={"setup": 0.0},
+            setup_seconds={"setup": cost.setup(size, _speed(threads))},
             proof_seconds=cost.stages(size, _speed(threads)),
         )
 
@@ -299,12 +300,13 @@ def _totals(commitments: int, values: int) -> ConstraintSystem:
     )
 
 
-@lru_cache(maxsize=8)
+@lru_cache(maxsize=Spartan.most_circuits)
 def _load_key(file: Path) -> ProvingKey:
-    try:
-        return ProvingKey(SpartanKey.from_json(parse_json(file.read_bytes())))
-    except ValueError as error:
-        raise FileFormatError("file.json", "the key is no JSON") from error
+    key = SpartanKey.from_json(load_description(file) or {})
+    matrices = SystemMatrices(load_statement(file))
+    if (matrices.digest, matrices.sizes) != (key.circuit, key.sizes):
+        raise FileFormatError("file.statement", "the key is of another circuit than it is in a file with")
+    return ProvingKey(key, matrices)
 
 
 _speed = lru_cache(maxsize=1)(cost.speed)

@@ -18,11 +18,20 @@ from service.api import problems
 DRAIN_SECONDS: Final = 2.0
 JSON_BYTES: Final = 8 << 20
 """Of a body that is read as a whole: an input of a million numbers, many times as large in memory."""
-STRANGERS_BYTES: Final = 2 << 20
-"""Of those who need no key. The largest key and proof that ``effort`` lets pass take one."""
+STRANGERS_BYTES: Final = 8 << 20
+"""Of those who need no key: a transparent proof of 4 MB, in hex. The largest key and proof of Groth16 that
+``effort`` lets pass take less.
+"""
+STRANGERS_VALUES: Final = 1 << 18
+"""In such a body: proofs have few."""
+BYTES_OF_A_VALUE: Final = 8
+"""So many bytes of any other body may hold one value, at least on an average: two are enough to make a list,
+which takes a hundred in memory.
+"""
 LOGIN_BYTES: Final = 64 << 10
+_VERIFY: Final = "/v1/verify"
 _LIMITS: Final = (
-    ("/v1/verify", STRANGERS_BYTES),
+    (_VERIFY, STRANGERS_BYTES),
     ("/admin/login", LOGIN_BYTES),
     *((path, None) for path in ("/v1/models", "/v1/datasets", "/v1/uploads", "/admin")),
     ("", JSON_BYTES),
@@ -50,7 +59,9 @@ class BodyLimit:
             await self._app(scope, receive, send)
             return
         own = next(own for path, own in _LIMITS if scope["path"].startswith(path))
-        limit = scope["state"]["body_limit"] = min(self._limit, own or self._limit)
+        limit = min(self._limit, own or self._limit)
+        most = STRANGERS_VALUES if scope["path"].startswith(_VERIFY) else limit
+        scope["state"]["most_values"] = min(most, limit // BYTES_OF_A_VALUE)
         announced = Headers(scope=scope).get("content-length", "")
         if announced.isdecimal() and int(announced) > limit:
             await drain(receive)

@@ -18,7 +18,7 @@ from prover.registry import SYSTEMS
 from service.api import effort
 from service.api.schemas import VerifyRequest
 from service.runtime import Runtime
-from service.storage.repositories import VerificationKeys
+from service.storage.repositories import Circuits, VerificationKeys
 from verifier.documents import KeyFile, ProofDocument
 from verifier.judging import Case, Known, Registration, Verification, judge_each
 from verifier.keys import OpenedKey, opened
@@ -50,7 +50,7 @@ class Verifier:
     """Each API process has one."""
 
     def __init__(self, runtime: Runtime) -> None:
-        self._database = runtime.database
+        self._database, self._store = runtime.database, runtime.store
         threads = max(1, runtime.settings.threads // runtime.settings.processes)
         self._threads = ThreadPoolExecutor(threads, thread_name_prefix="verifier")
         self._lock = Lock()
@@ -125,8 +125,19 @@ class Verifier:
     def _key_of(self, document: ProofDocument, given: KeyFile | str | None) -> OpenedKey:
         """The key that was given, or by its id; else the one that the document names."""
         if isinstance(given, KeyFile):
-            return opened(given, SYSTEMS)
-        return self._key(given or document.statement.verification_key.id)
+            key = opened(given, SYSTEMS)
+        else:
+            key = self._key(given or document.statement.verification_key.id)
+        if key.system.lacks_circuit(key.verifying):
+            self._load_circuit(key)
+        return key
+
+    def _load_circuit(self, key: OpenedKey) -> None:
+        """Where the system judges by circuits, its proving keys have them."""
+        with self._database.read() as session:
+            circuit = Circuits(session).of_key(key.reference.id)
+        if circuit is not None:
+            SYSTEMS[key.system.id].load_key(self._store.path(circuit.proving_key))
 
     def _read_key(self, key_id: str) -> OpenedKey:
         with self._database.read() as session:

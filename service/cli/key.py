@@ -45,6 +45,17 @@ def get_architecture(
     return written(service.get_architecture_of_key(key_id), output)
 
 
+@app.command("circuit")
+@asking
+def get_circuit(
+    service: Client,
+    key_id: Annotated[str, typer.Argument(metavar="KEY", help="The key's id, its SHA-256.")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="Write to this file.")],
+) -> Any:
+    """Fetch the circuit of a key without a setup, for zenserve verify --circuit."""
+    return written(service.get_circuit_of_key(key_id), output)
+
+
 @app.command("issuers")
 @asking
 def list_issuers(service: Client, limit: Limit = 20) -> list[Issuer]:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from sqlalchemy.orm import Session
 
 from prover import registry
+from prover.system import CommitmentKey
 from service import basis as bases
-from service import encryption, intake
+from service import encryption, intake, openings
 from service.access import audit
 from service.access.principal import Principal
 from service.encryption import Secret
@@ -41,13 +42,17 @@ def commit(
         if found := earlier(session):
             return found
         model = Models(session, caller.tenant_id).ready(body.model_id)
-    row = _commit(runtime, body, model)
+    quantised = encryption.open_network(runtime, model)
+    needed = intake.committed_count(quantised, model.weight_privacy)
+    basis = bases.require_basis(runtime, registry.find(model.system), needed)
+    row = _commit(runtime, body, model, quantised, basis)
     row.tenant_id = caller.tenant_id
     row.idempotency_key, row.request_mac = key, macs[0] if key else None
 
     def add(session: Session) -> str:
         Tenants(session).hold(caller.tenant_id)  # it may be on its way out
         Commitments(session).add(row)
+        openings.add(runtime, session, basis, bytes.fromhex(row.commitment), row.id)
         audit.note(session, caller, "commitment.create", row.id)
         return row.id
 
@@ -80,16 +85,15 @@ def delete(runtime: Runtime, caller: Principal, commitment_id: str) -> None:
     jobs.delete(runtime, [row.opening])
 
 
-def _commit(runtime: Runtime, body: CommitmentRequest, model: Model) -> Commitment:
+def _commit(
+    runtime: Runtime, body: CommitmentRequest, model: Model, quantised: bytes, basis: CommitmentKey
+) -> Commitment:
     """The row, and in the store what opens it."""
-    quantised = encryption.open_network(runtime, model)
     if body.kind == "input":
         read = intake.read_input(quantised, body.values, "values", body.name, saturate=model.saturate)
         values = intake.committed_values(quantised, read, name=body.name)
     else:
         values = intake.read_reference(quantised, body.values, "values", saturate=model.saturate)
-    needed = intake.committed_count(quantised, model.weight_privacy)
-    basis = bases.require_basis(runtime, registry.find(model.system), needed)
     opening = bases.commit(basis, values, runtime.settings.threads)
     row = Commitment(id=new_id("cmt"), model_id=body.model_id, kind=body.kind, created_at=now())
     row.commitment = opening.commitment.hex()

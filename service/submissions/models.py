@@ -21,7 +21,7 @@ from service.submissions import estimates, jobs, sandbox
 from service.submissions.files import Handed
 from service.submissions.requests import Precision
 from verifier.registry import FIRST
-from zenerrors import NotFoundError, RequestError, StatementError
+from zenerrors import NotFoundError, RequestError
 
 
 def register(
@@ -56,13 +56,6 @@ def register(
     system = registry.find(row.system)
     if row.require_ceremony:
         keys.check_ceremonies(system)
-    if "reuse" not in system.capabilities:
-        raise StatementError(
-            "statement.system",
-            f"system: commitments of {system.id} hold for a few proofs, and a service's for any number: prove"
-            " with it from Python, by zenserve.prove",
-            field="system",
-        )
     terms = jobs.terms(runtime, caller, b"model", options, labels, idempotency_key)
     with runtime.database.read() as session:
         if earlier := Jobs(session).earlier(terms):

@@ -9,7 +9,7 @@ from sqlalchemy.orm import Session
 
 from prover import registry
 from service import basis as bases
-from service import encryption, intake, keys
+from service import encryption, intake, keys, openings
 from service.encryption import Secret
 from service.runtime import Runtime
 from service.storage.records.base import new_id
@@ -95,7 +95,16 @@ def order(runtime: Runtime, session: Session, tenant_id: str, body: ProofRequest
     made = _order(runtime, session, tenant_id, body, model)
     dataset = Datasets(session, tenant_id).ready(made.dataset_id) if made.dataset_id else None
     keys.require_ceremony(session, model, _form(body, made, dataset))
+    openings.check(session, _opened(model, made, dataset))
     return made
+
+
+def _opened(model: Model, made: Order, dataset: Dataset | None) -> list[str]:
+    """The commitments that the proof is to be about, in hex."""
+    length = registry.find(model.system).commitments.commitment_bytes
+    held = [secret.opening[:length].hex() for secret in made.secrets.values() if secret.opening]
+    shards = [shard["commitment"] for shard in (dataset.shards or [])] if dataset else []
+    return [*([model.commitment] if model.commitment else []), *held, *shards]
 
 
 def _order(runtime: Runtime, session: Session, tenant_id: str, body: ProofRequest, model: Model) -> Order:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from sqlalchemy.exc import OperationalError
@@ -44,6 +45,17 @@ def run_claimed(runtime: Runtime, heartbeat: Heartbeat, claim: Claim) -> None:
         log.event("job.left", state=state, attempt=claim.attempt)
     for job_id, queue in ready:
         runtime.queue.send(job_id, queue)
+    for task in hold.afterwards:
+        if not heartbeat.shutting_down:
+            _do(task)
+
+
+def _do(task: Callable[[], None]) -> None:
+    """Nobody waits for it, and whoever needs it does it then."""
+    try:
+        task()
+    except Exception:
+        log.event("job.afterwards_broke", level=30, failed=True)
 
 
 def _attempt(runtime: Runtime, hold: Hold) -> None:

@@ -12,7 +12,7 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Literal
 
@@ -41,6 +41,8 @@ class Hold:
         self.percent = 0.0
         self.rows = 0
         """Constraints that were proven."""
+        self.afterwards: list[Callable[[], None]] = []
+        """What is to be done once the job is over, for later ones."""
         self._timings: dict[str, float] = {}
         self._since = time.monotonic()
         self._stop: Literal["cancel", "deadline", "lost", "shutdown"] | None = None

@@ -48,6 +48,7 @@ PUBLIC = {
     "GET /v1/verification-keys/{key_id}",
     "HEAD /v1/verification-keys/{key_id}",
     "GET /v1/verification-keys/{key_id}/architecture",
+    "GET /v1/verification-keys/{key_id}/circuit",
     "GET /v1/issuers",
     "POST /v1/verify",
     "POST /v1/verify/batch",

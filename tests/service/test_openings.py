@@ -86,6 +86,7 @@ class Reading:
 
 FIRST = Toy((b"r" * 32,))
 HELD = {"model": FIRST}
+KNOWN = {"model": VALUES, "input": VALUES}
 
 
 @pytest.fixture
@@ -110,7 +111,7 @@ def committed(runtime: Runtime, key: ToyKey) -> None:
 
 
 def spend(counted: Openings) -> Toy:
-    taken = counted.spend(HELD, lambda name: VALUES)["model"]
+    taken = counted.spend(HELD, KNOWN)["model"]
     key, opened = counted.key, Reading().read_opening(taken.to_bytes())
     assert isinstance(key, ToyKey)
     key.opened[opened.root] += 1
@@ -132,16 +133,14 @@ def test_a_commitment_ends(counted: Openings, key: ToyKey) -> None:
     held, used = {"model": Toy((b"s" * 32,))}, Counter[bytes]()
     with refuses("conflict.openings"):
         while True:
-            used[
-                Reading().read_opening(counted.spend(held, lambda name: VALUES)["model"].to_bytes()).root
-            ] += 1
+            used[Reading().read_opening(counted.spend(held, KNOWN)["model"].to_bytes()).root] += 1
     assert sorted(used.values()) == [1, 3, 3]  # two renewals, one of them the spare
 
 
 def test_one_that_comes_to_nothing_is_spent(counted: Openings, key: ToyKey) -> None:
     """Whoever dies between counting and proving leaves one opening less; so does a renewal."""
     for _ in range(OPENINGS - RENEWALS - 1):
-        counted.spend(HELD, lambda name: VALUES)
+        counted.spend(HELD, KNOWN)
     key.fails = True
     with pytest.raises(MemoryError):
         spend(counted)
@@ -158,7 +157,7 @@ def test_several_are_spent_together_or_none(counted: Openings, key: ToyKey) -> N
     other = Toy((b"o" * 32,))
     with counted.runtime.database.write() as session:
         openings.add(counted.runtime, session, key, other.commitment, "cmt_1", spent=5)
-    taken = counted.spend(HELD | {"input": other}, lambda name: VALUES)
+    taken = counted.spend(HELD | {"input": other}, KNOWN)
     assert [len(Reading().read_opening(each.to_bytes()).roots) for each in taken.values()] == [1, 2]
     with counted.runtime.database.read() as session:
         first = Roots(session, "").get(FIRST.commitment.hex())
@@ -177,7 +176,7 @@ def test_renewals_come_before_they_are_needed(counted: Openings, key: ToyKey) ->
     for _ in range(20):
         spend(counted)
         before = key.made
-        counted.renew_ahead(HELD, lambda name: VALUES)
+        counted.renew_ahead(HELD, KNOWN)
         assert key.made - before in {0, 1, 2}
         made = key.made
         with counted.runtime.database.read() as session:
@@ -196,7 +195,7 @@ def test_only_one_renews_ahead(counted: Openings, key: ToyKey) -> None:
         roots = Roots(session, counted._ledger(session).epoch)
         moment = clock(session)
         assert roots.claim_renewal(FIRST.commitment.hex(), moment + openings._RENEWAL)
-    counted.renew_ahead(HELD, lambda name: VALUES)
+    counted.renew_ahead(HELD, KNOWN)
     assert key.made == 0
 
 
@@ -225,7 +224,7 @@ def test_a_restored_database_opens_nothing(counted: Openings, key: ToyKey) -> No
     with refuses("conflict.restored"):
         spend(counted)
     with refuses("conflict.restored"):
-        counted.renew_ahead(HELD, lambda name: VALUES)
+        counted.renew_ahead(HELD, KNOWN)
     with refuses("conflict.restored"):
         openings.keep(runtime)
     with refuses("conflict.restored"):
@@ -239,7 +238,7 @@ def test_a_restored_database_opens_nothing(counted: Openings, key: ToyKey) -> No
     other = Toy((b"o" * 32,))
     with runtime.database.write() as session:
         openings.add(runtime, session, key, other.commitment, "mdl_2")
-    counted.spend({"model": other}, lambda name: VALUES)
+    counted.spend({"model": other}, KNOWN)
 
 
 def test_a_copy_of_the_data_directory_opens_nothing(tmp_path: Path, key: ToyKey) -> None:

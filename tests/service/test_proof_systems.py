@@ -191,7 +191,7 @@ def test_a_system_that_cannot_link_says_so(
     service: tuple[Runtime, Client], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     runtime, api = service
-    monkeypatch.setattr(ToySystem, "capabilities", frozenset({"challenges", "reuse"}))
+    monkeypatch.setattr(ToySystem, "capabilities", frozenset({"challenges"}))
     model = api.create_model(
         tiny_onnx(hidden=4), tiny_calibration(), system="toy", weight_privacy="committed"
     )

@@ -155,7 +155,7 @@ class ToyKey:
 class ToySystem(ProofSystem):
     id = "toy"
     commitments = SaltedHashes()
-    capabilities = frozenset({"challenges", "links", "reuse"})
+    capabilities = frozenset({"challenges", "links"})
     setups = {TRANSPARENT: "That anything is hidden: the proof is the witness, for all to read."}  # noqa: RUF012
     reasons = REASONS
     most_proof_bytes = 1 << 20

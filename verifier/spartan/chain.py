@@ -7,7 +7,10 @@ each link the new root (32 bytes), the length of its proof (4 bytes, little-endi
 from __future__ import annotations
 
 from collections.abc import Sequence
+from threading import Lock
 from typing import Final, NamedTuple
+
+from blake3 import blake3
 
 from verifier.spartan.commitment import Rows
 from verifier.spartan.merkle import DIGEST_BYTES
@@ -17,6 +20,10 @@ from verifier.spartan.renewal import is_renewed
 MOST_LINKS: Final = 4
 """Together with these a proof has 128 bits still (``ledger.bits``)."""
 _LENGTH: Final = 4
+_MOST_FOUND: Final = 1024
+_FOUND: Final[dict[bytes, None]] = {}
+"""Links that hold, those found first going first."""
+_TURN: Final = Lock()
 
 
 class Link(NamedTuple):
@@ -56,7 +63,21 @@ def split(data: bytes, count: int) -> tuple[list[list[Link]], bytes]:
 def end(rows: Rows, size: int, root: bytes, chain: Sequence[Link]) -> bytes | None:
     """The root at the end of the chain that begins with ``root``, None where a link does not hold."""
     for link in chain:
-        if not is_renewed(rows, size, root, link.root, link.proof):
+        if not _holds(rows, size, root, link):
             return None
         root = link.root
     return root
+
+
+def _holds(rows: Rows, size: int, root: bytes, link: Link) -> bool:
+    """Proofs about one commitment begin with the same links: each is verified once."""
+    what = blake3(rows.identity + size.to_bytes(8, "little") + root + link.root + link.proof).digest()
+    if what in _FOUND:
+        return True
+    if not is_renewed(rows, size, root, link.root, link.proof):
+        return False
+    with _TURN:
+        _FOUND[what] = None
+        if len(_FOUND) > _MOST_FOUND:
+            del _FOUND[next(iter(_FOUND))]
+    return True

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
-from typing import Any, Final, Protocol
+from threading import Lock
+from typing import Any, ClassVar, Final, Protocol
 
 from verifier.points import SCALAR_MODULUS
 from verifier.spartan import chain, ledger, verification
@@ -32,9 +33,7 @@ REASONS: Final = {
     _OPENING: "the commitment is to other values, or its seed is another",
     SUM_MISMATCH: "the commitments do not add up to these totals",
 }
-_KEPT: Final = 8
-"""Circuits that it judges by, those it was last given."""
-_EFFORT_BYTES: Final = 1 << 7
+_EFFORT_BYTES: Final = 1 << 9
 """Of a proof, that take a quarter of a millisecond to hash and combine."""
 _USUAL: Final = Code(FR, 14, 16)
 
@@ -91,19 +90,27 @@ class SpartanVerifier(VerifyingSystem):
     }
     reasons = REASONS
     most_proof_bytes = 1 << 24
+    most_circuits: ClassVar[int] = 8
+    """That it judges by: those it was last given."""
 
     def __init__(self) -> None:
         self._circuits = OrderedDict[bytes, KnownCircuit]()
+        self._turn = Lock()
 
     def take_circuit(self, file: bytes) -> None:
         self.keep(read_circuit(file))
 
     def keep(self, circuit: KnownCircuit) -> None:
         """Judge by this circuit, too: the caller trusts its digest to be its own."""
-        self._circuits[circuit.digest] = circuit
-        self._circuits.move_to_end(circuit.digest)
-        if len(self._circuits) > _KEPT:
-            self._circuits.popitem(last=False)
+        digest = circuit.digest
+        with self._turn:
+            self._circuits[digest] = circuit
+            self._circuits.move_to_end(digest)
+            if len(self._circuits) > self.most_circuits:
+                self._circuits.popitem(last=False)
+
+    def lacks_circuit(self, key: SpartanKey) -> bool:
+        return key.circuit not in self._circuits
 
     def read_key(self, document: Mapping[str, Any]) -> SpartanKey:
         return SpartanKey.from_json(document)

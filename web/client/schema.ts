@@ -196,6 +196,9 @@ export interface Routes {
   /** What a key's circuit can be compiled from again, where its weights are committed: the network with
    * weights and biases blanked. Its SHA-256 is the key's `network`, so it needs no trust. */
   "GET /v1/verification-keys/{key_id}/architecture": operations["getArchitectureOfKey"];
+  /** What proofs under a key without a setup are judged by: every equation of its circuit. The key has its
+   * digest, so it needs no trust. */
+  "GET /v1/verification-keys/{key_id}/circuit": operations["getCircuitOfKey"];
   /** The keys that this service signs receipts with, or did, the newest first. A receipt names its own. */
   "GET /v1/issuers": operations["listIssuers"];
   /** Verify a proof: what exactly it proves, in words, and what it does not. An invalid proof is a good
@@ -3816,6 +3819,25 @@ export interface operations {
     };
   };
   getArchitectureOfKey: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /** @description SHA-256 in hex. */
+        key_id: string;
+      };
+    };
+    requestBody?: never;
+    responses: {
+      /** @description Successful Response */
+      200: {
+        content: {
+          "application/octet-stream": unknown;
+        };
+      };
+    };
+  };
+  getCircuitOfKey: {
     parameters: {
       query?: never;
       header?: never;

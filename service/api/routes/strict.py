@@ -17,12 +17,6 @@ from verifier.document import parse_json
 from verifier.documents import first_fault
 from zenerrors import RequestError
 
-BYTES_OF_A_VALUE: Final = 8
-"""So many bytes of a body may hold one value, at least on an average: two are enough to make a list, which
-takes a hundred in memory.
-"""
-
-
 _SMALL_BYTES: Final = 1 << 13
 """So many are read sooner than a thread is reached."""
 
@@ -58,11 +52,11 @@ class _Request(Request):
         """The body as what the endpoint takes. What is wrong with it is told once its caller is let in, which
         is decided later: see ``problems``.
         """
-        body, limit = await self.body(), self.state.body_limit
+        body, most = await self.body(), self.state.most_values
         try:
             if len(body) <= _SMALL_BYTES:
-                return _read(body, self._kind, limit)
-            return await run_in_threadpool(_read, body, self._kind, limit)
+                return _read(body, self._kind, most)
+            return await run_in_threadpool(_read, body, self._kind, most)
         except RequestError as error:
             self.state.refusal = error
             return None
@@ -76,8 +70,7 @@ def _check_query(request: Request, known: Collection[str]) -> None:
             )
 
 
-def _read(content: bytes, kind: TypeAdapter[Any], limit: int) -> Any:
-    most = limit // BYTES_OF_A_VALUE
+def _read(content: bytes, kind: TypeAdapter[Any], most: int) -> Any:
     if sum(map(content.count, (b",", b"[", b"{"))) > most:
         raise RequestError("request.too_large", f"the body has more than {most} values", field="body")
     try:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from datetime import datetime
+from pathlib import Path as FilePath
 from typing import Annotated, Any, Final, cast
 
 from fastapi import APIRouter, Depends, Header, Path, Request, Response
+from fastapi.responses import FileResponse
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from starlette.concurrency import run_in_threadpool
 
@@ -18,12 +21,13 @@ from service.api.routes.dependencies import RuntimeDep
 from service.api.routes.strict import ApiRoute
 from service.api.schemas import Listing, VerifyRequest
 from service.api.verifier import Answer, Verifier
-from service.storage.repositories import Models, VerificationKeys
+from service.storage.repositories import Circuits, Models, VerificationKeys
 from service.storage.repositories.secrets import Issuers
 from service.submissions.requests import PRINTABLE
 from verifier.documents import KeyFile, first_fault
 from verifier.judging import Verification
-from zenerrors import RequestError
+from verifier.preamble import PREAMBLE_BYTES, STATEMENT, check_preamble
+from zenerrors import FileFormatError, NotFoundError, RequestError
 
 MOST_ITEMS: Final = 64
 
@@ -118,6 +122,36 @@ def get_architecture_of_key(runtime: RuntimeDep, key_id: KeyId) -> Response:
     content = intake.architecture(encryption.open_network(runtime, model))
     headers = {"ETag": f'"{network}"', "Cache-Control": "public, max-age=31536000, immutable"}
     return Response(content, media_type="application/octet-stream", headers=headers)
+
+
+@router.get(
+    "/verification-keys/{key_id}/circuit",
+    response_class=FileResponse,
+    responses=problems.responses(404)
+    | {
+        200: {"content": {"application/octet-stream": {"example": "…"}}}
+        | openapi.headers("ETag", "Cache-Control")
+    },
+)
+def get_circuit_of_key(runtime: RuntimeDep, key_id: KeyId) -> FileResponse:
+    """What proofs under a key without a setup are judged by: every equation of its circuit. The key has its
+    digest, so it needs no trust.
+    """
+    with runtime.database.read() as session:
+        VerificationKeys(session).get(key_id)
+        circuit = Circuits(session).of_key(key_id)
+    file = None if circuit is None else runtime.store.path(circuit.proving_key)
+    if circuit is None or file is None or not _is_circuit(file):
+        raise NotFoundError("not_found", f"the key {key_id} says all: it goes with no circuit's file")
+    headers = {"ETag": f'"{circuit.proving_key}"', "Cache-Control": "public, max-age=31536000, immutable"}
+    return FileResponse(file, media_type="application/octet-stream", headers=headers)
+
+
+def _is_circuit(file: FilePath) -> bool:
+    with file.open("rb") as opened, suppress(FileFormatError):
+        check_preamble(opened.read(PREAMBLE_BYTES), STATEMENT)
+        return True
+    return False
 
 
 @router.get("/issuers", responses=problems.responses())

@@ -5,7 +5,7 @@ take turns, and see what the others took.
 from __future__ import annotations
 
 import secrets
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -68,6 +68,12 @@ class Roots:
     def get(self, root: str) -> Root | None:
         """Whatever its epoch."""
         return self._session.get(Root, root, populate_existing=True)
+
+    def retired(self, roots: Collection[str]) -> str | None:
+        """One of these that is of another epoch."""
+        return self._session.scalar(
+            select(Root.root).where(Root.root.in_(roots), Root.epoch != self.epoch).limit(1)
+        )
 
     def next_for_proof(self, registered: str) -> Root | None:
         """Of those that took its place, itself included, the one with the shortest chain that a proof can

@@ -289,6 +289,10 @@ class Circuits:
     def find(self, digest: str) -> Circuit | None:
         return self._session.get(Circuit, digest)
 
+    def of_key(self, key_id: str) -> Circuit | None:
+        """A circuit whose proofs are made with this verification key."""
+        return self._session.scalar(select(Circuit).where(Circuit.verification_key_id == key_id).limit(1))
+
     def add(self, digest: str, proving_key: str, key: KeyFile, constraints: int, size: int) -> Circuit:
         """The keys of this circuit: these, or those that another worker added before. ``size``: bytes of the
         proving key.

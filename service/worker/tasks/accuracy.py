@@ -13,7 +13,7 @@ from typing import Any
 
 from circuits import Accuracy
 from service import basis as bases
-from service import encryption, engine
+from service import encryption, engine, openings
 from service.basis import open_openings
 from service.batches import Batch
 from service.jobs.claims import Claims
@@ -59,13 +59,14 @@ def prove_shard(runtime: Runtime, hold: Hold) -> None:
     assert shard.opening is not None  # noqa: S101  it is there until the proof is over
     read = keys.system.commitments.read_opening
     part = open_openings(runtime, dataset).parts[shard.position]
-    openings = steps.model_opening(runtime, proof.model) | {
+    opened = steps.model_opening(runtime, proof.model) | {
         "dataset": read(bytes.fromhex(part.commitment + part.opening["blinding"])),
         "correct": read(runtime.vault.open(shard.opening, f"count:{shard.id}")),
     }
     scalar = _statement(proof).scalar
     witness = partial(circuit.witness, *batch.parts, statement=scalar)
-    made = steps.prove(runtime, hold, circuit, keys, witness, openings)
+    shown = {"dataset"} if dataset.privacy == "public" else set()
+    made = steps.prove(runtime, hold, circuit, keys, witness, opened, uncounted=shown)
     with runtime.database.write() as session:
         timings = hold.timings()
         if Claims(session).succeed(hold.claim, timings, hold.rows):
@@ -80,11 +81,11 @@ def _plan(runtime: Runtime, hold: Hold, proof: Proof) -> None:
     circuit, batches = _open(runtime, dataset, proof.request)
     keys = steps.require_keys(runtime, hold, circuit, proof.model)
     basis = steps.model_basis(runtime, hold, circuit, proof.model)
-    counts, openings = [], []
+    counts, committed = [], []
     for index, batch in enumerate(batches):
         hold.progress("count", index / len(batches))
         counts.append(circuit.counts(*batch.parts))
-        openings.append(bases.commit(basis, counts[-1], runtime.settings.threads))
+        committed.append(bases.commit(basis, counts[-1], runtime.settings.threads))
     statement = make_statement(
         keys.file,
         values=circuit.totals(counts) | {"size": dataset.size},
@@ -94,8 +95,8 @@ def _plan(runtime: Runtime, hold: Hold, proof: Proof) -> None:
             dataset,
             open_openings(runtime, dataset),
             batches,
-            [opening.commitment for opening in openings],
-            keys.system.commitments.open_sum(basis, openings, [each.tolist() for each in counts]),
+            [opening.commitment for opening in committed],
+            keys.system.commitments.open_sum(basis, committed, [each.tolist() for each in counts]),
         ),
         challenge=proof.request.get("challenge"),
     )
@@ -107,7 +108,9 @@ def _plan(runtime: Runtime, hold: Hold, proof: Proof) -> None:
         proof.verification_key_id = keys.file.id
         proof.document = {"statement": statement.model_dump(mode="json")}
         Jobs(session).create_children(proof.id, "shard", ids)
-        for position, (shard_id, opening) in enumerate(zip(ids, openings, strict=True)):
+        for position, (shard_id, opening) in enumerate(zip(ids, committed, strict=True)):
+            # The total opened it once, and nobody has seen that before now.
+            openings.add(runtime, session, basis, opening.commitment, proof.id, spent=1)
             secret = runtime.vault.seal(opening.to_bytes(), f"count:{shard_id}")
             Shards(session).add(Shard(id=shard_id, proof_id=proof.id, position=position, opening=secret))
     for shard_id in ids:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from prover import registry
 from prover.system import CommitmentKey
 from service import basis as bases
-from service import encryption, engine, intake
+from service import encryption, engine, intake, openings
 from service.batches import Batch, cut, even
 from service.encryption import Integers
 from service.jobs.claims import Claims
@@ -36,11 +36,14 @@ def commit_dataset(runtime: Runtime, hold: Hold) -> None:
         values = intake.committed_values(quantised, *shard.committed)
         parts.append(_committed(basis, values, runtime.settings.threads, hiding=dataset.privacy == "private"))
     _refuse_equal(parts)
-    openings = OpeningFile(**named(system), kind="dataset", parts=parts)
-    stored = encryption.put(runtime, f"openings:{dataset.id}", openings.model_dump_json().encode())
+    opened = OpeningFile(**named(system), kind="dataset", parts=parts)
+    stored = encryption.put(runtime, f"openings:{dataset.id}", opened.model_dump_json().encode())
     with runtime.database.write() as session:
         if Claims(session).succeed(hold.claim, hold.timings(), hold.rows):
             dataset = Datasets(session).get(dataset.id)
+            if dataset.privacy == "private":
+                for part in parts:
+                    openings.add(runtime, session, basis, bytes.fromhex(part.commitment), dataset.id)
             dataset.shard_size, dataset.openings = batch, stored
             dataset.shards = [
                 {"size": shard.size, "commitment": part.commitment}

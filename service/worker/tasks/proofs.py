@@ -6,7 +6,7 @@ from functools import partial
 
 from prover.system import Opening
 from service import basis as bases
-from service import encryption, engine
+from service import encryption, engine, openings
 from service.encryption import Integers, Secret
 from service.jobs.claims import Claims
 from service.runtime import Runtime
@@ -29,20 +29,20 @@ def make_proof(runtime: Runtime, hold: Hold) -> None:
     quantised = encryption.open_network(runtime, proof.model)
     task = engine.task(quantised, proof.scheme, proof.model.weight_privacy, proof.request, secrets)
     keys = steps.require_keys(runtime, hold, task.circuit, proof.model)
-    openings = steps.model_opening(runtime, proof.model)
+    opened = steps.model_opening(runtime, proof.model)
     read = keys.system.commitments.read_opening
-    openings |= {name: read(secret.opening) for name, secret in secrets.items() if secret.opening}
+    opened |= {name: read(secret.opening) for name, secret in secrets.items() if secret.opening}
     outputs = _commit(runtime, hold, proof, task)
-    openings |= outputs
+    opened |= outputs
     statement = make_statement(
         keys.file,
         values=task.values,
-        commitments={name: openings[name].commitment.hex() for name in task.circuit.commitments},
+        commitments={name: opened[name].commitment.hex() for name in task.circuit.commitments},
         made_at=timestamp(now()),
         challenge=proof.request.get("challenge"),
     )
     witness = partial(task.witness, statement.scalar)
-    made = steps.prove(runtime, hold, task.circuit, keys, witness, openings)
+    made = steps.prove(runtime, hold, task.circuit, keys, witness, opened, uncounted=outputs)
     document = steps.checked(hold, statement, [made], keys.file)
     rows = [_held(runtime, proof, name, task.committed[name], outputs[name]) for name in outputs]
     with runtime.database.write() as session:
@@ -53,8 +53,10 @@ def make_proof(runtime: Runtime, hold: Hold) -> None:
             proof = Proofs(session).get(proof.id)
             proof.verification_key_id = keys.file.id
             proof.document = document.model_dump(mode="json")
-            for row in rows:
+            for row, opening in zip(rows, outputs.values(), strict=True):
                 Commitments(session).add(row)
+                # This proof opened it once, and nobody has seen that before now.
+                openings.add(runtime, session, keys.basis, opening.commitment, row.id, spent=1)
     if not succeeded:
         for row in rows:
             runtime.store.delete(row.opening)

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from functools import partial
+from typing import NamedTuple
 
 import circuits
 from circuits import QuantGraph, Registration
 from prover import registry
 from prover.size import Size
-from prover.system import Opening
+from prover.system import CommitmentKey, Opening
 from service import basis as bases
-from service import encryption, engine
+from service import encryption, engine, openings
 from service.jobs.claims import Claims
 from service.runtime import Runtime
 from service.storage.database import clock, now
@@ -24,6 +25,12 @@ from verifier.receipts import signed_bytes
 from verifier.words import make_statement
 
 
+class _Committed(NamedTuple):
+    basis: CommitmentKey
+    opening: Opening
+    registration: ProofDocument
+
+
 def register_model(runtime: Runtime, hold: Hold) -> None:
     """Commit to the weights, prove that they are what they should be, and make the keys of the default
     proof.
@@ -32,7 +39,7 @@ def register_model(runtime: Runtime, hold: Hold) -> None:
         model = Models(session).get(hold.claim.id)
         parent = Models(session).get(model.parent_id) if model.parent_id else None
     quantised = encryption.open_network(runtime, model)
-    committed: tuple[Opening, ProofDocument] | None = None
+    committed: _Committed | None = None
     if model.weight_privacy == "committed":
         committed = _commit(runtime, hold, quantised, model, parent)
     hold.progress("compile", 0.0)
@@ -50,17 +57,17 @@ def register_model(runtime: Runtime, hold: Hold) -> None:
             )
             model.verification_key_id = keys.file.id
             if committed is not None:
-                opening, registration = committed
+                opening = committed.opening
+                # Its registration opened it once, and nobody has seen that before now.
+                openings.add(runtime, session, committed.basis, opening.commitment, model.id, spent=1)
                 model.commitment = opening.commitment.hex()
                 model.blinding = runtime.vault.seal(opening.blinding_bytes, f"blinding:{model.id}")
-                model.registration = registration.model_dump(mode="json")
+                model.registration = committed.registration.model_dump(mode="json")
             Issuers(session).note(runtime.vault.issuer.hex(), clock(session))
             model.receipt = _receipt(runtime, model, parent).model_dump(mode="json")
 
 
-def _commit(
-    runtime: Runtime, hold: Hold, quantised: bytes, model: Model, parent: Model | None
-) -> tuple[Opening, ProofDocument]:
+def _commit(runtime: Runtime, hold: Hold, quantised: bytes, model: Model, parent: Model | None) -> _Committed:
     """A commitment to the network, and the proof of its registration."""
     parameters = circuits.parameters(QuantGraph.from_bytes(quantised))
     basis = bases.require_basis(runtime, registry.find(model.system), len(parameters), hold.progress)
@@ -78,8 +85,9 @@ def _commit(
         parent=parent.commitment if parent else None,
     )
     witness = partial(circuit.witness, statement=statement.scalar)
-    proof = steps.prove(runtime, hold, circuit, keys, witness, {"model": opening})
-    return opening, steps.checked(hold, statement, [proof], keys.file)
+    own = {"model": opening}
+    proof = steps.prove(runtime, hold, circuit, keys, witness, own, uncounted=own)
+    return _Committed(basis, opening, steps.checked(hold, statement, [proof], keys.file))
 
 
 def _receipt(runtime: Runtime, model: Model, parent: Model | None) -> Receipt:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from sqlalchemy.orm import Session
@@ -13,11 +14,12 @@ from circuits.schemes import proving
 from kernels import FrArray
 from prover import registry
 from prover.size import Size
-from prover.system import CommitmentKey, Opening, ProofSystem
+from prover.system import CommitmentKey, Opening, ProofSystem, Renewable
 from service import engine, intake
 from service.basis import require_basis
 from service.jobs.claims import Claims
 from service.keys import none_yet
+from service.openings import Openings
 from service.runtime import Runtime
 from service.storage.records import resources
 from service.storage.records.resources import Model
@@ -37,6 +39,8 @@ class Keys:
     file: KeyFile
     digest: str
     """Of the circuit."""
+    basis: CommitmentKey | None
+    """What it links to, if it links to anything."""
     expected: dict[str, float] | None
     """Seconds per stage that its proofs took before, with this backend."""
     fresh: bool
@@ -66,7 +70,7 @@ def require_keys(runtime: Runtime, hold: Hold, circuit: Circuit, model: Model) -
         if model.require_ceremony and not (known and key_file(known.verification_key).setup == CEREMONY):
             raise none_yet()
         if known:
-            return _keys(runtime, system, known, hold.backend, fresh=False)
+            return _keys(runtime, system, known, basis, hold.backend, fresh=False)
     proving.require_memory(system, circuit, runtime.settings.threads)
     _expect(runtime, hold, system, circuit, with_setup=True)
     with store.scratch() as scratch:
@@ -76,7 +80,7 @@ def require_keys(runtime: Runtime, hold: Hold, circuit: Circuit, model: Model) -
         proving_key = store.adopt(scratch)
     with runtime.database.write() as session:
         kept = Circuits(session).add(digest, proving_key, key, circuit.constraint_system.constraints, size)
-    keys = _keys(runtime, system, kept, hold.backend, fresh=True)
+    keys = _keys(runtime, system, kept, basis, hold.backend, fresh=True)
     if kept.proving_key != proving_key:  # another worker was faster
         store.delete(proving_key)
     return keys
@@ -96,15 +100,30 @@ def prove(
     keys: Keys,
     witness: Callable[[], FrArray],
     openings: Mapping[str, Opening],
+    *,
+    uncounted: Collection[str] = (),
 ) -> bytes:
-    """One proof."""
+    """One proof. Before it opens a commitment, that is counted where it has to be, but for ``uncounted``
+    ones: whose values are public, or that nobody knows yet.
+    """
     if keys.expected:
         with runtime.database.write() as session:
             Claims(session).expect(hold.claim, keys.expected)
     elif not keys.fresh:
         _expect(runtime, hold, keys.system, circuit, with_setup=False)
-    threads, progress = runtime.settings.threads, hold.progress
-    proof = proving.prove(keys.system, circuit, keys.proving, witness, openings, threads, progress)
+    counted = {name: openings[name] for name in circuit.commitments if name not in uncounted}
+
+    def spent(z: FrArray) -> Mapping[str, Opening]:
+        if not (counted and isinstance(keys.basis, Renewable)):
+            return openings
+        counting = Openings(runtime, keys.system.commitments, keys.basis)
+        values = {name: proving.committed_values(circuit, z, name).copy() for name in counted}
+        hold.afterwards.append(partial(counting.renew_ahead, counted, values))
+        return {**openings, **counting.spend(counted, values, hold.progress)}
+
+    proof = proving.prove(
+        keys.system, circuit, keys.proving, witness, spent, runtime.settings.threads, hold.progress
+    )
     hold.rows += circuit.constraint_system.constraints
     return proof
 
@@ -126,13 +145,20 @@ def learn(session: Session, hold: Hold, keys: Keys, timings: dict[str, float]) -
 
 
 def _keys(
-    runtime: Runtime, system: ProofSystem, circuit: resources.Circuit, backend: str, *, fresh: bool
+    runtime: Runtime,
+    system: ProofSystem,
+    circuit: resources.Circuit,
+    basis: CommitmentKey | None,
+    backend: str,
+    *,
+    fresh: bool,
 ) -> Keys:
     return Keys(
         system=system,
         proving=runtime.store.path(circuit.proving_key),
         file=key_file(circuit.verification_key),
         digest=circuit.digest,
+        basis=basis,
         expected=(circuit.seconds or {}).get(backend),
         fresh=fresh,
     )
@@ -142,7 +168,7 @@ def checked(hold: Hold, statement: Statement, proofs: list[bytes], key: KeyFile)
     """The proof file, judged as any verifier would: what does not convince is not handed out."""
     hold.progress("self-check", 0.0)
     document = ProofDocument.of(statement, proofs)
-    verdict = judge(document, key)
+    verdict = judge(document, key, systems=registry.SYSTEMS)
     if not verdict.valid:
         raise RuntimeError(f"the fresh proof does not verify: {verdict.reason}")
     return document

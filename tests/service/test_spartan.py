@@ -1,0 +1,218 @@
+"""Models of a proof system without a setup, whose commitments hold for a few proofs each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import pytest
+from sqlalchemy import select, update
+
+from base.randomness import Secrets
+from client import ApiError, Client, Model
+from kernels import FrArray
+from prover.spartan.renewal import renew
+from prover.spartan.system import CommitmentKey, Opening, Renewed, Spartan
+from service import encryption, openings
+from service.runtime import Runtime
+from service.storage.records.openings import Ledger, Root
+from tests.service.conftest import open_runtime
+from tests.service.support import labelled, serving, tiny_calibration, tiny_onnx, work_on, work_on_all
+from verifier import receipts
+from verifier.documents import KeyFile, OpeningFile, ProofDocument, Receipt, checked
+from verifier.judging import Known, Registration, Verification, judge
+from verifier.keys import opened
+from verifier.spartan import chain
+from verifier.spartan.chain import Link
+from verifier.spartan.commitment import Rows
+from verifier.spartan.system import SpartanVerifier
+
+INPUT = [0.1, 0.2, 0.3, 0.4]
+BODY_BYTES = 16 << 20
+Json = dict[str, Any]
+
+
+@dataclass
+class Service:
+    runtime: Runtime
+    api: Client
+    verifier: SpartanVerifier = field(default_factory=SpartanVerifier)
+    """A stranger's: it has the circuits that it fetched."""
+
+    def registered(self, onnx: bytes | None = None, **how: Any) -> Model:
+        model = self.api.create_model(onnx or tiny_onnx(), tiny_calibration(), system=Spartan.id, **how)
+        work_on(self.runtime, model.id)
+        model = self.api.get_model(model.id)
+        assert (model.state, model.system, model.setup) == ("succeeded", Spartan.id, "transparent")
+        return model
+
+    def made(self, model: Model, *values: Any, **fields: Any) -> Json:
+        proof = self.api.create_proof(model.id, *values, **fields)
+        (work_on_all if fields.get("scheme") == "accuracy" else work_on)(self.runtime, proof.id)
+        proof = self.api.get_proof(proof.id)
+        assert (proof.state, proof.system) == ("succeeded", Spartan.id), proof.problem
+        return self.api.get_proof_document(proof.id)
+
+    def judged(self, document: Json, known: Known | None = None) -> Verification:
+        key = checked(KeyFile, self.api.get_verification_key(document["statement"]["verification_key"]["id"]))
+        verifying: Any = opened(key).verifying
+        if self.verifier.lacks_circuit(verifying):
+            self.verifier.take_circuit(self.api.get_circuit_of_key(key.id))
+        systems = {self.verifier.id: self.verifier}
+        return judge(checked(ProofDocument, document), key, known=known, systems=systems)
+
+    def roots(self) -> list[Root]:
+        with self.runtime.database.read() as session:
+            return list(session.scalars(select(Root).order_by(Root.created_at)))
+
+
+@pytest.fixture(scope="module")
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    runtime = open_runtime(tmp_path_factory.mktemp("spartan") / "data", max_body_bytes=BODY_BYTES)
+    with serving(runtime) as url, Client(url) as client:
+        yield Service(runtime, client)
+    runtime.close()
+
+
+@pytest.fixture(scope="module")
+def committed(service: Service) -> Model:
+    return service.registered(weight_privacy="committed")
+
+
+def test_from_a_registration_to_a_strangers_verdict(service: Service, committed: Model) -> None:
+    api = service.api
+    registration, receipt = api.get_registration(committed.id), api.get_receipt(committed.id)
+    assert service.judged(registration).valid
+    assert receipts.judge(checked(Receipt, receipt)).valid
+    assert receipt["commitment"] == committed.commitment
+    assert len(committed.commitment or "") == 64
+    key = opened(
+        checked(KeyFile, api.get_verification_key(committed.registration_key_id or "")),
+        {service.verifier.id: service.verifier},
+    )
+    known = Known(registration=Registration(checked(ProofDocument, registration), key))
+    document = service.made(committed, INPUT)
+    assert service.judged(document, known).valid
+    said = api.verify(document, registration=registration)
+    assert said.valid
+    assert any("BLAKE3" in sentence for sentence in said.not_verified)
+    spoilt = bytearray(bytes.fromhex(document["proofs"][0]))
+    spoilt[-1] ^= 1
+    assert not api.verify(document | {"proofs": [spoilt.hex()]}).valid
+
+
+def test_an_input_that_was_committed_to(service: Service, committed: Model) -> None:
+    held = service.api.create_commitment(committed.id, "input", INPUT)
+    document = service.made(committed, input_id=held.id, reveal="logits")
+    assert document["statement"]["commitments"]["input"] == held.commitment
+    opening = checked(OpeningFile, service.api.get_commitment_opening(held.id))
+    assert service.judged(document, Known(openings=opening)).valid
+    mine = {root.root: root for root in service.roots()}
+    assert mine[held.commitment].proofs == 10 - 5 - 1
+    service.api.delete_commitment(held.id)
+    assert held.commitment not in {root.root for root in service.roots()}
+
+
+@pytest.mark.parametrize("privacy", ["private", pytest.param("public", marks=pytest.mark.large)])
+def test_accuracy(service: Service, committed: Model, privacy: Any) -> None:
+    dataset = service.api.create_dataset(committed.id, *labelled(5), privacy=privacy, shard_size=3)
+    work_on(service.runtime, dataset.id)
+    before = service.roots()
+    document = service.made(committed, scheme="accuracy", dataset_id=dataset.id)
+    assert service.judged(document).valid
+    assert service.api.verify(document).valid
+    counted = [root for root in service.roots() if root.owner.startswith("prf")]
+    assert {root.proofs for root in counted} == {10 - 5 - 2}  # the total, and the shard
+    shards = [root.proofs for root in before if root.owner == dataset.id]
+    assert shards == ([10 - 5] * 2 if privacy == "private" else [])
+
+
+def test_proofs_go_on_when_openings_are_spent(service: Service) -> None:
+    """Each documents the commitment that was registered, and opens what took its place."""
+    model = service.registered(weight_privacy="committed")
+    leave(service, model, 2)
+    links = []
+    for _ in range(3):
+        document = service.made(model, INPUT)
+        assert document["statement"]["commitments"]["model"] == model.commitment
+        (made,), _ = chain.split(bytes.fromhex(document["proofs"][0]), 1)
+        links.append(len(made))
+        # Ahead of time: the next proof finds an opening.
+        left = [root for root in service.roots() if root.owner == model.id]
+        assert sum(root.proofs for root in left) >= openings._AHEAD
+    assert links == [0, 0, 1]
+    assert service.judged(document).valid
+    forged = bytearray(bytes.fromhex(document["proofs"][0]))
+    forged[40] ^= 1  # in the link
+    refused = service.judged(document | {"proofs": [forged.hex()]})
+    assert (refused.valid, refused.reason) == (False, "model_mismatch")
+
+
+def leave(service: Service, model: Model, proofs: int) -> None:
+    """Have so many openings left of a model's registered commitment."""
+    with service.runtime.database.write() as session:
+        session.execute(update(Root).where(Root.owner == model.id).values(proofs=proofs))
+
+
+def test_a_renewal_to_other_weights_convinces_nobody(
+    service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = service.registered(weight_privacy="committed")
+    leave(service, model, 0)
+    used: list[tuple[Rows, int]] = []
+
+    def cheat(key: CommitmentKey, opening: Opening, values: FrArray, *, threads: int = 1) -> Opening:
+        other, seed = values.copy(), bytes(32)
+        other[0], other[1] = values[1], values[0]
+        used.append((key.rows, len(values)))
+        with Secrets() as secret:
+            old = key.opened(opening, values, secret, threads)
+            new = key.committed(other, seed, secret, threads)
+            link = Link(new.root, renew(key.rows, old, new, secret=secret))
+        return replace(opening, renewals=(Renewed(link, seed),))
+
+    monkeypatch.setattr(CommitmentKey, "renew", cheat)
+    proof = service.api.create_proof(model.id, INPUT)
+    work_on(service.runtime, proof.id)
+    problem = service.api.get_proof(proof.id).problem
+    assert problem is not None
+    assert problem["code"] == "statement.openings"
+    (root,) = (root for root in service.roots() if root.owner == model.id and root.depth)
+    sealed = encryption.get(service.runtime, f"root:{root.root}", root.opening or "")
+    links = [each.link for each in Opening.from_bytes(sealed).renewals]
+    assert chain.end(*used[0], bytes.fromhex(model.commitment or ""), links) is None
+
+
+def test_after_a_restore_nothing_is_proven(service: Service) -> None:
+    """Not about a commitment; proofs of public networks go on."""
+    model = service.registered(weight_privacy="committed")
+    shown = service.registered()
+    with service.runtime.database.write() as session:
+        session.get_one(Ledger, 1).spent -= 1
+    proof = service.api.create_proof(model.id, INPUT)
+    work_on(service.runtime, proof.id)
+    problem = service.api.get_proof(proof.id).problem
+    assert problem is not None
+    assert problem["code"] == "conflict.restored"
+    service.made(shown, INPUT)
+    openings.retire(service.runtime)
+    with pytest.raises(ApiError) as refused:
+        service.api.create_proof(model.id, INPUT)
+    assert (refused.value.status, refused.value.code) == (409, "conflict.retired")
+    again = service.registered(weight_privacy="committed", parent_id=model.id)
+    assert service.judged(service.made(again, INPUT)).valid
+
+
+def test_there_are_no_ceremonies(service: Service) -> None:
+    with pytest.raises(ApiError, match="there are no ceremonies for keys of spartan-bls12-381"):
+        service.api.create_model(tiny_onnx(), tiny_calibration(), system=Spartan.id, require_ceremony=True)
+    model = service.registered(tiny_onnx(hidden=3))
+    with pytest.raises(ApiError, match="ceremon"):
+        service.api.open_ceremony(model.id, [{"scheme": "inference"}])
+
+
+def test_a_key_of_groth16_goes_with_no_circuit(shared_url: str, model: Model) -> None:
+    with Client(shared_url) as api, pytest.raises(ApiError) as refused:
+        api.get_circuit_of_key(model.verification_key_id or "")
+    assert refused.value.status == 404
