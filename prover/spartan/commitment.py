@@ -75,7 +75,7 @@ def commit(
     width = code.degree - tail
     count = -(-len(values) // width)
     more = 0 if extra is None else len(extra)
-    tails = _elements(seed, count * tail, secret)
+    tails = elements(seed, count * tail, secret)
     rows = secret(np.zeros((count + more, code.degree, 4), dtype=np.uint64))
     words = secret(np.zeros((count + more, code.length, 4), dtype=np.uint64))
     for table, own, random in ((rows, values, secret(fr.from_canonical(tails))), (words, plain, tails)):
@@ -110,9 +110,9 @@ def words_for(count: int) -> int:
     return count + count // 4 + 64
 
 
-def _elements(seed: bytes, count: int, secret: Secrets) -> FrArray:
-    """``count`` uniform elements: of the stream's words of 255 bits those that are below r. [count, 4],
-    canonical."""
+def elements(seed: bytes, count: int, secret: Secrets) -> FrArray:
+    """``count`` elements, as good as uniform: of the stream's words of 255 bits those that are below r.
+    [count, 4], canonical."""
     wanted = words_for(count)
     while True:
         words = np.frombuffer(stream(seed, TAILS, 32 * wanted), dtype="<u8")

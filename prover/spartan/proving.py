@@ -140,9 +140,8 @@ class _Prover:
 
     def _commit_private(self) -> Rows:
         """With the mask of all rows in one more row. A GPU is at work on it when this returns."""
-        mask = self._secret(random_elements(self._shape.code.degree))
         variables = slice(self._system.first_private, self._system.variables)
-        seed = secrets.token_bytes(SEED_BYTES)
+        seed, mask = (secrets.token_bytes(SEED_BYTES) for _ in range(2))
         return self._session.commit(variables, self._shape.parts[-1].tail, seed, mask)
 
     def _commit_pads(self) -> tuple[Committed, FrArray]:

@@ -52,9 +52,9 @@ class Session(Protocol):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None: ...
 
-    def commit(self, variables: slice, tail: int, seed: bytes, mask: FrArray | None = None) -> Rows:
-        """The next part of the shape: these variables, tails and salts by ``seed``, 32 bytes; and ``mask``,
-        uint64[degree, 4], as the last row."""
+    def commit(self, variables: slice, tail: int, seed: bytes, mask: bytes | None = None) -> Rows:
+        """The next part of the shape: these variables, tails and salts by ``seed``; and, of the last part,
+        the mask as the last row, which follows from a seed of its own. Seeds have 32 bytes."""
 
     def link(self, commitment: Committed) -> Rows:
         """The next part of the shape is this commitment."""

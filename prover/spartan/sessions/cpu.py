@@ -12,7 +12,7 @@ from base.randomness import Secrets
 from kernels import FrArray, fr, multilinear
 from kernels.cube import Round
 from prover.constraint_system import ConstraintSystem
-from prover.spartan.commitment import Committed, commit
+from prover.spartan.commitment import Committed, commit, elements
 from prover.spartan.layout import SystemMatrices, witness_table
 from verifier.spartan.shape import Shape
 
@@ -33,18 +33,12 @@ class CpuSession:
     ) -> None:
         self._secret.__exit__(kind, error, trace)
 
-    def commit(self, variables: slice, tail: int, seed: bytes, mask: FrArray | None = None) -> Committed:
-        return self.link(
-            commit(
-                self._z[variables],
-                self._shape.code,
-                tail,
-                seed,
-                extra=None if mask is None else mask[np.newaxis],
-                threads=self._threads,
-                secret=self._secret,
-            )
-        )
+    def commit(self, variables: slice, tail: int, seed: bytes, mask: bytes | None = None) -> Committed:
+        code, secret, extra = self._shape.code, self._secret, None
+        if mask is not None:
+            extra = secret(fr.from_canonical(elements(mask, code.degree, secret)))[np.newaxis]
+        values, threads = self._z[variables], self._threads
+        return self.link(commit(values, code, tail, seed, extra=extra, threads=threads, secret=secret))
 
     def link(self, commitment: Committed) -> Committed:
         self._parts.append(commitment)

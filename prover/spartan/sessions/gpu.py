@@ -166,21 +166,20 @@ class GpuSession:
     ) -> None:
         self._leaving.close()
 
-    def commit(self, variables: slice, tail: int, seed: bytes, mask: FrArray | None = None) -> GpuRows:
+    def commit(self, variables: slice, tail: int, seed: bytes, mask: bytes | None = None) -> GpuRows:
         device, code, part = self._device, self._shape.code, self._next()
         values = self._load(variables)
         own = self._rows(part.first, part.rows)
         bound_seed = self._bound(seed, values)
-        stream = self._secret(
-            hashing.expand(device, bound_seed, TAILS, 32 * words_for(part.rows * tail) // 64 * 64 + 64)
-        )
         rows.lay_out(device, values, code.degree - tail, own)
-        rows.fill_tails(device, stream.view(np.uint64).reshape(-1, 4), tail, own)
+        self._fill_tails(bound_seed, tail, own)
         words = self._empty(part.rows + (mask is not None), code.length)
         rows.extend(device, own, words[: part.rows])
         if mask is not None:
-            self._mask = self._secret(device.bring(mask))
-            rows.extend(device, self._mask.reshape(1, code.degree, 4), words[part.rows :])
+            self._mask = self._empty(code.degree)
+            last = self._mask.reshape(1, code.degree, 4)
+            self._fill_tails(self._seed(mask), code.degree, last)
+            rows.extend(device, last, words[part.rows :])
         self._resident.domain.ntt(words, order="to_bit_reversed")
         salts = self._secret(hashing.expand(device, bound_seed, SALTS, 32 * code.length)).reshape(-1, 32)
         nodes = device.zeros((2 * code.length, 32), np.uint8)
@@ -239,11 +238,18 @@ class GpuSession:
 
     def _bound(self, seed: bytes, values: Array) -> Array:
         """``verifier.spartan.commitment.bound``"""
-        device = self._device
         if not len(values):
-            return self._secret(device.bring(np.frombuffer(bound(seed, b""), np.uint8)))
-        key = self._secret(device.bring(np.frombuffer(seed, np.uint8)))
-        return self._secret(hashing.of_elements(device, values, key))
+            return self._seed(bound(seed, b""))
+        return self._secret(hashing.of_elements(self._device, values, self._seed(seed)))
+
+    def _seed(self, seed: bytes) -> Array:
+        return self._secret(self._device.bring(np.frombuffer(seed, np.uint8)))
+
+    def _fill_tails(self, seed: Array, tail: int, own: Array) -> None:
+        """``prover.spartan.commitment.elements``"""
+        wanted = words_for(len(own) * tail)
+        stream = self._secret(hashing.expand(self._device, seed, TAILS, 32 * (wanted + wanted % 2)))
+        rows.fill_tails(self._device, stream.view(np.uint64).reshape(-1, 4), tail, own)
 
     def _rows(self, first: int, count: int) -> Array:
         """By place, uint64[count, degree, 4]."""
