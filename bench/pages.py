@@ -329,9 +329,12 @@ def networks() -> str:
 
 
 def refused() -> str:
-    """Networks that onnxruntime does not take."""
-    chosen = [row for _, found in _suites() for row in found if row.more.get("floats") == "onnx.reference"]
-    return ", ".join(row.name for row in chosen) or "none here"
+    """Networks that onnxruntime does not take, of each suite."""
+    chosen = {
+        suite: [row.name for row in found if row.more.get("floats") == "onnx.reference"]
+        for suite, found in _suites()
+    }
+    return "; ".join(f"of {suite} {', '.join(names)}" for suite, names in chosen.items() if names) or "none"
 
 
 def beside_ezkl() -> str:

@@ -73,6 +73,8 @@ THREADS: Final = usable_cores()
 _SHARE, _OF_RANGE, _STEPS = 0.95, 0.02, 2.0
 # Steps in the range of outputs that have no type: as many as 8 bits have.
 _UNTYPED: Final = 255
+# Below it onnxruntime's floats are not told apart.
+_LEAST_NORMAL: Final = float(np.finfo(np.float32).tiny)
 # As errors name the node that they are about.
 _OPERATOR: Final = re.compile(r"^(?:the )?node .+? \((\w+)\)")
 
@@ -216,7 +218,7 @@ def _require_near(
             )
         if not np.isfinite(theirs).all():
             raise FailedError("onnxruntime's outputs are not finite", "its input")
-        span = float(np.ptp(theirs)) or float(np.abs(theirs).max())
+        span = max(float(np.ptp(theirs)) or float(np.abs(theirs).max()), _LEAST_NORMAL)
         scale, zero = scales
         ours = scale * (made[tensor] - zero)
         farthest = max(farthest, float(np.abs(ours.ravel() - theirs[0]).max()))

@@ -79,8 +79,8 @@ class Node(Named):
     ``multiplies``: it has weights, which are worth a proof. ``keeps_declared``: a type that the file
     prescribes for all that it reads is also the type of what it makes. ``curved``: it has a ``formula``, and
     only a table can make it. ``rounds``: it tells numbers on either side of whole ones and halves apart.
-    ``compares``: it does nothing with what it reads but compare, and has ``compared``. ``least_bits``: of the
-    tensor that it makes, unless it is given others.
+    ``compares``: it does nothing with what it reads but compare, and has ``compared`` and ``nearest``.
+    ``least_bits``: of the tensor that it makes, unless it is given others.
     """
 
     called: ClassVar[str] = ""
@@ -134,6 +134,11 @@ class Node(Named):
         is compared with."""
         raise NotImplementedError
 
+    def nearest(self, x: FloatArray) -> float:
+        """How near inputs of the network, x[n, *input shape], come to what they are compared with, where they
+        are not the same."""
+        raise NotImplementedError
+
     def quantise(self, site: Site) -> QuantNode:
         """The node of integers that takes its place."""
         raise NotImplementedError
@@ -145,7 +150,12 @@ class Node(Named):
 
 @dataclass(frozen=True, eq=False)
 class QuantNode(Named):
-    """Of a network of integers. Types are those of the inputs, None for sums that no type has."""
+    """Of a network of integers. Types are those of the inputs, None for sums that no type has.
+
+    ``repeatable``: it may be there again (``Again``), whose relations share the parameters of the first.
+    """
+
+    repeatable: ClassVar[bool] = True
 
     def execute(self, inputs: Sequence[IntArray], types: Sequence[Affine | None]) -> IntArray:
         """The node's tensor, int64[n, *shape]. Exact."""

@@ -133,6 +133,13 @@ class Lowering:
                     self._absolute(relation)
                 case AtLeast():
                     self._at_least(relation)
+        self._require_all_alike()
+
+    def _require_all_alike(self) -> None:
+        """What is claimed of relations that are alike is checked with the last of them."""
+        for group in self.relations.alike.values():
+            known = self._known.get(group[0].name, [])
+            assert len(known) in (0, len(group)), group[0].name  # noqa: S101  the plan is one for all of them
 
     def values(self, tensor: Tensor) -> linear.Linear:
         """The entries of ``tensor``, flattened."""

@@ -129,6 +129,16 @@ class Forest(Node):
         margin = max(2 * step, (max(high, span.high) - min(low, span.low)) * _BEYOND)
         return Interval(min(span.low, low - margin), max(span.high, high + margin)), step
 
+    def nearest(self, x: FloatArray) -> float:
+        gaps = []
+        for feature in np.unique(self.feature):
+            own = np.unique(self.threshold[self.feature == feature])
+            ends = np.concatenate([[-np.inf], own, [np.inf]])
+            entries = np.setdiff1d(x[:, feature], own)
+            above = np.searchsorted(ends, entries)
+            gaps += [ends[above] - entries, entries - ends[above - 1]]
+        return float(np.concatenate([[np.inf], *gaps]).min())
+
     def quantise(self, site: Site) -> QuantForest:
         span = Interval(min(0.0, self.leaf.min()), max(0.0, self.leaf.max()))
         # Whole numbers name leaves, or count.
@@ -260,6 +270,8 @@ def _rows(trees: _Trees, levels: int, depth: int, values: int) -> int:
 class QuantForest(Accumulating):
     """Paths through blocks of trees, int64 arrays as ``relations.relation.Forest`` has them, but following
     [0, exits] where there is one step. ``value_type``: of the values plus its zero point."""
+
+    repeatable = False
 
     feature: IntArray = field(repr=False)
     threshold: IntArray = field(repr=False)

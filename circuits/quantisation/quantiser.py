@@ -83,8 +83,8 @@ class Slot(NamedTuple):
 @dataclass(frozen=True)
 class Calibrated:
     """A network by its ``steps``, its tensors in ``groups``, what was ``seen`` of each that it computes, by
-    name, the intervals that inputs of ``whole`` numbers have at least, and how far each of the ``columns`` of
-    tables reaches."""
+    name, the intervals that inputs of ``whole`` numbers have at least, how far each of the ``columns`` of
+    tables reaches, and how ``near`` to what they are compared with inputs came, by the nodes that compare."""
 
     graph: Graph
     steps: list[Step]
@@ -92,6 +92,7 @@ class Calibrated:
     seen: Mapping[str, Seen]
     whole: Mapping[str, Interval]
     columns: Mapping[str, FloatArray]
+    near: Mapping[str, float]
 
     @classmethod
     def by(
@@ -103,20 +104,23 @@ class Calibrated:
         """Parameters and errors as for ``quantise``."""
         x = as_samples(calibration, graph.entries, field="calibration")
         whole = _whole(graph, x, ranges or {})
-        steps, seen, wide = plan(graph), dict[str, Seen](), set[str]()
+        steps, seen, wide, near = plan(graph), dict[str, Seen](), set[str](), dict[str, float]()
+        readers = [step.node for step in steps if step.node.compares]
         moved = {step.tensor for step in steps if step.node.permutes}
         for name, values in graph.tensors(x):
             if name in graph.integers and not _fits(values):
                 wide.add(name)
             if name not in moved and np.isfinite(values).all():
                 seen[name] = Seen.of(values)
+            near |= {node.name: node.nearest(values) for node in readers if name in node.inputs}
         groups = _grouped(graph, steps, wide)
         computed = [*graph.entries, *(step.tensor for step in steps if not groups.keeps(step))]
         calibrated = [name for name in computed if not groups.declared(name)]
         for name in calibrated:
             if name not in seen:
                 raise ModelError("model.scale", f"the tensor {name[:80]!r} overflows on the calibration data")
-        return cls(graph, steps, groups, {name: seen[name] for name in calibrated}, whole, columns(graph, x))
+        kept = {name: seen[name] for name in calibrated}
+        return cls(graph, steps, groups, kept, whole, columns(graph, x), near)
 
     @property
     def slots(self) -> list[Slot]:
@@ -221,7 +225,7 @@ class _Quantiser:
         self.sums = unscaled(graph, self.steps)
         self.bits = self._bits()
         self.spans = self._spans(calibrated)
-        self._tell_apart()
+        self._tell_apart(calibrated.near)
         self.levels = self._levels(calibrated)
         self.fixed = self._fixed()
         self.nodes: list[QuantNode] = []
@@ -293,8 +297,9 @@ class _Quantiser:
                 needed[group] = part.joined(needed[group]) if group in needed else part
         return spans | needed
 
-    def _tell_apart(self) -> None:
-        """Inputs that are compared alone have the bits that tell apart what they are compared with."""
+    def _tell_apart(self, near: Mapping[str, float]) -> None:
+        """Inputs that are compared alone have the bits that tell apart what they are compared with, and from
+        it what calibration has."""
         names = input_names(self.graph)
         for entry in self.entries:
             group = self.groups.of(entry)
@@ -303,6 +308,7 @@ class _Quantiser:
             readers = [step.node for step in self.steps if step.node.compares]
             for node in (node for node in readers if self.groups.of(node.inputs[0]) == group):
                 span, step = node.compared(self.spans[group])
+                step = min(step, near[node.name] / 2)
                 self.spans[group] = span
                 wanted = math.ceil(math.log2((span.high - span.low) / step + 1)) if step < math.inf else 0
                 self.bits[group] = min(max(self.bits[group], wanted), MOST_COMPARED_BITS)

@@ -120,6 +120,8 @@ class QuantGraph:
                 require(
                     first in made, f"node {node.name[:80]!r} repeats {first[:80]!r}, which is no earlier one"
                 )
+                what = made[first].operator()
+                require(made[first].repeatable, f"node {node.name[:80]!r} repeats a {what}, which none may")
                 node = replace(made[first], name=node.name, inputs=node.inputs)
             made[node.name] = node
         return (*made.values(),) if len(made) == len(self.nodes) else self.nodes

@@ -329,6 +329,20 @@ def test_inputs_that_are_compared_alone_have_the_bits_that_tell_thresholds_apart
     assert quantise(whole, np.rint(x * 100)).input.type.bits > 16
 
 
+def test_what_calibration_came_near_to_thresholds_with_is_told_apart_from_them() -> None:
+    """As in tables whose columns are a lattice, where a threshold lies between two values, and on a third."""
+    graph = forest(7, 10, 4, 2)
+    x = samples(graph, 50)
+    wide = quantise(graph, x)
+    (node,) = graph.nodes
+    assert isinstance(node, Forest)
+    x[0, node.feature[0]] = node.threshold[0] + 1e-8
+    network = quantise(graph, x)
+    assert network.input.type.bits > wide.input.type.bits
+    got = network.run(network.input.type.quantise(x)) * node_of(network).value_type.scale
+    np.testing.assert_allclose(got, graph.run(x), atol=1e-3)
+
+
 def test_inputs_beyond_calibration_are_on_their_side_of_all_thresholds() -> None:
     graph = SHAPES["one block a tree"]
     network = quantise(graph, samples(graph) / 100)
@@ -385,6 +399,18 @@ def test_what_is_no_forest_is_refused() -> None:
             "model.quantised" if "base" not in changed or not len(changed["base"]) else "model.range_too_wide"
         ):
             replace(network, nodes=(replace(node, **changed),))
+
+
+def test_trees_that_are_there_again_are_refused() -> None:
+    """No relation shares their parameters: the second would have some that nobody registered."""
+    network = quantise(SHAPES["one block a tree"], samples(SHAPES["one block a tree"]))
+    (first,) = network.nodes
+    twice = replace(
+        network, nodes=(first, replace(first, name="more")), outputs={"a": "forest1", "b": "more"}
+    )
+    object.__setattr__(twice, "again", {"more": "forest1"})
+    with refuses("file.value", match="repeats a Forest"):
+        QuantGraph.from_bytes(twice.to_bytes())
 
 
 def test_trees_that_lead_back_are_refused() -> None:
