@@ -12,6 +12,7 @@ import operator
 import re
 from collections.abc import Callable, Mapping
 from functools import lru_cache
+from statistics import NormalDist
 from typing import Any, Final
 
 import numpy as np
@@ -25,6 +26,7 @@ LONGEST: Final = 900
 _ROUNDING: Final = 1e-9
 _erf = np.vectorize(math.erf, otypes=[np.float64])
 _erfc = np.vectorize(math.erfc, otypes=[np.float64])
+_quantile = np.vectorize(NormalDist().inv_cdf, otypes=[np.float64])
 
 
 def _softplus(x: FloatArray) -> FloatArray:
@@ -43,6 +45,15 @@ def _elu(x: FloatArray, alpha: float) -> FloatArray:
 
 def _gelu_tanh(x: FloatArray) -> FloatArray:
     value: FloatArray = 0.5 * x * (1 + np.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3)))
+    return value
+
+
+def _probit(x: FloatArray) -> FloatArray:
+    """The normal distribution's quantiles."""
+    value = np.where(x == 0, -np.inf, np.where(x == 1, np.inf, np.nan))
+    inside = (x > 0) & (x < 1)
+    if inside.any():
+        value[inside] = _quantile(x[inside])
     return value
 
 
@@ -78,6 +89,7 @@ FUNCTIONS: Final[Mapping[str, Callable[..., FloatArray]]] = {
     "min": np.minimum,
     "fmod": np.fmod,
     "mish": lambda x: x * np.tanh(_softplus(x)),
+    "probit": _probit,
     "round": np.rint,
     "selu": lambda x, alpha, gamma: gamma * _elu(x, alpha),
     "shrink": _shrink,

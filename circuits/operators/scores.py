@@ -32,8 +32,14 @@ def transformed(step: Step, scores: Data) -> Data:
             return replace(scores, tensor=function(step, scores.tensor, "sigmoid(x)"))
         case b"SOFTMAX":
             return softmax(step, scores, [1])
+        case b"SOFTMAX_ZERO":
+            # What is 0 stays 0.
+            kept = function(step, scores.tensor, "max(less(0.0, x), less(x, 0.0))")
+            return softmax(step, scores, [1], masks=[replace(scores, tensor=kept)])
+        case b"PROBIT":
+            return replace(scores, tensor=function(step, scores.tensor, "probit(x)"))
         case other:
-            raise _unknown(step, other)
+            raise unknown(step, other)
 
 
 def classified(step: Step, scores: Data) -> Sequence[Value]:
@@ -49,7 +55,7 @@ def of_two(step: Step, score: Data, sure: float) -> Data:
     """Of one score [rows, 1], s, those of both classes [rows, 2], transformed: ``sure`` - s and s."""
     kind, whole = step.attributes.get("post_transform", NONE), score.shape or ()
     if kind not in (NONE, LOGISTIC):
-        raise _unknown(step, kind)
+        raise unknown(step, kind)
     if kind == NONE:
         other, one = affine_of(step, score, -1.0, sure), score
     else:
@@ -61,9 +67,9 @@ def of_two(step: Step, score: Data, sure: float) -> Data:
     return picked(step, np.arange(2 * count).reshape(2, count).T, [other, one])
 
 
-def _unknown(step: Step, kind: bytes) -> ModelError:
+def unknown(step: Step, kind: bytes) -> ModelError:
     said = kind.decode(errors="replace")[:20]
     return step.refuse(
         "unsupported_attribute",
-        f"has post_transform={said!r} here; use NONE, LOGISTIC, or SOFTMAX of several",
+        f"has post_transform={said!r} here; use NONE, LOGISTIC, or, of several, SOFTMAX",
     )

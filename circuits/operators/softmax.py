@@ -224,11 +224,14 @@ def _softmax(step: Step, logarithm: bool) -> Value:
     return made
 
 
-def softmax(step: Step, data: Data, axes: Sequence[int], *, logarithm: bool = False) -> Data:
-    """Over these axes together, of what masks leave; they leave all to logarithms."""
+def softmax(
+    step: Step, data: Data, axes: Sequence[int], *, logarithm: bool = False, masks: Sequence[Data] = ()
+) -> Data:
+    """Over these axes together, of what masks leave, these and what is added before; they leave all to
+    logarithms."""
     whole, known = data.shape or (), step.building.masked.get(data.tensor)
     if known is not None and isinstance(known.before, Data) and not logarithm:
-        before, *masks = (
+        before, *added = (
             shaped(step, broadcast(step, each, known.shape), whole)
             for each in (known.before, *known.kept)
             if isinstance(each, Data)
@@ -238,8 +241,8 @@ def softmax(step: Step, data: Data, axes: Sequence[int], *, logarithm: bool = Fa
             kept &= each if not isinstance(each, Data) else True
         kept = kept.reshape(whole)
         if kept.any(axis=tuple(axes)).all():
-            return _over(step, before, axes, kept=kept, masks=masks)
-    return _over(step, data, axes, logarithm=logarithm)
+            return _over(step, before, axes, kept=kept, masks=[*added, *masks])
+    return _over(step, data, axes, logarithm=logarithm, masks=masks)
 
 
 def _over(

@@ -19,11 +19,11 @@ from circuits.operators.forest import Forest
 from circuits.operators.labels import class_names
 from circuits.operators.reduce import Rows, function
 from circuits.operators.reshape import shaped
-from circuits.operators.scores import classified, transformed
+from circuits.operators.scores import classified, transformed, unknown
 from relations.integers import IntArray
 
 # What a node asks of the entry of its feature, by TreeEnsemble's numbers.
-_LEQ, _LT, _GTE, _GT, _EQ, _NEQ = range(6)
+_LEQ, _LT, _GTE, _GT, _EQ, _NEQ, _MEMBER = range(7)
 _LEAF: Final = -1
 _MODES: Final = {
     b"BRANCH_LEQ": _LEQ, b"BRANCH_LT": _LT, b"BRANCH_GTE": _GTE, b"BRANCH_GT": _GT, b"BRANCH_EQ": _EQ,
@@ -129,7 +129,7 @@ def _ensemble(step: Step) -> tuple[_Nodes, _Weights]:
     """As TreeEnsemble has them, by their places."""
     said, count = step.attributes, len(step.attributes.get("nodes_featureids", []))
     modes: IntArray = said["nodes_modes"].array.ravel() if "nodes_modes" in said else np.zeros(0, np.int64)
-    if len(modes) != count or not np.isin(modes, range(6)).all():
+    if len(modes) != count or not np.isin(modes, range(7)).all():
         raise step.refuse("unsupported_attribute", "has nodes of modes that have no circuit, or of none")
     weight, target = _floats(step, "leaf_weights"), _integers(step, "leaf_targetids")
     if len(weight) != len(target):
@@ -152,7 +152,40 @@ def _ensemble(step: Step) -> tuple[_Nodes, _Weights]:
         children,
         tree,
     )
-    return nodes, _Weights(np.arange(len(target)), target, weight)
+    return _by_members(step, nodes), _Weights(np.arange(len(target)), target, weight)
+
+
+def _by_members(step: Step, nodes: _Nodes) -> _Nodes:
+    """A node that asks for one of several numbers is a chain of nodes that ask for one each, and lead to the
+    same child where it is that."""
+    at = np.flatnonzero(nodes.mode == _MEMBER)
+    held = step.attributes.get("membership_values")
+    values = np.zeros(0) if held is None else held.array.astype(np.float64).ravel()
+    step.spend(values.size)
+    ends = np.flatnonzero(np.isnan(np.append(values, np.nan)))
+    sets = [each[~np.isnan(each)] for each in np.split(values, ends[:-1])]
+    sets = sets[: len(at)] if len(sets) == len(at) + 1 and not sets[-1].size else sets
+    if at.size and (len(sets) != len(at) or not all(each.size for each in sets)):
+        raise step.refuse("shape", f"has {len(sets)} sets of members for {len(at)} nodes, or empty ones")
+    mode, feature, threshold, children = (
+        [*each] for each in (nodes.mode, nodes.feature, nodes.threshold, nodes.children)
+    )
+    for node, members in zip(at, sets, strict=False):
+        holds, fails = nodes.children[node]
+        places = [node, *range(len(mode), len(mode) + len(members) - 1)]
+        mode += [_EQ] * (len(members) - 1)
+        feature += [feature[node]] * (len(members) - 1)
+        threshold += [*members[1:]]
+        mode[node], threshold[node] = _EQ, members[0]
+        following = [np.array([holds, each]) for each in (*places[1:], fails)]
+        children[node] = following[0]
+        children += following[1:]
+    return nodes._replace(
+        mode=np.array(mode, np.int64),
+        feature=np.array(feature, np.int64),
+        threshold=np.array(threshold),
+        children=np.array(children, np.int64).reshape(-1, 2),
+    )
 
 
 def _trees_of_leaves(step: Step, roots: IntArray, children: IntArray, leaves: int) -> IntArray:
@@ -235,7 +268,10 @@ def _classifier(step: Step) -> Sequence[Value]:
     base = np.append(base, np.zeros(size - base.size))
     if not alone:
         return classified(step, _scores(step, nodes, weights, np.eye(count, dtype=np.int64), base))
-    logistic = step.attributes.get("post_transform", b"NONE") == b"LOGISTIC"
+    kind = step.attributes.get("post_transform", b"NONE")
+    if kind == b"PROBIT":
+        raise unknown(step, kind)
+    logistic = kind == b"LOGISTIC"
     sure = 1.0 if (weights.weight >= 0).all() and not logistic else 0.0
     weights = weights._replace(target=np.zeros_like(weights.target))
     scores = _scores(step, nodes, weights, np.array([[-1], [1]]), np.array([sure - base[0], base[0]]))

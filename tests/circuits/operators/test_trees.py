@@ -95,6 +95,14 @@ def places(**said: Any) -> bytes:
     return model("TreeEnsemble", [("y", TensorProto.FLOAT)], **given)
 
 
+def members(modes: list[int], values: list[float]) -> dict[str, Any]:
+    """Modes of nodes, and the sets of those that ask for members."""
+    return {
+        "nodes_modes": helper.make_tensor("m", TensorProto.UINT8, [len(modes)], modes),
+        "membership_values": helper.make_tensor("v", TensorProto.FLOAT, [len(values)], values),
+    }
+
+
 def inputs(features: int = 3, count: int = 60) -> Any:
     """Of halves, so that many equal a threshold."""
     return np.random.default_rng(2).integers(-6, 7, (count, features)).astype(np.float32) / 2
@@ -132,7 +140,7 @@ def test_trees_are_aggregated(aggregate: str) -> None:
     agree(regressor(aggregate_function=aggregate, base_values=[0.5, -2.0]), inputs())
 
 
-@pytest.mark.parametrize("kind", ["NONE", "LOGISTIC", "SOFTMAX"])
+@pytest.mark.parametrize("kind", ["NONE", "LOGISTIC", "SOFTMAX", "SOFTMAX_ZERO"])
 def test_scores_become_what_the_file_says(kind: str) -> None:
     agree(classifier(3, post_transform=kind), inputs())
     agree(classifier(3, post_transform=kind, base_values=[0.5, -0.5, 0.25]), inputs())
@@ -149,6 +157,33 @@ def test_one_score_is_of_two_classes(kind: str) -> None:
     agree(classifier(2, post_transform=kind), inputs(), labels=False)
 
 
+def test_scores_that_are_zero_stay_zero() -> None:
+    """Here those of a class that no leaf counts for, which onnxruntime never takes for the label."""
+    graph = agree(
+        classifier(3, post_transform="SOFTMAX_ZERO", class_ids=[0, 1, 1] * 16), inputs(), labels=False
+    )
+    x = inputs().astype(np.float64)
+    network, scores = quantise(graph, x), graph.outputs["p"]
+    assert not graph.run_all(x, {scores})[scores][:, 2].any()
+    tensor = network.outputs["p"]
+    scale = network.scale_of(tensor)
+    assert scale
+    found = network.run_all(network.input.type.quantise(x), {tensor})[tensor]
+    assert (found[:, 2] == scale[1]).all()
+
+
+def test_probabilities_become_quantiles() -> None:
+    """onnxruntime's are an approximation."""
+    weights = np.random.default_rng(4).uniform(0.05, 0.2, 48).tolist()
+    data = classifier(3, post_transform="PROBIT", class_weights=weights)
+    expected = onnxruntime.InferenceSession(data).run(["p"], {"x": inputs()})[0]
+    graph = load_onnx(data)
+    scores = graph.run_all(inputs().astype(np.float64), {graph.outputs["p"]})[graph.outputs["p"]]
+    np.testing.assert_allclose(scores, expected, atol=5e-3)
+    with refuses("model.unsupported_attribute"):
+        load_onnx(classifier(2, alone=0, post_transform="PROBIT"))
+
+
 def test_classes_have_names() -> None:
     agree(classifier(3, classlabels_int64s=[7, 3, 5]), inputs())
     words = load_onnx(classifier(3, classlabels_strings=["b", "c", "a"], classlabels_int64s=None))
@@ -163,6 +198,21 @@ def test_the_newer_operator_reads_the_same() -> None:
     scores, softmax, logistic = (load_onnx(places(post_transform=kind)).run(x) for kind in range(3))
     np.testing.assert_allclose(softmax, np.exp(scores) / np.exp(scores).sum(axis=1, keepdims=True))
     np.testing.assert_allclose(logistic, 1 / (1 + np.exp(-scores)))
+
+
+def test_a_node_may_ask_for_one_of_several_numbers() -> None:
+    x = inputs().astype(np.float64)
+    some = [1.5, -1.0, 0.0]
+    graph = load_onnx(places(**members([6, 1, 6], [*some, float("nan"), 2.0])))
+    holds, less, other = np.isin(x[:, 0], some), x[:, 1] < -1, x[:, 2] == 2
+    first = np.where(holds, np.where(less, 1.5, 0), 0.25) + np.where(other, 4, 0)
+    second = np.where(holds & ~less, -2, 0) + np.where(other, 0, 3)
+    expected = np.stack([first, second], axis=1)
+    np.testing.assert_allclose(graph.run(x), expected)
+    network = quantise(graph, x)
+    assert network.output_scale
+    found = network.run(network.input.type.quantise(x)) * network.output_scale[0]
+    np.testing.assert_allclose(found, expected, atol=1e-3)
 
 
 def test_weights_of_some_targets_alone_are_few_numbers() -> None:
@@ -229,7 +279,7 @@ BROKEN: list[tuple[str, dict[str, Any], str]] = [
     ("weights of leaves that are not there", {"target_nodeids": [40] * 32}, "shape"),
     ("no targets", {"n_targets": 0}, "unsupported_attribute"),
     ("an unknown aggregate", {"aggregate_function": "MEDIAN"}, "unsupported_attribute"),
-    ("an unknown transform", {"post_transform": "PROBIT"}, "unsupported_attribute"),
+    ("an unknown transform", {"post_transform": "CAUCHY"}, "unsupported_attribute"),
     ("other base values", {"base_values": [1.0] * 3}, "shape"),
     ("an unknown attribute", {"nodes_colours": [1]}, "unsupported_attribute"),
 ]
@@ -248,7 +298,11 @@ def test_what_makes_no_sense_is_refused(said: dict[str, Any], code: str) -> None
         ({"tree_roots": None}, "shape"),
         ({"tree_roots": [0, 0]}, "shape"),
         ({"leaf_targetids": [0]}, "shape"),
-        ({"nodes_modes": helper.make_tensor("m", TensorProto.UINT8, [3], [6] * 3)}, "unsupported_attribute"),
+        ({"nodes_modes": helper.make_tensor("m", TensorProto.UINT8, [3], [7] * 3)}, "unsupported_attribute"),
+        ({"nodes_modes": helper.make_tensor("m", TensorProto.UINT8, [3], [6] * 3)}, "shape"),
+        (members([6, 0, 1], [0.5, float("nan"), 1.0]), "shape"),
+        (members([6, 0, 1], [float("nan")]), "shape"),
+        (members([6, 0, 1], [float("inf")]), "not_finite"),
         ({"aggregate_function": 9}, "unsupported_attribute"),
         ({"post_transform": 9}, "unsupported_attribute"),
     ],
