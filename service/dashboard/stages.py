@@ -29,6 +29,11 @@ EXPLAINED: Final = {
     "msm_a": "The left sides of the equations become the proof's point A.",
     "msm_b_g1": "The right sides become point B, in the first group.",
     "msm_b_g2": "The right sides become point B, in the second group, where sums take longer.",
+    "setup": "The equations are stored: they are the key, and everybody can make it.",
+    "renew": "What is committed to was opened as often as may be: another commitment takes its place.",
+    "outer": "That all equations hold becomes one number at a random point, round by round.",
+    "inner": "What the equations are at that point becomes one number of the values, likewise.",
+    "open": "That number is shown to be of what was committed to, by some columns of it.",
     "self-check": "The proof is verified as anyone would, before it is handed out.",
 }
 """By the names that workers report."""

@@ -57,7 +57,8 @@ def _delete(session: Session, tenant_id: str, kind: Kind, row_id: str) -> list[s
         case "upload":
             return [Uploads(session).delete(tenant_id, row_id)]
         case "proof":
-            return [Proofs(session).delete(row_id).input]
+            proof = Proofs(session).delete(row_id)
+            return [proof.input, proof.proofs]
         case "dataset":
             dataset = Datasets(session).delete(row_id)
             return [dataset.samples, dataset.openings]

@@ -39,8 +39,9 @@ def _forget_proof(runtime: Runtime, proof_id: str) -> None:
             proof = Proofs(session).delete(proof_id)
     except (NotFoundError, ConflictError):  # deleted meanwhile, or retried
         return
-    if proof.input is not None:
-        runtime.store.delete(proof.input)
+    for digest in (proof.input, proof.proofs):
+        if digest is not None:
+            runtime.store.delete(digest)
     log.event("proof.forgotten", id=proof_id)
 
 

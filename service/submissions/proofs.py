@@ -70,7 +70,7 @@ def delete(runtime: Runtime, caller: Principal, proof_id: str) -> None:
     with runtime.database.write() as session:
         proof = Proofs(session, caller.tenant_id).delete(proof_id)
         audit.note(session, caller, "proof.delete", proof_id)
-    jobs.delete(runtime, [proof.input])
+    jobs.delete(runtime, [proof.input, proof.proofs])
 
 
 def _estimate(runtime: Runtime, session: Session, model: Model, order: Order) -> Estimate | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -17,6 +18,7 @@ from prover.spartan.system import CommitmentKey, Opening, Renewed, Spartan
 from service import encryption, openings
 from service.runtime import Runtime
 from service.storage.records.openings import Ledger, Root
+from service.storage.records.resources import Proof
 from tests.service.conftest import open_runtime
 from tests.service.support import labelled, serving, tiny_calibration, tiny_onnx, work_on, work_on_all
 from verifier import receipts
@@ -182,6 +184,20 @@ def test_a_renewal_to_other_weights_convinces_nobody(
     sealed = encryption.get(service.runtime, f"root:{root.root}", root.opening or "")
     links = [each.link for each in Opening.from_bytes(sealed).renewals]
     assert chain.end(*used[0], bytes.fromhex(model.commitment or ""), links) is None
+
+
+def test_long_proofs_lie_in_the_store(service: Service, committed: Model) -> None:
+    document = service.made(committed, INPUT)
+    proof = next(service.api.proofs())
+    with service.runtime.database.read() as session:
+        row = session.get_one(Proof, proof.id)
+    assert row.proofs is not None
+    assert "proofs" not in (row.document or {})
+    assert json.loads(service.runtime.store.get(row.proofs)) == document["proofs"]
+    assert checked(ProofDocument, document).statement_sha256 == document["statement_sha256"]
+    assert proof.values
+    service.api.delete_proof(proof.id)
+    assert not service.runtime.store.path(row.proofs).exists()
 
 
 def test_after_a_restore_nothing_is_proven(service: Service) -> None:

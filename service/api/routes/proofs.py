@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from fastapi import APIRouter, Response
-from fastapi.responses import JSONResponse
+from fastapi.responses import JSONResponse, StreamingResponse
 from starlette.concurrency import run_in_threadpool
 
+from service import documents
 from service.access.principal import Principal
 from service.api import openapi, problems
 from service.api.routes.dependencies import (
@@ -115,8 +116,8 @@ def list_proofs(
         return listing(page, lambda row: proof_summary(*row))
 
 
-@router.get("/proofs/{proof_id}/proof", responses=problems.responses(404, 409))
-def get_proof_document(runtime: RuntimeDep, principal: Reader, proof_id: Id) -> ProofDocument:
+@router.get("/proofs/{proof_id}/proof", response_model=ProofDocument, responses=problems.responses(404, 409))
+def get_proof_document(runtime: RuntimeDep, principal: Reader, proof_id: Id) -> StreamingResponse:
     """The portable proof: hand it on together with the verification key it names."""
     with runtime.database.read() as session:
         proof = Proofs(session, principal.sight).get(proof_id)
@@ -124,7 +125,7 @@ def get_proof_document(runtime: RuntimeDep, principal: Reader, proof_id: Id) -> 
         raise ConflictError(
             "conflict.proof_not_ready", f"the proof is {proof.job.state}, so there is nothing to fetch"
         )
-    return ProofDocument.model_validate(proof.document)
+    return StreamingResponse(documents.pieces(runtime, proof), media_type="application/json")
 
 
 @router.delete("/proofs/{proof_id}", status_code=204, responses=problems.responses(404, 409))

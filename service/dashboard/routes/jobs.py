@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, Query, Request, Response
+from fastapi.responses import StreamingResponse
 
+from service import documents
 from service.api.routes.dependencies import Id, RuntimeDep, WindowDep
 from service.dashboard.pages import PageRoute, page, see
 from service.dashboard.results import Result, picture, result
@@ -97,9 +98,9 @@ def show_job(request: Request, runtime: RuntimeDep, visitor: Reader, job_id: Id)
 @router.get("/{job_id}/proof")
 def download_proof(runtime: RuntimeDep, visitor: Reader, job_id: Id) -> Response:
     with runtime.database.read() as session:
-        document = _proof(Browsing(session, visitor.principal.sight), job_id).document
-    return Response(
-        json.dumps(document, indent=1),
+        proof = _proof(Browsing(session, visitor.principal.sight), job_id)
+    return StreamingResponse(
+        documents.pieces(runtime, proof),
         media_type="application/json",
         headers={"Content-Disposition": f'attachment; filename="{job_id}.json"', "Cache-Control": "no-store"},
     )

@@ -172,7 +172,9 @@ class Proof(Base):
     dataset_id: Mapped[str | None] = mapped_column(ForeignKey("datasets.id", ondelete="SET NULL"))
     verification_key_id: Mapped[str | None] = mapped_column(ForeignKey("verification_keys.id"))
     document: Mapped[dict[str, Any] | None]
-    """The proof file; without its proofs while the shards are at work."""
+    """The proof file; without its proofs while the shards are at work, and where the store has them."""
+    proofs: Mapped[str | None] = mapped_column(String(64))
+    """These, as JSON, where they are too long for a row (``service.documents``)."""
     verification_key: Mapped[VerificationKey | None] = relationship(lazy="select")
     job: Mapped[Job] = relationship(lazy="joined")
     model: Mapped[Model] = relationship(lazy="joined")

@@ -379,6 +379,7 @@ def stored(session: Session) -> set[str]:
         Dataset.samples,
         Dataset.openings,
         Proof.input,
+        Proof.proofs,
         Root.opening,
         Artifact.digest,
         Upload.content,

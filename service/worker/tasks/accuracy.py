@@ -13,6 +13,7 @@ from typing import Any
 
 from circuits import Accuracy
 from service import basis as bases
+from service import documents as kept_documents
 from service import encryption, engine, openings
 from service.basis import open_openings
 from service.batches import Batch
@@ -121,10 +122,13 @@ def _assemble(runtime: Runtime, hold: Hold, proof: Proof) -> None:
     with runtime.database.read() as session:
         proofs = [shard.proof or b"" for shard in Shards(session).of(proof.id)]
         key = VerificationKeys(session).get(proof.verification_key_id or "")
-    document = steps.checked(hold, _statement(proof), proofs, key)
+    kept = kept_documents.keep(runtime, steps.checked(hold, _statement(proof), proofs, key))
     with runtime.database.write() as session:
         if Claims(session).succeed(hold.claim, proof.job.timings | hold.timings()):
-            Proofs(session).get(proof.id).document = document.model_dump(mode="json")
+            kept.write(Proofs(session).get(proof.id))
+            return
+    if kept.stored is not None:
+        runtime.store.delete(kept.stored)
 
 
 def _open(runtime: Runtime, dataset: Dataset, asked: Mapping[str, Any]) -> tuple[Accuracy, list[Batch]]:

@@ -6,7 +6,7 @@ from functools import partial
 
 from prover.system import Opening
 from service import basis as bases
-from service import encryption, engine, openings
+from service import documents, encryption, engine, openings
 from service.encryption import Integers, Secret
 from service.jobs.claims import Claims
 from service.runtime import Runtime
@@ -44,6 +44,7 @@ def make_proof(runtime: Runtime, hold: Hold) -> None:
     witness = partial(task.witness, statement.scalar)
     made = steps.prove(runtime, hold, task.circuit, keys, witness, opened, uncounted=outputs)
     document = steps.checked(hold, statement, [made], keys.file)
+    kept = documents.keep(runtime, document)
     rows = [_held(runtime, proof, name, task.committed[name], outputs[name]) for name in outputs]
     with runtime.database.write() as session:
         timings = hold.timings()
@@ -52,14 +53,15 @@ def make_proof(runtime: Runtime, hold: Hold) -> None:
             steps.learn(session, hold, keys, timings)
             proof = Proofs(session).get(proof.id)
             proof.verification_key_id = keys.file.id
-            proof.document = document.model_dump(mode="json")
+            kept.write(proof)
             for row, opening in zip(rows, outputs.values(), strict=True):
                 Commitments(session).add(row)
                 # This proof opened it once, and nobody has seen that before now.
                 openings.add(runtime, session, keys.basis, opening.commitment, row.id, spent=1)
     if not succeeded:
-        for row in rows:
-            runtime.store.delete(row.opening)
+        for digest in (kept.stored, *(row.opening for row in rows)):
+            if digest is not None:
+                runtime.store.delete(digest)
 
 
 def _commit(runtime: Runtime, hold: Hold, proof: Proof, task: engine.Task) -> dict[str, Opening]:

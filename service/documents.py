@@ -1,0 +1,52 @@
+"""Documents of proofs where they are kept: in a row, and their proofs in the store where these are long.
+
+A document of a few shards of transparent proofs has tens of megabytes. What a row has is what lists and pages
+show; the proofs are read to be handed on alone, piece by piece.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+from service.runtime import Runtime
+from service.storage.records.resources import Proof
+from verifier.documents import ProofDocument
+
+_IN_A_ROW: Final = 1 << 16
+"""Bytes of proofs."""
+_PIECE: Final = 1 << 18
+
+
+class Kept(NamedTuple):
+    """``row``: the document, without its proofs where ``stored`` has these: their digest in the store."""
+
+    row: dict[str, Any]
+    stored: str | None
+
+    def write(self, proof: Proof) -> None:
+        proof.document, proof.proofs = self.row, self.stored
+
+
+def keep(runtime: Runtime, document: ProofDocument) -> Kept:
+    """Whoever does not write it to a row in the end has ``stored`` deleted."""
+    row = document.model_dump(mode="json")
+    if sum(map(len, document.proofs)) <= 2 * _IN_A_ROW:
+        return Kept(row, None)
+    return Kept(row, runtime.store.put(json.dumps(row.pop("proofs")).encode()))
+
+
+def pieces(runtime: Runtime, proof: Proof) -> Iterator[bytes]:
+    """The whole document, as JSON. Raises ``FileFormatError`` (``file.missing``)."""
+    row = json.dumps(proof.document, separators=(",", ":")).encode()
+    return iter([row]) if proof.proofs is None else _joined(row, runtime.store.path(proof.proofs))
+
+
+def _joined(row: bytes, proofs: Path) -> Iterator[bytes]:
+    yield row.removesuffix(b"}") + b',"proofs":'
+    with proofs.open("rb") as file:
+        while piece := file.read(_PIECE):
+            yield piece
+    yield b"}"
