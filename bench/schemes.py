@@ -41,6 +41,7 @@ from kernels import FrArray, fr
 from prover import groth16
 from prover.groth16 import CommitmentKey, Opening, ProvingKey
 from relations.integers import IntArray
+from verifier.schemes import Privacy
 
 THREADS = usable_cores()
 KEPT_BYTES = 256 << 20
@@ -103,8 +104,9 @@ def case(task: Task) -> Case:
         case "registration":
             registration = circuits.compile_registration(graph)
             return Case(registration, model, registration.witness, registration.public_inputs)
-        case "inference":
-            inference, image = circuits.compile_inference(graph, weight_privacy="committed"), task.images[0]
+        case "inference" | "private":
+            privacy: Privacy = "committed" if task.scheme == "inference" else "private"
+            inference, image = circuits.compile_inference(graph, weight_privacy=privacy), task.images[0]
             return Case(
                 inference, model, lambda: inference.witness(image), lambda: inference.public_inputs(image)
             )
@@ -248,8 +250,10 @@ class Bench:
     def __init__(self, net: str, repetitions: int, folder: Path) -> None:
         self.net, self.images, self.repetitions, self.folder = net, images_of(net), repetitions, folder
         self.network = quantise(_network(net), self.images.calibration)
-        shard = BATCHES.get(net, 0) * (self.images.inputs[0].size + 1)
-        alone(make_basis, max(shard, parameters(self.network).size), folder / "basis")
+
+    def make_basis(self) -> None:
+        shard = BATCHES.get(self.net, 0) * (self.images.inputs[0].size + 1)
+        alone(make_basis, max(shard, parameters(self.network).size), self.folder / "basis")
 
     def task(self, scheme: str) -> Task:
         used = {"accuracy": BATCHES.get(self.net, 0), "recognition": 2}.get(scheme, 1)
@@ -346,6 +350,7 @@ def bench(report: Report, net: str, schemes: Sequence[str], repetitions: int) ->
     """Measure and print one network."""
     with tempfile.TemporaryDirectory() as folder:
         bench = Bench(net, repetitions, Path(folder))
+        bench.make_basis()
         found = []
         for scheme in schemes:
             found.append(bench.scheme(scheme))

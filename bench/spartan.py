@@ -1,139 +1,295 @@
-"""Spartan beside Groth16, in turn: inferences of committed networks, inputs private, the label shown.
+"""Spartan beside Groth16, in turn: random statements with a network's shape, inferences, an accuracy.
 
-    python -m bench.spartan [--net NAME] [--json FILE] [--quick]
+    python -m bench.spartan [--only NAME] [--keys FOLDER] [--json FILE] [--quick]
 
-Both prove the same constraints of the same image, with a commitment to the model that was made before. A
-proof is timed from the image's integers, the witness included; "witness s" is its part. Verification is in
-plain Python but for the matrices, whose values the kernels compute. Peaks are of processes that prove
-under one of the two alone. Groth16's setup is in no figure: Spartan has none.
+Both prove the same constraints of the same witness, with commitments that were made before. A proof is timed
+from the image's integers, the witness included; "witness s" is its part, nothing for random statements, and
+"after" the ratio without it. Verification is by the kernels; "plain s" in Python alone, by a circuit that was
+compiled before. Peaks are of processes that prove under one of the two alone. Groth16's setup is in no
+figure: Spartan has none. ``--keys`` keeps Groth16's keys for the next run.
 """
 
 from __future__ import annotations
 
 import secrets
+import statistics
 import tempfile
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Final
 
 from base.randomness import Secrets
+from bench import schemes
 from bench.measure import Timing, alone, argument_parser, in_turn, seconds, timed
 from bench.report import Cells, Report, Row, more, number, ratio
 from bench.schemes import CELLS as SCHEME_CELLS
-from bench.schemes import KEPT_BYTES, QUICK, THREADS, Bench, Task, Worker, case, make_key
-from kernels import fr
+from bench.schemes import KEPT_BYTES, QUICK, THREADS, Bench, Task
+from bench.synthetic import PUBLIC, Shape, random_statement, random_witness
+from kernels import FrArray, fr
+from prover import groth16
+from prover.constraint_file import save_statement
+from prover.constraint_system import ConstraintSystem
+from prover.groth16 import CommitmentKey, ProvingKey
 from prover.spartan import proving
 from prover.spartan.commitment import commit
-from prover.spartan.layout import SystemMatrices, best_code, sizes_of
+from prover.spartan.layout import SystemMatrices, best_code, rows_for, sizes_of
 from verifier.spartan import verification
 from verifier.spartan.admission import shape_of
+from verifier.spartan.circuit_file import read_circuit
 from verifier.spartan.commitment import SEED_BYTES
+from verifier.spartan.verification import Matrices
 
-NETS: Final = ("shallownet", "lenet-small", "lenet-medium", "lenet-face-small", "lenet-face-medium")
-# A commitment's tail has room for so many proofs, where it takes a quarter of the rows at most.
-OPENINGS: Final = 16
+# ZENacc is of a hundred images of shallownet.
+NETS: Final = (
+    "shallownet",
+    "lenet-small",
+    "lenet-medium",
+    "lenet-face-small",
+    "lenet-face-medium",
+    "lenet-face-large",
+)
+LOG_SIZES: Final = (16, 18, 20)
+QUICK_LOG_SIZE: Final = 10
+# In plain Python more constraints take minutes.
+PLAIN_ROWS: Final = 1 << 15
+
+
+@dataclass(frozen=True)
+class Random:
+    """A statement of bench/synthetic.py."""
+
+    log_size: int
+    shape: Shape
+    folder: Path
+
+
+Subject = Random | Task
+
+
+class Statement:
+    """What both prove, and how a proof begins."""
+
+    def __init__(self, subject: Subject) -> None:
+        self.folder = subject.folder
+        self.committed: list[FrArray] = []
+        if isinstance(subject, Random):
+            self.system: ConstraintSystem = random_statement(subject.log_size)
+            z = random_witness(self.system, subject.shape)
+            self.witness: Callable[[], FrArray] = lambda: z
+            self.public_inputs: Callable[[], list[int]] = lambda: [1] * PUBLIC
+            self.post_challenge: Callable[[FrArray, FrArray], None] = lambda z, challenges: None
+        else:
+            case = schemes.case(subject)
+            circuit = case.circuit
+            circuit.keep_matrices(KEPT_BYTES)
+            self.system = circuit.constraint_system
+            self.witness, self.public_inputs = case.witness, case.public_inputs
+            self.post_challenge = partial(circuit.program.post_challenge, threads=THREADS)
+            self.committed = [fr.from_int64(case.committed[name]) for name in circuit.commitments]
 
 
 class Spartan:
-    """Proves one inference again and again, its model committed to once."""
+    """Proves one statement again and again, its commitments made before."""
 
-    def __init__(self, task: Task) -> None:
-        self.case = case(task)
-        self.circuit = self.case.circuit
-        self.system = self.circuit.constraint_system
-        self.circuit.keep_matrices(KEPT_BYTES)
-        code = best_code(self.system)
-        tail = code.queries * max(1, min(OPENINGS, code.degree // (4 * code.queries)))
+    def __init__(self, statement: Statement) -> None:
+        self._statement, system = statement, statement.system
         self._secret = Secrets()
-        self.linked = [
-            commit(
-                fr.from_int64(self.case.committed[name]),
-                code,
-                tail,
-                secrets.token_bytes(SEED_BYTES),
-                secret=self._secret,
-                threads=THREADS,
-            )
-            for name in self.circuit.commitments
+        largest = max((len(values) for values in statement.committed), default=0)
+        code, tail = (rows_for(largest).code, rows_for(largest).tail) if largest else (best_code(system), 0)
+        self._linked = [
+            commit(values, code, tail, secrets.token_bytes(SEED_BYTES), secret=self._secret, threads=THREADS)
+            for values in statement.committed
         ]
-        self.shape = shape_of(sizes_of(self.system), code, [each.commitment for each in self.linked])
+        self._shape = shape_of(sizes_of(system), code, [each.commitment for each in self._linked])
 
     def prove(self) -> bytes:
+        statement = self._statement
         return proving.prove(
-            self.system,
-            self.shape,
-            self.case.witness(),
-            linked=self.linked,
-            post_challenge=partial(self.circuit.program.post_challenge, threads=THREADS),
+            statement.system,
+            self._shape,
+            statement.witness(),
+            linked=self._linked,
+            post_challenge=statement.post_challenge,
             threads=THREADS,
         )
 
-    def verify(self, proof: bytes) -> None:
-        roots = [each.root for each in self.linked]
-        matrices = SystemMatrices(self.system, THREADS)
-        verdict = verification.verify(self.shape, matrices, self.case.public_inputs(), roots, proof)
+    def verify(self, proof: bytes, matrices: Matrices) -> None:
+        roots = [each.root for each in self._linked]
+        verdict = verification.verify(self._shape, matrices, self._statement.public_inputs(), roots, proof)
         assert verdict.valid, verdict
 
 
-def compare(task: Task) -> tuple[dict[str, Timing], float, float, int]:
-    """The times of both, of a witness, of Spartan's verification, and its proof's bytes."""
-    ours, theirs = Spartan(task), Worker(task)
-    proofs: list[bytes] = []
-    contestants: dict[str, Callable[[], float]] = {
-        "spartan": lambda: seconds(lambda: proofs.append(ours.prove())),
-        "groth16": lambda: seconds(theirs.prove),
+class Groth16:
+    """The same by a key from the statement's folder."""
+
+    def __init__(self, statement: Statement) -> None:
+        self._statement = statement
+        self._key = ProvingKey.load(statement.folder / "key")
+        self._openings = []
+        if statement.committed:
+            basis = CommitmentKey.load(statement.folder / "basis")
+            self._openings = [basis.commit(values, threads=THREADS) for values in statement.committed]
+
+    def prove(self) -> bytes:
+        statement = self._statement
+        return groth16.prove(
+            self._key,
+            statement.system,
+            statement.witness(),
+            openings=self._openings,
+            post_challenge=statement.post_challenge,
+            threads=THREADS,
+        ).to_bytes()
+
+    def verify(self, proof: bytes) -> None:
+        commitments = [opening.commitment for opening in self._openings]
+        public, parsed = self._statement.public_inputs(), groth16.Proof.from_bytes(proof)
+        verdict = groth16.verify(self._key.verifying_key, public, parsed, commitments)
+        assert verdict.valid, verdict
+
+
+def make_keys(subject: Subject) -> None:
+    """Groth16's, where the folder has none."""
+    folder = subject.folder
+    folder.mkdir(exist_ok=True, parents=True)
+    if (folder / "key").exists():
+        return
+    statement, basis = Statement(subject), None
+    if statement.committed:
+        basis = CommitmentKey.generate(max(map(len, statement.committed)), threads=THREADS)
+        basis.save(folder / "basis")
+    groth16.setup(statement.system, basis=basis, threads=THREADS).save(folder / "key")
+
+
+def compare(
+    subject: Subject, repetitions: int
+) -> tuple[int, dict[str, Timing], dict[str, dict[str, float | None]]]:
+    """Constraints; the times of both; and of each what else is told."""
+    statement = Statement(subject)
+    ours, theirs = Spartan(statement), Groth16(statement)
+    proofs: dict[str, bytes] = {}
+
+    def proven(name: str, prove: Callable[[], bytes]) -> float:
+        proofs[name], taken = timed(prove)
+        return taken
+
+    timings = in_turn(
+        {
+            "spartan": lambda: proven("spartan", ours.prove),
+            "groth16": lambda: proven("groth16", theirs.prove),
+        },
+        repetitions=repetitions,
+    )
+    witness = statistics.median(seconds(statement.witness) for _ in range(repetitions))
+    matrices = SystemMatrices(statement.system, THREADS)
+    matrices.digest  # noqa: B018  known before proofs come
+    verified = {
+        "spartan": min(seconds(lambda: ours.verify(proofs["spartan"], matrices)) for _ in range(repetitions)),
+        "groth16": min(seconds(lambda: theirs.verify(proofs["groth16"])) for _ in range(repetitions)),
     }
-    timings = in_turn(contestants, repetitions=task.repetitions)
-    witness = min(seconds(ours.case.witness) for _ in range(task.repetitions))
-    _, verified = timed(lambda: ours.verify(proofs[0]))
-    return timings, witness, verified, len(proofs[0])
+    plain: dict[str, float | None] = dict.fromkeys(proofs)
+    if statement.system.constraints <= PLAIN_ROWS:
+        circuit = _plain(statement.system)
+        plain["spartan"] = seconds(lambda: ours.verify(proofs["spartan"], circuit))
+    after = (timings["groth16"].median - witness) / (timings["spartan"].median - witness)
+    said = {
+        name: {
+            "witness_s": witness,
+            "verify_s": verified[name],
+            "plain_s": plain[name],
+            "proof_bytes": len(proof),
+            "after": after if name == "groth16" else None,
+        }
+        for name, proof in proofs.items()
+    }
+    return statement.system.constraints, timings, said
 
 
-def spartan_alone(task: Task) -> None:
-    Spartan(task).prove()
+def _plain(system: ConstraintSystem) -> Matrices:
+    """The circuit as a stranger has it."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "circuit"
+        save_statement(path, system)
+        circuit = read_circuit(path.read_bytes())
+    circuit.digest  # noqa: B018  is known once
+    return circuit
 
 
-def groth16_alone(task: Task) -> None:
-    Worker(task).prove()
+def spartan_alone(subject: Subject) -> None:
+    Spartan(Statement(subject)).prove()
+
+
+def groth16_alone(subject: Subject) -> None:
+    Groth16(Statement(subject)).prove()
 
 
 CELLS: Final[Cells] = {
-    "network": lambda row: row.more["net"],
-    "system": lambda row: row.name,
-    "constraints": lambda row: number(row.size),
+    "statement": lambda row: row.name,
+    "system": more("system"),
+    "rows": lambda row: number(row.size),
     "prove s": SCHEME_CELLS["prove s"],
-    "beside": ratio,
+    "ratio": ratio,
     "witness s": more("witness_s"),
+    "after": lambda row: f"{row.more['after']:.2f}x" if "after" in row.more else "",
     "verify s": more("verify_s"),
+    "plain s": more("plain_s"),
     "peak MB": lambda row: f"{row.peak_mb:,.0f}",
     "bytes": more("proof_bytes"),
 }
 
 
-def rows(net: str, repetitions: int, folder: Path) -> Iterator[Row]:
-    task = Bench(net, repetitions, folder).task("inference")
-    (constraints, _), _ = alone(make_key, task)
-    (timings, witness, verified, length), _ = alone(compare, task)
-    peaks = {"spartan": alone(spartan_alone, task)[1], "groth16": alone(groth16_alone, task)[1]}
-    said = {"spartan": {"witness_s": witness, "verify_s": verified, "proof_bytes": length}, "groth16": {}}
-    for name, timing in timings.items():
+def rows(name: str, subject: Subject, repetitions: int) -> Iterator[Row]:
+    """Of Spartan, then of Groth16, whose ``ratio`` is its time over Spartan's."""
+    alone(make_keys, subject)
+    (constraints, timings, said), _ = alone(compare, subject, repetitions)
+    peaks = {"spartan": alone(spartan_alone, subject)[1], "groth16": alone(groth16_alone, subject)[1]}
+    for system, timing in timings.items():
+        told = {key: value for key, value in said[system].items() if value is not None}
         yield Row.of(
-            name, constraints, timing, threads=THREADS, peak_mb=peaks[name], more={"net": net, **said[name]}
+            name, constraints, timing, threads=THREADS, peak_mb=peaks[system], more={"system": system, **told}
         )
+
+
+def subjects(quick: bool, keys: Path) -> Iterator[tuple[str, str, Callable[[], Subject]]]:
+    """Topic, name, and how each is made; a folder below ``keys`` is of one constraint system."""
+    shapes: tuple[Shape, ...] = ("network", "dense")
+    for log_size in (QUICK_LOG_SIZE,) if quick else LOG_SIZES:
+        for shape in shapes:
+            made = partial(Random, log_size, shape, keys / f"random-{log_size}")
+            yield "Random statements", f"{shape}-2^{log_size}", made
+    for net in (QUICK,) if quick else NETS:
+        for privacy in ("committed", "private"):
+            folder = keys / f"{net}-{privacy}"
+            scheme = "inference" if privacy == "committed" else "private"
+            yield "Inferences", f"{net}, {privacy}", partial(_task, net, scheme, folder)
+    net = QUICK if quick else "shallownet"
+    yield (
+        "Accuracies",
+        f"{net}, {schemes.BATCHES[net]} images",
+        partial(_task, net, "accuracy", keys / f"{net}-accuracy"),
+    )
+
+
+def _task(net: str, scheme: str, folder: Path) -> Task:
+    return Bench(net, 1, folder).task(scheme)
 
 
 def main() -> None:
     parser = argument_parser(__doc__)
-    parser.add_argument("--net", choices=(*NETS, QUICK), help="this network alone")
-    arguments = parser.parse_args()
-    nets = (arguments.net,) if arguments.net else (QUICK,) if arguments.quick else NETS
-    report = Report("spartan")
+    parser.add_argument(
+        "--only", metavar="NAME", action="append", help="statements whose names begin so, as often as wanted"
+    )
+    parser.add_argument("--keys", type=Path, metavar="FOLDER", help="where Groth16's keys stay")
+    options = parser.parse_args()
+    repetitions = 1 if options.quick else 3
+    report = Report("spartan", f"{THREADS} threads; median of {repetitions}")
     with tempfile.TemporaryDirectory() as folder:
-        for net in nets:
-            found = rows(net, 1 if arguments.quick else 5, Path(folder))
-            report.show("Inferences of committed networks", found, CELLS)
-    report.write(arguments.json)
+        for topic, name, made in subjects(options.quick, options.keys or Path(folder)):
+            if name.startswith(tuple(options.only or [""])):
+                report.show(topic, rows(name, made(), repetitions), CELLS)
+                report.write(options.json)
 
 
 if __name__ == "__main__":

@@ -39,6 +39,7 @@ def test_without_images_the_zoo_has_stand_ins(tmp_path: Path, monkeypatch: pytes
 
 def test_proofs_that_do_not_verify_are_not_measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     bench = schemes.Bench("digits", 1, tmp_path)
+    bench.make_basis()
     task = bench.task("inference")
     schemes.make_key(task)
     timed = schemes.prove(task)
