@@ -199,6 +199,14 @@ void transform(const Domain& domain, Words values, std::optional<ConstWords> cos
     domain.forward(write<Fr>(values), shift, Order(order), threads, progress);
 }
 
+void encode(const Domain& domain, ConstWords rows, Words out, int threads) {
+  nb::gil_scoped_release release;
+  const long size = 1l << domain.log_size();
+  parallel_for(long(rows.shape(0)), threads, {}, [&](long row, int) {
+    domain.encode(read<Fr>(rows) + row * (size / 4), write<Fr>(out) + row * size);
+  });
+}
+
 void quotient(const Domain& domain, Words a, Words b, Words c, int threads, const nb::object& callback) {
   const Progress progress = progress_from(callback);
   nb::gil_scoped_release release;
@@ -310,6 +318,7 @@ NB_MODULE(ZEN_MODULE, m) {
       .def_static("scratch_bytes", &Domain::scratch_bytes)
       .def("omega", [](const Domain& domain, Words out) { *write<Fr>(out) = domain.omega(); })
       .def("transform", transform, nb::arg(), nb::arg().none(), nb::arg(), nb::arg(), nb::arg(), nb::arg().none())
+      .def("encode", encode)
       .def("quotient", quotient, nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg().none());
 
   m.def("csr_multiply", [](Array<const int64_t> offsets, Array<const uint32_t> columns,

@@ -7,7 +7,7 @@ from typing import Literal
 
 import numpy as np
 
-from kernels.arrays import FrArray, Progress, as_element, require_in_place
+from kernels.arrays import FrArray, Progress, as_element, as_elements, require_in_place
 
 Order = Literal["natural", "to_bit_reversed", "from_bit_reversed"]
 """natural: natural order in and out. to_bit_reversed: natural in, bit-reversed out. from_bit_reversed: the
@@ -59,6 +59,17 @@ class Domain:
     ) -> None:
         """In place: evaluations at coset * omega^i become coefficients. ``coset`` must not be zero."""
         self._transform(values, coset, order, True, threads, progress)
+
+    def encode(self, rows: FrArray, threads: int = 1) -> FrArray:
+        """Polynomials' values at omega^i, canonical: uint64[n, size, 4], of ``rows`` of a quarter as many
+        coefficients, uint64[n, size / 4, 4], Montgomery. The size is at least 4.
+        """
+        rows = as_elements(rows, (self.size // 4, 4), "rows")
+        if rows.ndim != 3 or self.size < 4:
+            raise ValueError(f"rows must be uint64[n, {self.size // 4}, 4], not {rows.shape}")
+        out = np.empty((len(rows), self.size, 4), dtype=np.uint64)
+        self.kernel.encode(rows, out, threads)
+        return out
 
     def quotient(
         self, a: FrArray, b: FrArray, c: FrArray, *, threads: int = 1, progress: Progress | None = None

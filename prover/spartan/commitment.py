@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
 import kernels
-from base.parallel import run
 from base.randomness import Secrets
 from kernels import FrArray, fr
 from verifier.spartan import merkle
@@ -75,17 +73,12 @@ def commit(
     width = code.degree - tail
     count = -(-len(values) // width)
     more = 0 if extra is None else len(extra)
-    tails = elements(seed, count * tail, secret)
     rows = secret(np.zeros((count + more, code.degree, 4), dtype=np.uint64))
-    words = secret(np.zeros((count + more, code.length, 4), dtype=np.uint64))
-    for table, own, random in ((rows, values, secret(fr.from_canonical(tails))), (words, plain, tails)):
-        fill_rows(table[:count, : code.degree], own, tail)
-        table[:count, width : code.degree] = random.reshape(count, tail, 4)
+    fill_rows(rows[:count], values, tail)
+    rows[:count, width:] = elements(seed, count * tail, secret).reshape(count, tail, 4)
     if extra is not None:
-        rows[count:], words[count:, : code.degree] = extra, secret(fr.to_canonical(extra))
-    domain = kernels.Domain(code.log_length)
-    # Transforms are linear: canonical coefficients have canonical values.
-    run([partial(domain.ntt, row) for row in words], threads)
+        rows[count:] = extra
+    words = secret(_code_words(code, rows, secret, threads))
     salts = np.frombuffer(stream(seed, SALTS, code.length * SEED_BYTES), dtype=np.uint8)
     salts = secret(salts.reshape(code.length, SEED_BYTES).copy())
     leaves = kernels.blake3.columns(words, merkle.LEAF_KEY, salts=salts, threads=threads)
@@ -105,6 +98,15 @@ def fill_rows(rows: FrArray, values: FrArray, tail: int) -> None:
         rows[full, :left] = values[full * width :]
 
 
+def _code_words(code: Code, rows: FrArray, secret: Secrets, threads: int) -> FrArray:
+    """uint64[rows, length, 4], canonical."""
+    domain = kernels.Domain(code.log_length)
+    if code.degree < domain.size // 4:
+        narrow, rows = rows, secret(np.zeros((len(rows), domain.size // 4, 4), dtype=np.uint64))
+        rows[:, : code.degree] = narrow
+    return domain.encode(rows, threads)
+
+
 def words_for(count: int) -> int:
     """So many words of a stream have ``count`` elements, but with probability 2^-120: nine of ten are."""
     return count + count // 4 + 64
@@ -112,7 +114,7 @@ def words_for(count: int) -> int:
 
 def elements(seed: bytes, count: int, secret: Secrets) -> FrArray:
     """``count`` elements, as good as uniform: of the stream's words of 255 bits those that are below r.
-    [count, 4], canonical."""
+    uint64[count, 4], Montgomery."""
     wanted = words_for(count)
     while True:
         words = np.frombuffer(stream(seed, TAILS, 32 * wanted), dtype="<u8")
@@ -120,5 +122,5 @@ def elements(seed: bytes, count: int, secret: Secrets) -> FrArray:
         drawn[:, 3] &= _TOP_LIMB_MASK
         found = secret(drawn[fr.is_canonical(drawn)])
         if len(found) >= count:
-            return found[:count]
+            return secret(fr.from_canonical(found[:count]))
         wanted *= 2

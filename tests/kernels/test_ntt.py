@@ -11,6 +11,7 @@ import pytest
 from kernels import Kernels
 from kernels.ntt import Order
 from tests.kernels.strategies import R
+from tests.kernels.targets import PROCESSOR, each, load
 
 
 def bit_reversal(log_size: int) -> list[int]:
@@ -77,6 +78,23 @@ def test_every_size_on_polynomials_of_three_terms(k: Kernels, log_size: int, wit
     np.testing.assert_array_equal(values, expected)
     domain.intt(values, coset=coset, threads=2)
     np.testing.assert_array_equal(values, polynomial)
+
+
+@pytest.mark.parametrize("target", each(PROCESSOR))
+@pytest.mark.parametrize("log_size", [2, 3, 5, 6, 7, 8, 11, 13])
+def test_code_words_are_transforms_of_rows_with_zeros(target: str, log_size: int) -> None:
+    k = load(target)
+    domain = k.domain(log_size)
+    rows = np.random.default_rng(log_size).integers(0, 1 << 62, (3, domain.size // 4, 4), dtype=np.uint64)
+    rows[0] = np.frombuffer((R - 1).to_bytes(32, "little"), dtype="<u8")  # the words r - 1
+    words = domain.encode(rows, threads=2)
+    for row, word in zip(rows, words, strict=True):
+        values = np.zeros((domain.size, 4), dtype=np.uint64)
+        values[: len(row)] = row
+        domain.ntt(values)
+        np.testing.assert_array_equal(word, k.fr.to_canonical(values))
+    with pytest.raises(ValueError, match="rows must be"):
+        domain.encode(rows[:, 1:])
 
 
 @pytest.mark.parametrize("log_size", [0, 1, 3, 5, 6, 7, 9, 12, 14])

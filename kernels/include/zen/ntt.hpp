@@ -96,6 +96,33 @@ class Domain {
     }
   }
 
+  // values[i] = the polynomial at omega^i, canonical; of a quarter as many coefficients.
+  void encode(const Fr* coefficients, Fr* values) const {
+    Fr unit = Fr::zero();
+    unit.v[0] = 1;
+    if (passes_.empty()) {
+      for (long i = 0; i < size(); i++) values[i] = i < size() / 4 ? coefficients[i] * unit : Fr::zero();
+      return forward(values, nullptr, Order::natural, 1, {});
+    }
+    const Fr held = to_factor(unit);
+    const Pass& first = passes_.back();
+    each_tile(first, 1, 1, 1, {}, [&](long index, Octet* buffer) {
+      const Rows tile = rows_tile(values, forward_, first, index);
+      const int bits = log_size_ - first.layers;
+      const Fr* from[8];
+      for (int row = 0; row < 8; row++) from[row] = coefficients + reverse_bits(8 * index + row, bits);
+      spread_tile(tile, buffer,
+                  [&](long i) {
+                    const long offset = reverse_bits(i, first.layers - 2) << bits;
+                    const Fr* const at[8] = {from[0] + offset, from[1] + offset, from[2] + offset, from[3] + offset,
+                                             from[4] + offset, from[5] + offset, from[6] + offset, from[7] + offset};
+                    return Octet::gathered(at) * Factor::same(held);
+                  },
+                  [&](long i, const Octet& x) { tile.store(i, x); });
+    });
+    gather_on(values, forward_, 1, {});
+  }
+
   // a, b, c: values at omega^i. Replaces a by the values of A B - C at g omega^i, where g^2 = omega is the generator of
   // the domain of twice the size; b and c are used up. Each array's rows stay in the cache between the inverse transform
   // and the forward one, and no array is ever put into another order.
@@ -278,6 +305,12 @@ class Domain {
       scale->fill(first, index, factors);
       gather_tile(tile, buffer, [&](long i) { return tile.load(i) * Factor(factors[i]); }, write);
     });
+    gather_on(values, table, threads, progress);
+  }
+
+  // The passes of `gather` after the first.
+  void gather_on(Fr* values, const std::vector<Fr>& table, int threads, const Progress& progress) const {
+    const int columns = int(passes_.size()) - 1;
     for (int k = columns - 1; k >= 0; k--)
       each_tile(passes_[k], 1, 1, threads, part(progress, columns - k, columns + 1), [&](long index, Octet* buffer) {
         gather_columns(columns_tile(values, table, passes_[k], index), buffer);

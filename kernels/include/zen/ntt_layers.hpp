@@ -124,17 +124,37 @@ void scatter_tile(const Tile& tile, Octet* buffer, Read read, Write write) {
   scatter_two_layers(tile, depth, kept, write);
 }
 
-template <class Tile, class Read, class Write>
-void gather_tile(const Tile& tile, Octet* buffer, Read read, Write write) {
+// The layers of a tile but for the last two, which were made first.
+template <class Tile, class Write>
+void gather_further(const Tile& tile, Octet* buffer, Write write) {
   const Kept kept{buffer};
   const Keep keep{buffer};
-  int depth = tile.layers - 2;
-  gather_two_layers(tile, depth, read, keep);
-  for (depth -= 2; depth > 0; depth -= 2) gather_two_layers(tile, depth, kept, keep);
+  int depth = tile.layers - 4;
+  for (; depth > 0; depth -= 2) gather_two_layers(tile, depth, kept, keep);
   if (depth == 0)
     gather_two_layers(tile, 0, kept, write);
   else
     one_layer(tile, kept, write, [](Octet& a, Octet& b, const auto& w) { gather(a, b, w); });
+}
+
+template <class Tile, class Read, class Write>
+void gather_tile(const Tile& tile, Octet* buffer, Read read, Write write) {
+  gather_two_layers(tile, tile.layers - 2, read, Keep{buffer});
+  gather_further(tile, buffer, write);
+}
+
+// The same where all octets but each fourth are zero: three products instead of four, and no sums. `read(i)` says where
+// octet 4 i comes from.
+template <class Tile, class Read, class Write>
+void spread_tile(const Tile& tile, Octet* buffer, Read read, Write write) {
+  const int depth = tile.layers - 2;
+  for (long sub = 0; sub < 1l << depth; sub++) {
+    const Factor outer = tile.twiddle(depth, sub), left = tile.twiddle(depth + 1, 2 * sub);
+    const Octet x0 = read(sub), x1 = x0 * left;
+    buffer[4 * sub] = x0, buffer[4 * sub + 1] = x1;
+    buffer[4 * sub + 2] = x0 * outer, buffer[4 * sub + 3] = x1 * outer;
+  }
+  gather_further(tile, buffer, write);
 }
 
 }  // namespace zen

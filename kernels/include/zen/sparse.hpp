@@ -164,6 +164,8 @@ inline void multiply(const SparseMatrix& m, const Fr* z, Fr* out, int threads) {
 // out += M^T y. Each thread reads all entries and takes those of its own columns, 64 neighbours at a time. Full products
 // are faster here than small ones: an element is waited for longer than it is multiplied, and eight are waited for at once.
 inline void multiply_transposed(const SparseMatrix& m, const Fr* y, Fr* out, int threads) {
+  constexpr int64_t enough = 1 << 13;  // of entries, for another thread
+  threads = int(std::min<int64_t>(threads, 1 + m.offsets[m.rows] / enough));
   const Coefficients coefficients(m);
   parallel_for(threads, threads, {}, [&](long share, int) {
     Coefficients::Queue queue(coefficients);

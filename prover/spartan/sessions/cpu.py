@@ -36,7 +36,7 @@ class CpuSession:
     def commit(self, variables: slice, tail: int, seed: bytes, mask: bytes | None = None) -> Committed:
         code, secret, extra = self._shape.code, self._secret, None
         if mask is not None:
-            extra = secret(fr.from_canonical(elements(mask, code.degree, secret)))[np.newaxis]
+            extra = elements(mask, code.degree, secret)[np.newaxis]
         values, threads = self._z[variables], self._threads
         return self.link(commit(values, code, tail, seed, extra=extra, threads=threads, secret=secret))
 
