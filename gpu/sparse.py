@@ -116,7 +116,7 @@ def transposed(device: Device, matrices: Sequence[Matrix], places: Array, count:
 
 def first_unsatisfied(device: Device, a: Array, b: Array, c: Array) -> int | None:
     """The first i with a[i] * b[i] != c[i], or None; each uint64[n, 4]. Waits for the device."""
-    row = device.upload(np.array([len(a)], dtype=np.uint64))
+    row = device.bring(np.array([len(a)], dtype=np.uint64))
     blocks = min(_grid(len(a)), _BLOCKS)
     _module(device).launch("first_unsatisfied", blocks, _THREADS, a, b, c, np.int64(len(a)), row)
     first = int(device.download(row)[0])

@@ -7,34 +7,45 @@ of both are multiplied beforehand, and the product shown to be right by a random
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 
-from verifier.spartan.field import Field
 from verifier.spartan.shape import Pads
 
 
-@dataclass(frozen=True)
 class Form:
-    """``constant`` and, by their places, the coefficients of pads, in the field ``over``."""
+    """``constant`` and, by their places, the coefficients of ``pads``, modulo ``modulus``. It adds up."""
 
-    over: Field
-    constant: int
-    pads: Mapping[int, int] = field(default_factory=dict)
+    def __init__(self, modulus: int) -> None:
+        self.modulus, self.constant, self.pads = modulus, 0, dict[int, int]()
 
-    def __add__(self, other: Form) -> Form:
-        pads = dict(self.pads)
-        for place, coefficient in other.pads.items():
-            pads[place] = (pads.get(place, 0) + coefficient) % self.over.modulus
-        return Form(self.over, (self.constant + other.constant) % self.over.modulus, pads)
+    def number(self, value: int) -> None:
+        self.constant = (self.constant + value) % self.modulus
 
-    def __sub__(self, other: Form) -> Form:
-        return self + other * -1
+    def pad(self, place: int, factor: int) -> None:
+        self.pads[place] = (self.pads.get(place, 0) + factor) % self.modulus
 
-    def __mul__(self, factor: int) -> Form:
-        p = self.over.modulus
-        scaled = {place: coefficient * factor % p for place, coefficient in self.pads.items()}
-        return Form(self.over, self.constant * factor % p, scaled)
+    def truth(self, said: int, place: int, factor: int) -> None:
+        """``factor`` times what was said, less its pad."""
+        self.number(factor * said)
+        self.pad(place, -factor)
+
+    def rounds(self, said: Sequence[Sequence[int]], point: Sequence[int], place: int, factor: int) -> int:
+        """``factor`` times the claim that a sum-check's rounds end with; what the claim that they begin with
+        is to be multiplied by.
+
+        A round polynomial's coefficients are given but for that of X, which is claim - 2 constant - the
+        others' sum: its values at 0 and 1 add up to the claim.
+        """
+        for index, coefficients in reversed(list(enumerate(said))):
+            (constant, *higher), r = coefficients, point[index]
+            first, power = place + len(coefficients) * index, r
+            self.truth(constant, first, factor * (1 - 2 * r))
+            for i, each in enumerate(higher, 1):
+                power = power * r % self.modulus
+                self.truth(each, first + i, factor * (power - r))
+            factor = factor * r % self.modulus
+        return factor
 
 
 @dataclass(frozen=True)
@@ -79,59 +90,47 @@ class Known:
 
 def forms(pads: Pads, said: Said, drawn: Drawn, known: Known) -> list[Form]:
     """What must be zero."""
-
-    def number(value: int) -> Form:
-        return Form(over, value % over.modulus)
-
-    def pad(place: int) -> Form:
-        return Form(over, 0, {place: 1})
-
-    def told(value: int, place: int) -> Form:
-        return number(value) - pad(place)
-
     over = pads.code.field
-    claim = number(0)
-    for index, (coefficients, r) in enumerate(zip(said.outer, drawn.outer, strict=True)):
-        claim = _next(claim, [told(c, 3 * index + i) for i, c in enumerate(coefficients)], r)
-    a, b, c = (told(value, pads.claims + i) for i, value in enumerate(said.claims))
-    # (A - p)(B - q) = A B - A q - B p + p q, A and B what was said, p and q the pads.
-    said_a, said_b, _ = said.claims
-    product = (a * said_b) + pad(pads.claims + 1) * -said_a + pad(pads.product)
-    first = claim - (product - c) * over.eq_at(drawn.zero, drawn.outer)
+    first, second, left, right, product = (Form(over.modulus) for _ in range(5))
 
-    claim = sum((each * r for each, r in zip((a, b, c), drawn.matrices, strict=True)), number(0))
-    for index, (coefficients, r) in enumerate(zip(said.inner, drawn.inner, strict=True)):
-        claim = _next(claim, [told(c, pads.inner + 2 * index + i) for i, c in enumerate(coefficients)], r)
+    first.rounds(said.outer, drawn.outer, 0, 1)
+    eq = over.eq_at(drawn.zero, drawn.outer)
+    # Less eq (a b - c). (A - p)(B - q) = A B - A q - B p + p q, A and B what was said, p and q the pads.
+    said_a, said_b, said_c = said.claims
+    first.truth(said_a, pads.claims, -eq * said_b)
+    first.pad(pads.claims + 1, eq * said_a)
+    first.pad(pads.product, -eq)
+    first.truth(said_c, pads.claims + 2, eq)
+
+    factor = second.rounds(said.inner, drawn.inner, pads.inner, drawn.mask)
+    for i, (value, weight) in enumerate(zip(said.claims, drawn.matrices, strict=True)):
+        second.truth(value, pads.claims + i, factor * weight)
     # The combined row's inner product is the mask's, and that of the witness's rows times the challenge.
-    witness = number(known.row) - told(said.mask, pads.mask)
-    second = (claim - number(known.matrices * known.witness)) * drawn.mask - witness * known.matrices
+    second.number(-known.matrices * (known.witness * drawn.mask + known.row))
+    second.truth(said.mask, pads.mask, known.matrices)
 
-    x, y, xy = (pad(pads.triple + i) for i in range(3))
-    left, right = said.opened
-    return [
-        first,
-        second,
-        number(left) - pad(pads.claims) * drawn.triple - x,
-        number(right) - pad(pads.claims + 1) - y,
-        # (left - x)(right - y) is the product of the pads, times the challenge.
-        number(left * right) - y * left - x * right + xy - pad(pads.product) * drawn.triple,
-    ]
+    x, y, xy = (pads.triple + i for i in range(3))
+    opened_left, opened_right = said.opened
+    left.number(opened_left)
+    left.pad(pads.claims, -drawn.triple)
+    left.pad(x, -1)
+    right.number(opened_right)
+    right.pad(pads.claims + 1, -1)
+    right.pad(y, -1)
+    # (left - x)(right - y) is the product of the pads, times the challenge.
+    product.number(opened_left * opened_right)
+    product.pad(y, -opened_left)
+    product.pad(x, -opened_right)
+    product.pad(xy, 1)
+    product.pad(pads.product, -drawn.triple)
+    return [first, second, left, right, product]
 
 
 def combined(forms: Sequence[Form], weights: Sequence[int], count: int) -> tuple[list[int], int]:
     """One equation for all: the coefficients of ``count`` pads, and what their sum must be."""
-    first, *rest = (form * weight for form, weight in zip(forms, weights, strict=True))
-    total = sum(rest, first)
-    return [total.pads.get(place, 0) for place in range(count)], -total.constant % total.over.modulus
-
-
-def _next(claim: Form, coefficients: Sequence[Form], r: int) -> Form:
-    """A round polynomial at ``r``: of its coefficients all but that of X are given, and its values at 0 and 1
-    add up to ``claim``."""
-    constant, *higher = coefficients
-    # The coefficient of X is claim - 2 constant - the others' sum.
-    value, power = claim * r + constant * (1 - 2 * r), r
-    for each in higher:
-        power = power * r % claim.over.modulus
-        value = value + each * (power - r)
-    return value
+    coefficients, value, modulus = [0] * count, 0, forms[0].modulus
+    for form, weight in zip(forms, weights, strict=True):
+        value -= weight * form.constant
+        for place, coefficient in form.pads.items():
+            coefficients[place] += weight * coefficient
+    return [each % modulus for each in coefficients], value % modulus

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from blake3 import blake3
@@ -29,13 +29,14 @@ def root(top: bytes, values: int, tail: int, log_degree: int, log_length: int) -
     return blake3(top + shape, key=_ROOT_KEY).digest()
 
 
-def siblings(places: Sequence[int], log_leaves: int) -> Iterator[int]:
-    """The nodes that an opening of the leaves ``places`` gives, in order; node 1 is the root."""
-    known = sorted((1 << log_leaves) + place for place in places)
+def siblings(places: Sequence[int], log_leaves: int) -> list[int]:
+    """The nodes that an opening of the leaves ``places``, ascending, gives, in order; node 1 is the root."""
+    known, found = [(1 << log_leaves) + place for place in places], list[int]()
     while known[0] > 1:
         present = set(known)
-        yield from (node ^ 1 for node in known if node ^ 1 not in present)
-        known = sorted({node // 2 for node in known})
+        found += [node ^ 1 for node in known if node ^ 1 not in present]
+        known = list(dict.fromkeys([node // 2 for node in known]))
+    return found
 
 
 def top(leaves: Mapping[int, bytes], log_leaves: int, path: Sequence[bytes]) -> bytes:

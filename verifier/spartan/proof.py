@@ -71,7 +71,7 @@ class Reader:
 
     def openings(self, rows: Sequence[int], places: Sequence[int], log_leaves: int) -> list[Opening]:
         """Those of matrices of so many rows, at the same places."""
-        hashes = sum(1 for _ in siblings(places, log_leaves))
+        hashes = len(siblings(places, log_leaves))
         column_bytes = DIGEST_BYTES * len(rows) + self._field.element_bytes * sum(rows)
         self._require(len(places) * column_bytes + DIGEST_BYTES * hashes * len(rows))
         return [self._opening(each, len(places), hashes) for each in rows]

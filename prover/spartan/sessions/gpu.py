@@ -8,9 +8,10 @@ from functools import cache
 from queue import SimpleQueue
 from threading import Lock
 from types import TracebackType
-from typing import Final, Self
+from typing import Any, Final, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from base.randomness import Secrets
 from gpu import hashing, rows
@@ -124,10 +125,8 @@ class GpuRows:
         turned = [int(f"{place:0{bits}b}"[::-1], 2) for place in places]
         columns = rows.columns(device, self._words, self._indices(turned))
         salts = rows.gathered(device, self._salts, self._indices(places))
-        siblings = list(merkle.siblings(places, bits))
-        path = rows.gathered(device, self._nodes, self._indices(siblings))
-        found = (device.download(each) for each in (salts, columns, path))
-        return Opening(*([row.tobytes() for row in each] for each in found))
+        path = rows.gathered(device, self._nodes, self._indices(merkle.siblings(places, bits)))
+        return Opening(*(_entries(device.download(each)) for each in (salts, columns, path)))
 
     def _indices(self, numbers: Sequence[int]) -> Array:
         return self._device.bring(np.array(numbers, dtype=np.uint32))
@@ -186,6 +185,8 @@ class GpuSession:
         leaves = nodes[code.length :]
         hashing.columns(device, words, self._resident.leaf_key, leaves, salts, turned=True)
         hashing.tree(device, nodes, self._resident.node_key)
+        if mask is not None:
+            self._evaluate()  # the witness is complete, and the host has the pads to commit to
         return GpuRows(device, part, self._shape, words, salts, nodes)
 
     def link(self, commitment: Committed) -> Committed:
@@ -196,16 +197,12 @@ class GpuSession:
         return commitment
 
     def outer(self, zero: Sequence[int]) -> R1csSumCheck:
-        device, known = self._device, self._load(slice(0, self._shape.known))
-        device.copy(known, self._by_place[1][: len(known)])
-        tables = self._zeros(3, 1 << len(zero))
-        constraints = self._system.constraints
-        for matrix, table in zip(self._resident.rows, tables, strict=True):
-            matrix.multiply(self._z, table[:constraints])
-        row = first_unsatisfied(device, *(table[:constraints] for table in tables))
+        row = first_unsatisfied(
+            self._device, *(table[: self._system.constraints] for table in self._products)
+        )
         if row is not None:
             raise self._system.unsatisfied(row)
-        return R1csSumCheck(device, tables, zero, self._secret)
+        return R1csSumCheck(self._device, self._products, zero, self._secret)
 
     def inner(self, outer: Sequence[int], weights: Sequence[int]) -> ProductSumCheck:
         rows_at = Weights(self._device, outer).table()
@@ -226,6 +223,14 @@ class GpuSession:
         rows.combine(device, self._rows(first, last - first), weights, total)
         row: FrArray = device.download(total)
         return row
+
+    def _evaluate(self) -> None:
+        """A z, B z and C z."""
+        device, known = self._device, self._load(slice(0, self._shape.known))
+        device.copy(known, self._by_place[1][: len(known)])
+        self._products = self._zeros(3, 1 << self._shape.log_rows)
+        for matrix, table in zip(self._resident.rows, self._products, strict=True):
+            matrix.multiply(self._z, table[: self._system.constraints])
 
     def _next(self) -> Part:
         self._made += 1
@@ -261,3 +266,9 @@ class GpuSession:
 
     def _zeros(self, *shape: int) -> Array:
         return self._secret(self._device.zeros((*shape, 4), np.uint64))
+
+
+def _entries(array: NDArray[Any]) -> list[bytes]:
+    """Along the first axis."""
+    data, size = array.tobytes(), array.nbytes // len(array)
+    return [data[i : i + size] for i in range(0, len(data), size)]
