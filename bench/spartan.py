@@ -15,7 +15,7 @@ import secrets
 import statistics
 import tempfile
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -34,11 +34,13 @@ from prover.constraint_system import ConstraintSystem
 from prover.groth16 import CommitmentKey, ProvingKey
 from prover.spartan import proving
 from prover.spartan.commitment import commit
+from prover.spartan.field import KERNEL_FR
 from prover.spartan.layout import SystemMatrices, best_code, rows_for, sizes_of
 from verifier.spartan import verification
 from verifier.spartan.admission import shape_of
 from verifier.spartan.circuit_file import read_circuit
 from verifier.spartan.commitment import SEED_BYTES
+from verifier.spartan.field import FR, Field
 from verifier.spartan.verification import Matrices
 
 # ZENacc is of a hundred images of shallownet.
@@ -115,9 +117,10 @@ class Spartan:
             threads=THREADS,
         )
 
-    def verify(self, proof: bytes, matrices: Matrices) -> None:
+    def verify(self, proof: bytes, matrices: Matrices, field: Field) -> None:
         roots = [each.root for each in self._linked]
-        verdict = verification.verify(self._shape, matrices, self._statement.public_inputs(), roots, proof)
+        shape = replace(self._shape, code=replace(self._shape.code, field=field))
+        verdict = verification.verify(shape, matrices, self._statement.public_inputs(), roots, proof)
         assert verdict.valid, verdict
 
 
@@ -186,13 +189,15 @@ def compare(
     matrices = SystemMatrices(statement.system, THREADS)
     matrices.digest  # noqa: B018  known before proofs come
     verified = {
-        "spartan": min(seconds(lambda: ours.verify(proofs["spartan"], matrices)) for _ in range(repetitions)),
+        "spartan": min(
+            seconds(lambda: ours.verify(proofs["spartan"], matrices, KERNEL_FR)) for _ in range(repetitions)
+        ),
         "groth16": min(seconds(lambda: theirs.verify(proofs["groth16"])) for _ in range(repetitions)),
     }
     plain: dict[str, float | None] = dict.fromkeys(proofs)
     if statement.system.constraints <= PLAIN_ROWS:
         circuit = _plain(statement.system)
-        plain["spartan"] = seconds(lambda: ours.verify(proofs["spartan"], circuit))
+        plain["spartan"] = seconds(lambda: ours.verify(proofs["spartan"], circuit, FR))
     after = (timings["groth16"].median - witness) / (timings["spartan"].median - witness)
     said = {
         name: {

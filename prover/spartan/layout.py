@@ -84,6 +84,17 @@ def by_place(system: ConstraintSystem, shape: Shape, values: FrArray) -> FrArray
     return table
 
 
+def by_variable(system: ConstraintSystem, shape: Shape, table: FrArray) -> FrArray:
+    """The inverse of ``by_place``: uint64[variables, 4]."""
+    values = np.zeros((system.variables, 4), dtype=np.uint64)
+    values[: shape.known] = table[: shape.known]
+    starts = [part.start for part in system.segment_ranges] + [system.first_private]
+    for start, part in zip(starts, shape.parts, strict=True):
+        own = rows_of(table, shape, part)[:, : shape.code.degree - part.tail]
+        values[start : start + part.size] = own.reshape(-1, 4)[: part.size]
+    return values
+
+
 def rows_of(table: FrArray, shape: Shape, part: Part) -> FrArray:
     """A part's rows in a table of all places: uint64[rows, degree, 4]."""
     return table.reshape(-1, shape.code.degree, 4)[part.first : part.first + part.rows]
@@ -106,23 +117,28 @@ class SystemMatrices:
     def evaluate(self, shape: Shape, rows: Sequence[int], at: Sequence[int], weights: Sequence[int]) -> int:
         """``Matrices.evaluate``."""
         threads = self._threads
-        table = self.combined(shape, multilinear.eq(fr.from_ints(rows), threads), weights)
-        columns = multilinear.eq(fr.from_ints(at), threads)
-        (value,) = fr.to_ints(multilinear.dot(table, columns, threads))
-        return value
+        by_row = multilinear.eq(fr.from_ints(rows), threads)
+        columns = by_variable(self._system, shape, multilinear.eq(fr.from_ints(at), threads))
+        total = 0
+        for start, matrices in self._system.matrices(threads):
+            for matrix, weight in zip(matrices, weights, strict=True):
+                values = matrix.multiply(columns, threads)
+                (value,) = fr.to_ints(multilinear.dot(values, by_row[start : start + matrix.rows], threads))
+                total += weight * value
+        return total % fr.modulus
 
     def combined(self, shape: Shape, rows: FrArray, weights: Sequence[int]) -> FrArray:
         """The combined matrices summed over their rows, each times one of ``rows``, uint64[2^log_rows, 4].
 
         By place: uint64[2^variables, 4].
         """
-        by_variable = np.zeros((self._system.variables, 4), dtype=np.uint64)
+        sums = np.zeros((self._system.variables, 4), dtype=np.uint64)
         factors = [fr.from_ints([weight])[0] for weight in weights]
         for start, matrices in self._system.matrices(self._threads):
             for matrix, factor in zip(matrices, factors, strict=True):
                 part = fr.mul(rows[start : start + matrix.rows], factor)
-                matrix.add_transposed(part, by_variable, self._threads)
-        return by_place(self._system, shape, by_variable)
+                matrix.add_transposed(part, sums, self._threads)
+        return by_place(self._system, shape, sums)
 
 
 def witness_table(shape: Shape, z: FrArray, parts: Sequence[FrArray]) -> FrArray:

@@ -21,6 +21,7 @@ from prover.constraint_system import ConstraintSystem, Segment
 from prover.size import Size
 from prover.spartan import cost
 from prover.spartan.commitment import Committed, commit
+from prover.spartan.field import KERNEL_FR
 from prover.spartan.layout import SystemMatrices, best_code, most_values, rows_for, sizes_of
 from prover.spartan.proving import prove
 from prover.spartan.renewal import renew
@@ -206,6 +207,7 @@ class Spartan(SpartanVerifier, ProofSystem):
     """It judges by the circuits whose keys it has loaded, too."""
 
     commitments = Roots()
+    field = KERNEL_FR
     most_circuits = 32
 
     def take_circuit(self, file: bytes) -> None:

@@ -47,7 +47,7 @@ class Field:
     def dot(self, a: Sequence[int], b: Sequence[int]) -> int:
         return sum(x * y for x, y in zip(a, b, strict=True)) % self.modulus
 
-    def encode(self, coefficients: Sequence[int], log_length: int) -> list[int]:
+    def encode(self, coefficients: Sequence[int], log_length: int) -> Sequence[int]:
         """The polynomial's values at the 2^log_length-th roots of unity, in the order of their exponents."""
         values = [*coefficients, *([0] * ((1 << log_length) - len(coefficients)))]
         return self._transform(values, self.root_of_unity(log_length))

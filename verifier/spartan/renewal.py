@@ -86,7 +86,7 @@ def _holds(rows: Rows, size: int, old: bytes, new: bytes, reader: Reader) -> boo
         if opened_root(code, values, tail, places, opening) != expected:
             return False
     combined, by_row = [FR.from_bytes(row) for row in said], FR.eq(r)[:count]
-    encoded = [FR.encode(row, code.log_length) for row in combined]
+    encoded = [code.field.encode(row, code.log_length) for row in combined]
     for index, place in enumerate(places):
         *columns, masks = (FR.from_bytes(opening.columns[index]) for opening in openings)
         for mask, column, word in zip(masks, columns, encoded, strict=True):

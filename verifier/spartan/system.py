@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from threading import Lock
 from typing import Any, ClassVar, Final, Protocol
 
@@ -15,7 +16,7 @@ from verifier.spartan.admission import Commitment, Sizes, shape_of
 from verifier.spartan.circuit_file import read_circuit
 from verifier.spartan.code import Code
 from verifier.spartan.commitment import Revealed, Rows, commit
-from verifier.spartan.field import FR
+from verifier.spartan.field import FR, Field
 from verifier.spartan.key import SpartanKey
 from verifier.spartan.merkle import DIGEST_BYTES
 from verifier.spartan.proof import MalformedError
@@ -90,6 +91,8 @@ class SpartanVerifier(VerifyingSystem):
     }
     reasons = REASONS
     most_proof_bytes = 1 << 24
+    field: ClassVar[Field] = FR
+    """What it computes with."""
     most_circuits: ClassVar[int] = 8
     """That it judges by: those it was last given."""
 
@@ -123,7 +126,7 @@ class SpartanVerifier(VerifyingSystem):
         # By other sizes the prover could choose what the circuit draws.
         if matrices is not None and matrices.sizes != key.sizes:
             matrices = None
-        return [_first_wrong(key, matrices, group) for group in groups]
+        return [_first_wrong(self.field, key, matrices, group) for group in groups]
 
     def effort(
         self, proofs: Sequence[int], key: Mapping[str, Any], transcript: Mapping[str, Any] | None
@@ -139,16 +142,19 @@ class SpartanVerifier(VerifyingSystem):
         return ledger.bits([*proof, *renewals, challenges])
 
 
-def _first_wrong(key: SpartanKey, matrices: Matrices | None, claims: Sequence[Claim]) -> Flaw | None:
+def _first_wrong(
+    field: Field, key: SpartanKey, matrices: Matrices | None, claims: Sequence[Claim]
+) -> Flaw | None:
     for index, claim in enumerate(claims):
-        found = judged(_UNKNOWN) if matrices is None else _judge(key, matrices, claim)
+        found = judged(_UNKNOWN) if matrices is None else _judge(field, key, matrices, claim)
         if not found:
             return Flaw(index, found)
     return None
 
 
-def _judge(key: SpartanKey, matrices: Matrices, claim: Claim) -> Verdict:
+def _judge(field: Field, key: SpartanKey, matrices: Matrices, claim: Claim) -> Verdict:
     sizes, roots = key.linked_sizes, list[bytes]()
+    code = replace(key.code, field=field)
     try:
         chains, proof = chain.split(claim.proof, len(sizes))
     except MalformedError:
@@ -156,8 +162,8 @@ def _judge(key: SpartanKey, matrices: Matrices, claim: Claim) -> Verdict:
     if len(claim.commitments) != len(sizes):
         return verdict("malformed")
     for index, (size, commitment, links) in enumerate(zip(sizes, claim.commitments, chains, strict=True)):
-        root = chain.end(Rows(key.code, key.tail or 0), size, commitment, links)
+        root = chain.end(Rows(code, key.tail or 0), size, commitment, links)
         if root is None:
             return verdict(LINK_MISMATCH, index)
         roots.append(root)
-    return verify(key.shape, matrices, claim.public_inputs, roots, proof)
+    return verify(replace(key.shape, code=code), matrices, claim.public_inputs, roots, proof)

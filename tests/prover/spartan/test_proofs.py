@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from random import Random
 
 import numpy as np
@@ -14,6 +15,7 @@ from kernels import FrArray, fr
 from prover.constraint_system import ConstraintSystem
 from prover.spartan import proving
 from prover.spartan.commitment import Committed, commit
+from prover.spartan.field import KERNEL_FR
 from prover.spartan.layout import SystemMatrices, sizes_of
 from tests.prover.spartan import reference
 from tests.prover.statements import (
@@ -75,13 +77,29 @@ class Case:
         system: ConstraintSystem | None = None,
         shape: Shape | None = None,
     ) -> str:
-        return verify(
-            shape or self.shape,
-            SystemMatrices(system or self.system),
-            self.public if public is None else public,
-            [each.root for each in self.linked] if commitments is None else commitments,
-            proof,
-        ).reason
+        """In plain Python, and by the kernels' field, which must agree."""
+        asked = shape or self.shape
+        plain, native = (
+            verify(
+                replace(asked, code=replace(asked.code, field=field)),
+                SystemMatrices(system or self.system),
+                self.public if public is None else public,
+                [each.root for each in self.linked] if commitments is None else commitments,
+                proof,
+            )
+            for field in (FR, KERNEL_FR)
+        )
+        assert plain == native
+        return plain.reason
+
+
+def test_the_kernels_field_is_the_plain_one() -> None:
+    draw = np.random.default_rng(7)
+    numbers = [int(word) ** 4 % R for word in draw.integers(0, 1 << 62, 64)]
+    assert KERNEL_FR.eq(numbers[:5]) == FR.eq(numbers[:5])
+    assert KERNEL_FR.eq([]) == FR.eq([])
+    for log_length in (8, 9):
+        assert list(KERNEL_FR.encode(numbers, log_length)) == FR.encode(numbers, log_length)
 
 
 @pytest.fixture(scope="module")
