@@ -22,7 +22,7 @@ from verifier.documents import (
     parse,
     read,
 )
-from verifier.judging import Known, Registration, Verification, judge
+from verifier.judging import Case, Known, Registration, Verification, judge_each
 from verifier.keys import OpenedKey, opened
 from verifier.receipts import ReceiptVerification
 from zenerrors import ZenError
@@ -87,9 +87,17 @@ def verdict(case: Json, folder: Path) -> Verification | ReceiptVerification:
     if case["key"] is None:
         return receipts.judge(checked(Receipt, fields), checked(ExpectedReceipt, pins))
     document, files = checked(ProofDocument, fields), {name: folder / told[name] for name in told}
-    key_file = read(KeyFile, (folder / case["key"]).read_bytes())
-    expected, known = checked(Expected, pins), _known(files, opened(key_file, SYSTEMS))
-    return judge(document, key_file, expected=expected, known=known, systems=SYSTEMS)
+    files["key"] = folder / case["key"]
+    key = _key(files, "key", "circuit")
+    expected, known = checked(Expected, pins), _known(files, key)
+    return judge_each([Case(document, key, expected, known)])[0]
+
+
+def _key(files: Mapping[str, Path], name: str, circuit: str) -> OpenedKey:
+    key = opened(read(KeyFile, files[name].read_bytes()), SYSTEMS)
+    if circuit in files:
+        key.system.take_circuit(files[circuit].read_bytes())
+    return key
 
 
 def pin(name: str, text: str) -> Any:
@@ -112,5 +120,5 @@ def _known(files: Mapping[str, Path], key: OpenedKey) -> Known:
         else None,
         openings=of_kind(OpeningFile, "opening"),
         registration=registration
-        and Registration(registration, opened(of_kind(KeyFile, "registration_key"), SYSTEMS)),
+        and Registration(registration, _key(files, "registration_key", "registration_circuit")),
     )

@@ -23,6 +23,7 @@ from tests.vectors import (
     receipts,
     several,
     statements,
+    transparent,
 )
 from tests.vectors.cases import FOLDER
 from tests.vectors.world import World
@@ -37,7 +38,7 @@ def write(folder: Path = FOLDER) -> None:
     vectors, world = Vectors(folder), World()
     with seeded(SEED):
         parts = (honest, statements, accuracy, files, receipts, pins, ceremonies, outputs, several, measures)
-        for part in (*parts, intervals):
+        for part in (*parts, intervals, transparent):
             part.write(vectors, world)
     vectors.write_index("python -m tests.vectors.generate")
 

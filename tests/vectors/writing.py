@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
@@ -14,6 +15,7 @@ import pytest
 from base import randomness
 from tests.vectors.cases import HEADER, Json, judged
 from verifier.documents import Document, canonical
+from verifier.preamble import MAGIC
 
 
 class Stream:
@@ -31,7 +33,14 @@ class Stream:
 def seeded(seed: int) -> Iterator[None]:
     """Within, keys, blinding factors and proofs are the same each time: fit for vectors, and nothing else."""
     stream = Stream(seed)
+
+    def token_bytes(count: int) -> bytes:
+        data = bytearray(count)
+        stream.readinto(memoryview(data))
+        return bytes(data)
+
     with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(secrets, "token_bytes", token_bytes)
         patch.setattr(randomness, "open", lambda *_, **__: nullcontext(stream), raising=False)
         yield
 
@@ -46,8 +55,9 @@ class Vectors:
     def file(self, name: str, content: Document | bytes | Any) -> str:
         """The name of the file of this content, which is this one where it is new."""
         data = content if isinstance(content, bytes) else canonical(content) + b"\n"
-        same = [path for path in self.folder.rglob("*.json") if path.read_bytes() == data]
-        path = same[0] if same else self.folder / f"{name}.json"
+        same = [path for path in self.folder.rglob("*.*") if path.read_bytes() == data]
+        suffix = "zen" if data.startswith(MAGIC) else "json"
+        path = same[0] if same else self.folder / f"{name}.{suffix}"
         if not same:
             assert not path.exists(), name
             path.parent.mkdir(exist_ok=True)

@@ -36,7 +36,8 @@ class SpartanKey:
 
     @property
     def digest(self) -> bytes:
-        return hashlib.sha256(json.dumps(self.to_json(), sort_keys=True).encode()).digest()
+        text = json.dumps(self.to_json(), sort_keys=True, separators=(",", ":"))
+        return hashlib.sha256(text.encode()).digest()
 
     @property
     def statement_digest(self) -> bytes:

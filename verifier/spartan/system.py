@@ -30,9 +30,9 @@ _UNKNOWN: Final = "circuit_unknown"
 _OPENING: Final = "opening_mismatch"
 REASONS: Final = {
     **verification.REASONS,
-    _UNKNOWN: "whoever verifies has not got the circuit that the key names: compile it, or give its file",
-    _OPENING: "the commitment is to other values, or its seed is another",
-    SUM_MISMATCH: "the commitments do not add up to these totals",
+    _UNKNOWN: "Whoever verifies has not got the circuit that the key names: compile it, or give its file.",
+    _OPENING: "The commitment is to other values, or its seed is another.",
+    SUM_MISMATCH: "The commitments do not add up to these totals.",
 }
 _EFFORT_BYTES: Final = 1 << 9
 """Of a proof, that take a quarter of a millisecond to hash and combine."""

@@ -15,12 +15,12 @@ from verifier.spartan.transcript import Transcript
 from verifier.verdict import LINK_MISMATCH, OK, Verdict
 
 REASONS: Final = {
-    OK: "the proof is valid",
-    "malformed": "these bytes are no proof of this statement",
-    LINK_MISMATCH: "the proof is not about this commitment",
-    "opening": "what the proof opens is not what it committed to, or the proof is of another statement",
-    "proximity": "the rows that the proof combines are no code words, or others",
-    "constraints": "the constraints do not hold",
+    OK: "The proof is valid.",
+    "malformed": "These bytes are no proof of this statement.",
+    LINK_MISMATCH: "The proof is not about this commitment.",
+    "opening": "What the proof opens is not what it committed to, or the proof is of another statement.",
+    "proximity": "The rows that the proof combines are no code words, or others.",
+    "constraints": "The constraints do not hold.",
 }
 
 

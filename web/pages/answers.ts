@@ -159,29 +159,39 @@ function fact(name: string, value: Content): HTMLElement {
   return make("div", "", make("dt", "", name), make("dd", "", value));
 }
 
-/** `service`: whether the page comes from one that may have the key. */
-export function missingShown(missing: Missing, isServed: boolean): HTMLElement {
-  const isOwn = missing.role === "key";
+const NEEDED: Readonly<Record<Missing["role"], { readonly what: string; readonly title: string }>> = {
+  key: { what: "Key needed", title: "This proof names a key, which is not here." },
+  registrationKey: { what: "Key needed", title: "The registration names a key, which is not here." },
+  circuit: { what: "Circuit needed", title: "This proof’s key names a circuit, which is not here." },
+  registrationCircuit: {
+    what: "Circuit needed",
+    title: "The registration’s key names a circuit, which is not here.",
+  },
+};
+
+/** `isServed`: whether the page comes from a service that may have it. */
+export function missingShown({ role, id }: Missing, isServed: boolean): HTMLElement {
   const content: HTMLElement[] = [];
-  if (missing.id !== undefined) content.push(make("p", "key", ident(shortened(missing.id))));
+  if (id !== undefined) content.push(make("p", "key", ident(shortened(id))));
+  const isKey = role === "key" || role === "registrationKey";
   content.push(
     make(
       "p",
       "",
-      "Add the file of the key with this id. Have it from somebody that you trust: whoever makes a key can make",
-      " it for another circuit than it says.",
+      isKey
+        ? "Add the file of the key with this id. Have it from somebody that you trust: whoever makes a key can make it " +
+            "for another circuit than it says."
+        : "Add the circuit’s file: anybody’s will do, the key names it by its hash.",
     ),
   );
-  if (isServed && /^[0-9a-f]{64}$/.test(missing.id ?? "")) {
+  if (isServed && isKey && /^[0-9a-f]{64}$/.test(id ?? "")) {
     const link = make("a", "", "Download it from this service");
-    link.href = `/v1/verification-keys/${missing.id}`;
-    link.download = `key-${missing.id?.slice(0, 8)}.json`;
+    link.href = `/v1/verification-keys/${id}`;
+    link.download = `key-${id?.slice(0, 8)}.json`;
     content.push(make("p", "", link, ", if it is one that you trust, and drop it here."));
   }
-  const title = isOwn
-    ? "This proof names a key, which is not here."
-    : "The registration names a key, which is not here.";
-  return card("warn", "?", "Key needed", title, content);
+  const { what, title } = NEEDED[role];
+  return card("warn", "?", what, title, content);
 }
 
 /** `file`: the name of the one that is at fault; `role`: the part that it plays, or is to play. */

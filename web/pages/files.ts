@@ -4,6 +4,7 @@
  * Only to sort them: nothing that is read here is believed. The verifier reads their bytes again.
  */
 
+import { TRANSPARENT } from "../verifier/system.ts";
 import { shortened } from "./elements.ts";
 
 /** The parts that files play: the fields of the verifier's `Given` that hold bytes, and a policy. */
@@ -12,6 +13,8 @@ export const ROLES = [
   "key",
   "registration",
   "registrationKey",
+  "circuit",
+  "registrationCircuit",
   "opening",
   "input",
   "dataset",
@@ -20,13 +23,15 @@ export const ROLES = [
 ] as const;
 export type Role = (typeof ROLES)[number];
 
-export type Kind = "proof" | "receipt" | "key" | "opening" | "array" | "archive" | "policy" | "other";
+export type Kind =
+  "proof" | "receipt" | "key" | "circuit" | "opening" | "array" | "archive" | "policy" | "other";
 
 /** What each kind can be, the likeliest first. */
 export const ALTERNATIVES: Readonly<Record<Kind, readonly Role[]>> = {
   proof: ["document", "registration"],
   receipt: ["document"],
   key: ["key", "registrationKey"],
+  circuit: ["circuit", "registrationCircuit"],
   opening: ["opening"],
   array: ["input", "dataset", "labels"],
   archive: ["dataset", "input"],
@@ -36,7 +41,8 @@ export const ALTERNATIVES: Readonly<Record<Kind, readonly Role[]>> = {
 
 /**
  * `id`: of a key its own, of a proof that of the key it names; `registers`, `hasDataset`, `proofs`: of a proof;
- * `isList`: of an array, whether it has one axis; `why`: what an `other` is.
+ * `namesCircuit`: of a key, whether it only names its circuit; `isList`: of an array, whether it has one axis; `why`:
+ * what an `other` is.
  */
 export interface Sorted {
   readonly kind: Kind;
@@ -44,13 +50,14 @@ export interface Sorted {
   readonly registers?: boolean;
   readonly hasDataset?: boolean;
   readonly proofs?: number;
+  readonly namesCircuit?: boolean;
   readonly isList?: boolean;
   readonly why?: string;
 }
 
 const MIB = 1 << 20;
 const MOST_JSON = 64 * MIB;
-const MOST_ARRAY = 512 * MIB;
+const MOST_BINARY = 512 * MIB;
 const HEAD = 4096;
 
 /** What the file is. One too large for a browser is an `other`, and so is what cannot be read, as a folder. */
@@ -64,15 +71,17 @@ export async function sort(file: Blob): Promise<Sorted> {
 
 async function sortContent(file: Blob): Promise<Sorted> {
   const head = new Uint8Array(await file.slice(0, HEAD).arrayBuffer());
-  const start = String.fromCharCode(...head.subarray(0, 6));
-  const isArray = start === "\x93NUMPY";
+  const start = String.fromCharCode(...head.subarray(0, 16));
+  const isArray = start.startsWith("\x93NUMPY");
+  const isCircuit = start.startsWith("ZENSERVE") && start.endsWith("stmt");
   const isArchive = start.startsWith("PK");
-  const most = isArray || isArchive ? MOST_ARRAY : MOST_JSON;
+  const most = isArray || isArchive || isCircuit ? MOST_BINARY : MOST_JSON;
   if (file.size > most) {
     const size = `${Math.ceil(file.size / MIB)} MiB, and this page takes ${most / MIB}`;
     return { kind: "other", why: `too large: ${size}. zenserve-verify takes larger ones` };
   }
   if (isArchive) return { kind: "archive" };
+  if (isCircuit) return { kind: "circuit" };
   if (isArray) {
     const header = new TextDecoder("latin1").decode(head);
     return { kind: "array", isList: /'shape': \(\d+,\)/.test(header) };
@@ -98,7 +107,7 @@ function sortJson(text: string): Sorted {
     case "zenserve policy":
       return { kind: "policy" };
     case undefined:
-      if (field(value, "key") && field(value, "circuit")) return { kind: "key", ...idOf(value) };
+      if (field(value, "key") && field(value, "circuit")) return sortKey(value);
       if (isOfArrays(value)) return { kind: "archive" };
       return { kind: "other", why: "neither a proof nor a key" };
     default:
@@ -122,6 +131,11 @@ function sortProof(document: unknown): Sorted {
     hasDataset: Boolean(field(statement, "dataset")),
     proofs: Array.isArray(proofs) ? proofs.length : 1,
   };
+}
+
+function sortKey(file: unknown): Sorted {
+  const namesCircuit = textOf(field(file, "key"), "setup") === TRANSPARENT;
+  return { kind: "key", ...idOf(file), namesCircuit };
 }
 
 function field(value: unknown, name: string): unknown {
@@ -171,6 +185,10 @@ export function assign<File extends Placed>(files: readonly File[]): Map<Role, F
   if (registration) put("registrationKey", (sorted) => isKey(sorted) && sorted.id === registration.id);
   put("key", isKey);
   if (registration) put("registrationKey", isKey);
+  // Which circuit is which, the keys' systems find out.
+  const isCircuit = ({ kind }: Sorted): boolean => kind === "circuit";
+  if (parts.get("key")?.sorted.namesCircuit) put("circuit", isCircuit);
+  if (parts.get("registrationKey")?.sorted.namesCircuit) put("registrationCircuit", isCircuit);
   put("policy", ({ kind }) => kind === "policy");
   put("opening", ({ kind }) => kind === "opening");
   if (document?.hasDataset) {
@@ -183,17 +201,31 @@ export function assign<File extends Placed>(files: readonly File[]): Map<Role, F
   return parts;
 }
 
-/** A key that somebody must still give: of the document itself, or of its registration. */
+/** What somebody must still give: the key of the document itself, or of its registration, or such a key's circuit. */
 export interface Missing {
-  readonly role: "key" | "registrationKey";
+  readonly role: "key" | "registrationKey" | "circuit" | "registrationCircuit";
+  /** The key's. */
   readonly id?: string;
 }
 
-export function missingKey(parts: ReadonlyMap<Role, Placed>): Missing | null {
+export function firstMissing(parts: ReadonlyMap<Role, Placed>): Missing | null {
   const document = parts.get("document")?.sorted;
+  if (document?.kind !== "proof") return null;
   const registration = parts.get("registration")?.sorted;
-  if (document?.kind === "proof" && !parts.has("key")) return { role: "key", ...idOf(document) };
-  if (registration && !parts.has("registrationKey"))
-    return { role: "registrationKey", ...idOf(registration) };
-  return null;
+  const key = missingOf(document, "key", "circuit", parts);
+  return (
+    key ?? (registration ? missingOf(registration, "registrationKey", "registrationCircuit", parts) : null)
+  );
+}
+
+function missingOf(
+  proof: Sorted,
+  key: "key" | "registrationKey",
+  circuit: "circuit" | "registrationCircuit",
+  parts: ReadonlyMap<Role, Placed>,
+): Missing | null {
+  const id = proof.id === undefined ? {} : { id: proof.id };
+  const given = parts.get(key)?.sorted;
+  if (given === undefined) return { role: key, ...id };
+  return given.namesCircuit && !parts.has(circuit) ? { role: circuit, ...id } : null;
 }

@@ -8,7 +8,7 @@
 import { ASKING } from "./asking.ts";
 import { canceledShown, missingShown, nothingShown, troubleShown, verdictShown } from "./answers.ts";
 import { button, find, make, printable } from "./elements.ts";
-import { ALTERNATIVES, assign, missingKey, ROLES, sort } from "./files.ts";
+import { ALTERNATIVES, assign, firstMissing, ROLES, sort } from "./files.ts";
 import type { Placed, Role, Sorted } from "./files.ts";
 import { byName } from "./pins.ts";
 import type { Pin, Pins } from "./pins.ts";
@@ -26,6 +26,8 @@ const NAMES: Readonly<Record<Role, string>> = {
   key: "Key",
   registration: "Registration",
   registrationKey: "Registration’s key",
+  circuit: "Circuit",
+  registrationCircuit: "Registration’s circuit",
   opening: "Opening",
   input: "Input",
   dataset: "Dataset",
@@ -112,7 +114,7 @@ function run(): void {
   listFiles(parts);
   const entered = known();
   const document = parts.get("document");
-  const missing = missingKey(parts);
+  const missing = firstMissing(parts);
   if (!document) {
     if (entries.length > 0) say(nothingShown());
   } else if (missing) {

@@ -45,6 +45,43 @@ interface OpeningVectors {
   }[];
 }
 
+export interface TransparentCase {
+  readonly name: string;
+  readonly public_inputs: readonly string[];
+  readonly commitments: readonly string[];
+  readonly chains: string;
+  readonly proof: string;
+  readonly keep: number | null;
+  readonly change: Readonly<Record<string, string>>;
+  readonly more: string;
+  readonly reason: string;
+}
+
+interface TransparentVectors {
+  readonly verifying_key: JsonObject;
+  readonly key_digest: string;
+  readonly circuit: string;
+  readonly proofs: Readonly<Record<string, string>>;
+  readonly cases: readonly TransparentCase[];
+  readonly keys: readonly { readonly name: string; readonly key: JsonObject; readonly code: string }[];
+  readonly openings: readonly {
+    readonly name: string;
+    readonly basis: string;
+    readonly commitment: string;
+    readonly values: readonly string[];
+    readonly opening: JsonObject;
+    readonly reason: string;
+  }[];
+  readonly sums: readonly {
+    readonly name: string;
+    readonly basis: string;
+    readonly commitments: readonly string[];
+    readonly totals: readonly string[];
+    readonly opening: string;
+    readonly reason: string;
+  }[];
+}
+
 function read<T>(name: string): T {
   const path = new URL(`../../tests/prover/vectors/${name}.json`, import.meta.url);
   return JSON.parse(readFileSync(path, "utf8"));
@@ -53,6 +90,8 @@ function read<T>(name: string): T {
 export const PLAIN = read<Vectors>("groth16");
 export const SEGMENTS = read<SegmentVectors>("segments");
 export const OPENINGS = read<OpeningVectors>("openings");
+export const TRANSPARENT = read<TransparentVectors>("transparent");
+
 export function bytes(text: string): Uint8Array {
   return fromHex(text) ?? assert.fail(`${text} is not hex`);
 }

@@ -18,6 +18,7 @@ import type { Reader } from "../verifier/fields.ts";
 import { judge } from "../verifier/judging.ts";
 import type { Verification } from "../verifier/judging.ts";
 import { opened } from "../verifier/keys.ts";
+import type { OpenedKey } from "../verifier/keys.ts";
 import * as receipts from "../verifier/receipts.ts";
 import type { ReceiptVerification } from "../verifier/receipts.ts";
 import { verify } from "../verifier/verify.ts";
@@ -116,9 +117,10 @@ export async function verified(each: Case): Promise<Outcome> {
   const { document, key, pins, files } = givenOf(each);
   const { issuer, ...expected } = pins;
   if (typeof issuer !== "string" && issuer !== undefined) throw new TypeError("an issuer is a text");
-  const { registration_key: registrationKey, ...others } = files;
+  const { registration_key: registrationKey, registration_circuit: registrationCircuit, ...others } = files;
+  const renamed = { registrationKey, registrationCircuit };
   return outcomeOf(
-    await verify({ document, key: key ?? undefined, expected, issuer, registrationKey, ...others }),
+    await verify({ document, key: key ?? undefined, expected, issuer, ...renamed, ...others }),
   );
 }
 
@@ -145,9 +147,8 @@ export async function verdict({
 }: Given): Promise<Verification | ReceiptVerification> {
   if (key === null) return receipts.judge(read(receipt, document), readParsed(expectedReceipt, pins));
   const proof = read(proofDocument, document);
-  const file = read(keyFile, key);
   const wanted = readParsed(expected, pins);
-  const trusted = opened(file);
+  const trusted = keyOf(key, files["circuit"]);
   const { input, dataset, labels, opening, registration, registration_key: registrationKey } = files;
   const read_ = <T>(kind: Reader<T>, data: Uint8Array | undefined): T | null =>
     data === undefined ? null : read(kind, data);
@@ -160,6 +161,12 @@ export async function verdict({
     registration:
       registered === null || registrationKey === undefined
         ? null
-        : { document: registered, key: opened(read(keyFile, registrationKey)) },
+        : { document: registered, key: keyOf(registrationKey, files["registration_circuit"]) },
   });
+}
+
+function keyOf(file: Uint8Array, circuit: Uint8Array | undefined): OpenedKey {
+  const key = opened(read(keyFile, file));
+  if (circuit !== undefined) key.system.takeCircuit(circuit);
+  return key;
 }

@@ -13,6 +13,7 @@ export interface Kind {
 export const MAGIC = utf8ToBytes("ZENSERVE");
 export const VERIFYING_KEY: Kind = { code: "vkey", version: 2 };
 export const PROOF: Kind = { code: "prof", version: 1 };
+export const STATEMENT: Kind = { code: "stmt", version: 2 };
 
 export const PREAMBLE_BYTES = 16;
 
@@ -47,6 +48,12 @@ export function startsWith(data: Uint8Array, start: Uint8Array): boolean {
 export function u32(...values: readonly number[]): Uint8Array {
   const data = new DataView(new ArrayBuffer(4 * values.length));
   values.forEach((value, index) => data.setUint32(4 * index, value, true));
+  return new Uint8Array(data.buffer);
+}
+
+export function u64(...values: readonly number[]): Uint8Array {
+  const data = new DataView(new ArrayBuffer(8 * values.length));
+  values.forEach((value, index) => data.setBigUint64(8 * index, BigInt(value), true));
   return new Uint8Array(data.buffer);
 }
 

@@ -85,6 +85,12 @@ export interface VerifyingSystem<Key extends VerifyingKey = VerifyingKey> {
   /** That this shows how `key` came to its secrets. Throws `ZenError`. */
   checkTranscript(document: JsonObject, key: Key): void;
 
+  /**
+   * Have the circuit that this is the file of, to judge by, where keys only name theirs. Throws `ZenError`:
+   * `file.system` where keys say all.
+   */
+  takeCircuit(file: Uint8Array): void;
+
   /** Of each group the first claim that is wrong, null where all hold. Never throws for bad claims. */
   verifyGroups(key: Key, groups: readonly (readonly Claim[])[]): (Flaw | null)[];
 }

@@ -66,6 +66,10 @@ export interface Given {
   readonly registration?: Uint8Array | undefined;
   /** The registration's own verification key, from whom you trust. */
   readonly registrationKey?: Uint8Array | undefined;
+  /** The circuit of a transparent key, which only names it. */
+  readonly circuit?: Uint8Array | undefined;
+  /** That of a transparent registration's key. */
+  readonly registrationCircuit?: Uint8Array | undefined;
   readonly expected?: Pins | undefined;
   /** The key, in hex, of the issuer of receipts that you trust. */
   readonly issuer?: string | undefined;
@@ -80,6 +84,8 @@ const FILES: readonly File[] = [
   "opening",
   "registration",
   "registrationKey",
+  "circuit",
+  "registrationCircuit",
 ];
 
 /**
@@ -109,7 +115,8 @@ export async function verify(given: Given): Promise<Verification | ReceiptVerifi
   if (given.input === undefined && given.dataset === undefined) {
     idle(["opening"], "a proof without input or dataset");
   }
-  const key = await about("key", () => opened(read(keyFile, keyData)));
+  if (given.registration === undefined) idle(["registrationCircuit"], "a proof without registration");
+  const key = await openedKey("key", keyData, "circuit", given.circuit);
   return judge(document, key, wanted, await compared(given, document, key));
 }
 
@@ -179,14 +186,27 @@ async function compared(given: Given, document: ProofDocument, key: OpenedKey): 
 async function registration({
   registration: proof,
   registrationKey: key,
+  registrationCircuit: circuit,
 }: Given): Promise<Registration | null> {
   if (proof === undefined && key === undefined) return null;
   if (proof === undefined) throw invalid("registrationKey takes registration, too", "registration");
   if (key === undefined) throw invalid("registration takes registrationKey, too", "registrationKey");
   return {
     document: await about("registration", () => read(proofDocument, proof)),
-    key: await about("registrationKey", () => opened(read(keyFile, key))),
+    key: await openedKey("registrationKey", key, "registrationCircuit", circuit),
   };
+}
+
+/** The key in a file; its system judges by the circuit that was given beside. */
+async function openedKey(
+  name: File,
+  file: Uint8Array,
+  besideName: File,
+  beside: Uint8Array | undefined,
+): Promise<OpenedKey> {
+  const key = await about(name, () => opened(read(keyFile, file)));
+  if (beside !== undefined) await about(besideName, () => key.system.takeCircuit(beside));
+  return key;
 }
 
 /** Throws `ZenError` (`request.invalid`) where what was given says nothing of the proof: it may well be valid. */

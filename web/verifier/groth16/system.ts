@@ -68,6 +68,10 @@ export const groth16: VerifyingSystem<VerifyingKey> = {
     setupTranscript.check(reread(document), key);
   },
 
+  takeCircuit() {
+    throw new ZenError("file.system", `keys of ${groth16.id} take no file of a circuit`, "circuit");
+  },
+
   verifyGroups,
 };
 

@@ -1,0 +1,336 @@
+"""transparent.json: a proof without a setup, what becomes of it where something is changed, proofs of what
+is false, commitments opened, renewed and added up. By ``tests.prover.spartan.reference`` alone.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from random import Random
+from tempfile import TemporaryDirectory
+from typing import Any, Final
+
+from prover.constraint_file import save_statement
+from prover.constraint_system import ConstraintSystem
+from prover.spartan.layout import sizes_of
+from tests.prover.spartan.reference import Dense, Lie, Matrix, Noise, matrix, prove, truthful
+from tests.prover.statements import R, committed_statement
+from verifier.spartan import chain
+from verifier.spartan import circuit as circuits
+from verifier.spartan.admission import Commitment, shape_of
+from verifier.spartan.code import LOG_BLOWUP, Code
+from verifier.spartan.commitment import SEED_BYTES, Rows, commit
+from verifier.spartan.field import FR
+from verifier.spartan.key import SpartanKey
+from verifier.spartan.renewal import Renewal, begin, weights
+from verifier.spartan.shape import Shape
+from verifier.spartan.system import SpartanVerifier
+from verifier.system import Claim
+
+LOG_DEGREE: Final = 8
+"""The least whose rows have room for values."""
+SYSTEM: Final = committed_statement()
+# 1 | y | c | model: w_0, w_1 | input: x | products: p_0, p_1 | c w_1, c p_1.
+Z: Final = (1, 56, 0, 3, 5, 7, 21, 35, 0, 0)
+ROWS: Final = [
+    ({2: 1}, {4: 1}, {8: 1}),
+    ({2: 1}, {7: 1}, {9: 1}),
+    ({3: 1, 8: 1}, {5: 1}, {6: 1, 9: 1}),
+    ({6: 1, 7: 1}, {0: 1}, {1: 1}),
+]
+MODEL, INPUT = list(Z[3:5]), list(Z[5:6])
+Json = dict[str, Any]
+
+
+def rows() -> Rows:
+    code = Code(FR, LOG_DEGREE, LOG_DEGREE + LOG_BLOWUP)
+    return Rows(code, code.queries)
+
+
+class Maker:
+    """Proves the statement under commitments of its own."""
+
+    def __init__(self, seed: int) -> None:
+        self.rows, self.noise = rows(), Noise(FR, random=Random(seed))
+        self.key = SpartanKey(SYSTEM.digest, sizes_of(SYSTEM), self.rows.code, self.rows.tail)
+        self.old, self.model, self.input = (self.committed(values) for values in (MODEL, MODEL, INPUT))
+
+    def committed(self, values: Sequence[int]) -> Matrix:
+        return matrix(self.rows.code, values, self.rows.tail, self.noise)
+
+    def proof(self, public: int = Z[1], lie: Lie = truthful) -> bytes:
+        def complete(z: list[int], challenges: Sequence[int]) -> None:
+            z[8:] = [challenges[0] * value % R for value in (z[4], z[7])]
+
+        z = [1, public, *Z[2:]]
+        dense = Dense(FR, ROWS, SYSTEM.digest)
+        linked = [self.model, self.input]
+        made = prove(self.key.shape, dense, z, linked=linked, complete=complete, noise=self.noise, lie=lie)
+        return made.data
+
+    def renewal(self, values: Sequence[int], old: Matrix, new: Matrix) -> bytes:
+        """``prover.spartan.renewal.renew``, in plain Python."""
+        code, width = self.rows.code, self.rows.code.degree - self.rows.tail
+        masks = [self.noise.elements("mask", code.degree) for _ in range(2)]
+        masked = Matrix(code, masks, 2 * code.degree, 0, self.noise)
+        transcript = begin(self.rows, len(values), old.root, new.root)
+        transcript.absorb("mask", masked.root)
+        r, s = weights(self.rows, len(values), transcript)
+        by_column = FR.eq(s)[:width]
+        ahead, behind = (FR.dot(by_column, mask[:width]) for mask in masks)
+        product = (ahead - behind) % R
+        transcript.say("product", [product])
+        factor, by_row, said = transcript.challenge("mask"), FR.eq(r), []
+        for mask, each in zip(masks, (old, new), strict=True):
+            columns = zip(mask, *each.rows, strict=True)
+            combined = [(first + factor * FR.dot(by_row, rest)) % R for first, *rest in columns]
+            said.append(FR.to_bytes(combined))
+        for data in said:
+            transcript.absorb("row", data)
+        places = transcript.places("places", code.queries, code.log_length)
+        openings = [each.open(places) for each in (old, new, masked)]
+        return Renewal(masked.root, product, said, openings).to_bytes()
+
+
+def places(shape: Shape, length: int) -> dict[str, int]:
+    """Where each part of a proof of so many bytes begins, and its last hash ends, behind two empty chains."""
+    number = FR.element_bytes
+    sizes = {
+        "a linked root": 2 * 32,
+        "a segment's root": 32,
+        "the private root": 32,
+        "the pads' root": 32,
+        "an outer round": 3 * number * shape.log_rows,
+        "a claim": 3 * number,
+        "an inner round": 2 * number * shape.variables,
+        "the mask's product": number,
+        "the row": number * shape.code.degree,
+        "the triple": 2 * number,
+        "the pads' mask": number,
+        "the pads' row": number * shape.pads.code.degree,
+        "a salt": 32,
+        "a column": 0,
+    }
+    starts = itertools.accumulate(sizes.values(), initial=2)
+    return dict(zip(sizes, starts, strict=False)) | {"the last hash": length + 1}
+
+
+def document(seed: int) -> Json:
+    maker = Maker(seed)
+    honest, roots = maker.proof(), [maker.model.root, maker.input.root]
+    starts = places(maker.key.shape, len(honest))
+    cases = [
+        case("honest", roots),
+        case("another public input", roots, public=["57"]),
+        case("a public input that is not canonical", roots, public=[str(Z[1] + R)]),
+        case("a public input more", roots, public=[str(Z[1]), "0"]),
+        case("other commitments", roots[::-1]),
+        case("another first commitment", [maker.old.root, roots[1]]),
+        case("another second commitment", [roots[0], maker.old.root]),
+        case("a commitment less", roots[:1]),
+        case("cut short", roots, keep=len(honest) + 1),
+        case("cut to its head", roots, keep=100),
+        case("empty", roots, keep=0),
+        case("a byte more", roots, more="00"),
+        case("a chain that is not there", roots, chains="0100"),
+        case("a chain of five", roots, chains="05" + "00" * 200),
+        case("a link cut short", roots, chains="01" + "00" * 32 + "ffffff7f00"),
+        *(case(f"{name}: one bit", roots, change={at: 1}) for name, at in starts.items()),
+        # The highest byte of a number: what is not below the modulus has another spelling.
+        *(
+            case(f"{name}: not canonical", roots, change={starts[name] + FR.element_bytes - 1: 0x80})
+            for name in (
+                "an outer round",
+                "a claim",
+                "an inner round",
+                "the row",
+                "the triple",
+                "the pads' row",
+            )
+        ),
+    ]
+    link = maker.renewal(MODEL, maker.old, maker.model)
+    renewed = chain.to_bytes([chain.Link(maker.model.root, link)]) + bytes(1)
+    before = [maker.old.root, roots[1]]
+    cases += [
+        case("renewed", before, chains=renewed.hex()),
+        case("renewed, of another commitment", roots, chains=renewed.hex()),
+        case("renewed, a bit of the link", before, chains=_flipped(renewed, 100).hex()),
+        case("renewed, the last of the link", before, chains=_flipped(renewed, len(renewed) - 2).hex()),
+    ]
+    other = Noise(FR, random=Random(seed + 1))
+    changed = matrix(maker.rows.code, [3, 6], maker.rows.tail, other)
+    forged = chain.to_bytes([chain.Link(maker.model.root, maker.renewal(MODEL, changed, maker.model))])
+    cases.append(case("renewed to other values", [changed.root, roots[1]], chains=(forged + bytes(1)).hex()))
+    cases.append(case("false, and proven", roots, public=["57"], proof="false"))
+    cases.append(case("a row that is another, and proven", roots, proof="row"))
+    proofs = {"honest": honest, "false": maker.proof(57), "row": maker.proof(lie=_once("row"))}
+    return {
+        "format": "zenserve transparent vectors",
+        "version": 1,
+        "generator": f"tests/prover/vectors/generate.py, seed {seed}",
+        "verifying_key": maker.key.to_json(),
+        "key_digest": maker.key.digest.hex(),
+        "circuit": circuit_file(SYSTEM).hex(),
+        "proofs": {name: data.hex() for name, data in proofs.items()},
+        "cases": [each | {"reason": reason(maker.key, each, proofs)} for each in cases],
+        "keys": keys(maker.key),
+        "openings": openings(maker, Random(seed + 2)),
+        "sums": sums(Maker(seed + 3)),
+    }
+
+
+def reason(key: SpartanKey, case: Json, proofs: Mapping[str, bytes]) -> str:
+    """What the verifier says: of a changed byte it depends on places that are drawn whether the proof is too
+    long for them, or opens something else."""
+    system = SpartanVerifier()
+    system.take_circuit(circuit_file(SYSTEM))
+    public, commitments = map(int, case["public_inputs"]), map(bytes.fromhex, case["commitments"])
+    claim = Claim(list(public), proof_of(case, proofs), list(commitments))
+    return system.verify(key, claim).reason
+
+
+def _once(label: str) -> Lie:
+    told = []
+
+    def lie(which: str, values: list[int]) -> list[int]:
+        told.append(which)
+        return [(values[0] + 1) % R, *values[1:]] if which == label and told.count(label) == 1 else values
+
+    return lie
+
+
+def _flipped(data: bytes, at: int) -> bytes:
+    return data[:at] + bytes([data[at] ^ 1]) + data[at + 1 :]
+
+
+def case(
+    name: str,
+    commitments: Sequence[bytes],
+    *,
+    public: Sequence[str] = (str(Z[1]),),
+    proof: str = "honest",
+    chains: str = "0000",
+    keep: int | None = None,
+    change: Mapping[int, int] | None = None,
+    more: str = "",
+) -> Json:
+    return {
+        "name": name,
+        "public_inputs": list(public),
+        "commitments": [root.hex() for root in commitments],
+        "proof": proof,
+        "chains": chains,
+        "keep": keep,
+        "change": {str(at): f"{bits:02x}" for at, bits in (change or {}).items()},
+        "more": more,
+    }
+
+
+def proof_of(case: Json, proofs: Mapping[str, bytes]) -> bytes:
+    """The bytes that a case is about: its chains and the proof of its name, of these the first ``keep`` where
+    that is a number, XOR ``change`` at each place, and ``more`` behind."""
+    data = bytearray((bytes.fromhex(case["chains"]) + proofs[case["proof"]])[: case["keep"]])
+    for place, bits in case["change"].items():
+        data[int(place)] ^= int(bits, 16)
+    return bytes(data) + bytes.fromhex(case["more"])
+
+
+def keys(key: SpartanKey) -> list[Json]:
+    """Keys that a reader must refuse, by what is another."""
+    changes: dict[str, Json] = {
+        "another format": {"format": "zenserve key"},
+        "another setup": {"setup": "development"},
+        "a version that is no integer": {"version": True},
+        "a circuit of 31 bytes": {"circuit": key.circuit.hex()[2:]},
+        "capitals": {"circuit": key.circuit.hex().upper()},
+        "rows that are negative": {"rows": -1},
+        "a size of 2^40": {"private": 1 << 40},
+        "no tail": {"tail": None},
+        "a tail that hides nothing": {"tail": rows().tail - 1},
+        "a tail as long as rows": {"tail": 1 << LOG_DEGREE},
+        "rows without room": {"log_degree": 7},
+        "more than the field's roots": {"log_degree": 31},
+        "an absurd code": {"log_degree": (1 << 40) - 1},
+        "nothing linked": {"segments": [[2, False], [1, False], [2, False]]},
+        "a segment without a flag": {"segments": [[2], [1, True], [2, False]]},
+        "a field more": {"more": 0},
+    }
+    found = {name: key.to_json() | change for name, change in changes.items()}
+    return [{"name": name, "key": fields, "code": "file.json"} for name, fields in found.items()]
+
+
+def openings(maker: Maker, draw: Random) -> list[Json]:
+    seed, other = draw.randbytes(SEED_BYTES), draw.randbytes(SEED_BYTES)
+    values, basis = [3, -5, 7], maker.rows
+    root = commit(basis, [value % R for value in values], seed)
+    long = [draw.randrange(-128, 128) for _ in range(2 * (basis.code.degree - basis.tail) + 1)]
+
+    def opening(name: str, values: list[int], seed: bytes, reason: str, commitment: bytes = root) -> Json:
+        shown = {"format": "zenserve opening", "version": 1, "system": "spartan", "blinding": seed.hex()}
+        return {
+            "name": name,
+            "basis": basis.identity.hex(),
+            "commitment": commitment.hex(),
+            "values": [str(value) for value in values],
+            "opening": shown,
+            "reason": reason,
+        }
+
+    return [
+        opening("honest", values, seed, "ok"),
+        opening("by their residues", [value % R for value in values], seed, "ok"),
+        opening("of three rows", long, other, "ok", commit(basis, [value % R for value in long], other)),
+        opening("of another seed", values, other, "opening_mismatch"),
+        opening("of another value", [3, -5, 8], seed, "opening_mismatch"),
+        opening("a value less", values[:2], seed, "opening_mismatch"),
+        opening("a zero more", [*values, 0], seed, "opening_mismatch"),
+    ]
+
+
+def sums(maker: Maker) -> list[Json]:
+    """Of three commitments to two values each."""
+    values = [[1, 2], [3, -4], [5, 6]]
+    held = [maker.committed([value % R for value in each]) for each in values]
+    totals = [sum(column) for column in zip(*values, strict=True)]
+
+    def proof(totals: list[int]) -> bytes:
+        circuit = circuits.totals(len(values), len(totals))
+        linked = [Commitment(each.root, 2, maker.rows.tail) for each in held]
+        entries = [
+            ({2 + len(totals) + 2 * vector + i: 1 for vector in range(len(values))}, {0: 1}, {1 + i: 1})
+            for i in range(len(totals))
+        ]
+        z = [1, *(total % R for total in totals), 0, *(value % R for each in values for value in each)]
+        dense = Dense(FR, entries, circuit.digest)
+        shape = shape_of(circuit.sizes, maker.rows.code, linked)
+        return prove(shape, dense, z, linked=held, noise=maker.noise).data
+
+    roots, shown = [each.root.hex() for each in held], proof(totals)
+
+    def case(
+        name: str, commitments: list[str], totals: list[int], proof: bytes, reason: str = "sum_mismatch"
+    ) -> Json:
+        return {
+            "name": name,
+            "basis": maker.rows.identity.hex(),
+            "commitments": commitments,
+            "totals": [str(total) for total in totals],
+            "opening": proof.hex(),
+            "reason": reason,
+        }
+
+    return [
+        case("honest", roots, totals, shown, "ok"),
+        case("a false total, proven", roots, [9, 5], proof([9, 5])),
+        case("a commitment less", roots[:2], totals, b""),
+        case("no commitments", [], totals, b""),
+        case("no proof", roots, totals, b""),
+    ]
+
+
+def circuit_file(system: ConstraintSystem) -> bytes:
+    with TemporaryDirectory() as folder:
+        save_statement(file := Path(folder) / "circuit", system)
+        return file.read_bytes()

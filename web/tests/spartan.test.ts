@@ -1,0 +1,88 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { concat, hex } from "../verifier/bytes.ts";
+import { ZenError } from "../verifier/errors.ts";
+import { spartan } from "../verifier/spartan/system.ts";
+import type { Verdict } from "../verifier/verdict.ts";
+import { bytes, TRANSPARENT } from "./proofVectors.ts";
+import type { TransparentCase } from "./proofVectors.ts";
+
+const { verifying_key, key_digest, circuit, proofs, cases, keys, openings, sums } = TRANSPARENT;
+const seen = new Set<string>();
+
+function expect(verdict: Verdict, reason: string, name: string): void {
+  assert.equal(verdict.reason, reason, name);
+  assert.equal(verdict.valid, reason === "ok", name);
+  seen.add(reason);
+}
+
+function proofOf({ chains, proof, keep, change, more }: TransparentCase): Uint8Array {
+  const data = concat(bytes(chains), bytes(proofs[proof] ?? "")).slice(0, keep ?? undefined);
+  for (const [place, bits] of Object.entries(change)) {
+    data[Number(place)] = (data[Number(place)] ?? 0) ^ parseInt(bits, 16);
+  }
+  return concat(data, bytes(more));
+}
+
+function verdictOn(each: TransparentCase): Verdict {
+  const claim = {
+    publicInputs: each.public_inputs.map(BigInt),
+    commitments: each.commitments.map(bytes),
+    proof: proofOf(each),
+  };
+  const [flaw] = spartan.verifyGroups(spartan.readKey(verifying_key), [[claim]]);
+  return flaw?.verdict ?? { valid: true, reason: "ok", detail: "", index: null };
+}
+
+test("a key names a circuit, which whoever verifies has", () => {
+  assert.equal(hex(spartan.readKey(verifying_key).digest), key_digest);
+  for (const each of cases.slice(0, 1)) expect(verdictOn(each), "circuit_unknown", each.name);
+  spartan.takeCircuit(bytes(circuit));
+});
+
+test("verdicts on proofs", () => {
+  for (const each of cases) expect(verdictOn(each), each.reason, each.name);
+});
+
+test("keys that are refused", () => {
+  for (const { name, key, code } of keys) {
+    assert.throws(
+      () => spartan.readKey(key),
+      (error) => error instanceof ZenError && error.code === code,
+      name,
+    );
+  }
+});
+
+test("a key of other sizes than its circuit's is of another", () => {
+  const key = spartan.readKey({ ...verifying_key, rows: 5 });
+  const [flaw] = spartan.verifyGroups(key, [
+    [{ publicInputs: [], commitments: [], proof: new Uint8Array() }],
+  ]);
+  assert.equal(flaw?.verdict.reason, "circuit_unknown");
+});
+
+test("verdicts on openings and sums", () => {
+  const { commitments } = spartan;
+  for (const { name, basis, commitment, values, opening, reason } of openings) {
+    const integers = values.map(BigInt);
+    expect(commitments.checkOpening(bytes(basis), bytes(commitment), integers, opening), reason, name);
+  }
+  for (const { name, basis, commitments: roots, totals, opening, reason } of sums) {
+    const verdict = commitments.checkSum(bytes(basis), roots.map(bytes), totals.map(BigInt), bytes(opening));
+    expect(verdict, reason, name);
+  }
+});
+
+test("each byte of a circuit's file counts", () => {
+  const file = bytes(circuit);
+  for (let place = 0; place < file.length; place += 7) {
+    const changed = file.slice();
+    changed[place] = (changed[place] ?? 0) ^ 1;
+    assert.throws(() => spartan.takeCircuit(changed), ZenError, String(place));
+  }
+});
+
+test("every reason occurs", () => {
+  assert.deepEqual([...seen].sort(), Object.keys(spartan.reasons).sort());
+});

@@ -1,0 +1,50 @@
+/** Shapes of numbers that strangers say: of those alone that make proofs sound, hiding and of bounded size. */
+
+import { ZenError } from "../errors.ts";
+import type { Code } from "./code.ts";
+import { TWO_ADICITY } from "./field.ts";
+import { bits, LEAST_BITS, terms } from "./ledger.ts";
+import { bitLength, Shape } from "./shape.ts";
+import type { Sizes } from "./shape.ts";
+
+/** Of the witness's polynomial: what is larger fits no machine. */
+const MOST_VARIABLES = 36;
+
+/**
+ * The shape of proofs of a constraint system, whose linked segments are commitments with rows of this `tail`. Throws
+ * `ZenError`: `statement.soundness` where a commitment's columns would tell its values, or a false statement passes
+ * with a probability above 2^-128; `statement.too_large` where there is no such code, or the witness fits nowhere.
+ */
+export function shapeOf(sizes: Sizes, code: Code, tail: number): Shape {
+  if (!(code.logDegree >= 0 && code.logLength <= TWO_ADICITY) || code.queries > code.radius) {
+    throw new ZenError("statement.too_large", "the field has no such code, or it decodes nothing", "code");
+  }
+  const isLinked = sizes.segments.some(([, linked]) => linked);
+  if (isLinked && !(code.queries <= tail && tail < code.degree)) {
+    throw new ZenError(
+      "statement.soundness",
+      `a commitment has ${tail} random places a row: ${code.queries} to ${code.degree - 1} hide what proofs ` +
+        "show of it",
+      "commitments",
+    );
+  }
+  const segments = sizes.segments.map(([size, linked]) => ({ size, tail: linked ? tail : null }));
+  const logRows = Math.max(1, bitLength(sizes.rows - 1));
+  const tooLarge = new ZenError(
+    "statement.too_large",
+    "the witness has no room in rows of this code",
+    "code",
+  );
+  if (code.queries >= code.degree) throw tooLarge;
+  const shape = new Shape(code, sizes, segments, logRows);
+  if (Math.max(logRows, shape.variables) > MOST_VARIABLES) throw tooLarge;
+  const found = bits(terms(shape));
+  if (found < LEAST_BITS) {
+    throw new ZenError(
+      "statement.soundness",
+      `proofs of this shape have ${Math.round(found)} bits of soundness, and the least are ${LEAST_BITS}`,
+      "code",
+    );
+  }
+  return shape;
+}

@@ -1,0 +1,61 @@
+/** The Reed-Solomon code that matrices are committed under, and how many columns show what. */
+
+/** Queries get three bits more than the 128 that are asked for, so that the other terms fit beside them. */
+export const QUERY_BITS = 131;
+/** A word has 2^2 times as many entries as a polynomial coefficients. */
+export const LOG_BLOWUP = 2;
+
+/**
+ * Polynomials of 2^`logDegree` coefficients, at the 2^`logLength`-th roots of unity.
+ *
+ * Unique decoding only: a word that is further than `radius` from all code words is taken for one, or two words for
+ * the same, with probability 2^-131 at most over `queries` different random places.
+ */
+export class Code {
+  readonly logDegree: number;
+  readonly logLength: number;
+  #queries: number | undefined;
+
+  constructor(logDegree: number, logLength: number) {
+    this.logDegree = logDegree;
+    this.logLength = logLength;
+  }
+
+  /** The fewest places that are sure enough, drawn without replacement. */
+  get queries(): number {
+    this.#queries ??= this.#fewest();
+    return this.#queries;
+  }
+
+  /** How many coefficients a row has, its tail included. */
+  get degree(): number {
+    return 2 ** this.logDegree;
+  }
+
+  get length(): number {
+    return 2 ** this.logLength;
+  }
+
+  /** How many wrong entries are decoded uniquely. */
+  get radius(): number {
+    return Math.floor((this.length - this.degree) / 2);
+  }
+
+  /** -log2 of the probability that a word further than the radius is right at all places that are drawn. */
+  get missedBits(): number {
+    const right = this.length - this.radius - 1;
+    let bits = 0;
+    for (let i = 0; i < this.queries; i += 1) bits += Math.log2((this.length - i) / (right - i));
+    return bits;
+  }
+
+  #fewest(): number {
+    const right = this.length - this.radius - 1;
+    let bits = 0;
+    for (let drawn = 0; drawn < right; drawn += 1) {
+      if (bits >= QUERY_BITS) return drawn;
+      bits -= Math.log2((right - drawn) / (this.length - drawn));
+    }
+    return right;
+  }
+}

@@ -1,0 +1,32 @@
+/**
+ * How sure a proof is: every way in which a false statement can pass, each as -log2 of its probability
+ * (docs/spartan.md derives them).
+ */
+
+import { SCALAR_MODULUS } from "../points.ts";
+import type { Shape } from "./shape.ts";
+
+export const LEAST_BITS = 128;
+const FIELD_BITS = Math.log2(Number(SCALAR_MODULUS));
+
+/** Of one proof, but for what the statement's own challenges can miss. */
+export function terms(shape: Shape): number[] {
+  const { code, pads } = shape;
+  const overField = (numerator: number): number => FIELD_BITS - Math.log2(numerator);
+  return [
+    overField(shape.logRows),
+    overField(3 * shape.logRows),
+    overField(1), // matrices combined
+    overField(2 * shape.variables),
+    ...[1, 1, 1, 1].map(overField), // the rows' mask, the product of two pads, the pads' equations, their mask
+    overField((shape.rowVariables + 1) * code.length),
+    overField(pads.code.length),
+    code.missedBits,
+    pads.code.missedBits,
+  ];
+}
+
+/** -log2 of the sum of all terms. */
+export function bits(terms: readonly number[]): number {
+  return -Math.log2(terms.reduce((sum, term) => sum + 2 ** -term, 0));
+}
