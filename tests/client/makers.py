@@ -18,7 +18,7 @@ from circuits.schemes.circuit import Circuit
 from circuits.schemes.inference import Bounds
 from kernels import FrArray, fr
 from prover import groth16
-from prover.groth16 import CommitmentKey, Opening, proving
+from prover.groth16 import CommitmentKey, Opening, ProvingKey, proving
 from relations.integers import IntArray
 from verifier.datasets import LabelledData
 from verifier.documents import (
@@ -44,11 +44,11 @@ MADE_AT = "2026-11-21T12:00:00Z"
 
 @dataclass(frozen=True)
 class Maker:
-    """A circuit with its keys, which are those of its proof system."""
+    """A circuit with its keys."""
 
     circuit: Circuit
-    proving_key: Any
-    basis: Any
+    proving_key: ProvingKey
+    basis: CommitmentKey
 
     @classmethod
     def of(cls, circuit: Circuit, basis: CommitmentKey) -> Maker:
@@ -60,7 +60,7 @@ class Maker:
         description = json.loads(json.dumps(self.circuit.describe()))
         return key_file(Groth16Verifier(), self.proving_key.verifying_key, description)
 
-    def commit(self, values: IntArray, *, hiding: bool = True) -> Any:
+    def commit(self, values: IntArray, *, hiding: bool = True) -> Opening:
         return self.basis.commit(fr.from_ints(values.tolist()), hiding=hiding)
 
     def state(self, values: Values, openings: Mapping[str, Opening], **more: Any) -> Statement:

@@ -14,7 +14,7 @@ from circuits import compile_inference, compile_registration
 from circuits.schemes.circuit import Circuit
 from kernels import FrArray, fr
 from prover.constraint_file import save_statement
-from prover.spartan.system import CommitmentKey, Opening, ProvingKey, Spartan
+from prover.spartan.system import CommitmentKey, Spartan
 from tests.client import makers
 from tests.client.makers import rehashed
 from tests.prover.vectors.transparent import rows
@@ -26,7 +26,7 @@ from verifier.spartan.key import SpartanKey
 from verifier.system import VerifyingSystem
 
 SYSTEM = Spartan()
-BASIS = CommitmentKey(rows())
+BASIS: Any = CommitmentKey(rows())
 
 
 class Maker(makers.Maker):
@@ -36,8 +36,9 @@ class Maker(makers.Maker):
     def of_circuit(cls, circuit: Circuit) -> Maker:
         with TemporaryDirectory() as folder:
             file = Path(folder) / "key"
-            key = SYSTEM.setup(circuit.constraint_system, file, basis=BASIS, threads=1, progress=silent)
-        return cls(circuit, ProvingKey(key), BASIS)
+            SYSTEM.setup(circuit.constraint_system, file, basis=BASIS, threads=1, progress=silent)
+            key: Any = SYSTEM.load_key(file)
+        return cls(circuit, key, BASIS)
 
     @cached_property
     def key_file(self) -> KeyFile:
@@ -51,8 +52,9 @@ class Maker(makers.Maker):
             return file.read_bytes()
 
     def prove(self, witness: FrArray, openings: Sequence[Any]) -> bytes:
+        key: Any = self.proving_key
         return SYSTEM.prove(
-            self.proving_key,
+            key,
             self.circuit.constraint_system,
             witness,
             openings=openings,
@@ -89,7 +91,7 @@ def _judged_by_circuits(vectors: Vectors, maker: Maker, document: ProofDocument)
     case("transparent/cut", "The proof is cut short.", cut, key, "malformed", circuit=file)
 
 
-def _beside(vectors: Vectors, world: World, maker: Maker, document: ProofDocument, held: Opening) -> None:
+def _beside(vectors: Vectors, world: World, maker: Maker, document: ProofDocument, held: Any) -> None:
     """What a verifier is told beside it."""
     case, real = vectors.case, world.real(0)
 
@@ -120,8 +122,9 @@ def _registered(
     registrar: Maker,
     registered: ProofDocument,
 ) -> None:
-    case, key, told = vectors.case, maker.key_file, {"circuit": maker.circuit_file}
-    own = {"registration_key": registrar.key_file, "registration_circuit": registrar.circuit_file}
+    case, key = vectors.case, maker.key_file
+    told: Json = {"circuit": maker.circuit_file}
+    own: Json = {"registration_key": registrar.key_file, "registration_circuit": registrar.circuit_file}
     shown = told | own | {"registration": registered}
     case("transparent/registered", "Its registration is there, too.", document, key, **shown)
     other = shown | {"registration_key": world.registrar.key_file}

@@ -130,16 +130,29 @@ def test_every_vector_has_its_verdict_in_the_browser(opened: Open, every: bool) 
 def as_task(case: dict[str, Any]) -> dict[str, Any]:
     told = case["told"]
     given = {"document": case["document"], "key": case["key"]}
-    given |= {
-        "registrationKey" if name == "registration_key" else name: told[name]
-        for name in told
-        if name not in PINS
-    }
+    roles = {"registration_key": "registrationKey", "registration_circuit": "registrationCircuit"}
+    given |= {roles.get(name, name): told[name] for name in told if name not in PINS}
     return {
         "kind": "proof" if case["key"] else "receipt",
         "parts": [[role, name] for role, name in given.items() if name],
         "entered": {PINS[name]: pin(name, text) for name, text in told.items() if name in PINS},
     }
+
+
+def test_it_asks_for_the_circuits_that_keys_only_name(opened: Open) -> None:
+    page = opened()
+    files = (
+        "valid.json",
+        "valid-key.json",
+        "registered-registration.json",
+        "registered-registration_key.json",
+    )
+    card = give(page, *(vector(f"transparent/{name}") for name in files))
+    assert "This proof’s key names a circuit" in card.inner_text()
+    page.set_input_files("#choose", [vector("transparent/valid-circuit.zen")])
+    page.wait_for_function("document.body.innerText.includes('The registration’s key names a circuit')")
+    page.set_input_files("#choose", [vector("transparent/registered-registration_circuit.zen")])
+    page.wait_for_selector("#answer .good")
 
 
 @pytest.mark.parametrize(

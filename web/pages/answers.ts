@@ -184,11 +184,13 @@ export function missingShown({ role, id }: Missing, isServed: boolean): HTMLElem
         : "Add the circuit’s file: anybody’s will do, the key names it by its hash.",
     ),
   );
-  if (isServed && isKey && /^[0-9a-f]{64}$/.test(id ?? "")) {
+  if (isServed && id !== undefined && /^[0-9a-f]{64}$/.test(id)) {
     const link = make("a", "", "Download it from this service");
-    link.href = `/v1/verification-keys/${id}`;
-    link.download = `key-${id?.slice(0, 8)}.json`;
-    content.push(make("p", "", link, ", if it is one that you trust, and drop it here."));
+    link.href = `/v1/verification-keys/${id}${isKey ? "" : "/circuit"}`;
+    link.download = `${isKey ? "key" : "circuit"}-${id.slice(0, 8)}.${isKey ? "json" : "zen"}`;
+    content.push(
+      make("p", "", link, isKey ? ", if it is one that you trust, and drop it here." : ", and drop it here."),
+    );
   }
   const { what, title } = NEEDED[role];
   return card("warn", "?", what, title, content);

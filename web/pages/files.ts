@@ -31,7 +31,7 @@ export const ALTERNATIVES: Readonly<Record<Kind, readonly Role[]>> = {
   proof: ["document", "registration"],
   receipt: ["document"],
   key: ["key", "registrationKey"],
-  circuit: ["circuit", "registrationCircuit"],
+  circuit: ["circuit"],
   opening: ["opening"],
   array: ["input", "dataset", "labels"],
   archive: ["dataset", "input"],

@@ -27,7 +27,7 @@ const NAMES: Readonly<Record<Role, string>> = {
   registration: "Registration",
   registrationKey: "Registration’s key",
   circuit: "Circuit",
-  registrationCircuit: "Registration’s circuit",
+  registrationCircuit: "Circuit",
   opening: "Opening",
   input: "Input",
   dataset: "Dataset",
