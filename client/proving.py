@@ -37,6 +37,7 @@ class Proving(Calls):
         ranges: Mapping[str, tuple[int, int]] | None = None,
         sizes: Mapping[str, int] | None = None,
         parent_id: str | None = None,
+        input_from: str | None = None,
         labels: Mapping[str, str] | None = None,
         require_ceremony: bool | None = None,
         saturate: bool | None = None,
@@ -45,12 +46,12 @@ class Proving(Calls):
         """Register a network. ``calibration`` are typical inputs, a file as docs/inputs.md has them; with
         ``calibration_labels``, one for each, the model's ``report`` has accuracies, too. ``bits``: of tensors
         and weights, or ``auto`` for as few as a loss of ``max_loss`` percent allows. ``parent_id``: the model
-        that this is a new version of. ``system``: the proof system, the service's own choice where none is
-        named. ``labels``: what to find it by in lists. ``ranges``: the least and the largest integer of
-        inputs of integers, where that is more than calibration shows. ``sizes``: of dimensions that the file
-        only names.
-        ``require_ceremony``: use keys of a ceremony alone. ``saturate``: take inputs beyond the calibration
-        as the ends of its range, which are refused otherwise.
+        that this is a new version of. ``input_from``: the model whose output is to be its input, of several
+        outputs ``MODEL/NAME``. ``system``: the proof system, the service's own choice where none is named.
+        ``labels``: what to find it by in lists. ``ranges``: the least and the largest integer of inputs of
+        integers, where that is more than calibration shows. ``sizes``: of dimensions that the file only
+        names. ``require_ceremony``: use keys of a ceremony alone. ``saturate``: take inputs beyond the
+        calibration as the ends of its range, which are refused otherwise.
         """
         fields = {
             "name": name,
@@ -62,6 +63,7 @@ class Proving(Calls):
             "range": pairs({name: f"{least}:{most}" for name, (least, most) in (ranges or {}).items()}),
             "shape": pairs(sizes),
             "parent_id": parent_id,
+            "input_from": input_from,
             "label": pairs(labels),
             "require_ceremony": require_ceremony,
             "saturate": saturate,

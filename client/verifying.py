@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from client.calls import Calls, get, post
@@ -92,22 +93,23 @@ class Verifying(Calls):
         *,
         expected: Mapping[str, Any] | None = None,
         registration: tuple[dict[str, Any], dict[str, Any]] | None = None,
+        opening: dict[str, Any] | None = None,
     ) -> verification.Verification:
         """Your own verdict, here and now, under a key file that you trust: ``verifier.judging.judge``.
 
-        ``registration``: the model's, and the key file that you trust for it. No service is asked. Raises
-        ``FileFormatError`` for what is no proof or no key.
+        ``registration``: the model's, and the key file that you trust for it. ``opening``: what shows the
+        outputs that the proof commits to. No service is asked. Raises ``FileFormatError`` for what is no
+        proof, no key or no opening.
         """
-        from verifier.documents import Expected, KeyFile, ProofDocument, checked
+        from verifier.documents import Expected, KeyFile, OpeningFile, ProofDocument, checked
         from verifier.judging import Known, Registration, judge
         from verifier.keys import opened
 
-        known = Known()
+        known = Known(openings=checked(OpeningFile, opening) if opening else None)
         if registration is not None:
             proof, its_key = registration
-            known = Known(
-                registration=Registration(checked(ProofDocument, proof), opened(checked(KeyFile, its_key)))
-            )
+            beside = Registration(checked(ProofDocument, proof), opened(checked(KeyFile, its_key)))
+            known = replace(known, registration=beside)
         return judge(
             checked(ProofDocument, document),
             checked(KeyFile, key),

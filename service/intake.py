@@ -29,7 +29,7 @@ from circuits.schemes.accuracy import target_type
 from circuits.schemes.circuit import most_labels, require_classes, require_one
 from circuits.schemes.inference import all_shown, require_outputs
 from circuits.schemes.intervals import integer_bounds
-from circuits.schemes.outputs import committed_outputs
+from circuits.schemes.outputs import committed_outputs, taking
 from circuits.schemes.recognition import embedding_type
 from circuits.tuning import Tuned
 from service.encryption import Integers, Secret, pack
@@ -84,11 +84,13 @@ def quantise(
 
 
 def _read(onnx: bytes, calibration: bytes, precision: bytes, labels: bytes, sizes: bytes) -> _Read:
-    graph = circuits.load_onnx(onnx, json.loads(sizes))
+    graph, asked = circuits.load_onnx(onnx, json.loads(sizes)), json.loads(precision)
+    if taken := asked.pop("taken", None):
+        graph = taking(graph, taken)
     given = samples.parse(calibration, graph.entries, "calibration")
     right = samples.parse_labels(labels, "calibration_labels") if labels else given.labels
     with _of_calibration():
-        tuned = circuits.tune(graph, given.inputs, labels=right, **json.loads(precision))
+        tuned = circuits.tune(graph, given.inputs, labels=right, **asked)
     return _Read(graph, given.inputs, right, tuned)
 
 
@@ -267,6 +269,20 @@ def outputs_kept(
     graph = _graph(quantised)
     kept = committed_outputs(TypedGraph(graph, "private", weight_privacy), all_shown(graph, reveal))
     return {each.name: DIGEST_LIMBS + each.size for each in kept.values()}
+
+
+def output_type(quantised: bytes, weight_privacy: Privacy, name: str) -> dict[str, Any]:
+    """The type of what commitments to an output are to, "" of an only one, as ``taking`` takes it. Raises
+    ``RequestError`` where there is no such output, ``StatementError`` where nothing commits to it.
+    """
+    graph = _graph(quantised)
+    own = name or (next(iter(graph.outputs)) if len(graph.outputs) == 1 else "")
+    if own not in graph.outputs:
+        known = ", ".join(graph.outputs)
+        reason = f"input_from: name one of the outputs behind a slash: {known}"
+        raise RequestError("request.invalid", reason, field="input_from")
+    kept = committed_outputs(TypedGraph(graph, "private", weight_privacy), {own: "commitment"})
+    return dict(kept[own].described)
 
 
 def taken_output(quantised: bytes, values: Integers) -> Integers:

@@ -60,8 +60,8 @@ class CommittedOutput:
     def relation(self) -> Linear:
         """What is to hold of the values that are committed to. The network's relations keep them in range."""
         low, high = self.value.bound.interval
-        kept = Tensor(self.wires, self.value.shape, Bound.of(low - self.least, high - self.least))
-        return Linear(f"output/{self.wires}", kept, (Term(self.value, 1, self.least),))
+        name, bound = f"output/{self.wires}", Bound.of(low - self.least, high - self.least)
+        return Linear(name, Tensor(name, self.value.shape, bound), (Term(self.value, 1, self.least),))
 
     def take(self, builder: Builder) -> IntArray:
         """The wires of the values, in a linked segment that begins with their type."""

@@ -59,6 +59,10 @@ def add_model(
     parent_id: Annotated[
         str | None, typer.Option("--parent", help="The model that this is a new version of.")
     ] = None,
+    input_from: Annotated[
+        str | None,
+        typer.Option(help="The model whose output is its input: mdl_…, of several outputs mdl_…/NAME."),
+    ] = None,
     label: Labels = None,
     require_ceremony: Annotated[
         bool, typer.Option("--require-ceremony", help="Use keys of a ceremony alone.")
@@ -83,6 +87,7 @@ def add_model(
         ranges=named.ranges(range_),
         sizes=given,
         parent_id=parent_id,
+        input_from=input_from,
         require_ceremony=require_ceremony or None,
         saturate=saturate or None,
         labels=labels.read(label),

@@ -122,12 +122,18 @@ def prove(
         Path | None, typer.Option("--output", "-o", help="Write the proof to this file.")
     ] = None,
     key_out: Annotated[Path | None, typer.Option(help="Write the proof's key to this file.")] = None,
+    opening: Annotated[
+        Path | None,
+        typer.Option(
+            help="With a commitment to outputs: write to this file what opens it. As secret as these."
+        ),
+    ] = None,
 ) -> Proof | DryRun:
     """Prove what MODEL makes of INPUT, how near that is to a reference, or its accuracy on a dataset."""
-    if not wait and (output or key_out):
+    if not wait and (output or key_out or opening):
         raise RequestError(
             "request.invalid",
-            "--no-wait leaves nothing to write: zenserve proofs get and zenserve proofs key fetch both later",
+            "--no-wait leaves nothing to write: zenserve proofs get, key and opening fetch it later",
         )
     committed = reference is not None and reference.startswith("cmt_")
     reading, shapes = Reading(mean=mean, std=std), shapes_of(service, model_id)
@@ -169,6 +175,8 @@ def prove(
         written(service.get_proof_document(job.id), output)
     if key_out:
         written(_key_of(service, job), key_out)
+    if opening:
+        written(_opening_of(service, job), opening)
     return job
 
 
@@ -258,6 +266,13 @@ def get_key(service: Client, proof_id: ProofId, output: Output = None) -> Any:
     return written(_key_of(service, service.get_proof(proof_id)), output)
 
 
+@app.command("opening")
+@asking
+def get_opening(service: Client, proof_id: ProofId, output: Output = None) -> Any:
+    """Fetch what opens the outputs that a finished proof commits to. As secret as these."""
+    return written(_opening_of(service, service.get_proof(proof_id)), output)
+
+
 @app.command("retry")
 @asking
 def retry_proof(service: Client, proof_id: ProofId) -> Proof:
@@ -271,6 +286,14 @@ def delete_proof(service: Client, proof_id: ProofId) -> Answer:
     """Delete a proof that is over, and its document with it."""
     service.delete_proof(proof_id)
     return deleted(proof_id)
+
+
+def _opening_of(service: Client, proof: Proof) -> dict[str, Any]:
+    """One file for all outputs."""
+    if not proof.output_ids:
+        raise ClientError(f"{proof.id} is {proof.state}, and commits to no output")
+    first, *others = (service.get_commitment_opening(each) for each in proof.output_ids.values())
+    return first | {"parts": [part for file in (first, *others) for part in file["parts"]]}
 
 
 def _key_of(service: Client, proof: Proof) -> dict[str, Any]:

@@ -233,6 +233,7 @@ def _about(job: Job) -> dict[str, str]:
                     name: _first(map(str, each)) if isinstance(each, list) else each
                     for name, each in values.items()
                 },
+                **{name.replace("/", " "): each for name, each in (job.output_ids or {}).items()},
                 "claim": job.claim and escape(job.claim),
                 "in floats": _first(f"{each:.4g}" for each in job.logits or job.outputs or []),
                 "key": job.verification_key_id,

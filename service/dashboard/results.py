@@ -9,7 +9,7 @@ from typing import Any
 from service.dashboard.pictures import Picture
 from verifier.documents import Group, as_list
 from verifier.scales import real_logits
-from verifier.schemes import BOUNDED, INPUT, kind_of
+from verifier.schemes import BOUNDED, INPUT, OUTPUT, kind_of
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ def result(document: Mapping[str, Any], circuit: Mapping[str, Any]) -> Result:
     statement = document["statement"]
     values = statement["values"]
     return Result(
-        answer=_first_sentence(statement) if _is_in_words(circuit) else _answer(statement["scheme"], values),
+        answer=_first_sentence(statement) if _is_in_words(circuit) else _answer(statement),
         statement=statement,
         logits=_logits(values["logits"], circuit) if "logits" in values else [],
         outputs=_outputs(values["values"], circuit) if "values" in values else [],
@@ -70,15 +70,21 @@ def _first_sentence(statement: Mapping[str, Any]) -> str:
     return said
 
 
-def _answer(scheme: str, values: Mapping[str, Any]) -> str:
+def _answer(statement: Mapping[str, Any]) -> str:
+    scheme, values = statement["scheme"], statement["values"]
+    hidden = [name for name in statement["commitments"] if kind_of(name) == OUTPUT]
     if scheme == "accuracy":
         share = 100 * values["correct"] / values["size"]
         return f"{values['correct']:,} of {values['size']:,} right, {share:.1f} %"
     if scheme == "recognition":
         return f"{'A match' if values['match'] else 'No match'} within {values['threshold']:,}"
-    if several := [name for name in values if "/" in name and kind_of(name) != INPUT]:
+    if hidden == [OUTPUT]:
+        return "A commitment to the output"
+    if several := [*(name for name in values if "/" in name and kind_of(name) != INPUT), *hidden]:
         unsaid = ("logits", "threshold", "bounds")
-        return "; ".join(_of_output(name, values[name]) for name in several if kind_of(name) not in unsaid)
+        return "; ".join(
+            _of_output(name, values.get(name)) for name in several if kind_of(name) not in unsaid
+        )
     if "top" in values:
         return "Labels " + ", ".join(map(str, values["top"]))
     if "values" in values:
@@ -87,9 +93,11 @@ def _answer(scheme: str, values: Mapping[str, Any]) -> str:
     return f"Label {values['label']}"
 
 
-def _of_output(name: str, value: int | list[int]) -> str:
-    """Of one of several."""
+def _of_output(name: str, value: int | list[int] | None) -> str:
+    """Of one of several; of None a commitment alone."""
     kind, _, output = name.partition("/")
+    if value is None:
+        return f"{output}: a commitment"
     if kind in ("reached", "interval"):
         return f"{output}: {kind} {', '.join(map(str, as_list(value)))}"
     if kind == "values":

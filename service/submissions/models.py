@@ -61,8 +61,9 @@ def register(
         if earlier := Jobs(session).earlier(terms):
             return earlier
         _check_parent(Models(session, caller.tenant_id), row)
+        taken = _output_taken(runtime, Models(session, caller.tenant_id), precision.input_from)
     onnx, samples, *classes = (file.read(runtime, caller.tenant_id) for file in handed)
-    parts = onnx, samples, precision.asked(row.weight_privacy), b"".join(classes), shapes.encode()
+    parts = onnx, samples, precision.asked(row.weight_privacy, taken), b"".join(classes), shapes.encode()
     read = sandbox.run(caller.tenant_id, "read_model", *parts)
     line, _, quantised = read.partition(b"\n")
     said: dict[str, Any] = json.loads(line)
@@ -112,6 +113,15 @@ def delete(runtime: Runtime, caller: Principal, model_id: str) -> None:
         model = Models(session, caller.tenant_id).delete(model_id)
         audit.note(session, caller, "model.delete", model_id)
     jobs.delete(runtime, [model.quantised])
+
+
+def _output_taken(runtime: Runtime, models: Models, place: str | None) -> dict[str, Any] | None:
+    """The type of the output that is to be the input: ``MODEL``, or ``MODEL/OUTPUT``."""
+    if place is None:
+        return None
+    model_id, _, output = place.partition("/")
+    model = models.ready(model_id, "input_from")
+    return intake.output_type(encryption.open_network(runtime, model), model.weight_privacy, output)
 
 
 def _check_parent(models: Models, row: Model) -> None:

@@ -84,17 +84,21 @@ class InputRequest(BaseModel):
 
 
 class Precision(BaseModel):
-    """How a network is quantised: ``circuits.tune`` says what these mean."""
+    """How a network is quantised: ``circuits.tune`` says what these mean. ``input_from``: the model, and
+    behind a slash of several outputs the name, whose output is to be the input.
+    """
 
     bits: Bits = "8"
     weight_bits: WidthBits | None = None
     max_loss: MaxLoss = 1.0
     ranges: dict[str, tuple[int, int]] = {}
+    input_from: str | None = None
 
-    def asked(self, weight_privacy: Privacy) -> bytes:
-        """JSON, as ``circuits.tune`` takes it."""
+    def asked(self, weight_privacy: Privacy, taken: dict[str, Any] | None = None) -> bytes:
+        """JSON, as ``circuits.tune`` takes it, and the type of the output that is ``taken``, if one is."""
         bits = None if self.bits == "auto" else int(self.bits)
-        return canonical(self.model_dump() | {"bits": bits, "weight_privacy": weight_privacy})
+        given = self.model_dump(exclude={"input_from"}) | {"bits": bits, "weight_privacy": weight_privacy}
+        return canonical(given | ({"taken": taken} if taken else {}))
 
 
 class ProofRequest(BaseModel):

@@ -74,6 +74,26 @@ def test_labels_say_the_accuracy_of_several_inputs_too(
     assert "scores, shifted" in refused.value.detail
 
 
+def test_outputs_are_committed_to_by_their_names(masked: tuple[Runtime, Client, Model]) -> None:
+    runtime, api, model = masked
+    proof = api.create_proof(model.id, inputs=GIVEN, outputs={"scores": "label", "shifted": "commitment"})
+    work_on(runtime, proof.id)
+    proof = api.get_proof(proof.id)
+    assert proof.output_ids is not None, proof.problem
+    held = api.get_commitment(proof.output_ids["output/shifted"])
+    document = api.get_proof_document(proof.id)
+    assert document["statement"]["commitments"] == {"output/shifted": held.commitment}
+    assert api.verify(document, expected={"outputs": {"shifted": held.commitment}}).valid
+    circuit = api.get_verification_key(document["statement"]["verification_key"]["id"])["circuit"]
+    label = document["statement"]["values"]["label/scores"]
+    assert result(document, circuit).answer == f"scores: label {label}; shifted: a commitment"
+    opening = api.get_commitment_opening(held.id)
+    assert len(opening["parts"][0]["values"]) == 2
+    with pytest.raises(ApiError) as error:
+        api.create_proof(model.id, inputs=GIVEN | {"image": {"id": held.id}})
+    assert error.value.code == "statement.several"
+
+
 def test_a_committed_a_public_and_a_private_input(masked: tuple[Runtime, Client, Model]) -> None:
     runtime, api, model = masked
     image = GIVEN["image"]["values"]

@@ -331,6 +331,8 @@ export interface components {
       max_loss?: number;
       /** @description The model that it is a new version of, both committed. */
       parent_id?: string | null;
+      /** @description The model whose output is to be its input, of several outputs `mdl_…/name`: it then takes commitments to that output. */
+      input_from?: string | null;
       /**
        * @description Use keys of a ceremony alone, its registration's too: they have to be there.
        * @default false

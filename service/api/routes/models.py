@@ -76,6 +76,7 @@ _FIELDS = (
         "shape",
         "range",
         "parent_id",
+        "input_from",
         "label",
         "require_ceremony",
         "saturate",
@@ -141,6 +142,16 @@ async def create_model(
         ResourceId | None,
         Form(description="The model that it is a new version of, both committed.", examples=["mdl_5d1f0c"]),
     ] = None,
+    input_from: Annotated[
+        str | None,
+        Form(
+            max_length=140,
+            pattern=r"^[A-Za-z0-9_]+(/[A-Za-z0-9_.-]{1,64})?$",
+            description="The model whose output is to be its input, of several outputs `mdl_…/name`: it then"
+            " takes commitments to that output.",
+            examples=["mdl_5d1f0c"],
+        ),
+    ] = None,
     require_ceremony: Annotated[
         bool,
         Form(description="Use keys of a ceremony alone, its registration's too: they have to be there."),
@@ -171,7 +182,9 @@ async def create_model(
     model_id = await run_in_threadpool(
         models.register,
         *(runtime, principal, row, files, sizes),
-        Precision(bits=bits, weight_bits=weight_bits, max_loss=max_loss, ranges=ranges),
+        Precision(
+            bits=bits, weight_bits=weight_bits, max_loss=max_loss, ranges=ranges, input_from=input_from
+        ),
         *(labels, idempotency_key),
     )
     return await _jobs.answer(runtime, principal, model_id, wait, response)
