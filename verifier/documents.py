@@ -20,6 +20,7 @@ import rfc8785
 from pydantic import (
     AfterValidator,
     BaseModel,
+    BeforeValidator,
     ConfigDict,
     Field,
     ValidationError,
@@ -149,6 +150,16 @@ SinceTwo = Annotated[
 
 def _is_absent(value: object) -> bool:
     return value is None
+
+
+def _is_true(value: object) -> object:
+    if value is not True:
+        raise ValueError("it is true, or not there")
+    return value
+
+
+Saturates = Annotated[Literal[True] | None, BeforeValidator(_is_true)]
+"""Where it is there, a model takes numbers beyond the range of its calibration as the range's ends."""
 
 
 SystemId = Annotated[str, Field(pattern="^[a-z0-9-]{1,40}$"), AfterValidator(_is_installed)]
@@ -293,6 +304,12 @@ class Statement(OfSystem):
     verification_key: KeyReference = Field(description="The key that the proof verifies with.")
     challenge: Challenge | None = Field(description="From whoever asked for the proof, against replay.")
     made_at: Time
+    saturates: Saturates = Field(
+        default=None,
+        exclude_if=_is_absent,
+        description="True where numbers beyond the range of the model's calibration count as its ends; else"
+        " not there.",
+    )
     does_not_say: list[str] = Field(
         max_length=MOST_SENTENCES,
         fail_fast=True,
@@ -306,6 +323,8 @@ class Statement(OfSystem):
             raise ValueError("dataset is for the scheme accuracy, and only for it")
         if self.parent is not None and self.scheme != "registration":
             raise ValueError("parent is for the scheme registration only")
+        if self.saturates and self.scheme == "registration":
+            raise ValueError("saturates is for schemes that take numbers, and a registration takes none")
         commitments = {f"commitments.{name}": each for name, each in self.commitments.items()}
         shards = self.dataset.shards if self.dataset else []
         for index, shard in enumerate(shards):
@@ -855,6 +874,12 @@ class Receipt(OfSystem):
         description="SHA-256 of the statement that its registration proves; null where weights are public."
     )
     registered_at: Time
+    saturates: Saturates = Field(
+        default=None,
+        exclude_if=_is_absent,
+        description="True where the model takes numbers beyond the range of its calibration as the range's"
+        " ends; else not there.",
+    )
     issuer: Issuer
     signature: Annotated[
         str, Field(pattern=r"^[0-9a-f]{128}$", description="Ed25519 over all else.", examples=["e5" * 64])

@@ -275,8 +275,9 @@ class Case:
             refuse("values_mismatch", f"In the statement, {error}.")
         if said.claim != words.claim(self.circuit, said.values):
             refuse("words_mismatch", "The claim is not what the values mean under this key.")
+        key, saturates = self.key, bool(said.saturates)
         if said.does_not_say != words.does_not_say(
-            self.key.system, self.circuit, self.key.verifying.setup, said.dataset, said.parent
+            key.system, self.circuit, key.verifying.setup, said.dataset, said.parent, saturates=saturates
         ):
             refuse("words_mismatch", "does_not_say is not what a proof under this key leaves open.")
         outside = [name for name in self.circuit.commitments if name not in ("dataset", "correct")]

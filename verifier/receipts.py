@@ -21,6 +21,7 @@ REASONS: Final = {
 }
 """Every reason that ``judge`` gives, with a sentence."""
 _TIME_SEEN = "That is within the time that you expected."
+_SATURATES = "The model takes numbers beyond the range of its calibration as the range's ends."
 _ISSUER_UNSEEN = "That the issuer is one you trust: compare its key with one that you know."
 _TYPES_UNSEEN = "That the weights are of their types: the registration's proof says that."
 
@@ -122,6 +123,7 @@ def _verified(receipt: Receipt, expected: ExpectedReceipt) -> list[str]:
             if receipt.commitment
             else []
         ),
+        *([_SATURATES] if receipt.saturates else []),
     ]
 
 

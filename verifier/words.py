@@ -54,6 +54,11 @@ _TARGETS_UNSAID = (
     " error of any one sample."
 )
 
+_SATURATED_UNSAID = (
+    "That no number given to the network lay beyond the range of its calibration: such numbers count as the"
+    " range's ends."
+)
+
 _NETWORK_UNSEEN = (
     "That the network is the one you mean: compare its SHA-256, network, with one that you know."
 )
@@ -98,13 +103,15 @@ def make_statement(
     dataset: Dataset | None = None,
     parent: str | None = None,
     challenge: str | None = None,
+    saturates: bool = False,
 ) -> Statement:
     """The statement of a proof under ``key``.
 
     ``values``: the public values by group, without ``statement``; for accuracy ``correct`` and ``size``.
     ``commitments``: in hex, one for each linked segment; for accuracy that of the model alone.
-    ``parent``: the commitment of the model of which the registered one is a version. ``made_at``: see
-    ``documents.timestamp``. Raises ``FileFormatError`` (``file.json``) where parts do not fit the document,
+    ``parent``: the commitment of the model of which the registered one is a version. ``saturates``: whether
+    the model takes numbers beyond the range of its calibration. ``made_at``: see ``documents.timestamp``.
+    Raises ``FileFormatError`` (``file.json``) where parts do not fit the document,
     and ``ValueError`` where the values are not those of the circuit.
     """
     description = checked(Description, key.circuit)
@@ -121,7 +128,10 @@ def make_statement(
         "verification_key": key.reference,
         "challenge": challenge,
         "made_at": made_at,
-        "does_not_say": does_not_say(key.proof_system, description, key.setup, dataset, parent),
+        **({"saturates": True} if saturates else {}),
+        "does_not_say": does_not_say(
+            key.proof_system, description, key.setup, dataset, parent, saturates=saturates
+        ),
     }
     return checked(Statement, parts)
 
@@ -150,7 +160,13 @@ def _fact(group: Group, values: Values, bounds: Group | None) -> str:
 
 
 def does_not_say(
-    system: VerifyingSystem, description: Description, setup: str, dataset: Dataset | None, parent: str | None
+    system: VerifyingSystem,
+    description: Description,
+    setup: str,
+    dataset: Dataset | None,
+    parent: str | None,
+    *,
+    saturates: bool,
 ) -> list[str]:
     """What a reader might take the claim to say, and would be wrong. ``setup``: the key's label."""
     scheme = description.scheme
@@ -168,6 +184,7 @@ def does_not_say(
         *([_ORDER_UNSAID] if dataset else []),
         *([_PRIVATE_DATASET_UNSAID] if dataset and dataset.sha256 is None else []),
         *([_TARGETS_UNSAID] if description.targets else []),
+        *([_SATURATED_UNSAID] if saturates else []),
     ]
     return [*unsaid, *_ALWAYS_UNSAID, system.setups[setup]]
 

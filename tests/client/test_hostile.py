@@ -109,7 +109,9 @@ def restated(document: ProofDocument, key: KeyFile) -> ProofDocument:
         "values": shown,
         "commitments": {name: said.commitments.get(name, point) for name in outside},
         "claim": words.claim(circuit, shown),
-        "does_not_say": words.does_not_say(key.proof_system, circuit, key.setup, said.dataset, said.parent),
+        "does_not_say": words.does_not_say(
+            key.proof_system, circuit, key.setup, said.dataset, said.parent, saturates=False
+        ),
         "verification_key": key.reference.model_dump(),
     }
     statement = checked(Statement, fields)

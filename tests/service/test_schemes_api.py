@@ -169,7 +169,12 @@ def test_inputs_beyond_the_calibration_saturate_where_the_owner_says_so(
     lenient = api.create_model(EMBEDS, tiny_calibration(), saturate=True)
     work_on(with_model, lenient.id)
     assert api.get_model(lenient.id).saturate
-    shown = proven(with_model, api, lenient, beyond, input_privacy="public")["values"]["input"]
+    assert api.get_receipt(lenient.id)["saturates"] is True
+    assert "saturates" not in api.get_receipt(model.id)
+    said = proven(with_model, api, lenient, beyond, input_privacy="public")
+    assert said["saturates"] is True
+    assert any("beyond the range" in sentence for sentence in said["does_not_say"])
+    shown = said["values"]["input"]
     key = api.get_verification_key(next(api.proofs()).verification_key_id or "")
     kind = key["circuit"]["quantisation"]["input"]
     assert shown[0] == 2 ** kind["bits"] - 1

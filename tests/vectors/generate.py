@@ -21,6 +21,7 @@ from tests.vectors import (
     outputs,
     pins,
     receipts,
+    saturating,
     several,
     statements,
     transparent,
@@ -38,7 +39,7 @@ def write(folder: Path = FOLDER) -> None:
     vectors, world = Vectors(folder), World()
     with seeded(SEED):
         parts = (honest, statements, accuracy, files, receipts, pins, ceremonies, outputs, several, measures)
-        for part in (*parts, intervals, transparent):
+        for part in (*parts, intervals, transparent, saturating):
             part.write(vectors, world)
     vectors.write_index("python -m tests.vectors.generate")
 

@@ -173,6 +173,11 @@ def versions(earlier: int, form: Json) -> tuple[Json, Json]:
     return form | {"version": range(earlier, earlier + 1)}, form | names | {"version": range(3, 4)}
 
 
+def saturating(forms: tuple[Json, Json]) -> tuple[Json, ...]:
+    """They may say so; nothing else is said there than true."""
+    return *forms, *({**form, "saturates": lambda value: value is True} for form in forms)
+
+
 # fmt: off
 TEXT, HEX, HASH, HEX48, HEX96 = ".*", "([0-9a-f]{2})*", "[0-9a-f]{64}", "[0-9a-f]{96}", "[0-9a-f]{192}"
 ONCE, TWICE, COUNT, NUMBER = range(1, 2), range(2, 3), range(1, MOST + 1), range(-MOST, MOST + 1)
@@ -185,17 +190,17 @@ SHARD = {"size": COUNT, "dataset": HEX48, "correct": HEX48}
 OPENED = SHARD | {"opening": (None, OPENING)}
 DATASET = {"sha256": (None, HASH), "size": COUNT, "picked_for": (None, HEX48), "blinding": HEX,
            "shards": [(SHARD, OPENED), 1, MANY]}
-STATEMENT = versions(1, {
+STATEMENT = saturating(versions(1, {
     "format": "zenserve statement", "scheme": SCHEME, "claim": TEXT, "network": HASH, "made_at": moment,
     "values": by_name((NUMBER, [NUMBER, 0, math.inf])), "commitments": by_name(HEX48),
     "dataset": (None, DATASET), "parent": (None, HEX48), "challenge": (None, question),
-    "verification_key": {"id": HASH, "setup": TEXT}, "does_not_say": [TEXT, 0, 32]})
+    "verification_key": {"id": HASH, "setup": TEXT}, "does_not_say": [TEXT, 0, 32]}))
 PROOF = {"format": "zenserve proof", "version": range(2, 4), "statement": STATEMENT, "statement_sha256": HASH,
          "proofs": ["([0-9a-f]{2}){0,2048}", 1, MANY]}
-RECEIPT = versions(1, {
+RECEIPT = saturating(versions(1, {
     "format": "zenserve receipt", "model_id": TEXT, "name": TEXT, "commitment": (None, HEX48),
     "parent": (None, {"model_id": TEXT, "commitment": (None, HEX48)}), "registration": (None, HASH),
-    "network": HASH, "registered_at": moment, "issuer": HASH, "signature": "[0-9a-f]{128}"})
+    "network": HASH, "registered_at": moment, "issuer": HASH, "signature": "[0-9a-f]{128}"}))
 CONTRIBUTION = {"name": author, "secrets": [HEX96, 1, MANY], "nonces": [HEX96, 1, MANY],
                 "responses": [HASH, 1, MANY]}
 TRANSCRIPT = {"format": "zenserve ceremony transcript", "version": ONCE, "origin": HASH,
@@ -259,6 +264,8 @@ UNSAID = {
               " this.",
     "targets": "The errors against targets as they were: each was rounded to the nearest of the outputs'"
                " steps. Nor the error of any one sample.",
+    "saturates": "That no number given to the network lay beyond the range of its calibration: such numbers"
+                 " count as the range's ends.",
     "network": "That the network is accurate beyond what is claimed, fair or fit for a purpose.",
     "time": "Who made the proof, or when: made_at is the word of whoever made it.",
     "development": "Anything, to someone who distrusts whoever made the keys: this is a development setup by"
@@ -490,6 +497,7 @@ def check_statement(document: Json, file: Json) -> None:
     scheme, values, dataset = statement["scheme"], statement["values"], statement["dataset"]
     require(bool(dataset) == (scheme == "accuracy"), "accuracies have a dataset, no others")
     require(statement["parent"] is None or scheme == "registration", "only registrations have a parent")
+    require("saturates" not in statement or scheme != "registration", "registrations saturate nothing")
     for shard in dataset["shards"] if dataset else []:
         opened = shard.setdefault("opening", None) is not None
         require(opened == (dataset["sha256"] is not None), "public datasets' shards are opened, no others")
@@ -613,6 +621,7 @@ def does_not_say(circuit: Json, setup: str, statement: Json) -> list[str]:
         "dataset": dataset,
         "hidden": dataset and dataset["sha256"] is None,
         "targets": circuit["targets"],
+        "saturates": statement.get("saturates"),
     }
     unsaid = []
     for name in (*(name for name in said if said[name]), "network", "time", setup):

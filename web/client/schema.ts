@@ -1871,6 +1871,8 @@ export interface components {
       registration: string | null;
       /** @description RFC 3339, UTC, whole seconds. */
       registered_at: string;
+      /** @description True where the model takes numbers beyond the range of its calibration as the range's ends; else not there. */
+      saturates?: true | null;
       /** @description Ed25519 public key in hex. */
       issuer: string;
       /** @description Ed25519 over all else. */
@@ -1953,6 +1955,8 @@ export interface components {
       challenge: string | null;
       /** @description RFC 3339, UTC, whole seconds. */
       made_at: string;
+      /** @description True where numbers beyond the range of the model's calibration count as its ends; else not there. */
+      saturates?: true | null;
       /** @description In sentences, what is not claimed. */
       does_not_say: string[];
     };

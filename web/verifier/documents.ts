@@ -21,6 +21,7 @@ import {
   nullable,
   object,
   oneOf,
+  onlyTrue,
   openObject,
   optional,
   real,
@@ -203,6 +204,7 @@ const statement = checked(
     verification_key: keyReference,
     challenge: nullable(challenge),
     made_at: moment,
+    saturates: optional(onlyTrue, undefined),
     does_not_say: list(text, 0, MOST_SENTENCES),
   }),
   (said, place) => {
@@ -212,6 +214,9 @@ const statement = checked(
     }
     if (said.parent !== null && said.scheme !== "registration") {
       fault(place, "parent is for the scheme registration only");
+    }
+    if (said.saturates && said.scheme === "registration") {
+      fault(place, "saturates is for schemes that take numbers, and a registration takes none");
     }
     const shards = [...(said.dataset?.shards ?? []).entries()].map(([index, each]) => ({
       place: `dataset.shards.${index}`,
@@ -703,6 +708,7 @@ export const receipt = checked(
     parent: nullable(object({ model_id: text, commitment: nullable(commitment) })),
     registration: nullable(digest),
     registered_at: moment,
+    saturates: optional(onlyTrue, undefined),
     issuer: digest,
     signature,
   }),

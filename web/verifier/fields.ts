@@ -61,6 +61,10 @@ export const real: Reader<number> = (value, place) => {
     : unlike(value, place, "a number");
 };
 
+/** Of what is either true or left out. */
+export const onlyTrue: Reader<true> = (value, place) =>
+  value === true ? value : unlike(value, place, "true");
+
 export const anyObject: Reader<JsonObject> = (value, place) =>
   isObject(value) ? value : unlike(value, place, "an object");
 

@@ -275,7 +275,8 @@ export class Case {
     if (said.claim !== words.claim(circuit, said.values)) {
       refuse("words_mismatch", "The claim is not what the values mean under this key.");
     }
-    const unsaid = words.doesNotSay(key.system, circuit, key.verifying.setup, said.dataset, said.parent);
+    const { dataset, parent, saturates = false } = said;
+    const unsaid = words.doesNotSay(key.system, circuit, key.verifying.setup, dataset, parent, saturates);
     if (!same(said.does_not_say, unsaid)) {
       refuse("words_mismatch", "does_not_say is not what a proof under this key leaves open.");
     }

@@ -20,6 +20,7 @@ export const REASONS: Readonly<Record<string, string>> = {
 const TIME_SEEN = "That is within the time that you expected.";
 const ISSUER_UNSEEN = "That the issuer is one you trust: compare its key with one that you know.";
 const TYPES_UNSEEN = "That the weights are of their types: the registration's proof says that.";
+const SATURATES = "The model takes numbers beyond the range of its calibration as the range's ends.";
 const WORD_UNSEEN =
   "The network, the commitment, the time and the parent, by anything but the issuer's word.";
 
@@ -133,5 +134,6 @@ function verified(receipt: Receipt, expected: ExpectedReceipt): string[] {
           `The model's commitment, ${systemOf(receipt).commitments.id}, is` +
             ` ${receipt.commitment}${known(expected.model)}.`,
         ]),
+    ...(receipt.saturates ? [SATURATES] : []),
   ];
 }

@@ -40,6 +40,8 @@ const TARGETS_UNSAID =
   "The errors against targets as they were: each was rounded to the nearest of the outputs' steps. Nor the error" +
   " of any one sample.";
 
+const SATURATED_UNSAID =
+  "That no number given to the network lay beyond the range of its calibration: such numbers count as the range's ends.";
 const NETWORK_UNSEEN =
   "That the network is the one you mean: compare its SHA-256, network, with one that you know.";
 const DATASET_UNSEEN =
@@ -118,6 +120,7 @@ export function doesNotSay(
   setup: string,
   dataset: Dataset | null,
   parent: string | null,
+  saturates: boolean,
 ): string[] {
   const { scheme, commitments } = circuit;
   return [
@@ -129,6 +132,7 @@ export function doesNotSay(
     ...when(dataset !== null, ORDER_UNSAID),
     ...when(dataset !== null && dataset.sha256 === null, PRIVATE_DATASET_UNSAID),
     ...when(circuit.targets !== null, TARGETS_UNSAID),
+    ...when(saturates, SATURATED_UNSAID),
     ...ALWAYS_UNSAID,
     system.setups[setup] ?? "",
   ];

@@ -100,6 +100,7 @@ def _plan(runtime: Runtime, hold: Hold, proof: Proof) -> None:
             keys.system.commitments.open_sum(basis, committed, [each.tolist() for each in counts]),
         ),
         challenge=proof.request.get("challenge"),
+        saturates=proof.model.saturate,
     )
     ids = [new_id("shd") for _ in batches]
     with runtime.database.write() as session:

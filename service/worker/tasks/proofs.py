@@ -40,6 +40,7 @@ def make_proof(runtime: Runtime, hold: Hold) -> None:
         commitments={name: opened[name].commitment.hex() for name in task.circuit.commitments},
         made_at=timestamp(now()),
         challenge=proof.request.get("challenge"),
+        saturates=proof.model.saturate,
     )
     witness = partial(task.witness, statement.scalar)
     made = steps.prove(runtime, hold, task.circuit, keys, witness, opened, uncounted=outputs)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import circuits
 from circuits import QuantGraph, Registration
@@ -92,6 +92,7 @@ def _commit(runtime: Runtime, hold: Hold, quantised: bytes, model: Model, parent
 
 def _receipt(runtime: Runtime, model: Model, parent: Model | None) -> Receipt:
     assert model.network is not None  # noqa: S101  registration sets it
+    saturates: dict[str, Any] = {"saturates": True} if model.saturate else {}
     receipt = Receipt(
         **named(registry.find(model.system)),
         model_id=model.id,
@@ -101,6 +102,7 @@ def _receipt(runtime: Runtime, model: Model, parent: Model | None) -> Receipt:
         parent=Parent(model_id=parent.id, commitment=parent.commitment) if parent else None,
         registration=model.registration["statement_sha256"] if model.registration else None,
         registered_at=timestamp(now()),
+        **saturates,
         issuer=runtime.vault.issuer.hex(),
         signature="0" * 128,
     )
