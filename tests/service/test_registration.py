@@ -12,6 +12,7 @@ import pytest
 from circuits import QuantGraph, compile_inference
 from client import ApiError, Client, Model
 from prover.groth16 import CommitmentKey, VerifyingKey
+from service import encryption
 from service.powers import import_basis
 from service.runtime import Runtime
 from service.storage.records.resources import Model as ModelRow
@@ -62,10 +63,16 @@ def test_anyone_compiles_the_circuits_from_the_architecture(shared_api: Client, 
 
 
 def test_a_key_leads_to_the_architecture_of_committed_weights_alone(
-    api: Client, with_model: Runtime, model: Model
+    api: Client, with_model: Runtime, model: Model, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert model.verification_key_id is not None
     assert api.get_architecture_of_key(model.verification_key_id) == api.get_architecture(model.id)
+    path, known = f"v1/verification-keys/{model.verification_key_id}/architecture", f'"{model.network}"'
+    with monkeypatch.context() as patch:
+        patch.setattr(encryption, "open_network", lambda *_: pytest.fail("it was opened"))
+        again = api._http.get(path, headers={"If-None-Match": known})
+    assert (again.status_code, again.content, again.headers["ETag"]) == (304, b"", known)
+    assert api._http.get(path, headers={"If-None-Match": '"x"'}).status_code == 200
     with pytest.raises(ApiError) as refusal:
         api.get_architecture_of_key("0" * 64)
     assert refusal.value.status == 404

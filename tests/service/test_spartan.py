@@ -89,6 +89,9 @@ def test_from_a_registration_to_a_strangers_verdict(service: Service, committed:
     assert receipts.judge(checked(Receipt, receipt)).valid
     assert receipt["commitment"] == committed.commitment
     assert len(committed.commitment or "") == 64
+    path = f"v1/verification-keys/{committed.registration_key_id}/circuit"
+    copy = {"If-None-Match": api._http.get(path).headers["ETag"]}
+    assert api._http.get(path, headers=copy).status_code == 304
     key = opened(
         checked(KeyFile, api.get_verification_key(committed.registration_key_id or "")),
         {service.verifier.id: service.verifier},

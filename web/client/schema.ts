@@ -3827,7 +3827,10 @@ export interface operations {
   getArchitectureOfKey: {
     parameters: {
       query?: never;
-      header?: never;
+      header?: {
+        /** @description The `ETag` of the copy that you have. */
+        "if-none-match"?: string | null;
+      };
       path: {
         /** @description SHA-256 in hex. */
         key_id: string;
@@ -3840,13 +3843,20 @@ export interface operations {
         content: {
           "application/octet-stream": unknown;
         };
+      };
+      /** @description The caller's copy is good */
+      304: {
+        content?: never;
       };
     };
   };
   getCircuitOfKey: {
     parameters: {
       query?: never;
-      header?: never;
+      header?: {
+        /** @description The `ETag` of the copy that you have. */
+        "if-none-match"?: string | null;
+      };
       path: {
         /** @description SHA-256 in hex. */
         key_id: string;
@@ -3859,6 +3869,10 @@ export interface operations {
         content: {
           "application/octet-stream": unknown;
         };
+      };
+      /** @description The caller's copy is good */
+      304: {
+        content?: never;
       };
     };
   };

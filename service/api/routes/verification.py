@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
 from pathlib import Path as FilePath
@@ -75,65 +75,67 @@ KeyId = Annotated[
 VerifierDep = Annotated[Verifier, Depends(_verifier)]
 
 
+IfNoneMatch = Annotated[
+    str | None, Header(description="The `ETag` of the copy that you have.", examples=['"5d1f0c"'])
+]
+_CACHED: Final = openapi.headers("ETag", "Cache-Control")
+_UNCHANGED: Final[dict[int | str, dict[str, Any]]] = {
+    304: {"description": "The caller's copy is good"} | _CACHED
+}
+_BYTES: Final = {"content": {"application/octet-stream": {"example": "…"}}} | _CACHED
+
+
+def _for_ever(digest: str) -> dict[str, str]:
+    """The headers of what this is the digest of."""
+    return {"ETag": f'"{digest}"', "Cache-Control": "public, max-age=31536000, immutable"}
+
+
+def _has_it(headers: Mapping[str, str], if_none_match: str | None) -> bool:
+    return if_none_match is not None and (headers["ETag"] in if_none_match or if_none_match.strip() == "*")
+
+
 @router.head("/verification-keys/{key_id}", include_in_schema=False)
-@router.get(
-    "/verification-keys/{key_id}",
-    responses=problems.responses(404)
-    | {
-        200: openapi.headers("ETag", "Cache-Control"),
-        304: {"description": "The caller's copy is good"} | openapi.headers("ETag", "Cache-Control"),
-    },
-)
+@router.get("/verification-keys/{key_id}", responses=problems.responses(404) | {200: _CACHED} | _UNCHANGED)
 def get_verification_key(
-    runtime: RuntimeDep,
-    key_id: KeyId,
-    response: Response,
-    if_none_match: Annotated[
-        str | None, Header(description="The `ETag` of the copy that you have.", examples=['"5d1f0c"'])
-    ] = None,
+    runtime: RuntimeDep, key_id: KeyId, response: Response, if_none_match: IfNoneMatch = None
 ) -> KeyFile:
     """A verification key and what it proves. The id is the digest of both, so it can be kept for ever."""
     with runtime.database.read() as session:
         key = VerificationKeys(session).get(key_id)
-    etag = f'"{key.id}"'
-    response.headers["ETag"] = etag
-    response.headers["Cache-Control"] = "public, max-age=31536000, immutable"
-    if if_none_match is not None and (etag in if_none_match or if_none_match.strip() == "*"):
-        return Response(status_code=304, headers=dict(response.headers))  # type: ignore[return-value]
+    headers = _for_ever(key.id)
+    if _has_it(headers, if_none_match):
+        return Response(status_code=304, headers=headers)  # type: ignore[return-value]
+    response.headers.update(headers)
     return key
 
 
 @router.get(
     "/verification-keys/{key_id}/architecture",
     response_class=Response,
-    responses=problems.responses(404)
-    | {
-        200: {"content": {"application/octet-stream": {"example": "…"}}}
-        | openapi.headers("ETag", "Cache-Control")
-    },
+    responses=problems.responses(404) | {200: _BYTES} | _UNCHANGED,
 )
-def get_architecture_of_key(runtime: RuntimeDep, key_id: KeyId) -> Response:
+def get_architecture_of_key(
+    runtime: RuntimeDep, key_id: KeyId, if_none_match: IfNoneMatch = None
+) -> Response:
     """What a key's circuit can be compiled from again, where its weights are committed: the network with
     weights and biases blanked. Its SHA-256 is the key's `network`, so it needs no trust.
     """
     with runtime.database.read() as session:
         network = VerificationKeys(session).get(key_id).circuit["network"]
         model = Models(session).of_architecture(network)
+    headers = _for_ever(network)
+    if _has_it(headers, if_none_match):
+        return Response(status_code=304, headers=headers)
     content = intake.architecture(encryption.open_network(runtime, model))
-    headers = {"ETag": f'"{network}"', "Cache-Control": "public, max-age=31536000, immutable"}
     return Response(content, media_type="application/octet-stream", headers=headers)
 
 
 @router.get(
     "/verification-keys/{key_id}/circuit",
     response_class=FileResponse,
-    responses=problems.responses(404)
-    | {
-        200: {"content": {"application/octet-stream": {"example": "…"}}}
-        | openapi.headers("ETag", "Cache-Control")
-    },
+    responses=problems.responses(404) | {200: _BYTES} | _UNCHANGED,
 )
-def get_circuit_of_key(runtime: RuntimeDep, key_id: KeyId) -> FileResponse:
+def get_circuit_of_key(runtime: RuntimeDep, key_id: KeyId, if_none_match: IfNoneMatch = None) -> Response:
     """What proofs under a key without a setup are judged by: every equation of its circuit. The key has its
     digest, so it needs no trust.
     """
@@ -143,7 +145,9 @@ def get_circuit_of_key(runtime: RuntimeDep, key_id: KeyId) -> FileResponse:
     file = None if circuit is None else runtime.store.path(circuit.proving_key)
     if circuit is None or file is None or not _is_circuit(file):
         raise NotFoundError("not_found", f"the key {key_id} says all: it goes with no circuit's file")
-    headers = {"ETag": f'"{circuit.proving_key}"', "Cache-Control": "public, max-age=31536000, immutable"}
+    headers = _for_ever(circuit.proving_key)
+    if _has_it(headers, if_none_match):
+        return Response(status_code=304, headers=headers)
     return FileResponse(file, media_type="application/octet-stream", headers=headers)
 
 
