@@ -195,6 +195,7 @@ class Proving(Calls):
         labels: bytes | None = None,
         *,
         targets: bytes | None = None,
+        output: str | None = None,
         privacy: PublicOrPrivate,
         name: str = "unnamed",
         shard_size: int | None = None,
@@ -202,14 +203,16 @@ class Proving(Calls):
         idempotency_key: str | None = None,
     ) -> Flow[Dataset]:
         """Add samples for a model: files as docs/inputs.md has them. ``labels``: the samples' classes, unless
-        their file has them; or ``targets``, what the network should say of them. ``shard_size``: samples in
-        one proof, by default as many as fit the service's memory. ``job_labels``: what to find it by in
-        lists, as the ``labels`` of models and proofs.
+        their file has them; or ``targets``, what the network should say of them. ``output``: of which of
+        several outputs these are, where more than one could be meant. ``shard_size``: samples in one proof,
+        by default as many as fit the service's memory. ``job_labels``: what to find it by in lists, as the
+        ``labels`` of models and proofs.
         """
         fields = {
             "model_id": model_id,
             "privacy": privacy,
             "name": name,
+            "output": output,
             "shard_size": shard_size,
             "label": pairs(job_labels),
         }

@@ -100,8 +100,8 @@ class Model(Job):
 
 @dataclass(frozen=True, kw_only=True)
 class Dataset(Job):
-    """Samples with labels, or with what ``compared`` says, committed in shards. ``sha256`` is there where
-    they are public. Lists leave out the ``shards``."""
+    """Samples with labels, or with what ``compared`` says, of the ``output`` of that name where there are
+    several, committed in shards. ``sha256`` is there where they are public. Lists have no ``shards``."""
 
     model_id: str
     name: str
@@ -109,6 +109,7 @@ class Dataset(Job):
     size: int
     sha256: str | None
     compared: Compared = "labels"
+    output: str | None = None
     picked_for: str | None
     shard_size: int | None
     shards: list[dict[str, Any]] | None = None

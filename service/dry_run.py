@@ -21,6 +21,7 @@ from service import engine, intake
 from service.batches import cut
 from service.encryption import unpack
 from verifier.documents import Values, canonical
+from verifier.schemes import Compared
 
 
 def dry_run(asked: bytes, quantised: bytes, secrets: bytes) -> bytes:
@@ -65,14 +66,16 @@ def _one_input(
 def _accuracy(
     task: dict[str, Any], quantised: bytes, secrets: bytes
 ) -> tuple[Circuit, Values, Callable[[], FrArray], int]:
-    size, dataset = task["batch"], unpack(secrets)
-    batches = cut(dataset, size, intake.fillings(quantised, task["weight_privacy"], "targets" in dataset))
+    size, dataset, asked = task["batch"], unpack(secrets), task["request"]
+    compared: Compared = "targets" if "targets" in dataset else "labels"
+    fills = intake.fillings(quantised, task["weight_privacy"], compared, asked.get("output"))
+    batches = cut(dataset, size, fills)
     circuit = engine.compile_circuit(
         quantised,
         "accuracy",
         weight_privacy=task["weight_privacy"],
         batch=size,
-        **engine.measuring(task["request"]),
+        **engine.measuring(asked),
     )
     assert isinstance(circuit, Accuracy)  # noqa: S101  narrows the type
     totals = circuit.totals([circuit.counts(*batch.parts) for batch in batches])

@@ -106,7 +106,8 @@ def measuring(asked: Mapping[str, Any]) -> dict[str, Any]:
     """The options of an accuracy's circuit. ``asked``: what the request says, which before there were other
     measures said nothing of them.
     """
-    return {"measure": asked.get("measure", "accuracy"), "top": asked.get("top", 1)}
+    output = {"output": asked["output"]} if "output" in asked else {}
+    return {"measure": asked.get("measure", "accuracy"), "top": asked.get("top", 1)} | output
 
 
 def costliest(compared: Compared) -> Measure:
@@ -163,6 +164,7 @@ def largest_batch(
     quantised: bytes,
     weight_privacy: Privacy,
     compared: Compared,
+    output: str | None,
     most: int,
     threads: int,
 ) -> int:
@@ -176,7 +178,7 @@ def largest_batch(
     measure = costliest(compared)
     one, two = (
         circuits.compile_accuracy(
-            graph, batch=batch, weight_privacy=weight_privacy, measure=measure
+            graph, batch=batch, weight_privacy=weight_privacy, measure=measure, output=output
         ).constraint_system
         for batch in (1, 2)
     )

@@ -25,8 +25,8 @@ from circuits.quantisation import report
 from circuits.quantised import QuantInput
 from circuits.quantised.typed import TypedGraph
 from circuits.schemes import planned
-from circuits.schemes.accuracy import target_type
-from circuits.schemes.circuit import most_labels, require_classes, require_one
+from circuits.schemes.accuracy import measured_output, target_type
+from circuits.schemes.circuit import most_labels, require_classes
 from circuits.schemes.inference import all_shown, require_outputs
 from circuits.schemes.intervals import integer_bounds
 from circuits.schemes.outputs import committed_outputs, taking
@@ -104,34 +104,41 @@ def _of_calibration() -> Iterator[None]:
         raise
 
 
-def read_dataset(quantised: bytes, content: bytes, labels: bytes, saturate: bytes = b"") -> bytes:
+def read_dataset(
+    quantised: bytes, output: bytes, content: bytes, labels: bytes, saturate: bytes = b""
+) -> bytes:
     """The content hash (32 bytes), then samples int64[n, *input_shape], quantised, and labels int64[n],
-    packed. ``labels``: a file of them, or nothing: then ``content`` has them. ``saturate``: anything, where
-    samples beyond the input's range are taken as its ends.
+    packed. ``output``: the name of the one that labels are of. ``labels``: a file of them, or nothing: then
+    ``content`` has them. ``saturate``: anything, where samples beyond the input's range are taken as its
+    ends.
 
     Raises ``TensorError``: files that cannot be read, other shapes, labels that are no class; and
-    ``StatementError`` for a network without classes.
+    ``StatementError`` for an output without classes.
     """
     graph = QuantGraph.from_bytes(quantised)
-    require_one(graph, "an accuracy", "model_id")
-    require_classes(graph.classes, "labels", "give targets, to measure errors by")
+    size = graph.size(output.decode())
+    require_classes(size, "labels", "give targets, to measure errors by")
     given = samples.parse(content, {graph.input.name: graph.input.shape}, "samples")
     images = given.inputs[graph.input.name].astype(np.float64)
-    classes = _classes(_labels(given, labels), graph.classes, "labels")
+    classes = _classes(_labels(given, labels), size, "labels")
     _require_one_each(images, classes, "labels")
     secrets = {"samples": _quantised_all(graph, images, saturate=bool(saturate)), "labels": Secret(classes)}
     return LabelledData.of(images, classes).sha256 + pack(secrets)
 
 
 def read_measured(
-    quantised: bytes, weight_privacy: bytes, content: bytes, targets: bytes, saturate: bytes = b""
+    quantised: bytes,
+    output: bytes,
+    weight_privacy: bytes,
+    content: bytes,
+    targets: bytes,
+    saturate: bytes = b"",
 ) -> bytes:
-    """``read_dataset`` of samples with targets, one of each sample or as many as there are outputs: int64[n,
-    outputs], quantised. Raises ``StatementError`` for a network whose outputs have no one scale.
+    """``read_dataset`` of samples with targets, one of each sample or as many as the output has values:
+    int64[n, values], quantised. Raises ``StatementError`` for an output without one scale.
     """
     graph, privacy = QuantGraph.from_bytes(quantised), cast("Privacy", weight_privacy.decode())
-    require_one(graph, "an accuracy", "model_id")
-    kind = target_type(graph, privacy)
+    kind = target_type(graph, privacy, output.decode())
     given = samples.parse(content, {graph.input.name: graph.input.shape}, "samples")
     images = given.inputs[graph.input.name].astype(np.float64)
     values = samples.parse_labels(targets, "targets")
@@ -140,7 +147,7 @@ def read_measured(
     secrets = {
         "samples": _quantised_all(graph, images, saturate=bool(saturate)),
         "labels": Secret(data.labels),
-        "targets": Secret(quantise_targets(data.targets_of(graph.classes), kind)),
+        "targets": Secret(quantise_targets(data.targets_of(graph.size(output.decode())), kind)),
     }
     return data.sha256 + pack(secrets)
 
@@ -329,25 +336,34 @@ def _entry(graph: QuantGraph, name: str | None) -> QuantInput:
     return entry
 
 
-def samples_in(quantised: bytes, compared: Compared, values: int) -> int:
+def output_names(quantised: bytes) -> list[str]:
+    return [*_graph(quantised).outputs]
+
+
+def measured_name(quantised: bytes, compared: Compared, asked: str | None) -> str:
+    """``circuits.schemes.accuracy.measured_output``."""
+    return measured_output(_graph(quantised), compared, asked)
+
+
+def samples_in(quantised: bytes, compared: Compared, output: str | None, values: int) -> int:
     """How many samples, each with its label or its targets, a commitment to so many values can be to. Raises
-    ``StatementError`` (``statement.several``) for a network of several inputs or outputs.
+    ``StatementError`` as ``measured_output``.
     """
     graph = _graph(quantised)
-    require_one(graph, "an accuracy", "model_id")
-    targets = graph.classes if compared == "targets" else 0
+    targets = graph.size(measured_output(graph, compared, output)) if compared == "targets" else 0
     room = max(0, values - len(circuits.input_values(graph)))
     return room // (math.prod(graph.input.shape) + targets + 1)
 
 
-def fillings(quantised: bytes, weight_privacy: Privacy, measured: bool) -> dict[str, int]:
-    """What fills up a shard (``verifier.datasets``): samples, labels and, where they are ``measured`` by any,
-    targets.
-    """
+def fillings(
+    quantised: bytes, weight_privacy: Privacy, compared: Compared, output: str | None
+) -> dict[str, int]:
+    """What fills up a shard (``verifier.datasets``): samples, labels and, where there are any, targets."""
     graph = _graph(quantised)
-    if not measured:
-        return {"samples": 0, "labels": graph.classes}
-    return {"samples": 0, "labels": 1, "targets": target_type(graph, weight_privacy).minimum}
+    output = measured_output(graph, compared, output)
+    if compared == "labels":
+        return {"samples": 0, "labels": graph.size(output)}
+    return {"samples": 0, "labels": 1, "targets": target_type(graph, weight_privacy, output).minimum}
 
 
 def read_input(

@@ -19,7 +19,7 @@ from verifier.keys import opened
 from verifier.system import CEREMONY, VerifyingKey
 from zenerrors import ConflictError, RequestError
 
-_FORM: Final = ("scheme", "privacy", "reveal", "top", "bounds", "batch", "measure")
+_FORM: Final = ("scheme", "privacy", "reveal", "top", "bounds", "batch", "measure", "output")
 
 
 def circuit_of(runtime: Runtime, key: KeyFile) -> str:
@@ -40,7 +40,7 @@ def install(session: Session, circuit: str, stored: str, size: int, key: KeyFile
 def measuring(asked: Mapping[str, Any]) -> dict[str, Any]:
     """What descriptions say of a measure: of right labels nothing, and ``top`` of ``top-k`` alone."""
     names = {"accuracy": (), "top-k": ("measure", "top")}.get(asked["measure"], ("measure",))
-    return {name: asked[name] for name in names}
+    return {name: asked[name] for name in (*names, *(["output"] if "output" in asked else []))}
 
 
 def bounding(asked: Mapping[str, Any]) -> dict[str, Any]:

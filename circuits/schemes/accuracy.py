@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from circuits.lowering import Cost, Lowering, Plan, arithmetic, best_plan
+from circuits.quantisation.labels import is_of_classes
 from circuits.quantised import QuantGraph
 from circuits.quantised.typed import TypedGraph
 from circuits.r1cs.builder import Builder
@@ -27,7 +28,7 @@ from circuits.schemes.circuit import (
     checked_integers,
     public_group,
     require_known,
-    require_one,
+    require_one_input,
 )
 from circuits.schemes.inputs import begin, committed_type, input_values, inputs_cost
 from circuits.schemes.measures import Samples
@@ -35,8 +36,8 @@ from kernels import FrArray
 from relations.bounds import Bound, Proof
 from relations.integers import INTEGER_LIMIT, JSON_LIMIT, IntArray
 from relations.relation import Equal, Relations, Tensor, Total
-from verifier.measures import Measurement, Targets
-from verifier.schemes import Measure, Privacy
+from verifier.measures import Measurement, Targets, takes_targets
+from verifier.schemes import Compared, Measure, Privacy
 from zenerrors import StatementError, TensorError
 
 DATASET, CORRECT = "dataset", "correct"
@@ -67,14 +68,18 @@ class Accuracy(Circuit):
     """The circuit of one batch. Linked segments: "model" where it is committed, "dataset" and "correct"."""
 
     measurement: Measurement
+    output: str
+    """The name of the one that is measured."""
     scheme = "accuracy"
 
     @property
     def claim(self) -> str:
         measure = self.measurement.measure
         filling = "is never right" if measure in ("accuracy", "top-k") else "adds nothing"
+        of_output = f"Of the output {self.output}: " if len(self.qgraph.outputs) > 1 else ""
         return (
-            _SAYS[measure].replace("TOP", str(self.measurement.top))
+            of_output
+            + _SAYS[measure].replace("TOP", str(self.measurement.top))
             + f" The size says how many samples there are: what else fills the batch up {filling}."
         )
 
@@ -92,8 +97,10 @@ class Accuracy(Circuit):
         return self._layout(public_group("size", (), 0, self.batch))
 
     def describe(self) -> dict[str, Any]:
-        described = super().describe() | {"batch": self.batch, "classes": self.qgraph.classes}
-        measure, top, _, targets = self.measurement
+        measure, top, classes, targets = self.measurement
+        described = super().describe() | {"batch": self.batch, "classes": classes}
+        if len(self.qgraph.outputs) > 1:
+            described["output"] = self.output
         if measure != "accuracy":
             described["measure"] = measure
         if measure == "top-k":
@@ -136,7 +143,7 @@ class Accuracy(Circuit):
         given = {"samples": checked_integers(samples, shape, self.qgraph.input.type.top, "samples")}
         self.qgraph.require_taken(self.qgraph.input.name, given["samples"], "samples")
         if targets is not None and kind is not None:
-            beyond, shape = np.asarray(targets) - kind.minimum, (self.batch, self.qgraph.classes)
+            beyond, shape = np.asarray(targets) - kind.minimum, (self.batch, self.measurement.outputs)
             top = kind.maximum - kind.minimum
             given["targets"] = checked_integers(beyond, shape, top, "targets") + kind.minimum
         return given | {"labels": checked_integers(labels, (self.batch,), self.filler, "labels")}
@@ -148,7 +155,10 @@ class Accuracy(Circuit):
         targets: NDArray[np.integer[Any]] | None = None,
     ) -> IntArray:
         """What the commitment ``correct`` is to: the counts of the batch in order, int64[n]."""
-        outputs = self.qgraph.run(np.asarray(samples, np.int64))
+        (found,) = self.qgraph.run_all(
+            np.asarray(samples, np.int64), {self.qgraph.outputs[self.output]}
+        ).values()
+        outputs = found.reshape(len(found), -1)
         compared = outputs if targets is None else np.asarray(targets, np.int64)
         return measures.counted(
             self.measurement, outputs, labels != self.filler, np.asarray(labels, np.int64), compared
@@ -156,7 +166,7 @@ class Accuracy(Circuit):
 
     def parts(self, values: IntArray) -> tuple[IntArray, ...]:
         """The inverse of ``dataset_values``: samples, labels, and targets where there are any."""
-        batch, outputs = self.batch, self.qgraph.classes
+        batch, outputs = self.batch, self.measurement.outputs
         targets = batch * outputs if self.measurement.targets else 0
         samples = batch * math.prod(self.qgraph.input.shape)
         first, second, labels = np.split(values[-(samples + targets + batch) :], [samples, samples + targets])
@@ -205,16 +215,18 @@ def compile_accuracy(
     weight_privacy: Privacy = "public",
     measure: Measure = "accuracy",
     top: int = 1,
+    output: str | None = None,
 ) -> Accuracy:
     """The circuit of ``batch`` samples. Deterministic; with committed weights it depends on types only.
-    ``top``: among how many labels, of the measure ``top-k``.
+    ``top``: among how many labels, of the measure ``top-k``. ``output``: as ``measured_output`` has it.
 
     Raises ``StatementError`` as ``compile_inference``, ``statement.batch`` for a batch of none, and
     ``statement.measure`` for a network that cannot be measured so, or not in batches so large.
     """
-    typed, measurement = _typed(qgraph, batch, weight_privacy, measure, top)
+    typed, output, measurement = _typed(qgraph, batch, weight_privacy, measure, top, output)
     network, builder = typed.relations, Builder()
-    plan, relations = _plan(typed, measurement), _relations(network, measurement)
+    relations = _relations(typed, output, measurement)
+    plan = _plan(typed, relations, measurement)
     begin(builder, typed)
     _, *targets, labels, size = relations.given[: -len(measurement.counts)]
     tools = arithmetic(builder, _LEVEL)
@@ -236,12 +248,34 @@ def compile_accuracy(
     for name, lowest in _label_ranges(filler):
         tools.ranged(name, lowering.values(labels), filler.bit_length(), lowest)
     lowering.lower()
-    return Accuracy(typed, _LEVEL, builder.program(), plan, relations, lowering.wires, measurement)
+    return Accuracy(typed, _LEVEL, builder.program(), plan, relations, lowering.wires, measurement, output)
 
 
-def _relations(network: Relations, measurement: Measurement) -> Relations:
-    """Those of ``network``, and its counts; given: targets where there are any, labels, size and counts."""
-    batch, filler, kind = network.input.shape[0], _filler(measurement), measurement.targets
+def measured_output(qgraph: QuantGraph, compared: Compared, asked: str | None = None) -> str:
+    """The output that samples' labels or targets are of: the one of the name ``asked``, else the only one
+    that can be meant, which against labels is the only one of classes.
+
+    Raises ``StatementError`` (``statement.several``, ``output``) where there is no such one, or several.
+    """
+    require_one_input(qgraph, "an accuracy")
+    known = [*qgraph.outputs]
+    if compared == "labels" and len(known) > 1:
+        known = [name for name in known if is_of_classes(qgraph.shapes[qgraph.outputs[name]])]
+    meant = known if asked is None else [name for name in known if name == asked]
+    if len(meant) != 1:
+        raise StatementError(
+            "statement.several",
+            f"output: an accuracy is of one output, against {compared}"
+            f" {'one of ' + ', '.join(known) if known else 'none of this network'}: name it",
+            field="output",
+        )
+    return meant[0]
+
+
+def _relations(typed: TypedGraph, output: str, measurement: Measurement) -> Relations:
+    """Those of the network, and its counts; given: targets where there are any, labels, size and counts."""
+    network, scores = typed.relations, typed.outputs[output]
+    batch, filler, kind = typed.batch, _filler(measurement), measurement.targets
 
     def tensor(name: str, most: int, *shape: int, proof: Proof = "relation") -> Tensor:
         return Tensor(name, shape, Bound.of(0, most, proof))
@@ -249,7 +283,7 @@ def _relations(network: Relations, measurement: Measurement) -> Relations:
     labels, filling = tensor("labels", filler, batch, 1, proof="range"), tensor("output/filling", 1, batch, 1)
     size = tensor("output/size", batch, 1)
     bound = Bound.of(kind.minimum, kind.maximum, "range") if kind else None
-    targets = Tensor("targets", network.output.shape, bound) if bound else None
+    targets = Tensor("targets", scores.shape, bound) if bound else None
     counts = {
         count.name: Tensor(
             f"output/{count.name}", (count.size or 1,), Bound.of(batch * count.least, batch * count.most)
@@ -257,19 +291,19 @@ def _relations(network: Relations, measurement: Measurement) -> Relations:
         for count in measurement.counts
     }
     fill = Equal("output/filling", filling, labels, filler)
-    samples = Samples(network.output, labels, fill, targets)
+    samples = Samples(scores, labels, fill, targets)
     return network.extended(
         (*([targets] if targets else []), labels, size, *counts.values()),
         (*measures.measured(samples, measurement, counts), Total("output/size", size, filling, -1, batch)),
     )
 
 
-def target_type(qgraph: QuantGraph, weight_privacy: Privacy) -> Targets:
-    """How targets of the network's samples are quantised, whatever measures by them. Raises
-    ``StatementError`` (``statement.measure``) where none can be.
+def target_type(qgraph: QuantGraph, weight_privacy: Privacy, output: str) -> Targets:
+    """How targets of an output are quantised, whatever measures by them. Raises ``StatementError``
+    (``statement.measure``) where none can be.
     """
     typed = TypedGraph(qgraph, "committed", weight_privacy)
-    return measures.targets(qgraph, typed.relations.output.bound.interval)
+    return measures.targets(qgraph, output, typed.outputs[output].bound.interval)
 
 
 def plan_accuracy(
@@ -279,32 +313,38 @@ def plan_accuracy(
     weight_privacy: Privacy = "public",
     measure: Measure = "accuracy",
     top: int = 1,
+    output: str | None = None,
 ) -> Plan:
     """How ``compile_accuracy`` would prove each node, and the rows in all, without building anything."""
-    return _plan(*_typed(qgraph, batch, weight_privacy, measure, top))
+    typed, output, measurement = _typed(qgraph, batch, weight_privacy, measure, top, output)
+    return _plan(typed, _relations(typed, output, measurement), measurement)
 
 
 def _typed(
-    qgraph: QuantGraph, batch: int, weight_privacy: Privacy, measure: Measure, top: int
-) -> tuple[TypedGraph, Measurement]:
+    qgraph: QuantGraph,
+    batch: int,
+    weight_privacy: Privacy,
+    measure: Measure,
+    top: int,
+    output: str | None,
+) -> tuple[TypedGraph, str, Measurement]:
     require_known(_LEVEL, weight_privacy=weight_privacy)
     if batch < 1:
         raise StatementError("statement.batch", "a batch has at least one sample", field="batch")
-    require_one(qgraph, "an accuracy")
+    output = measured_output(qgraph, "targets" if takes_targets(measure) else "labels", output)
     typed = TypedGraph(qgraph, "committed", weight_privacy, batch)
-    measurement = measures.measurement(qgraph, typed.relations.output.bound.interval, measure, top)
+    measurement = measures.measurement(qgraph, output, typed.outputs[output].bound.interval, measure, top)
     if any(batch * max(-count.least, count.most) >= INTEGER_LIMIT for count in measurement.counts):
         raise StatementError(
             "statement.measure",
             f"the sums of {batch} samples could exceed 62 bits: take fewer samples at a time",
             field="batch",
         )
-    return typed, measurement
+    return typed, output, measurement
 
 
-def _plan(typed: TypedGraph, measurement: Measurement) -> Plan:
+def _plan(typed: TypedGraph, relations: Relations, measurement: Measurement) -> Plan:
     tools, network, filler = arithmetic(Builder(), _LEVEL), typed.relations, _filler(measurement)
-    relations = _relations(network, measurement)
     own = relations.relations[len(network.relations) :]
     labels = Cost.range_checks(filler.bit_length(), typed.batch * len(_label_ranges(filler)))
     ranges = [

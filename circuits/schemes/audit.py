@@ -294,6 +294,7 @@ def _recompiled(qgraph: QuantGraph, description: Mapping[str, Any]) -> Circuit:
                 weight_privacy=privacy["weights"],
                 measure=description.get("measure", "accuracy"),
                 top=description.get("top", 1),
+                output=description.get("output"),
             )
         case "recognition":
             return compile_recognition(

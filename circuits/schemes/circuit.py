@@ -12,7 +12,6 @@ from typing import Any, ClassVar, Final, get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from circuits.graphs.graph import Graph
 from circuits.graphs.node import QuantNode
 from circuits.graphs.tensors import first_index
 from circuits.lowering import Level, Plan
@@ -233,20 +232,21 @@ def most_labels(outputs: int) -> int:
     return min(_MOST_LABELS, outputs - 1)
 
 
-def require_one(
-    network: Graph | QuantGraph,
-    what: str,
-    field: str = "scheme",
-    remedy: str = "export one, or prove inferences",
-) -> None:
+def require_one(network: QuantGraph, what: str) -> None:
     """Raises ``StatementError`` (``statement.several``) for networks of several inputs or outputs."""
-    if len(network.inputs) != 1 or len(network.outputs) != 1:
-        raise StatementError(
-            "statement.several",
-            f"{what} is of a network of one input and one output, and this one has "
-            f"{len(network.inputs)} and {len(network.outputs)}: {remedy}",
-            field=field,
-        )
+    require_one_input(network, what)
+    if len(network.outputs) != 1:
+        raise _several(f"{what} is of a network of one output, and this one has {len(network.outputs)}")
+
+
+def require_one_input(network: QuantGraph, what: str) -> None:
+    """Raises ``StatementError`` (``statement.several``) for networks of several inputs."""
+    if len(network.inputs) != 1:
+        raise _several(f"{what} is of a network of one input, and this one has {len(network.inputs)}")
+
+
+def _several(reason: str) -> StatementError:
+    return StatementError("statement.several", f"{reason}: export one, or prove inferences", field="scheme")
 
 
 def require_classes(outputs: int, field: str, remedy: str) -> None:

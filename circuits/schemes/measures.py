@@ -184,37 +184,41 @@ def cost(tools: Arithmetic, relation: Relation) -> Cost:
     return Cost()
 
 
-def measurement(qgraph: QuantGraph, interval: Interval, measure: Measure, top: int) -> Measurement:
-    """``interval``: of the network's outputs. Raises ``StatementError``: ``statement.classes``,
-    ``statement.measure`` for networks that cannot be measured so.
+def measurement(
+    qgraph: QuantGraph, output: str, interval: Interval, measure: Measure, top: int
+) -> Measurement:
+    """Of the ``output`` of this name, whose values lie in ``interval``. Raises ``StatementError``:
+    ``statement.classes``, ``statement.measure`` for outputs that cannot be measured so.
     """
+    size = qgraph.size(output)
     if not takes_targets(measure):
-        require_classes(qgraph.classes, "scheme", "measure their errors: mse, mae or r2")
-    most = most_labels(qgraph.classes) if measure == "top-k" else 1
+        require_classes(size, "scheme", "measure their errors: mse, mae or r2")
+    most = most_labels(size) if measure == "top-k" else 1
     known = measure in get_args(Measure)
     if not known or not 1 <= top <= most:
         raise StatementError(
             "statement.measure",
             f"a measure is one of {', '.join(get_args(Measure))}, top-k of the first 1 to"
-            f" {most_labels(qgraph.classes)} labels",
+            f" {most_labels(size)} labels",
             field="top" if known else "measure",
         )
-    kind = targets(qgraph, interval) if takes_targets(measure) else None
-    return Measurement(measure, top, qgraph.classes, kind)
+    kind = targets(qgraph, output, interval) if takes_targets(measure) else None
+    return Measurement(measure, top, size, kind)
 
 
-def targets(qgraph: QuantGraph, interval: Interval) -> Targets:
+def targets(qgraph: QuantGraph, output: str, interval: Interval) -> Targets:
     """How targets are quantised: to the steps of the outputs, as far beyond what these can be as that is
     wide. Raises ``StatementError`` (``statement.measure``) where outputs have no one scale, or too many
     integers."""
-    if qgraph.output_scale is None:
+    reads = qgraph.scale_of(qgraph.outputs[output])
+    if reads is None:
         raise StatementError(
             "statement.measure",
             "the network's outputs have no one scale to measure errors by: quantise its last layer's weights"
             " with one scale, or end it with a ReLU or a clamp",
             field="measure",
         )
-    (low, high), (scale, zero_point) = interval, qgraph.output_scale
+    (low, high), (scale, zero_point) = interval, reads
     least = low - max(1, high - low)
     most = least + (1 << (3 * max(1, high - low)).bit_length()) - 1
     error = max(high - least, most - low)

@@ -36,10 +36,17 @@ def inference(qgraph: QuantGraph, weight_privacy: Privacy) -> Planned:
 
 
 def accuracy(
-    qgraph: QuantGraph, weight_privacy: Privacy, batch: int, measure: Measure, top: int = 1
+    qgraph: QuantGraph,
+    weight_privacy: Privacy,
+    batch: int,
+    measure: Measure,
+    top: int = 1,
+    output: str | None = None,
 ) -> Planned:
     """That of ``compile_accuracy``."""
-    plan = plan_accuracy(qgraph, batch=batch, weight_privacy=weight_privacy, measure=measure, top=top)
+    plan = plan_accuracy(
+        qgraph, batch=batch, weight_privacy=weight_privacy, measure=measure, top=top, output=output
+    )
     samples = len(input_values(qgraph)) + batch * math.prod(qgraph.input.shape)
     return _planned(plan, qgraph, weight_privacy, samples)
 

@@ -329,6 +329,11 @@ class DatasetSummary(JobView):
     compared: Compared = Field(
         description="What its samples have, which says what can be measured.", examples=["labels"]
     )
+    output: str | None = Field(
+        default=None,
+        description="Which output of the network these are of, where there are several.",
+        examples=["probabilities"],
+    )
     picked_for: str | None = Field(description="The model's commitment, which was there before.")
     shard_size: int | None = Field(description="Samples in one proof.")
 
@@ -508,6 +513,6 @@ def _model_fields(model: Model) -> dict[str, Any]:
 
 
 def _dataset_fields(dataset: Dataset) -> dict[str, Any]:
-    names = ("model_id", "name", "privacy", "size", "compared", "picked_for", "shard_size")
+    names = ("model_id", "name", "privacy", "size", "compared", "output", "picked_for", "shard_size")
     fields = job_fields(dataset.job) | {name: getattr(dataset, name) for name in names}
     return fields | {"sha256": dataset.sha256 if dataset.privacy == "public" else None}

@@ -51,6 +51,13 @@ def add_dataset(
         Path | None,
         typer.Option(exists=True, dir_okay=False, help="In place of labels: what the network should say."),
     ] = None,
+    output: Annotated[
+        str | None,
+        typer.Option(
+            help="Of which of several outputs labels or targets are.",
+            show_default="the only one that can be meant",
+        ),
+    ] = None,
     privacy: Annotated[PublicOrPrivate, typer.Option(help="Whether proofs name it by its content's hash.")],
     label_column: LabelColumn = None,
     mean: Mean = None,
@@ -70,6 +77,7 @@ def add_dataset(
         reading.sent(samples, "samples", shapes_of(service, model_id)),
         labels.read_bytes() if labels else None,
         targets=targets.read_bytes() if targets else None,
+        output=output,
         privacy=privacy,
         name=name or samples.stem,
         shard_size=shard_size,

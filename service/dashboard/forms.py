@@ -69,8 +69,9 @@ class ProofForm:
     @property
     def schemes(self) -> Sequence[str]:
         """What can be proven: all but inferences are of one input, recognitions of one output, too."""
-        others = ["recognition", "accuracy"] if len(self.outputs) == 1 else []
-        return ["inference", *others] if len(self.entries) == 1 else ["inference"]
+        if len(self.entries) > 1:
+            return ["inference"]
+        return ["inference", *(["recognition"] if len(self.outputs) == 1 else []), "accuracy"]
 
     @property
     def fields(self) -> Sequence[str]:

@@ -34,30 +34,36 @@ def add(
     """Read and quantise the samples and their classes or targets, and queue the commitment to ``row``. The
     dataset's id, or that which the ``Idempotency-Key`` made. Raises ``ZenError``.
 
-    ``handed``: the samples and, unless their file has them, their labels; or targets.
+    ``handed``: the samples and, unless their file has them, their labels; or targets. ``row.output`` becomes
+    the output that they are of, where there are several.
     """
     measured = ("targets",) * (row.compared == "targets")
     files = (file.sha256 for file in handed)
-    options = (row.model_id, row.privacy, row.name, str(row.shard_size), *files, *measured)
+    options = [row.model_id, row.privacy, row.name, str(row.shard_size), *files, *measured]
+    if row.output:
+        options.append(f"output={row.output}")
     terms = jobs.terms(runtime, caller, b"dataset", options, labels, idempotency_key)
     with runtime.database.read() as session:
         if earlier := Jobs(session).earlier(terms):
             return earlier
         model = Models(session, caller.tenant_id).ready(row.model_id)
     quantised = encryption.open_network(runtime, model)
+    named = intake.measured_name(quantised, row.compared, row.output)
+    row.output = named if len(intake.output_names(quantised)) > 1 else None
     _check_shard_size(runtime, model, quantised, row)
     if row.shard_size:  # else the worker takes as many samples as fit its memory
-        measuring = {"measure": engine.costliest(row.compared)}
+        measuring = {"measure": engine.costliest(row.compared), "output": named}
         estimate = estimates.of_shard(runtime, model, row.shard_size, measuring)
         with runtime.database.read() as session:
             routed(session, runtime.settings, terms, estimate)
     content, *others = (file.read(runtime, caller.tenant_id) for file in handed)
     saturate = b"saturate" if model.saturate else b""
     if row.compared == "labels":
-        read = sandbox.run(caller.tenant_id, "read_dataset", quantised, content, b"".join(others), saturate)
+        parts = [quantised, named.encode(), content, b"".join(others), saturate]
+        read = sandbox.run(caller.tenant_id, "read_dataset", *parts)
     else:
-        privacy = model.weight_privacy.encode()
-        read = sandbox.run(caller.tenant_id, "read_measured", quantised, privacy, content, *others, saturate)
+        parts = [quantised, named.encode(), model.weight_privacy.encode(), content, *others, saturate]
+        read = sandbox.run(caller.tenant_id, "read_measured", *parts)
     row.id = new_id("dst")
     row.picked_for = model.commitment
     row.sha256 = read[:_HASH_BYTES].hex()
@@ -91,7 +97,7 @@ def delete(runtime: Runtime, caller: Principal, dataset_id: str) -> None:
 def _check_shard_size(runtime: Runtime, model: Model, quantised: bytes, dataset: Dataset) -> None:
     values = intake.committed_count(quantised, model.weight_privacy)
     points = basis.basis_length(runtime, registry.find(model.system), values)
-    most = intake.samples_in(quantised, dataset.compared, points)
+    most = intake.samples_in(quantised, dataset.compared, dataset.output, points)
     if most < (dataset.shard_size or 1):
         raise RequestError(
             "request.invalid",

@@ -115,7 +115,11 @@ def _order(runtime: Runtime, session: Session, tenant_id: str, body: ProofReques
             raise _invalid("dataset_id", f"the dataset is for {dataset.model_id}; add it for this model")
         measure = intake.measured(dataset.compared, body.measure)
         if body.top is not None:
-            intake.check_top(encryption.open_network(runtime, model), "top", body.top)
+            quantised = encryption.open_network(runtime, model)
+            output = intake.measured_name(quantised, dataset.compared, dataset.output)
+            intake.check_top(quantised, {output: "top"}, body.top)
+        if dataset.output is not None:
+            said |= {"output": dataset.output}
         return Order(said | {"measure": measure, "top": body.top or 1}, dataset_id=dataset.id)
     quantised = encryption.open_network(runtime, model)
     secrets, privacy = _inputs(runtime, Commitments(session, tenant_id), body, model, quantised)

@@ -209,7 +209,7 @@ def test_bad_samples_and_labels_are_refused(case: str) -> None:
     samples, labels, code, field = REFUSALS[case]
     quantised = intake.quantise(tiny_onnx(), tiny_calibration())
     with refuses(code, field) as refusal:
-        intake.read_dataset(quantised, samples, labels)
+        intake.read_dataset(quantised, b"output", samples, labels)
     if case == "range":
         assert "samples[0][0]" in refusal.value.message
 

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import io
+import json
 from typing import Any
 
 import numpy as np
 import pytest
+from onnx import TensorProto, helper, numpy_helper
 
 from circuits import QuantGraph
+from circuits.schemes.audit import recompile
 from client import ApiError, Client, Model
 from service import encryption
 from service.dashboard.results import result
 from service.runtime import Runtime
 from service.storage.repositories import Models
-from tests.service.support import labelled, npy, work_on, work_on_all
+from tests.service.support import labelled, npy, tiny_calibration, work_on, work_on_all
 from verifier.datasets import LabelledData
 from verifier.documents import KeyFile, ProofDocument, checked
 from verifier.judging import Known, judge
@@ -43,7 +46,10 @@ def proven(api: Client, runtime: Runtime, model: Model, data: LabelledData, **as
     assert verdict.valid, verdict.detail
     assert api.verify(document).valid
     said = document["statement"]
-    assert result(document, key["circuit"]).answer in said["claim"]
+    if "measure" in key["circuit"]:
+        assert result(document, key["circuit"]).answer in said["claim"]
+    again = recompile(network(runtime, model), key["circuit"]).describe()
+    assert json.loads(json.dumps(again)) == key["circuit"]
     return said
 
 
@@ -128,3 +134,68 @@ def test_targets_that_are_none_are_refused(
     with pytest.raises(ApiError) as refusal:
         api.create_dataset(model.id, SAMPLES, **files, privacy="public")
     assert (refusal.value.code, refusal.value.field) == (code, field)
+
+
+def classifier(*outputs: str) -> bytes:
+    """``label`` and ``probabilities``, as scikit-learn's exporter writes them, and the ``scores``."""
+    random = np.random.default_rng(11)
+    weight, bias = random.normal(size=(4, 3)), random.normal(size=3)
+    nodes = [
+        helper.make_node("MatMul", ["x", "w"], ["product"]),
+        helper.make_node("Add", ["product", "b"], ["scores"]),
+        helper.make_node("ArgMax", ["scores"], ["label"], axis=1, keepdims=0),
+        helper.make_node("Softmax", ["scores"], ["probabilities"], axis=1),
+    ]
+    kinds = {"label": TensorProto.INT64}
+    graph = helper.make_graph(
+        nodes,
+        "test",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["batch", 4])],
+        [helper.make_tensor_value_info(name, kinds.get(name, TensorProto.FLOAT), None) for name in outputs],
+        [
+            numpy_helper.from_array(value.astype(np.float32), name)
+            for name, value in (("w", weight), ("b", bias))
+        ],
+    )
+    opsets = [helper.make_opsetid("", 17)]
+    return bytes(helper.make_model(graph, opset_imports=opsets, ir_version=8).SerializeToString())
+
+
+def test_labels_are_of_the_only_output_of_classes_or_of_the_one_that_is_named(
+    api: Client, with_model: Runtime
+) -> None:
+    one = api.create_model(
+        classifier("label", "probabilities"),
+        tiny_calibration(),
+        weight_privacy="committed",
+        calibration_labels=npy(np.zeros(32, int)),
+    )
+    work_on(with_model, one.id)
+    data = LabelledData.of(load(SAMPLES), load(LABELS))
+    dataset = api.create_dataset(one.id, SAMPLES, LABELS, privacy="public", shard_size=4)
+    work_on(with_model, dataset.id)
+    assert api.get_dataset(dataset.id).output == "probabilities"
+    tried = api.dry_run(one.id, scheme="accuracy", dataset_id=dataset.id)
+    said = proven(api, with_model, one, data, dataset_id=dataset.id)
+    graph = network(with_model, one)
+    (label,) = graph.run_all(graph.input.type.quantise(data.samples), {graph.outputs["label"]}).values()
+    assert said["values"] == {"correct": int((label.ravel() == data.labels).sum()), "size": 7} == tried.values
+    assert "Of the output probabilities: The prover knows" in said["claim"]
+    proven(api, with_model, one, data, dataset_id=dataset.id, measure="top-k", top=2)
+    several = api.create_model(classifier("label", "probabilities", "scores"), tiny_calibration())
+    work_on(with_model, several.id)
+    files: dict[str, Any] = {"labels": LABELS, "privacy": "private"}
+    for output in (None, "label", "nothing"):
+        with pytest.raises(ApiError, match="against labels one of probabilities, scores") as refused:
+            api.create_dataset(several.id, SAMPLES, **files, output=output)
+        assert (refused.value.code, refused.value.field) == ("statement.several", "output")
+    named = api.create_dataset(several.id, SAMPLES, **files, output="scores")
+    assert named.output == "scores"
+    targets: dict[str, Any] = {"targets": npy(np.full((7, 3), 0.3)), "privacy": "public"}
+    with pytest.raises(ApiError, match="against targets one of label, probabilities, scores"):
+        api.create_dataset(several.id, SAMPLES, **targets)
+    measured = api.create_dataset(several.id, SAMPLES, **targets, output="probabilities", shard_size=7)
+    work_on(with_model, measured.id)
+    data = LabelledData.with_targets(load(SAMPLES), load(targets["targets"]))
+    said = proven(api, with_model, several, data, dataset_id=measured.id)
+    assert said["claim"].startswith("The network's mean squared error")

@@ -285,6 +285,8 @@ export interface components {
       name?: string;
       /** @description Samples in one proof; as many as fit unless given. */
       shard_size?: number | null;
+      /** @description Of which output of the network labels or targets are, where several could be meant. */
+      output?: string | null;
       /** @description A name and a value to find it by, `name=value`; 16 at most. */
       label?: string[] | null;
     };
@@ -814,6 +816,8 @@ export interface components {
        * @enum {string}
        */
       compared: "labels" | "targets";
+      /** @description Which output of the network these are of, where there are several. */
+      output?: string | null;
       /** @description The model's commitment, which was there before. */
       picked_for: string | null;
       /** @description Samples in one proof. */
@@ -896,6 +900,8 @@ export interface components {
        * @enum {string}
        */
       compared: "labels" | "targets";
+      /** @description Which output of the network these are of, where there are several. */
+      output?: string | null;
       /** @description The model's commitment, which was there before. */
       picked_for: string | null;
       /** @description Samples in one proof. */

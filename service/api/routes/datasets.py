@@ -35,7 +35,7 @@ from service.storage.records.resources import Dataset
 from service.storage.repositories import Datasets
 from service.storage.repositories.lists import Lists
 from service.submissions import datasets
-from service.submissions.requests import Name, ResourceId
+from service.submissions.requests import Name, OwnName, ResourceId
 from verifier.documents import OpeningFile
 from verifier.schemes import PublicOrPrivate
 from zenerrors import RequestError
@@ -63,7 +63,7 @@ _jobs.add_retry("Try to commit to a dataset once more, after that failed.")
 _jobs.add_events("Server-sent events of a dataset's commitment, as those of a proof.")
 _FIELDS = (
     *("samples", "labels", "targets", "samples_sha256", "labels_sha256", "targets_sha256"),
-    *("model_id", "name", "privacy", "shard_size", "label"),
+    *("model_id", "name", "privacy", "output", "shard_size", "label"),
 )
 
 
@@ -106,6 +106,13 @@ async def create_dataset(
             examples=[100],
         ),
     ] = None,
+    output: Annotated[
+        OwnName | None,
+        Form(
+            description="Of which output of the network labels or targets are, where several could be meant.",
+            examples=["probabilities"],
+        ),
+    ] = None,
     idempotency_key: IdempotencyKey = None,
 ) -> DatasetView:
     """Add labelled samples, or samples with targets, for a registered model: they are checked at once, then
@@ -127,6 +134,7 @@ async def create_dataset(
         model_id=model_id,
         name=name,
         privacy=privacy,
+        output=output,
         shard_size=shard_size,
         compared="targets" if measured else "labels",
     )

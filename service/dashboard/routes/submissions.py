@@ -27,7 +27,7 @@ from service.storage.records.resources import Dataset, Model
 from service.storage.repositories import Models
 from service.storage.repositories.browsing import Browsing
 from service.submissions import datasets, models, named, proofs, sandbox
-from service.submissions.requests import Name, Precision, ProofRequest
+from service.submissions.requests import Name, OwnName, Precision, ProofRequest
 from verifier.document import parse_json
 from verifier.registry import FIRST
 from verifier.schemes import Compared, PublicOrCommitted, PublicOrPrivate
@@ -58,6 +58,7 @@ class _NewDataset(BaseModel):
     name: Name
     privacy: PublicOrPrivate
     compared: Compared
+    output: OwnName | None
     shard_size: Annotated[int, Field(ge=1, le=2**31 - 1)] | None
 
 
@@ -142,11 +143,14 @@ def add_dataset(
     compared: _Text = "labels",
     labels: UploadFile | None = None,
     targets: UploadFile | None = None,
+    output: _Text = "",
     name: _Text = "",
     privacy: _Text = "",
     shard_size: _Text = "",
 ) -> Response:
-    given = {"compared": compared, "name": name, "privacy": privacy, "shard_size": shard_size}
+    given = {
+        "compared": compared, "output": output, "name": name, "privacy": privacy, "shard_size": shard_size,
+    }  # fmt: skip
     try:
         files = [handed("samples", _chosen("samples", samples), None)]
         if compared == "targets":
@@ -154,7 +158,7 @@ def add_dataset(
         elif labels is not None and labels.filename:
             files.append(handed("labels", labels, None))
         named_so = name or PurePath(str(samples and samples.filename)).stem
-        filled = given | {"name": named_so, "shard_size": shard_size or None}
+        filled = given | {"name": named_so, "output": output or None, "shard_size": shard_size or None}
         row = Dataset(model_id=model_id, **_checked(_NewDataset, filled).model_dump())
         made = datasets.add(runtime, visitor.principal, row, files)
     except ZenError as error:

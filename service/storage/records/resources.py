@@ -135,6 +135,8 @@ class Dataset(Base):
     are private.
     """
     compared: Mapped[Compared] = mapped_column(String(16), server_default="labels")
+    output: Mapped[str | None] = mapped_column(String(64))
+    """Which output of the network these are of, where there are several."""
     picked_for: Mapped[str | None] = mapped_column(String(96))
     """The model's commitment, in hex: it was there before the samples were picked."""
     shard_size: Mapped[int | None]

@@ -56,7 +56,7 @@ def commit_dataset(runtime: Runtime, hold: Hold) -> None:
 def open_batches(runtime: Runtime, dataset: Dataset, batch: int, quantised: bytes) -> list[Batch]:
     """The dataset's shards in the clear."""
     secrets = encryption.get_secrets(runtime, f"dataset:{dataset.id}", dataset.samples)
-    fills = intake.fillings(quantised, dataset.model.weight_privacy, "targets" in secrets)
+    fills = intake.fillings(quantised, dataset.model.weight_privacy, dataset.compared, dataset.output)
     return cut(secrets, batch, fills)
 
 
@@ -82,8 +82,10 @@ def _refuse_equal(parts: list[OpeningPart]) -> None:
 def _shard_size(runtime: Runtime, dataset: Dataset, quantised: bytes, points: int) -> int:
     """As many samples in one proof as fit the memory and the basis."""
     system, privacy = registry.find(dataset.model.system), dataset.model.weight_privacy
-    most = min(dataset.size, intake.samples_in(quantised, dataset.compared, points))
+    compared, output = dataset.compared, dataset.output
+    most = min(dataset.size, intake.samples_in(quantised, compared, output, points))
+    threads = runtime.settings.threads
     return even(
         dataset.size,
-        engine.largest_batch(system, quantised, privacy, dataset.compared, most, runtime.settings.threads),
+        engine.largest_batch(system, quantised, privacy, compared, output, most, threads),
     )
