@@ -60,6 +60,10 @@ class Secrets:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self.erase()
+
+    def erase(self) -> None:
+        """Zero what was registered so far, and let go of it."""
         with ExitStack() as all_of_them:  # whichever fails: those of a device may
             for array in self._arrays:
                 all_of_them.callback(array.fill, 0)

@@ -264,7 +264,7 @@ bool cpu_has_adx() {
 #if defined(__x86_64__)
   unsigned eax, ebx, ecx, edx;
   if (!__get_cpuid_count(7, 0, &eax, &ebx, &ecx, &edx)) return false;
-  return (ebx & bit_BMI2) && (ebx & bit_ADX);
+  return (ebx & bit_BMI2) && (ebx & bit_ADX) && __builtin_cpu_supports("avx2");
 #else
   return false;
 #endif

@@ -68,8 +68,10 @@ def commit(
     Tails and salts follow from ``seed``, 32 bytes, and the values: two vectors under one seed share none.
     ``extra``: rows of their own, uint64[m, degree, 4], without a tail. ``secret`` erases what is kept.
     """
-    plain = secret(fr.to_canonical(values, threads)).astype("<u8", copy=False)
-    seed = bound(seed, plain.reshape(-1).view(np.uint8).data)
+    with Secrets() as for_now:
+        plain = for_now(fr.to_canonical(values, threads)).astype("<u8", copy=False)
+        seed = bound(seed, plain.reshape(-1).view(np.uint8).data)
+        del plain
     width = code.degree - tail
     count = -(-len(values) // width)
     more = 0 if extra is None else len(extra)

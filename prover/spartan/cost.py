@@ -48,15 +48,27 @@ def setup(size: Size, product: float) -> float:
 
 
 def proof_bytes(size: Size) -> int:
-    """In the mean: paths meet here and there. Of the commitments' code, or that of the shortest proofs."""
+    """In the mean: paths meet here and there."""
+    return _proof_bytes(size, _code(size))
+
+
+def _code(size: Size) -> Code:
+    """Of the commitments, or that of the shortest proofs."""
     if size.links:
-        return _proof_bytes(size, rows_for(size.linked).code)
-    return min(_proof_bytes(size, Code(FR, log, log + LOG_BLOWUP)) for log in _LOG_DEGREES)
+        return rows_for(size.linked).code
+    codes = (Code(FR, log, log + LOG_BLOWUP) for log in _LOG_DEGREES)
+    return min(codes, key=lambda code: _proof_bytes(size, code))
+
+
+def _rows(size: Size, code: Code) -> int:
+    """Those of commitments have longer tails."""
+    tail = rows_for(size.linked).tail if size.links else 0
+    once = -(-(size.variables - size.linked) // (code.degree - code.queries))
+    return -(-size.linked // (code.degree - tail)) + once + size.segments + 1
 
 
 def _proof_bytes(size: Size, code: Code) -> int:
-    parts = size.segments + 1
-    rows = -(-size.variables // (code.degree - code.queries)) + parts
+    parts, rows = size.segments + 1, _rows(size, code)
     log_rows, variables = size.rows.bit_length() - 1, code.log_degree + rows.bit_length()
     pads = Pads(code, log_rows, variables)
     numbers = 3 * log_rows + 2 * variables + 7 + code.degree + pads.code.degree
@@ -73,16 +85,19 @@ def _opening_hashes(code: Code) -> int:
 
 
 def memory(size: Size) -> int:
-    """The peak beside the constraint system and the witness, while the second sum-check runs: rows and code
-    words, a copy of the witness and the combined matrices by variable; three tables of all places; four of
-    all rows, which are erased at the end.
+    """The peak beside the constraint system and the witness, as the second sum-check begins: rows, code words
+    and trees over these; the constraints' weights, and those times a factor; the combined matrices by variable
+    and by place, and the witness by place.
     """
-    by_variable = (4 + (1 << LOG_BLOWUP)) * size.variables
-    return FR.element_bytes * (by_variable + 3 * _places(size) + 4 * size.rows)
+    code = _code(size)
+    committed = _rows(size, code) * (code.degree + code.length)
+    trees = (size.segments + 1) * 3 * code.length
+    return FR.element_bytes * (committed + trees + 2 * size.rows + size.variables + 2 * _places(size))
 
 
 def _places(size: Size) -> int:
-    return 1 << (size.variables - 1).bit_length()
+    code = _code(size)
+    return code.degree << (_rows(size, code) - 1).bit_length()
 
 
 def speed(threads: int, clock: Callable[[], float] = time.perf_counter) -> float:

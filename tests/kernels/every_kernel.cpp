@@ -67,6 +67,7 @@ void fields() {
       std::copy(a.begin(), a.begin() + (1l << log_size), out);
       domain.quotient(out, left.data(), right.data(), threads, {});
     });
+    compare<Fr>(1l << log_size, [&](int, Fr* out) { domain.encode(a.data(), out); });
   }
 }
 

@@ -12,6 +12,8 @@ namespace zen {
 
 #if defined(__AVX512F__)
 inline constexpr int hash_lanes = 16;
+#elif defined(__AVX2__)
+inline constexpr int hash_lanes = 8;
 #else
 inline constexpr int hash_lanes = 4;
 #endif
@@ -30,13 +32,41 @@ inline Chains key_of(const uint8_t* key) {
   return chain;
 }
 
+using EightWords = uint32_t __attribute__((vector_size(32)));
+
+// rows[i] lane j <-> rows[j] lane i.
+inline void transpose(EightWords (&rows)[8]) {
+  EightWords pairs[8], quads[8];
+  for (int i = 0; i < 8; i += 2) {
+    pairs[i] = __builtin_shufflevector(rows[i], rows[i + 1], 0, 8, 2, 10, 4, 12, 6, 14);
+    pairs[i + 1] = __builtin_shufflevector(rows[i], rows[i + 1], 1, 9, 3, 11, 5, 13, 7, 15);
+  }
+  for (int i : {0, 1, 4, 5}) {
+    quads[i] = __builtin_shufflevector(pairs[i], pairs[i + 2], 0, 1, 8, 9, 4, 5, 12, 13);
+    quads[i + 2] = __builtin_shufflevector(pairs[i], pairs[i + 2], 2, 3, 10, 11, 6, 7, 14, 15);
+  }
+  for (int i = 0; i < 4; i++) {
+    rows[i] = __builtin_shufflevector(quads[i], quads[i + 4], 0, 1, 2, 3, 8, 9, 10, 11);
+    rows[i + 4] = __builtin_shufflevector(quads[i], quads[i + 4], 4, 5, 6, 7, 12, 13, 14, 15);
+  }
+}
+
 // words[w] lane l = word w of the 32 bytes at p + l stride; lanes from `count` on repeat the last.
 inline void load_words(const uint8_t* p, long stride, long count, HashWord* words) {
-  uint32_t rows[hash_lanes][8];
-  for (int lane = 0; lane < hash_lanes; lane++)
-    std::memcpy(rows[lane], p + stride * (lane < count ? lane : count - 1), sizeof rows[lane]);
-  for (int w = 0; w < 8; w++)
-    for (int lane = 0; lane < hash_lanes; lane++) words[w][lane] = rows[lane][w];
+  const auto row = [&](int lane) { return p + stride * (lane < count ? lane : count - 1); };
+  if constexpr (hash_lanes < 8) {
+    uint32_t rows[hash_lanes][8];
+    for (int lane = 0; lane < hash_lanes; lane++) std::memcpy(rows[lane], row(lane), sizeof rows[lane]);
+    for (int w = 0; w < 8; w++)
+      for (int lane = 0; lane < hash_lanes; lane++) words[w][lane] = rows[lane][w];
+  } else {
+    for (int first = 0; first < hash_lanes; first += 8) {
+      EightWords rows[8];
+      for (int i = 0; i < 8; i++) std::memcpy(&rows[i], row(first + i), sizeof rows[i]);
+      transpose(rows);
+      for (int w = 0; w < 8; w++) std::memcpy(reinterpret_cast<uint32_t*>(&words[w]) + first, &rows[w], sizeof rows[w]);
+    }
+  }
 }
 
 inline void store_words(const Chains& chain, long count, uint8_t* out) {

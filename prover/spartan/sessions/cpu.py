@@ -23,7 +23,7 @@ class CpuSession:
     def __init__(self, system: ConstraintSystem, shape: Shape, z: FrArray, threads: int) -> None:
         self._system, self._shape, self._z, self._threads = system, shape, z, threads
         self._parts: list[Committed] = []
-        self._secret = Secrets()
+        self._secret, self._products = Secrets(), Secrets()
 
     def __enter__(self) -> Self:
         return self
@@ -31,7 +31,8 @@ class CpuSession:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._secret.__exit__(kind, error, trace)
+        self._products.erase()
+        self._secret.erase()
 
     def commit(self, variables: slice, tail: int, seed: bytes, mask: bytes | None = None) -> Committed:
         code, secret, extra = self._shape.code, self._secret, None
@@ -46,13 +47,14 @@ class CpuSession:
 
     def outer(self, zero: Sequence[int]) -> OuterSumCheck:
         system, threads = self._system, self._threads
-        tables = [self._secret(table) for table in system.evaluate(self._z, threads, length=1 << len(zero))]
+        tables = [self._products(each) for each in system.evaluate(self._z, threads, length=1 << len(zero))]
         failing = fr.first_unsatisfied(tables[0], tables[1], tables[2], threads)
         if failing is not None:
             raise system.unsatisfied(failing)
         return OuterSumCheck(tables, zero, threads)
 
     def inner(self, outer: Sequence[int], weights: Sequence[int]) -> InnerSumCheck:
+        self._products.erase()  # and have their memory
         shape, threads = self._shape, self._threads
         rows = multilinear.eq(fr.from_ints(outer), threads)
         matrices = SystemMatrices(self._system, threads).combined(shape, rows, weights)

@@ -1,0 +1,48 @@
+"""What is foretold of proofs, and what they take."""
+
+from __future__ import annotations
+
+import pytest
+
+from base.randomness import Secrets
+from bench.synthetic import random_statement, random_witness
+from prover.size import Size
+from prover.spartan import cost
+from prover.spartan.commitment import commit
+from prover.spartan.layout import best_code, rows_for, sizes_of
+from prover.spartan.proving import prove
+from tests.prover.test_memory import ROWS, alone, forget_peak, status, system, witness
+from verifier.spartan.admission import shape_of
+from verifier.spartan.commitment import SEED_BYTES
+
+THREADS = 2
+
+
+def measured(linked: bool) -> tuple[int, int]:
+    """The peak of a proof over what was there before, its commitment made by it, and the formula's."""
+    circuit = system(segment=linked)
+    size, z = Size.of(circuit), witness(circuit, dense=True)
+    _prove_small()  # what is loaded once
+    before = forget_peak()
+    with Secrets() as secret:
+        code, commitments = best_code(circuit), []
+        if linked:
+            rows = rows_for(ROWS)
+            code, values = rows.code, z[3 : 3 + ROWS]
+            commitments = [commit(values, code, rows.tail, bytes(SEED_BYTES), secret=secret)]
+        shape = shape_of(sizes_of(circuit), code, [each.commitment for each in commitments])
+        proof = prove(circuit, shape, z, linked=commitments, threads=THREADS)
+    assert 0.9 * len(proof) < cost.proof_bytes(size) < 1.1 * len(proof)
+    return status("VmHWM") - before, cost.memory(size)
+
+
+def _prove_small() -> None:
+    circuit = random_statement(8)
+    shape = shape_of(sizes_of(circuit), best_code(circuit), [])
+    prove(circuit, shape, random_witness(circuit, "network"), threads=THREADS)
+
+
+@pytest.mark.parametrize("linked", [False, True])
+def test_memory_is_what_the_formula_says(linked: bool) -> None:
+    taken, formula = alone(measured, linked)
+    assert 0.8 * taken < formula < 1.25 * taken
