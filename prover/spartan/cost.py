@@ -85,9 +85,9 @@ def _opening_hashes(code: Code) -> int:
 
 
 def memory(size: Size) -> int:
-    """The peak beside the constraint system and the witness, as the second sum-check begins: rows, code words
-    and trees over these; the constraints' weights, and those times a factor; the combined matrices by variable
-    and by place, and the witness by place.
+    """The peak beside the constraint system and the witness, as the second sum-check begins: rows, code
+    words and trees over these; the constraints' weights, and those times a factor; the combined matrices by
+    variable and by place, and the witness by place.
     """
     code = _code(size)
     committed = _rows(size, code) * (code.degree + code.length)
