@@ -22,11 +22,14 @@ def register(system: ProofSystem) -> None:
 
 
 def find(system: str) -> ProofSystem:
-    """The system of this id. Raises ``StatementError`` (``statement.system``) where it is not installed."""
-    if system not in SYSTEMS:
+    """The system of this id, or of its first part. Raises ``StatementError`` (``statement.system``) where it
+    is not installed.
+    """
+    named = next((each for id_, each in SYSTEMS.items() if system in (id_, id_.partition("-")[0])), None)
+    if named is None:
         raise StatementError(
             "statement.system",
             f"system: no proof system {system!r} is installed here; there is {', '.join(SYSTEMS)}",
             field="system",
         )
-    return SYSTEMS[system]
+    return named

@@ -16,7 +16,7 @@ from typing import Final, Literal
 from base.memory import free_memory
 from kernels.target import available_targets
 from prover import registry
-from service import encryption
+from service import encryption, openings
 from service.basis import stored_bases
 from service.runtime import Runtime
 from service.storage import schema
@@ -59,6 +59,7 @@ def examine(runtime: Runtime) -> Iterator[Finding]:
     if schema.verdict == "ok":
         yield _checked("secret", _secret, runtime)
         yield _checked("basis", _basis, runtime)
+        yield _checked("openings", _openings, runtime)
         yield _checked("clock", _clock, runtime)
         yield _checked("workers", _workers, runtime)
     yield _checked("disk", _disk, runtime)
@@ -82,6 +83,7 @@ _REMEDIES: Final = {
     "schema": "run `zenserve migrate`",
     "broker": "see that it runs, and that ZENSERVE_BROKER_URL is right",
     "store": "see that it runs, and that ZENSERVE_STORE_URL and AWS_* are right",
+    "openings": "after a restore `zenserve openings retire`, after a move `zenserve openings keep`",
     "backend": "set ZENSERVE_BACKEND=cpu, or install the extra `gpu` and give this host the driver",
 }
 
@@ -104,6 +106,13 @@ def _broker(runtime: Runtime) -> Finding:
     runtime.queue.ping()
     kind = "Redis" if runtime.settings.broker_url else "files in the data directory"
     return Finding("broker", "ok", f"{kind} answers")
+
+
+def _openings(runtime: Runtime) -> Finding:
+    found = openings.counts(runtime)
+    return Finding(
+        "openings", "ok", f"{found.commitments} commitments are counted, {found.retired} are retired"
+    )
 
 
 def _store(runtime: Runtime) -> Finding:

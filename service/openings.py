@@ -163,6 +163,8 @@ class Openings:
         stored = encryption.put(self.runtime, f"root:{root}", made.to_bytes())
         with self.runtime.database.write() as session:
             roots = Roots(session, parent.epoch)
+            if roots.get(parent.registered) is None:
+                return  # deleted meanwhile, and what was stored is swept
             if parent.depth == 0:
                 roots.raise_height(parent.root, min(height + 1, self.key.renewals - 1))
             roots.add(
@@ -235,6 +237,8 @@ def keep(runtime: Runtime) -> None:
 def counts(runtime: Runtime) -> Counts:
     """Of all commitments whose openings are counted. Raises ``ConflictError`` (``conflict.restored``)."""
     with runtime.database.write() as session:
+        if Ledgers(session).seen() is None:
+            return Counts(0, 0, 0)
         return Roots(session, _ledger(runtime, session).epoch).counts()
 
 

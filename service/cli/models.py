@@ -47,7 +47,7 @@ def add_model(
     std: Std = None,
     name: Name = None,
     system: Annotated[
-        str | None, typer.Option(help="The proof system; groth16-bls12-381 by default.")
+        str | None, typer.Option(help="The proof system: groth16 unless said, or spartan, without a setup.")
     ] = None,
     weight_privacy: Annotated[
         PublicOrCommitted, typer.Option(help="Whether all may see the weights, or none.")

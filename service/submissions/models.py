@@ -40,6 +40,8 @@ def register(
     ``handed``: the model, its calibration and, if there are any, the calibration's labels. ``sizes``: of
     dimensions that the file only names.
     """
+    system = registry.find(row.system)
+    row.system = system.id
     bits = precision.bits
     options = [row.name, row.weight_privacy, bits, row.parent_id or "", *(f.sha256 for f in handed)]
     if precision != Precision(bits=bits):
@@ -53,7 +55,6 @@ def register(
     shapes = json.dumps(sizes, sort_keys=True)
     if sizes:
         options.append(shapes)
-    system = registry.find(row.system)
     if row.require_ceremony:
         keys.check_ceremonies(system)
     terms = jobs.terms(runtime, caller, b"model", options, labels, idempotency_key)

@@ -43,7 +43,7 @@ class Service:
     """A stranger's: it has the circuits that it fetched."""
 
     def registered(self, onnx: bytes | None = None, **how: Any) -> Model:
-        model = self.api.create_model(onnx or tiny_onnx(), tiny_calibration(), system=Spartan.id, **how)
+        model = self.api.create_model(onnx or tiny_onnx(), tiny_calibration(), system="spartan", **how)
         work_on(self.runtime, model.id)
         model = self.api.get_model(model.id)
         assert (model.state, model.system, model.setup) == ("succeeded", Spartan.id, "transparent")

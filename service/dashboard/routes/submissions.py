@@ -77,14 +77,15 @@ def register_model(
     calibration_labels: UploadFile | None = None,
     name: _Text = "",
     weight_privacy: _Text = "",
+    system: _Text = FIRST,
     bits: _Text = "",
     shape: _Text = "",
     range: _Text = "",  # noqa: A002  the API's name
     saturate: _Text = "",
 ) -> Response:
     given = {
-        "name": name, "weight_privacy": weight_privacy, "bits": bits, "shape": shape, "range": range,
-        "saturate": saturate,
+        "name": name, "weight_privacy": weight_privacy, "system": system, "bits": bits, "shape": shape,
+        "range": range, "saturate": saturate,
     }  # fmt: skip
     try:
         files = [
