@@ -319,7 +319,7 @@ def check_inputs(quantised: bytes, names: Iterable[str] | None) -> None:
     if names is None and len(graph.inputs) > 1:
         known = ", ".join(graph.entries)
         raise TensorError(
-            "input.names", f"the model has several inputs: give inputs, {known}", field="inputs"
+            "input.names", f"the model has several inputs: give each by its name, {known}", field="inputs"
         )
     if names is not None and (len(graph.inputs) == 1 or {*names} != {*graph.entries}):
         known = ", ".join(graph.entries) if len(graph.inputs) > 1 else "one, which is given as input"

@@ -152,7 +152,8 @@ class _Reader:
         missing = [name for name, value in values.items() if value is None and name not in self._file]
         if missing or not outputs:
             name = quote(next(iter(missing or values), ""))
-            raise ModelError("model.outputs", f"no node computes the output {name} from the network's input")
+            reason = f"no node computes the output {name} from the network's input: there is nothing to prove"
+            raise ModelError("model.outputs", reason)
         if len(outputs) == 1 and not whole:
             outputs = {name: self._classes(tensor) for name, tensor in outputs.items()}
         return Graph(

@@ -182,7 +182,8 @@ def _whole(graph: Graph, x: Mapping[str, FloatArray], ranges: Ranges) -> dict[st
         given[name] = Interval(0, size - 1).joined(given.get(name, Interval(0, 0)))
     for entry in (entry for entry in graph.inputs if entry.values != "real"):
         if (x[entry.name] != np.rint(x[entry.name])).any():
-            raise TensorError("input.not_integer", f"{entry.name} takes whole numbers", field=entry.name)
+            reason = f"calibration: the input {entry.name[:80]!r} takes whole numbers, and it has others"
+            raise TensorError("input.not_integer", reason, field="calibration")
         if entry.values == "boolean":
             given[entry.name] = Interval(0, 1)
     integers = [entry.name for entry in graph.inputs if entry.values == "integer"]

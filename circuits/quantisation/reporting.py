@@ -172,7 +172,7 @@ class Report:
 
 def sentences(report: Mapping[str, Any]) -> Iterator[str]:
     """What a report, as JSON, says of the outputs."""
-    samples = f"{report['images']} samples"
+    samples = "one sample" if report["images"] == 1 else f"{report['images']} samples"
     if report["accuracy"] is not None:
         yield (
             f"{samples}: accuracy {report['float_accuracy']:.2%} in floats, "

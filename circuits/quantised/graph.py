@@ -68,7 +68,8 @@ class QuantInput:
         if bad is not None and not saturate:
             raise TensorError(
                 "input.out_of_range",
-                f"{field}{list(bad)} lies outside the calibrated range, [{low:.6g}, {high:.6g}]",
+                f"{field}{list(bad)} lies outside the calibrated range, [{low:.6g}, {high:.6g}]: calibrate"
+                " with numbers that reach as far, or let them saturate",
                 field=field,
             )
         return self.type.quantise(tensor)

@@ -143,7 +143,9 @@ def integer_bounds(
         named = given if isinstance(given, Mapping) else dict.fromkeys(wanted, given)
         if not named or not {*named} <= {*wanted} or found.keys() & named.keys():
             raise StatementError(
-                "statement.reveal", f"{field}: of outputs that show a {kind}, each once", field=field
+                "statement.reveal",
+                f"{field}: give it where an output shows a {kind}, of each once (reveal)",
+                field=field,
             )
         for name, numbers in named.items():
             listed = [numbers] if isinstance(numbers, int | float) else numbers

@@ -47,10 +47,16 @@ def main() -> None:
     try:
         app()
     except (ZenError, ClientError, OSError) as error:
-        complain(in_words(error))
+        complain(_said(error))
         sys.exit(TROUBLE)
     except KeyboardInterrupt:
         sys.exit(130)
+
+
+def _said(error: Exception) -> str:
+    """In words, which name the field at fault once: as what was typed for it, where that is known."""
+    field, text = getattr(error, "field", None), in_words(error)
+    return text.replace(f": {field}: ", ": ", 1) if getattr(error, "__notes__", ()) else text
 
 
 def _say_version(asked: bool) -> None:

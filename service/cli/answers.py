@@ -118,6 +118,7 @@ def _typed(context: typer.Context, error: Exception) -> str | None:
     """What the caller typed for the field at fault: the name of the option or argument, and its file."""
     field = getattr(error, "field", None) or ("model" if isinstance(error, ModelError) else "")
     name = field.partition(".")[0]
+    name = "input" if name == "inputs" else name  # one file has all of them
     for parameter in context.command.params:
         value = context.params.get(parameter.name)
         if parameter.name.rstrip("_") == name and value is not None:

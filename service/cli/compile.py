@@ -276,8 +276,9 @@ def _tuning(tuning: dict[str, Any]) -> Table:
 
 def _lost(tuning: dict[str, Any]) -> str:
     scales = "by channel" if tuning["per_channel"] else "by tensor"
+    samples = "one sample" if tuning["samples"] == 1 else f"{tuning['samples']} samples"
     return (
-        f"{tuning['loss']:.3g} % of {tuning['measure']} on {tuning['samples']} samples, calibrated by "
+        f"{tuning['loss']:.3g} % of {tuning['measure']} on {samples}, calibrated by "
         f"{tuning['method']}, weights {scales}"
     )
 

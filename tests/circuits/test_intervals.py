@@ -182,7 +182,7 @@ def test_numbers_that_no_output_is_compared_with_are_refused() -> None:
         integer_bounds(typed, shown, bounds=[])
     with refuses("statement.reveal", "at_least", match="at_least or at_most"):
         integer_bounds(typed, threshold)
-    with refuses("statement.reveal", "at_most", match="each once"):
+    with refuses("statement.reveal", "at_most", match="of each once"):
         integer_bounds(typed, threshold, at_least=0.0, at_most=0.0)
     with refuses("statement.reveal", "bounds", match="range"):
         integer_bounds(typed, threshold, bounds=[0.0])

@@ -202,7 +202,7 @@ def test_a_proof_and_its_key_are_written_together(
     assert run("verify", proof, "--key", key)[0] == 0
     assert json.loads(run(*given, "--reveal", "top", "--top", 2, "--json")[1])["values"].keys() == {"top"}
     code, out, err = run(*given, "--no-wait")
-    assert (code, out, "zenserve proofs key" in err) == (2, "", True)
+    assert (code, out, "zenserve proofs get" in err) == (2, "", True)
 
 
 def test_a_key_of_another_form_is_refused_with_both_ids_and_the_command(

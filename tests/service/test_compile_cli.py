@@ -242,6 +242,7 @@ def test_errors_are_one_line_with_a_code(run: Any, tmp_path: Path, network: Path
     assert "from 2 to 16" in complaint(network, "--bits", "17")
     assert "or equal to 5" in complaint(network, "--level", "6")
     assert "[statement.privacy]" in complaint(network, "--level", "4", "--weight-privacy", "committed")
+    assert "--shape: give it as NAME=SIZE" in complaint(network, "--shape", "tokens")
     assert "--calibration" in complaint(network, "--calibration", tmp_path / "missing.npy")
 
 
