@@ -40,6 +40,7 @@ COVERAGE: Final = (
 )
 EZKL_NETWORKS: Final = "ezkl-networks-2026-11-23-epyc"
 SENTENCES: Final = "minilm-2026-11-23-epyc"
+MAGIKA: Final = "magika-2026-11-23-epyc"
 DEAREST: Final = 8
 
 
@@ -362,10 +363,11 @@ def sentences() -> str:
     return listed([row for row in rows(SENTENCES, "") if "prove_s" not in row.more], cells)
 
 
-def layer() -> str:
-    """The first layer, proven."""
+def proven(file: str) -> str:
+    """The rows of both proof systems."""
     cells: Cells = {
         "": name,
+        "rows": size,
         "registration s": more("registration_s"),
         "setup s": more("setup_s"),
         "prove s": more("prove_s"),
@@ -374,12 +376,25 @@ def layer() -> str:
         "key MB": lambda row: f"{row.more['key_mb']:,.1f}",
         "peak MB": lambda row: number(row.peak_mb and round(row.peak_mb)),
     }
-    return listed([row for row in rows(SENTENCES, "") if "prove_s" in row.more], cells)
+    return listed([row for row in rows(file, "") if "prove_s" in row.more], cells)
+
+
+def magika() -> str:
+    cells: Cells = {
+        "": name,
+        "kinds": more("kinds"),
+        "files": more("files"),
+        "agree": lambda row: f"{row.more['agree']:.1%}",
+        "sure": lambda row: f"{row.more['sure']:.1%}",
+    }
+    return listed([row for row in rows(MAGIKA, "") if "agree" in row.more], cells)
 
 
 TABLES: Final[dict[str, Callable[[], str]]] = {
     "sentences": sentences,
-    "layer": layer,
+    "layer": partial(proven, SENTENCES),
+    "magika": magika,
+    "magika proven": partial(proven, MAGIKA),
     "cpu kernels": cpu_kernels,
     "cpu proofs": cpu_proofs,
     "digits": digits,

@@ -5,9 +5,10 @@
 DIR is what bench/minilm.py makes. Networks are quantised on the first 16 sentences, and their outputs on
 others compared with onnxruntime's, by the cosine between the two.
 
-    W8A12   weights of 8 bits, all tensors of 12
-    W8A8    what products of matrices multiply has 8 bits, weights and tensors, all between them 16
-    layer   W8A12 of the embeddings and the first layer, its weights committed, tokens and mask private
+    W8A12   what products of matrices multiply: weights of 8 bits, tensors of 12; all between them have 16
+    W8A8    the same of 8
+    layer   the embeddings and the first layer, weights of 8 bits, all tensors of 12; weights committed,
+            tokens and mask private
 
 and by its id each proof system: the layer's registration, a proof, and zenserve-verify, under keys of a
 development setup where it takes any.
@@ -44,10 +45,9 @@ _BETWEEN: Final = 16
 _LIMITS: Final = Limits(seconds=3 * 600)
 
 
-def encoder(folder: Path, bits: int, between: int | None) -> Iterator[Findings]:
-    """``between``: bits of tensors that no product of matrices reads, ``bits`` where that is None."""
+def encoder(folder: Path, bits: int) -> Iterator[Findings]:
     graph, tokens = _read(folder)
-    layers = {} if between is None else dict.fromkeys(_between(graph, tokens), (between, _WEIGHT_BITS))
+    layers = dict.fromkeys(_between(graph, tokens), (_BETWEEN, _WEIGHT_BITS))
     yield _compared(folder, _quantised(graph, tokens, bits, layers), tokens, _FIRST, by_token=False)
 
 
@@ -158,17 +158,17 @@ def main() -> None:
     report = Report("sentences", "all-MiniLM-L6-v2")
     whole, first = options.folder / "encoder", options.folder / "layer"
     tried: dict[str, Callable[[], Findings]] = {
-        "W8A12": partial(alone, encoder, whole, 12, None, limits=_LIMITS),
-        "W8A8": partial(alone, encoder, whole, 8, _BETWEEN, limits=_LIMITS),
+        "W8A12": partial(alone, encoder, whole, 12, limits=_LIMITS),
+        "W8A8": partial(alone, encoder, whole, 8, limits=_LIMITS),
         "layer": partial(alone, layer, first, 12, None, limits=_LIMITS),
     }
     tried |= {system: partial(alone, layer, first, 12, system, limits=_LIMITS) for system in SYSTEMS}
-    rows = [_row(name, attempt()) for name, attempt in tried.items() if name in (options.only or tried)]
+    rows = [row(name, attempt()) for name, attempt in tried.items() if name in (options.only or tried)]
     report.show("sentences", rows)
     report.write(options.json)
 
 
-def _row(name: str, found: Findings) -> Row:
+def row(name: str, found: Findings) -> Row:
     constraints, seconds, peak = (found.pop(key, None) for key in ("constraints", "seconds", "peak_mb"))
     return Row(name, constraints, seconds or 0.0, peak_mb=peak, more=found)
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import partial
+from functools import partial, reduce
 
 import numpy as np
 from numpy.typing import NDArray
@@ -161,8 +161,16 @@ def _attended(
         total = add(replace(step, inputs=[scores, term]))
         assert isinstance(total, Data)  # noqa: S101  one of two terms is computed
         scores = total
-    hide(step, scores, kept)
+    hide(step, scores, _some(step, kept))
     return product(step, softmax(step, scores, [3]), value)
+
+
+def _some(step: Step, kept: Sequence[Kept]) -> Sequence[Kept]:
+    """What is kept, unless constants keep nothing of a query: runtimes differ in what that means."""
+    constants = [each for each in kept if not isinstance(each, Data)]
+    if constants and not reduce(np.logical_and, constants).any(axis=-1).all():
+        raise step.refuse("unsupported_attribute", "has a mask that leaves a query no key")
+    return kept
 
 
 def _lengths(step: Step, query: Value, key: Value, value: Value) -> tuple[int, int]:

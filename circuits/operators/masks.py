@@ -27,6 +27,7 @@ from circuits.operators.sums import Accumulating
 from relations.integers import IntArray
 from relations.relation import Product, Relation, Tensor, Term
 from verifier.schemes import Privacy
+from zenerrors import TensorError
 
 # What stands for minus infinity.
 _LOWEST: Final = float(np.finfo(np.float32).min)
@@ -54,6 +55,7 @@ class Only(Node):
 
     def run(self, *inputs: FloatArray) -> FloatArray:
         x, mask = inputs
+        _require_some(self.name, mask != 0)
         return (x - min(0.0, float(x.min()))) * mask
 
     def quantise(self, site: Site) -> QuantNode:
@@ -75,7 +77,9 @@ class QuantOnly(Accumulating):
         return shapes[0]
 
     def accumulate(self, inputs: Sequence[IntArray], types: Sequence[Affine]) -> IntArray:
-        return inputs[0] * (inputs[1] - types[1].zero_point)
+        mask = inputs[1] - types[1].zero_point
+        _require_some(self.name, mask != 0)
+        return inputs[0] * mask
 
     def bounds(self, types: Sequence[Affine], shapes: Sequence[Shape]) -> Bounds:
         low, high = types[1].centred
@@ -86,6 +90,14 @@ class QuantOnly(Accumulating):
 
     def summed(self, sums: Tensor, terms: Sequence[Term], privacy: Privacy) -> list[Relation]:
         return [Product(self.name, sums, terms[0]._replace(zero_point=0), terms[1])]
+
+
+def _require_some(name: str, kept: NDArray[np.bool_]) -> None:
+    """``TensorError`` for a sample that masks all of [n, *shape]: its shares have no meaning."""
+    if not kept.reshape(len(kept), -1).any(axis=1).all():
+        raise TensorError(
+            "input.out_of_range", f"node {name[:80]!r}: a mask among the inputs keeps nothing", field="input"
+        )
 
 
 def finite(value: Value) -> Value:

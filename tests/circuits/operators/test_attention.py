@@ -12,8 +12,12 @@ from numpy.typing import NDArray
 from onnx import ModelProto, TensorProto, helper, numpy_helper
 from onnx.reference import ReferenceEvaluator
 
-from circuits import load_onnx, quantise
+from circuits import compile_inference, load_onnx, quantise
 from circuits.graphs.graph import Graph
+from circuits.lowering import Level
+from tests.circuits.support import answered, challenged, first_violation
+from tests.circuits.test_lowering import refuse_all_lies
+from tests.circuits.test_uniqueness import assert_unique
 from zenerrors import ModelError
 
 RNG = np.random.default_rng(5)
@@ -95,6 +99,7 @@ def in_onnxruntime(data: bytes) -> Any:
     return lambda one: session.run(["y"], dict(one))[0]
 
 
+TURNS = np.array([[[0.8, 0.6], [-0.6, 0.8]]], np.float32)
 HEADS: dict[str, tuple[int, ...]] = {"q": (1, 4, 3, 4), "k": (1, 2, 5, 4), "v": (1, 2, 5, 6)}
 BAND = np.tri(3, 5, 1, dtype=np.bool_)
 ONNX: Mapping[str, Case] = {
@@ -197,6 +202,61 @@ def test_onnxruntimes_own_agree_with_it(name: str) -> None:
     agrees(data, in_onnxruntime(data), given(data))
 
 
+PROVEN: Mapping[str, tuple[str, Case]] = {
+    "heads of one key, causal": (
+        "",
+        ("Attention", {"q": (1, 2, 2, 1), "k": (1, 1, 2, 1), "v": (1, 1, 2, 1)}, {"is_causal": 1}),
+    ),
+    "turned": (
+        "",
+        ("RotaryEmbedding", {"q": (1, 1, 2, 2), "c": TURNS[:, :, :1], "s": TURNS[:, :, 1:]}, {}),
+    ),
+    "packed, of a length": (
+        "com.microsoft",
+        (
+            "Attention",
+            {"x": (1, 2, 1), "w": np.ones((1, 3), np.float32), "b": np.zeros(3, np.float32), "lengths": (1,)},
+            {"num_heads": 1},
+        ),
+    ),
+    "a mask that is computed": (
+        "",
+        ("Attention", {"q": (1, 1, 2, 1), "k": (1, 1, 2, 1), "v": (1, 1, 2, 1), "m": (2, 2)}, {}),
+    ),
+    "skipped": (
+        "com.microsoft",
+        (
+            "SkipLayerNormalization",
+            {"x": (1, 1, 2), "k": (1, 1, 2), "g": np.ones(2, np.float32), "b": np.zeros(2, np.float32)},
+            {},
+        ),
+    ),
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "level"),
+    [
+        pytest.param(name, level, marks=() if level == 5 else pytest.mark.large)
+        for name in PROVEN
+        for level in (2, 5)
+    ],
+)
+def test_every_wire_is_bound_and_has_one_value(name: str, level: Level) -> None:
+    domain, case = PROVEN[name]
+    data = file(domain, case, opset=17 if domain else 23)
+    x = given(data)
+    network = quantise(load_onnx(data), x, 3)
+    circuit = compile_inference(network, reveal="values", level=level)
+    q = network.quantise_inputs(
+        {name: value[1] for name, value in _named(network.entries, x).items()}, saturate=True
+    )
+    z = circuit.assign(q)
+    assert first_violation(circuit.constraint_system, answered(circuit.program, z)) is None
+    refuse_all_lies(circuit, q)
+    assert_unique(circuit.program, challenged(circuit.program, z))
+
+
 def test_rows_of_three_tables_are_added_and_normalised() -> None:
     tables = {"w": floats(7, 4), "p": floats(5, 4), "t": floats(2, 4), "g": floats(4), "b": floats(4)}
     case: Case = (
@@ -218,6 +278,7 @@ def test_rows_of_three_tables_are_added_and_normalised() -> None:
         ),
         ("", ("Attention", {"q": (1, 3, 8), "k": (1, 3, 8), "v": (1, 3, 8)}, {}), "into 0 heads"),
         ("", ("Attention", {**HEADS, "v": (1, 2, 4, 6)}, {}), "attends from"),
+        ("", ("Attention", {**HEADS, "m": np.tri(3, 5, -1, dtype=np.bool_)}, {}), "leaves a query no key"),
         (
             "",
             ("RotaryEmbedding", {"q": (1, 2, 3, 6), "c": floats(2, 3), "s": floats(2, 3)}, {}),

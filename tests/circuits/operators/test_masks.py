@@ -23,6 +23,7 @@ from tests.circuits.operators.test_moving import Case
 from tests.circuits.support import answered, challenged, first_violation
 from tests.circuits.test_lowering import refuse_all_lies
 from tests.circuits.test_uniqueness import assert_unique
+from tests.refusals import refuses
 
 CAUSAL = np.tril(np.ones((3, 3), np.bool_))
 LEAST = np.finfo(np.float32).min
@@ -148,6 +149,16 @@ def test_computed_masks_agree_with_onnxruntime(name: str) -> None:
 def masked() -> QuantGraph:
     steps = [*OPEN, "Mul r least -> n", "Add n causal -> o", "Add x o -> a"]
     return quantise(load_onnx(of_computed(steps)), samples(), 3)
+
+
+def test_a_mask_that_keeps_nothing_is_refused(masked: QuantGraph) -> None:
+    """Runtimes differ in its shares: onnxruntime's are equal, or no numbers."""
+    nothing = {"x": np.zeros((1, 2, 3, 3)), "m": np.zeros((1, 3), np.int64)}
+    q = {name: masked.entries[name].type.quantise(each.astype(np.float64)) for name, each in nothing.items()}
+    with refuses("input.out_of_range", match="keeps nothing"):
+        masked.run(q)
+    with refuses("input.out_of_range", match="keeps nothing"):
+        quantise(load_onnx(of_computed(COMPUTED["added"])), nothing)
 
 
 @pytest.mark.parametrize("level", [2, 5])

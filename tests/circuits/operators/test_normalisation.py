@@ -130,9 +130,15 @@ def test_a_quotient_is_proven_at_every_level(level: Level) -> None:
     prove(PROVEN["a softmax"], level, "public")
 
 
-@pytest.mark.parametrize("name", [name for name in PROVEN if name != "a layer's"])
-@pytest.mark.parametrize("level", [2, 5])
-def test_there_is_one_quotient(name: str, level: Level) -> None:
+@pytest.mark.parametrize(
+    ("name", "level"),
+    [
+        pytest.param(name, level, marks=pytest.mark.large if name == "a layer's" else ())
+        for name in PROVEN
+        for level in (2, 5)
+    ],
+)
+def test_nothing_is_free(name: str, level: Level) -> None:
     rng = np.random.default_rng(1)
     case = PROVEN[name]
     network = quantise(load_onnx(model(case)), floats(rng, 16, *case[2]).astype(np.float64), 3)

@@ -382,10 +382,21 @@ def test_every_wire_is_proven(name: str, level: Level, weights: Privacy) -> None
     refuse_all_lies(circuit, q, linked=() if weights == "public" else ("/weight",))
 
 
-@pytest.mark.parametrize("name", ["gru", "lstm"])
-def test_nothing_is_free(name: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "weights"),
+    [
+        pytest.param(
+            name,
+            weights,
+            marks=() if name in ("gru", "lstm", "rnn") and weights == "committed" else pytest.mark.large,
+        )
+        for name in CASES
+        for weights in ("committed", "public")
+    ],
+)
+def test_nothing_is_free(name: str, weights: Privacy) -> None:
     network, _ = quantised(CASES[name], 2)
-    circuit = compile_inference(network, weight_privacy="committed")
+    circuit = compile_inference(network, weight_privacy=weights)
     assert_unique(
         circuit.program, challenged(circuit.program, circuit.assign(networks.inputs(network, 3)[2]))
     )
