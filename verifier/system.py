@@ -152,6 +152,12 @@ class VerifyingSystem(ABC):
         identities of this degree, in sum, that are checked at challenges.
         """
 
+    def errors(self, key: Any) -> Sequence[tuple[str, float]]:
+        """Each way in which a false statement can pass, with -log2 of its probability, but for what the
+        statement's own challenges can miss. None where a proof rests on assumptions alone.
+        """
+        return ()
+
     def take_circuit(self, file: bytes) -> None:
         """Have the circuit that this is the file of, to judge by, where keys only name theirs. Raises
         ``FileFormatError``: ``file.system`` where keys say all.

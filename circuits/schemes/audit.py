@@ -11,12 +11,15 @@ follows them). But all these may be right in a key that somebody can forge under
 contribute to a start of their own gets points over δ that no key may have. Each contribution is bound to the
 hash of its start, so the transcript's ``origin`` must be the true start's. With it, the key is sound if one
 contributor was honest, whatever became of the state: that is what provers need.
+
+A key without a setup has no points: it is numbers, each of which the circuit determines, or admission bounds.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
 from enum import StrEnum
 from typing import Any, Final, NamedTuple
 
@@ -32,7 +35,9 @@ from prover.groth16 import VerifyingKey, ceremony
 from prover.groth16.ceremony import State
 from prover.groth16.ceremony.initial import required_power
 from prover.groth16.powers_of_tau import PowersOfTau
+from prover.spartan.layout import sizes_of
 from verifier.documents import canonical
+from verifier.spartan.key import SpartanKey
 from verifier.system import DEVELOPMENT
 from zenerrors import CeremonyError, FileFormatError, StatementError
 
@@ -71,7 +76,7 @@ def recompile(qgraph: QuantGraph, description: Mapping[str, Any]) -> Circuit:
         raise FileFormatError("file.json", "this is no description of a circuit", field="circuit") from None
 
 
-def audit(circuit: Circuit, description: Mapping[str, Any], key: VerifyingKey) -> list[Finding]:
+def audit(circuit: Circuit, description: Mapping[str, Any], key: VerifyingKey | SpartanKey) -> list[Finding]:
     """What ``description`` and ``key`` say about their circuit, against ``circuit``: all but the points. And
     whether tables are of the functions that they name."""
     # Through JSON, where tuples are lists.
@@ -80,7 +85,7 @@ def audit(circuit: Circuit, description: Mapping[str, Any], key: VerifyingKey) -
         _compared(f"circuit.{field}", own.get(field, ...), description.get(field, ...))
         for field in sorted({*own, *description})
     ]
-    made, said = _numbers_of(circuit.constraint_system), _numbers(key)
+    made, said = _numbers_of(circuit.constraint_system, key)
     compared = [_compared(claim, made[claim], said[claim]) for claim in said]
     return [*described, *compared, *_functions(circuit.qgraph)]
 
@@ -149,9 +154,10 @@ def audit_points(
     return [*findings, *_points_compared(said, made, key)]
 
 
-def does_not_show(circuit: Circuit, key: VerifyingKey, points: Sequence[Finding]) -> list[str]:
+def does_not_show(circuit: Circuit, key: VerifyingKey | SpartanKey, points: Sequence[Finding]) -> list[str]:
     """What an audit of that circuit and key, and of these points, does not show, in sentences."""
-    return [*_about_points(key, points), *_about_circuit(circuit)]
+    about = () if isinstance(key, SpartanKey) else _about_points(key, points)
+    return [*about, *_about_circuit(circuit)]
 
 
 def _about_points(key: VerifyingKey, points: Sequence[Finding]) -> Iterator[str]:
@@ -198,24 +204,33 @@ def _about_circuit(circuit: Circuit) -> Iterator[str]:
     yield "That the constraints say what the words say: one program made both."
 
 
-def _numbers(key: VerifyingKey) -> dict[str, Any]:
-    return {
-        "key.statement_digest": key.statement_digest.hex(),
-        "key.challenges": key.challenges,
-        "key.ic.count": len(key.ic),
-        "key.segments.size": [segment.size for segment in key.segments],
-        "key.segments.linked": [segment.link_g2 is not None for segment in key.segments],
-    }
-
-
-def _numbers_of(system: ConstraintSystem) -> dict[str, Any]:
-    return {
+def _numbers_of(
+    system: ConstraintSystem, key: VerifyingKey | SpartanKey
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """What a key says of its circuit, by claim: made of ``system``, and said by ``key``."""
+    if isinstance(key, SpartanKey):
+        made = asdict(sizes_of(system)) | {"circuit": system.digest.hex()}
+        said = asdict(key.sizes) | {"circuit": key.circuit.hex()}
+        return _in_key(made), _in_key(said)
+    made = {
         "key.statement_digest": system.digest.hex(),
         "key.challenges": system.challenges,
         "key.ic.count": system.instance,
         "key.segments.size": [segment.size for segment in system.segments],
         "key.segments.linked": [segment.linked for segment in system.segments],
     }
+    said = {
+        "key.statement_digest": key.statement_digest.hex(),
+        "key.challenges": key.challenges,
+        "key.ic.count": len(key.ic),
+        "key.segments.size": [segment.size for segment in key.segments],
+        "key.segments.linked": [segment.link_g2 is not None for segment in key.segments],
+    }
+    return made, said
+
+
+def _in_key(fields: Mapping[str, Any]) -> dict[str, Any]:
+    return {f"key.{name}": value for name, value in fields.items()}
 
 
 def _points(key: VerifyingKey) -> dict[str, Any]:

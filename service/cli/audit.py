@@ -22,6 +22,7 @@ if TYPE_CHECKING:  # slow to import
     from circuits.schemes.audit import Finding
     from prover.groth16 import VerifyingKey
     from verifier.documents import KeyFile
+    from verifier.spartan.key import SpartanKey
 
 _SAME = "[bold green]the same[/]  All that the key {key} claims is what is made here."
 _CLAIMS = "[bold yellow]claims[/]  Nothing that the key {key} claims is wrong. Not all of it is shown:"
@@ -51,22 +52,27 @@ def audit_key(
             help="Where the ceremony ended: less work for --powers, and provers' key is judged, too.",
         ),
     ] = None,
+    circuit_file: Annotated[
+        Path | None,
+        typer.Option("--circuit", dir_okay=False, help="Write the circuit there, for zenserve verify."),
+    ] = None,
 ) -> Answer:
     """Compile KEY's circuit again, from NETWORK, and judge every claim in KEY: exit code 1 if one is wrong.
 
-    A ceremony's key is made again with --powers, point by point. Nothing is asked of a service.
+    A ceremony's key is made again with --powers, point by point. A key without a setup has none. Nothing is
+    asked of a service.
     """
     from circuits import QuantGraph
     from circuits.schemes.audit import Finding, Verdict, audit, does_not_show, recompile
+    from prover.constraint_file import save_statement
     from verifier.documents import KeyFile, read
-    from verifier.groth16.system import groth16_key
     from verifier.keys import opened
 
     if state is not None and powers is None:
         raise RequestError("request.invalid", "--state shows something with --powers only", field="state")
     with naming(key_file):
         file = read(KeyFile, key_file.read_bytes())
-        key = groth16_key(opened(file).verifying)
+        key = _auditable(opened(file).verifying, powers)
     with naming(network):
         graph = QuantGraph.from_bytes(network.read_bytes())
     seconds: dict[str, float] = {}
@@ -77,6 +83,8 @@ def audit_key(
     except StatementError as error:  # the description's settings are of no circuit
         raise RefusedError(no_good(error, "same", "NOT the same")) from None
     points, contributors = _audit_points(circuit, file, key, powers, state, seconds)
+    if circuit_file is not None:
+        save_statement(circuit_file, circuit.constraint_system)
     # That the file is what its id says was found when it was opened.
     findings = [Finding("id", Verdict.SAME), *label, *points]
     names = [each["name"] for each in (file.transcript or {}).get("contributions", [])]
@@ -89,27 +97,39 @@ def audit_key(
         "seconds": {stage: round(taken, 2) for stage, taken in seconds.items()},
         "contributors_to_powers": contributors,
         "contributions": [
-            {"name": name, "hash": hash_.hex()} for name, hash_ in zip_longest(names, key.contributions)
+            {"name": name, "hash": hash_.hex()}
+            for name, hash_ in zip_longest(names, getattr(key, "contributions", ()))
         ],
         "does_not_show": does_not_show(circuit, key, points),
     }
     return _judged(facts, findings)
 
 
+def _auditable(key: Any, powers: Path | None) -> VerifyingKey | SpartanKey:
+    """Raises ``FileFormatError`` (``file.system``): others have nothing to audit, or no ceremony."""
+    from verifier.groth16.system import groth16_key
+    from verifier.spartan.key import SpartanKey
+
+    return key if isinstance(key, SpartanKey) and powers is None else groth16_key(key)
+
+
 def _audit_points(
     circuit: Circuit,
     file: KeyFile,
-    key: VerifyingKey,
+    key: VerifyingKey | SpartanKey,
     powers_file: Path | None,
     state_file: Path | None,
     seconds: dict[str, float],
 ) -> tuple[list[Finding], list[dict[str, str]]]:
     """What is found, and who contributed to the powers."""
-    from circuits.schemes.audit import audit_points
+    from circuits.schemes.audit import Finding, Verdict, audit_points
     from prover.groth16.ceremony import State
     from prover.groth16.ceremony.initial import required_power
     from prover.groth16.iden3.ptau import read_contributors, read_ptau
+    from verifier.spartan.key import SpartanKey
 
+    if isinstance(key, SpartanKey):
+        return [Finding("setup", Verdict.SAME)], []
     if powers_file is None:
         return audit_points(circuit, key, file.transcript), []
     threads, most = usable_cores(), required_power(circuit.constraint_system)

@@ -56,6 +56,44 @@ def get_circuit(
     return written(service.get_circuit_of_key(key_id), output)
 
 
+@app.command("show")
+@answering
+def show_key(
+    key_file: Annotated[
+        Path, typer.Argument(metavar="KEY", exists=True, dir_okay=False, help="The key's file.")
+    ],
+) -> Answer:
+    """Show what a key's file says, and how sure its proofs are, term by term. Nothing is asked of a service.
+
+    Whether it is the key of the circuit that it describes, zenserve audit tells.
+    """
+    from verifier.documents import KeyFile, read
+    from verifier.keys import opened
+
+    with naming(key_file):
+        file = read(KeyFile, key_file.read_bytes())
+        key = opened(file)
+    described = file.circuit
+    facts = {
+        "id": file.id,
+        "system": key.system.id,
+        "setup": file.setup,
+        "scheme": described["scheme"],
+        "meaning": described["meaning"],
+        "network": described["network"],
+        "constraints": described["constraints"]["total"],
+    }
+    errors = key.system.errors(key.verifying)
+    document = facts | {
+        "errors": [{"term": term, "bits": round(bits, 1)} for term, bits in errors],
+        "does_not_show": key.system.setups[file.setup],
+    }
+    lines = [f"  2^-{bits:.1f}  {term}" for term, bits in errors]
+    told = ("", "[dim]What can pass, each with a probability of at most:[/]", *lines) if lines else ()
+    left = ("", "[dim]What this does not show:[/]", f"  {document['does_not_show']}")
+    return Answer(document, (terminal.table_of(facts), *told, *left))
+
+
 @app.command("issuers")
 @asking
 def list_issuers(service: Client, limit: Limit = 20) -> list[Issuer]:

@@ -8,6 +8,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import replace
 from importlib import import_module
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -33,10 +34,13 @@ from circuits.schemes.audit import (
     recompile,
     require_same,
 )
+from base.progress import silent
 from kernels import fr, g1
 from prover.groth16 import VerifyingKey, ceremony, powers_of_tau, prove, verify
 from prover.groth16.ceremony import Beacon, State
 from prover.groth16.powers_of_tau import PowersOfTau
+from prover.spartan.layout import rows_for
+from prover.spartan.system import CommitmentKey, Spartan
 from tests.circuits.quantised import networks
 from tests.circuits.quantised.networks import embedding
 from tests.prover.statements import R, forged_key
@@ -110,6 +114,24 @@ def test_every_scheme_passes_with_the_architecture_alone(network: QuantGraph) ->
         findings = audit(again, described(circuit), forged_key(circuit.constraint_system))
         assert {finding.verdict for finding in findings} == {"same"}
         assert {f"circuit.{field}" for field in circuit.describe()} < {finding.claim for finding in findings}
+
+
+def test_a_key_without_a_setup_is_its_circuit_s(network: QuantGraph, tmp_path: Path) -> None:
+    circuit = compile_registration(network)
+    system, basis = circuit.constraint_system, CommitmentKey(rows_for(10))
+    key = Spartan().setup(system, tmp_path / "key", basis=basis, threads=1, progress=silent)
+    again = recompile(network.architecture, described(circuit))
+    findings = audit(again, described(circuit), key)
+    assert not others(findings)
+    claims = {"key.circuit", "key.public", "key.challenges", "key.segments", "key.private", "key.rows"}
+    assert claims < {finding.claim for finding in findings}
+    assert not any("points" in sentence for sentence in does_not_show(again, key, []))
+    fewer = replace(key.sizes, rows=key.sizes.rows - 1)
+    for claim, changed in (
+        ("key.circuit", replace(key, circuit=bytes(32))),
+        ("key.rows", replace(key, sizes=fewer)),
+    ):
+        assert others(audit(again, described(circuit), changed)) == {claim}
 
 
 def test_every_field_that_is_changed_is_found(network: QuantGraph) -> None:

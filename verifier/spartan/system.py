@@ -133,6 +133,16 @@ class SpartanVerifier(VerifyingSystem):
     ) -> int:
         return -(-sum(proofs) // _EFFORT_BYTES)
 
+    def errors(self, key: SpartanKey) -> Sequence[tuple[str, float]]:
+        """Those of chains of renewals that are as long as they can be among them."""
+        rows = max((part.rows for part in key.shape.parts if part.linked), default=0)
+        links = chain.MOST_LINKS * len(key.linked_sizes)
+        renewals = [
+            ledger.Term(f"{term.name}, of {links}", term.bits - math.log2(links))
+            for term in (ledger.of_renewal(key.code, rows) if links else [])
+        ]
+        return [*ledger.terms(key.shape), *renewals]
+
     def soundness_bits(self, constraints: int, degree: int) -> float:
         """Of a proof over rows of usual length, and of the statement's own challenges."""
         log_rows = max(1, (constraints - 1).bit_length())
