@@ -32,6 +32,7 @@ from verifier.spartan.admission import shape_of
 from verifier.spartan.chain import Link
 from verifier.spartan.commitment import SEED_BYTES, Revealed, Rows
 from verifier.spartan.key import SpartanKey
+from verifier.spartan.ledger import MOST_LINKS
 from verifier.spartan.merkle import DIGEST_BYTES
 from verifier.spartan.proof import MalformedError
 from verifier.spartan.system import RowsOverFr, SpartanVerifier
@@ -138,14 +139,14 @@ class CommitmentKey:
 
     @property
     def renewals(self) -> int:
-        return chain.MOST_LINKS
+        return MOST_LINKS
 
     def renew(self, opening: Opening, values: FrArray, *, threads: int = 1) -> Opening:
         """Raises ``StatementError`` (``statement.openings``) where there are too many renewals already."""
-        if len(opening.renewals) == chain.MOST_LINKS:
+        if len(opening.renewals) == MOST_LINKS:
             raise StatementError(
                 "statement.openings",
-                f"the commitment was renewed {chain.MOST_LINKS} times, which is the most: commit anew",
+                f"the commitment was renewed {MOST_LINKS} times, which is the most: commit anew",
                 field="openings",
             )
         seed = secrets.token_bytes(SEED_BYTES)

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
+from base.progress import silent
 from circuits import (
     Circuit,
     Inference,
@@ -34,7 +35,6 @@ from circuits.schemes.audit import (
     recompile,
     require_same,
 )
-from base.progress import silent
 from kernels import fr, g1
 from prover.groth16 import VerifyingKey, ceremony, powers_of_tau, prove, verify
 from prover.groth16.ceremony import Beacon, State

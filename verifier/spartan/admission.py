@@ -77,11 +77,16 @@ def shape_of(sizes: Sizes, code: Code, commitments: Sequence[Commitment]) -> Sha
         raise StatementError(
             "statement.too_large", "the witness has no room in rows of this code", field="code"
         )
-    bits = ledger.bits(ledger.terms(shape))
+    require_sure(ledger.terms(shape))
+    return shape
+
+
+def require_sure(terms: Sequence[ledger.Term]) -> None:
+    """Raises ``StatementError`` (``statement.soundness``)."""
+    bits = ledger.bits(terms)
     if bits < ledger.LEAST_BITS:
         raise StatementError(
             "statement.soundness",
-            f"proofs of this shape have {bits:.0f} bits of soundness, and the least are {ledger.LEAST_BITS}",
+            f"proofs of this shape have {bits:.1f} bits of soundness, and the least are {ledger.LEAST_BITS}",
             field="code",
         )
-    return shape

@@ -13,12 +13,11 @@ from typing import Final, NamedTuple
 from blake3 import blake3
 
 from verifier.spartan.commitment import Rows
+from verifier.spartan.ledger import MOST_LINKS
 from verifier.spartan.merkle import DIGEST_BYTES
 from verifier.spartan.proof import MalformedError
 from verifier.spartan.renewal import is_renewed
 
-MOST_LINKS: Final = 4
-"""Together with these a proof has 128 bits still (``ledger.bits``)."""
 _LENGTH: Final = 4
 _MOST_FOUND: Final = 1024
 _FOUND: Final[dict[bytes, None]] = {}

@@ -9,8 +9,9 @@ from typing import Final
 
 from verifier.spartan.field import Field
 
-# Queries get three bits more than the 128 that are asked for, so that the other terms fit beside them.
-QUERY_BITS: Final = 131
+# Queries get seven bits more than the 128 that are asked for: a proof rests on the columns of up to 66 roots,
+# its own two, and those of four renewals of each of sixteen commitments, and the other terms fit beside them.
+QUERY_BITS: Final = 135
 LOG_BLOWUP: Final = 2
 """A word has 2^2 times as many entries as a polynomial coefficients. It is no parameter of keys: to verify
 takes as long as a proof is, not as long as somebody says."""

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from verifier.document import as_list, check_header, from_hex
-from verifier.spartan.admission import Commitment, Sizes, shape_of
+from verifier.spartan import ledger
+from verifier.spartan.admission import Commitment, Sizes, require_sure, shape_of
 from verifier.spartan.code import LOG_BLOWUP, Code
 from verifier.spartan.commitment import Rows
 from verifier.spartan.field import FR
@@ -57,9 +58,11 @@ class SpartanKey:
 
     @property
     def shape(self) -> Shape:
-        """Of its proofs. Raises ``StatementError`` for numbers that make none."""
+        """Of its proofs, with chains of renewals. Raises ``StatementError`` for numbers that make none."""
         linked = [Commitment(b"", size, self.tail or 0) for size in self.linked_sizes]
-        return shape_of(self.sizes, self.code, linked)
+        shape = shape_of(self.sizes, self.code, linked)
+        require_sure([*ledger.terms(shape), *ledger.of_chains(shape)])
+        return shape
 
     def to_json(self) -> dict[str, Any]:
         sizes = self.sizes

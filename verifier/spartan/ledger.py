@@ -15,6 +15,8 @@ from verifier.spartan.code import Code
 from verifier.spartan.shape import Shape
 
 LEAST_BITS: Final = 128
+MOST_LINKS: Final = 4
+"""Of a chain of renewals, from a commitment as it was registered to the one that a proof opens."""
 
 
 class Term(NamedTuple):
@@ -54,6 +56,16 @@ def of_renewal(code: Code, rows: int) -> list[Term]:
         Term("a renewal's mask", field_bits),
         Term("proximity of a renewal", field_bits - math.log2(2 * (log_rows + 1) * code.length)),
         Term("columns of a renewal", _missed(code)),
+    ]
+
+
+def of_chains(shape: Shape) -> list[Term]:
+    """Of as many renewals as the commitments that a proof is about can have had, together."""
+    linked = [part.rows for part in shape.parts if part.linked]
+    links = MOST_LINKS * len(linked)
+    return [
+        Term(f"{name}, {links} times", bits - math.log2(links))
+        for name, bits in (of_renewal(shape.code, max(linked)) if links else [])
     ]
 
 

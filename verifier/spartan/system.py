@@ -20,7 +20,7 @@ from verifier.spartan.field import FR, Field
 from verifier.spartan.key import SpartanKey
 from verifier.spartan.merkle import DIGEST_BYTES
 from verifier.spartan.proof import MalformedError
-from verifier.spartan.shape import Shape
+from verifier.spartan.shape import Segment, Shape
 from verifier.spartan.verification import Matrices, verdict, verify
 from verifier.system import TRANSPARENT, Claim, CommitmentScheme, Flaw, VerifyingSystem
 from verifier.verdict import LINK_MISMATCH, OK, SUM_MISMATCH, Verdict
@@ -36,6 +36,8 @@ REASONS: Final = {
 }
 _EFFORT_BYTES: Final = 1 << 9
 """Of a proof, that take a quarter of a millisecond to hash and combine."""
+_MOST_COMMITMENTS: Final = 16
+"""Of a statement, in documents."""
 _USUAL: Final = Code(FR, 14, 16)
 
 
@@ -134,22 +136,16 @@ class SpartanVerifier(VerifyingSystem):
         return -(-sum(proofs) // _EFFORT_BYTES)
 
     def errors(self, key: SpartanKey) -> Sequence[tuple[str, float]]:
-        """Those of chains of renewals that are as long as they can be among them."""
-        rows = max((part.rows for part in key.shape.parts if part.linked), default=0)
-        links = chain.MOST_LINKS * len(key.linked_sizes)
-        renewals = [
-            ledger.Term(f"{term.name}, of {links}", term.bits - math.log2(links))
-            for term in (ledger.of_renewal(key.code, rows) if links else [])
-        ]
-        return [*ledger.terms(key.shape), *renewals]
+        return [*ledger.terms(key.shape), *ledger.of_chains(key.shape)]
 
     def soundness_bits(self, constraints: int, degree: int) -> float:
-        """Of a proof over rows of usual length, and of the statement's own challenges."""
+        """Of a proof over rows of usual length, about as many commitments as a statement can have, and of the
+        statement's own challenges."""
         log_rows = max(1, (constraints - 1).bit_length())
-        proof = ledger.terms(Shape(_USUAL, 0, 0, (), constraints, log_rows))
-        renewals = chain.MOST_LINKS * ledger.of_renewal(_USUAL, constraints)
+        linked = (Segment(constraints, _USUAL.queries),) * _MOST_COMMITMENTS
+        shape = Shape(_USUAL, 0, 0, linked, constraints, log_rows)
         challenges = ledger.Term("the statement's challenges", -math.log2(max(1, degree) / SCALAR_MODULUS))
-        return ledger.bits([*proof, *renewals, challenges])
+        return ledger.bits([*ledger.terms(shape), *ledger.of_chains(shape), challenges])
 
 
 def _first_wrong(

@@ -22,10 +22,11 @@ from tests.prover.statements import COMMITTED_Z, R, committed_statement, complet
 from tests.refusals import refuses
 from verifier.spartan import chain, ledger, merkle
 from verifier.spartan.admission import Commitment
-from verifier.spartan.chain import MOST_LINKS, Link
+from verifier.spartan.chain import Link
 from verifier.spartan.code import Code
 from verifier.spartan.commitment import SEED_BYTES, Rows
 from verifier.spartan.field import FR
+from verifier.spartan.ledger import MOST_LINKS
 from verifier.spartan.proof import MalformedError, Opening
 from verifier.spartan.renewal import is_renewed
 from verifier.system import Claim

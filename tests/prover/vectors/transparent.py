@@ -254,6 +254,7 @@ def keys(key: SpartanKey) -> list[Json]:
         "more than the field's roots": {"log_degree": 31},
         "an absurd code": {"log_degree": (1 << 40) - 1},
         "nothing linked": {"segments": [[2, False], [1, False], [2, False]]},
+        "more renewals than 128 bits are left for": {"segments": [[2, True]] * 100},
         "a segment without a flag": {"segments": [[2], [1, True], [2, False]]},
         "a field more": {"more": 0},
     }

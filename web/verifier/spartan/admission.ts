@@ -38,13 +38,18 @@ export function shapeOf(sizes: Sizes, code: Code, tail: number): Shape {
   if (code.queries >= code.degree) throw tooLarge;
   const shape = new Shape(code, sizes, segments, logRows);
   if (Math.max(logRows, shape.variables) > MOST_VARIABLES) throw tooLarge;
-  const found = bits(terms(shape));
+  requireSure(terms(shape));
+  return shape;
+}
+
+/** Throws `ZenError` (`statement.soundness`). */
+export function requireSure(terms: readonly number[]): void {
+  const found = bits(terms);
   if (found < LEAST_BITS) {
     throw new ZenError(
       "statement.soundness",
-      `proofs of this shape have ${Math.round(found)} bits of soundness, and the least are ${LEAST_BITS}`,
+      `proofs of this shape have ${found.toFixed(1)} bits of soundness, and the least are ${LEAST_BITS}`,
       "code",
     );
   }
-  return shape;
 }

@@ -1,7 +1,10 @@
 /** The Reed-Solomon code that matrices are committed under, and how many columns show what. */
 
-/** Queries get three bits more than the 128 that are asked for, so that the other terms fit beside them. */
-export const QUERY_BITS = 131;
+/**
+ * Queries get seven bits more than the 128 that are asked for: a proof rests on the columns of up to 66 roots, its own
+ * two, and those of four renewals of each of sixteen commitments, and the other terms fit beside them.
+ */
+export const QUERY_BITS = 135;
 /** A word has 2^2 times as many entries as a polynomial coefficients. */
 export const LOG_BLOWUP = 2;
 
@@ -9,7 +12,7 @@ export const LOG_BLOWUP = 2;
  * Polynomials of 2^`logDegree` coefficients, at the 2^`logLength`-th roots of unity.
  *
  * Unique decoding only: a word that is further than `radius` from all code words is taken for one, or two words for
- * the same, with probability 2^-131 at most over `queries` different random places.
+ * the same, with probability 2^-135 at most over `queries` different random places.
  */
 export class Code {
   readonly logDegree: number;

@@ -9,9 +9,10 @@ import { canonical } from "../json.ts";
 import type { Json, JsonObject } from "../json.ts";
 import { TRANSPARENT } from "../system.ts";
 import type { VerifyingKey } from "../system.ts";
-import { shapeOf } from "./admission.ts";
+import { requireSure, shapeOf } from "./admission.ts";
 import { Code, LOG_BLOWUP } from "./code.ts";
 import { Rows } from "./commitment.ts";
+import { ofChains, terms } from "./ledger.ts";
 import type { Shape, Sizes } from "./shape.ts";
 
 const HEADER = { format: "zenserve transparent key", version: 1, setup: TRANSPARENT };
@@ -60,6 +61,7 @@ export class SpartanKey implements VerifyingKey {
     this.digest = sha256(utf8ToBytes(spelling));
     try {
       this.shape = shapeOf(this.sizes, code, tail ?? 0);
+      requireSure([...terms(this.shape), ...ofChains(this.shape)]);
     } catch (error) {
       if (!(error instanceof ZenError)) throw error;
       throw new ZenError("file.json", `key: ${error.message}`, error.field);

@@ -4,9 +4,12 @@
  */
 
 import { SCALAR_MODULUS } from "../points.ts";
+import { bitLength } from "./shape.ts";
 import type { Shape } from "./shape.ts";
 
 export const LEAST_BITS = 128;
+/** Of a chain of renewals, from a commitment as it was registered to the one that a proof opens. */
+export const MOST_LINKS = 4;
 const FIELD_BITS = Math.log2(Number(SCALAR_MODULUS));
 
 /** Of one proof, but for what the statement's own challenges can miss. */
@@ -24,6 +27,21 @@ export function terms(shape: Shape): number[] {
     code.missedBits,
     pads.code.missedBits,
   ];
+}
+
+/** Of as many renewals as the commitments that a proof is about can have had, together. */
+export function ofChains({ code, parts }: Shape): number[] {
+  const linked = parts.filter((part) => part.linked);
+  const links = MOST_LINKS * linked.length;
+  if (links === 0) return [];
+  const logRows = Math.max(0, bitLength(Math.max(...linked.map(({ rows }) => rows)) - 1));
+  const renewal = [
+    FIELD_BITS - Math.log2(logRows + code.logDegree),
+    FIELD_BITS,
+    FIELD_BITS - Math.log2(2 * (logRows + 1) * code.length),
+    code.missedBits,
+  ];
+  return renewal.map((bits) => bits - Math.log2(links));
 }
 
 /** -log2 of the sum of all terms. */

@@ -11,13 +11,12 @@ import { readU32, u64 } from "../preamble.ts";
 import { QUERY_BITS } from "./code.ts";
 import type { Rows } from "./commitment.ts";
 import { dot, encode, eq, fromBytes, reduce } from "./field.ts";
+import { MOST_LINKS } from "./ledger.ts";
 import { DIGEST_BYTES, openedRoot } from "./merkle.ts";
 import { MalformedError, Reader } from "./proof.ts";
 import { bitLength, rowsFor } from "./shape.ts";
 import { Transcript } from "./transcript.ts";
 
-/** Together with these a proof has 128 bits still. */
-const MOST_LINKS = 4;
 const LENGTH_BYTES = 4;
 
 /** `proof`: that `root` is a commitment to the values of the one before. */
