@@ -4,9 +4,9 @@
 
 Floors are as in bench.gpu: products and compressions at the rates that this card reaches in registers, bytes
 at that of a copy, the longest. Sum-checks and proofs are timed by the host's clock, from arrays on the device
-or the witness on the host to what they say; each round of a sum-check ends in 64 or 96 bytes on the host and
-a challenge from them. Statements and witnesses are those of bench.gpu's proofs. ZERA's figures (Ma 2025) are
-for an RTX 5080.
+or the witness on the host to what they say; each round of a sum-check ends in a message of 64 or 96 bytes and
+a challenge, on the device. Statements and witnesses are those of bench.gpu's proofs. ZERA's figures
+(Ma 2025) are for an RTX 5080.
 """
 
 from __future__ import annotations
@@ -29,18 +29,16 @@ from bench.synthetic import PUBLIC, random_statement, random_witness
 from gpu import hashing, modules
 from gpu.device import Array, Device
 from gpu.ntt import Domain, passes
-from gpu.sumcheck import CubicSumCheck, ProductSumCheck, R1csSumCheck
+from gpu.sumcheck import CubicSumCheck, ProductSumCheck, R1csSumCheck, SumCheck
 from kernels import FrArray
 from prover import backends, groth16
 from prover.constraint_system import ConstraintSystem
 from prover.spartan import proving
 from prover.spartan.layout import SystemMatrices, best_code, sizes_of
-from prover.spartan.sessions.gpu import resident_systems
+from prover.spartan.sessions.gpu import resident_systems, voice
 from verifier.spartan import merkle
 from verifier.spartan.admission import shape_of
-from verifier.spartan.field import FR
 from verifier.spartan.shape import Shape
-from verifier.spartan.transcript import Transcript
 from verifier.spartan.verification import verify
 
 Sizes = Sequence[int]
@@ -93,37 +91,23 @@ def sum_checks(bench: Roofline, sizes: Sizes) -> Iterator[Row]:
     device, (log_size,) = bench.device, sizes
     size, point = 1 << log_size, list(range(2, 2 + log_size))
     tables = _elements(device, 12 * size).reshape(12, size, 4)
+    voices, state = {count: voice(device, count) for count in (2, 3)}, bytes(_DIGEST)
     for name, count, products, folds, make in (
         ("cubic", 12, 4 * 6, 12, lambda: CubicSumCheck(device, tables, _kept)),
         ("r1cs", 3, 4, 3, lambda: R1csSumCheck(device, tables[:3], point, _kept)),
         ("product", 2, 2, 2, lambda: ProductSumCheck(device, tables[:2], _kept)),
     ):
+
+        def run(make: Callable[[], SumCheck] = make) -> None:
+            check = make()
+            check.run(voices[check.said], state)
+
         # Of a round's pairs: products of their values, and one to fold each table. Halves of halves add up.
         # All is read once, and each half is written and read.
         cost = Cost(3 * 32 * count * size, "fr", (products + folds) * size)
-        row = bench.measure(f"sumcheck_{name}", size, _timed(make, log_size), cost=cost, tables=count)
-        yield from _with_zera(
-            [replace(row[0], more={**row[0].more, "kernels": profile(_all_rounds(make, log_size))})]
-        )
-
-
-def _timed(
-    make: Callable[[], CubicSumCheck | R1csSumCheck | ProductSumCheck], rounds: int
-) -> Callable[[], float]:
-    return lambda: seconds(_all_rounds(make, rounds))
-
-
-def _all_rounds(
-    make: Callable[[], CubicSumCheck | R1csSumCheck | ProductSumCheck], rounds: int
-) -> Callable[[], list[int]]:
-    def run() -> list[int]:
-        check, transcript = make(), Transcript(FR, b"")
-        for _ in range(rounds):
-            transcript.say("round", check.round())
-            check.bind(transcript.challenge("round"))
-        return check.values()
-
-    return run
+        timed = partial(seconds, run)
+        (row,) = bench.measure(f"sumcheck_{name}", size, timed, cost=cost, tables=count)
+        yield from _with_zera([replace(row, more={**row.more, "kernels": profile(run)})])
 
 
 def proofs(bench: Roofline, sizes: Sizes) -> Iterator[Row]:

@@ -25,6 +25,8 @@ TEMPLATES: Final = ROOT / "bench" / "templates"
 
 CPU: Final = "cpu-2026-11-21-xeon-avx512"
 GPU: Final = "gpu-2026-11-21-h200"
+SPARTAN_GPU: Final = "spartan-gpu-2026-11-23-h200"
+LINES: Final = "lines-2026-11-23"
 COMPILER: Final = "compiler-2026-11-21-epyc-milan"
 SHARING: Final = "sharing-2026-11-21-epyc-milan"
 SCHEMES: Final = "schemes-2026-11-21-epyc-milan"
@@ -300,6 +302,36 @@ def gpu_proofs() -> str:
     return grouped(chosen, key, timed | held)
 
 
+def spartan_kernels() -> str:
+    chosen = rows(SPARTAN_GPU, "Transforms", "Hashes", "Sum-checks")
+    cells = {"time": ours, "floors": floors, "ZERA": lambda row: figure(row) if row.peer else ""}
+    return grouped(chosen, {"kernel": kernel, "size": size}, {**cells, "ZERA / ours": beside("zera")})
+
+
+def spartan_proofs() -> str:
+    cells = {
+        "Spartan": lambda row: ours(row) if row.name == "spartan_prove" else "",
+        "kernels": _in_kernels,
+        "bytes": more("proof_bytes"),
+        "MB held": lambda row: _held(row) if row.name == "spartan_load" else "",
+        "Groth16": lambda row: figure(row) if row.name == "groth16_prove" else "",
+        "Groth16 / Spartan": beside("groth16"),
+    }
+    return grouped(rows(SPARTAN_GPU, "Proofs"), {"rows": power}, cells)
+
+
+def lines() -> str:
+    """Of the kernels, of the host, and of ZERA."""
+    key = {"": lambda row: row.topic}
+    parts = {"for both": "shared", "processor alone": "cpu", "card alone": "gpu", "annotated": "annotated"}
+    counted = {heading: ending(f"_{part}", _count) for heading, part in parts.items()}
+    return grouped(rows(LINES, ""), key, counted)
+
+
+def _count(row: Row) -> str:
+    return number(round(row.median))
+
+
 def _held(row: Row) -> str:
     return number(round(row.more["memory_mb"]))
 
@@ -420,6 +452,9 @@ TABLES: Final[dict[str, Callable[[], str]]] = {
     "ceilings": ceilings,
     "gpu kernels": gpu_kernels,
     "gpu proofs": gpu_proofs,
+    "spartan kernels": spartan_kernels,
+    "spartan proofs": spartan_proofs,
+    "lines": lines,
 }
 
 

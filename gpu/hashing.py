@@ -70,13 +70,22 @@ def of_elements(device: Device, values: Array, key: Array) -> Array:
 
 def expand(device: Device, seed: Array, context: str, length: int) -> Array:
     """uint8[length], a multiple of 64: BLAKE3's derivation from ``seed`` in a ``context`` of at most 64."""
-    text = context.encode()
-    words = device.bring(np.frombuffer(text.ljust(64, b"\0"), np.uint8))
     out, blocks = device.empty(length, np.uint8), length // 64
-    _module(device).launch(
-        "expand", _grid(blocks), _THREADS, seed, words, np.int32(len(text)), out, np.int64(blocks)
-    )
+    numbers = out, np.int64(blocks)
+    _module(device).launch("expand", _grid(blocks), _THREADS, seed, *_context(device, context), *numbers)
     return out
+
+
+def derivation_key(device: Device, context: str) -> Array:
+    """uint8[32]: what BLAKE3's derivation in a ``context`` of at most 64 bytes begins with."""
+    out = device.empty(32, np.uint8)
+    _module(device).launch("derivation_key", 1, _THREADS, *_context(device, context), out)
+    return out
+
+
+def _context(device: Device, context: str) -> tuple[Array, np.int32]:
+    text = context.encode()
+    return device.bring(np.frombuffer(text.ljust(64, b"\0"), np.uint8)), np.int32(len(text))
 
 
 def _module(device: Device) -> modules.Module:

@@ -1,12 +1,13 @@
 """Multilinear polynomials over Fr on the device, and rounds of sum-checks: source/sumcheck.cu.
 
-Tables are uint64[tables, 2^v, 4], Montgomery; the first variable is the index's highest bit. What a round
-says is on the host: Python integers.
+Tables are uint64[tables, 2^v, 4], Montgomery; the first variable is the index's highest bit. The transcript
+is on the device, too: nothing waits for the host between rounds.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -14,6 +15,8 @@ from numpy.typing import NDArray
 
 from gpu import modules
 from gpu.device import Array, Device
+from gpu.elementwise import ScalarField
+from gpu.hashing import derivation_key
 
 _THREADS: Final = 256
 _LOG_BLOCKS: Final = 9
@@ -60,7 +63,7 @@ class Weights:
         sums = keep(device.empty((blocks + 1, 1, 4), np.uint64))
         numbers = np.int32(bits), np.int64(len(values))
         _module(device).launch("weighted_sum", blocks, _THREADS, values, high, low, *numbers, sums[1:])
-        _module(device).launch("add_partial", 1, _THREADS, sums[1:], np.int64(blocks), np.int32(1), sums)
+        _module(device).launch("add_partial", 1, _THREADS, sums[1:], np.int64(blocks), sums)
         (total,) = to_ints(device.download(sums[0]))
         return total
 
@@ -73,96 +76,148 @@ class Weights:
         return out
 
 
+class Voice:
+    """How challenges follow from rounds: ``verifier.spartan.transcript``, on ``device``, for all proofs.
+
+    ``absorb`` and ``challenge``: the contexts of both hashes. ``frame``: what stands before a round's numbers
+    in their message; ``question``: the message that asks for a challenge, both behind the state and of at
+    most 32 bytes.
+    """
+
+    def __init__(self, device: Device, absorb: str, challenge: str, frame: bytes, question: bytes) -> None:
+        self.lengths = np.int32(len(frame)), np.int32(len(question))
+        self.array = device.zeros((4, 32), np.uint8)
+        for index, context in enumerate((absorb, challenge)):
+            device.copy(derivation_key(device, context), self.array[index])
+        for index, text in enumerate((frame, question), 2):
+            device.copy(np.frombuffer(text, np.uint8), self.array[index][: len(text)])
+        device.synchronize()
+
+
+@dataclass(frozen=True)
+class Rounds:
+    """``said`` in each, as integers; the ``point`` that was drawn; the ``values`` of the tables there; the
+    transcript's ``state`` after the last, 32 bytes."""
+
+    said: list[list[int]]
+    point: list[int]
+    values: list[int]
+    state: bytes
+
+
 class SumCheck:
     """A sum of products of ``tables``, uint64[tables, 2^v, 4], which stay as they are.
 
-    ``bind`` takes effect with the next round, or with ``values``: to fold costs no launch of its own.
+    To fold costs no launch of its own: a round binds the variable of the one before.
     """
 
-    coefficients: int
+    sums: int
+    """Of a round."""
+
+    said: int
+    """Numbers of a round's message."""
+
+    kernel: str
 
     def __init__(self, device: Device, tables: Array, keep: Keep) -> None:
-        self._device, self._tables = device, tables
+        self._device, self._tables, self._keep = device, tables, keep
         count, size = tables.shape[:2]
+        self.variables = size.bit_length() - 1
         # All that is folded, one after the other; what a round sums up.
         self._folded = keep(device.empty((count * size, 4), np.uint64))
-        self._sums = keep(device.empty(((1 << _LOG_BLOCKS) + 1, self.coefficients, 4), np.uint64))
-        self._bound: int | None = None
+        self._sums = keep(device.empty((1 << _LOG_BLOCKS, self.sums, 4), np.uint64))
 
-    def bind(self, r: int) -> None:
-        self._bound = r
-
-    def values(self) -> list[int]:
-        """What the tables have left when all variables are bound."""
-        if self._bound is not None:
-            source, r = self._tables, _number(self._bound)
-            folded = self._next()
-            count, half = folded.shape[:2]
-            numbers = np.int64(half), np.int64(count * half), *r
-            _module(self._device).launch(
-                "fold", -(-count * half // _THREADS), _THREADS, source, *numbers, folded
+    def run(self, voice: Voice, state: bytes, pads: Array | None = None) -> Rounds:
+        """All rounds. The transcript begins with ``state``; ``pads``, uint64[variables * said, 4], are added
+        to what is said."""
+        device, n, width, count = self._device, self.variables, self.said, len(self._tables)
+        told = self._keep(device.empty((n * (width + 1) + count + 1, 4), np.uint64))
+        point, ends, state_now = told[n * width :], told[n * (width + 1) :], told[n * (width + 1) + count :]
+        device.copy(np.frombuffer(state, np.uint64), state_now[0])
+        equal = self._equal()
+        for index in range(n):
+            partial = self._round(index, point[index - 1 :] if index else None)
+            own = told[index * width :]
+            pad = None if pads is None else pads[index * width :]
+            eq = (None, None, None) if equal is None else (equal[0][index], equal[1][index], equal[2])
+            numbers = np.int64(len(partial)), np.int32(self.sums)
+            told_to = *voice.lengths, own, state_now, point[index:]
+            _module(device).launch(
+                "say_round", 1, _THREADS, partial, *numbers, pad, *eq, voice.array, *told_to
             )
-        return to_ints(self._device.download(self._tables))
+        self._end(point[n - 1 :], ends)
+        rows = device.download(told)
+        data = rows[: n * width].tobytes()
+        numbers_said = [int.from_bytes(data[i : i + 32], "little") for i in range(0, len(data), 32)]
+        said = [numbers_said[i : i + width] for i in range(0, len(numbers_said), width)]
+        drawn = to_ints(rows[n * width : n * (width + 1)])
+        return Rounds(said, drawn, to_ints(rows[-1 - count : -1]), rows[-1].tobytes())
 
-    def _round(self, kernel: str, *arguments: object) -> list[int]:
-        source, r = self._tables, _number(self._bound or 0)
-        folded = None if self._bound is None else self._next()
+    def _equal(self) -> tuple[Array, Array, Array] | None:
+        """Where rounds leave out eq: its coordinates, their inverses, what rounds carry on; uint64[n, 4]."""
+        return None
+
+    def _arguments(self, index: int) -> tuple[object, ...]:
+        """More of a round's kernel."""
+        return ()
+
+    def _round(self, index: int, bound: Array | None) -> Array:
+        """The blocks' sums, uint64[blocks, sums, 4]."""
+        source = self._tables
+        folded = None if bound is None else self._next()
         half = self._tables.shape[1] // 2
         blocks = max(1, min(1 << _LOG_BLOCKS, half // _THREADS))
-        total, partial = self._sums[0], self._sums[1:] if blocks > 1 else self._sums[:1]
-        module = _module(self._device)
-        module.launch(kernel, blocks, _THREADS, source, folded, np.int64(half), *r, *arguments, partial)
-        if blocks > 1:
-            numbers = np.int64(blocks), np.int32(self.coefficients)
-            module.launch("add_partial", 1, _THREADS, partial, *numbers, total)
-        return to_ints(self._device.download(total))
+        partial, more = self._sums[:blocks], self._arguments(index)
+        numbers = folded, np.int64(half), bound
+        _module(self._device).launch(self.kernel, blocks, _THREADS, source, *numbers, *more, partial)
+        return partial
+
+    def _end(self, bound: Array, ends: Array) -> None:
+        """The values when all variables are bound."""
+        count = np.int64(len(self._tables))
+        _module(self._device).launch("fold", 1, _THREADS, self._tables, np.int64(1), count, bound, ends)
 
     def _next(self) -> Array:
         """The room of the tables that the bound variable leaves."""
         count, size = self._tables.shape[:2]
         room = self._folded[: count * size // 2]
         self._folded = self._folded[count * size // 2 :]
-        self._tables, self._bound = room.reshape(count, size // 2, 4), None
+        self._tables = room.reshape(count, size // 2, 4)
         return self._tables
 
 
 class R1csSumCheck(SumCheck):
-    """Of eq(point, x) (a b - c), rounds without eq's factor of their own variable and of those before."""
+    """Of eq(point, x) (a b - c). Says the coefficients of X^0, X^2 and X^3; the sum is zero."""
 
-    coefficients = 2
+    sums, said, kernel = 2, 3, "r1cs_round"
 
     def __init__(self, device: Device, tables: Array, point: Sequence[int], keep: Keep) -> None:
         super().__init__(device, tables, keep)
-        self._weights, self._left = Weights(device, point), len(point)
+        self._weights, self._point = Weights(device, point), point
 
-    def round(self) -> tuple[int, int]:
-        """The value at 0 and the coefficient of X^2."""
-        self._left -= 1
-        high, low, bits = self._weights.last(self._left)
-        constant, leading = self._round("r1cs_round", high, low, np.int32(bits))
-        return constant, leading
+    def _equal(self) -> tuple[Array, Array, Array]:
+        numbers = self._device.bring(to_words([0, 1, *self._point]))
+        return numbers[2:], ScalarField(self._device).inverse(numbers[2:]), self._keep(numbers[:2])
+
+    def _arguments(self, index: int) -> tuple[object, ...]:
+        high, low, bits = self._weights.last(self.variables - 1 - index)
+        return high, low, np.int32(bits)
 
 
 class ProductSumCheck(SumCheck):
-    """Of a b."""
+    """Of a b. Says the value at 0 and the coefficient of X^2."""
 
-    coefficients = 2
-
-    def round(self) -> tuple[int, int]:
-        """The value at 0 and the coefficient of X^2."""
-        constant, leading = self._round("product_round")
-        return constant, leading
+    sums, said, kernel = 2, 2, "product_round"
 
 
 class CubicSumCheck(SumCheck):
-    """Of a b c, and of as many triples as there are tables."""
+    """Of a b c, and of as many triples as there are tables. Says the values at 0 and -1, and the coefficient
+    of X^3."""
 
-    coefficients = 3
+    sums, said, kernel = 3, 3, "cubic_round"
 
-    def round(self) -> tuple[int, int, int]:
-        """The values at 0 and -1, and the coefficient of X^3."""
-        constant, before, leading = self._round("cubic_round", np.int32(len(self._tables) // 3))
-        return constant, before, leading
+    def _arguments(self, index: int) -> tuple[object, ...]:
+        return (np.int32(len(self._tables) // 3),)
 
 
 def to_words(values: Sequence[int]) -> NDArray[np.uint64]:
@@ -175,10 +230,6 @@ def to_ints(words: NDArray[np.uint64]) -> list[int]:
     data = words.tobytes()
     parts = (data[i : i + 32] for i in range(0, len(data), 32))
     return [int.from_bytes(part, "little") * _RADIX_INVERSE % _R for part in parts]
-
-
-def _number(value: int) -> tuple[np.uint64, ...]:
-    return tuple(to_words([value])[0])
 
 
 def _module(device: Device) -> modules.Module:

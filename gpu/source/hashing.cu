@@ -14,6 +14,16 @@ ZEN_FN void read_words(const T* from, u32* words) {
   ZEN_UNROLL for (int i = 0; i < 8; i++) words[i] = digest.v[i];
 }
 
+// BLAKE3's key of a context of so many bytes, at most 64, with zeros behind.
+ZEN_FN Digest context_key(const Digest* context, int bytes) {
+  u32 m[16];
+  read_words(context, m), read_words(context + 1, m + 8);
+  Digest key;
+  ZEN_UNROLL for (int i = 0; i < 8; i++) key.v[i] = blake3::initial(i);
+  blake3::compress(key, m, 0, u32(bytes), blake3::chunk_start | blake3::chunk_end | blake3::root | blake3::key_context);
+  return key;
+}
+
 extern "C" {
 
 // leaves[k] = the hash of salts[k], if there are salts, and of column k of `rows` rows of 2^log_size entries; column k
@@ -69,20 +79,20 @@ __global__ void __launch_bounds__(128) merge_chains(Digest* chains, long n, cons
   if (i == 0) store(out + blockIdx.x, load(own));
 }
 
+// What a derivation begins with.
+__global__ void __launch_bounds__(128) derivation_key(const Digest* context, int bytes, Digest* out) {
+  if (threadIdx.x == 0) store(out, context_key(context, bytes));
+}
+
 // 64 bytes a thread of the stream of BLAKE3's key derivation from `seed`; `context` has so many bytes, and zeros up to 64.
 __global__ void __launch_bounds__(128)
     expand(const Digest* seed, const Digest* context, int context_bytes, Digest* out, long blocks) {
   const long block = thread_index();
   if (block >= blocks) return;
-  u32 m[16];
-  read_words(context, m), read_words(context + 1, m + 8);
-  Digest key;
-  ZEN_UNROLL for (int i = 0; i < 8; i++) key.v[i] = blake3::initial(i);
-  const u32 whole = blake3::chunk_start | blake3::chunk_end | blake3::root;
-  blake3::compress(key, m, 0, u32(context_bytes), whole | blake3::key_context);
-  ZEN_UNROLL for (int i = 8; i < 16; i++) m[i] = 0;
+  const Digest key = context_key(context, context_bytes);
+  u32 m[16] = {}, s[16];
   read_words(seed, m);
-  u32 s[16];
+  const u32 whole = blake3::chunk_start | blake3::chunk_end | blake3::root;
   blake3::run_rounds(s, key, m, u64(block), hash_bytes, whole | blake3::key_material);
   Digest low, high;
   ZEN_UNROLL for (int i = 0; i < 8; i++) low.v[i] = s[i] ^ s[8 + i], high.v[i] = s[8 + i] ^ key.v[i];

@@ -1,5 +1,6 @@
 // Multilinear polynomials as tables of 2^v values, the first variable the index's highest bit, and the rounds of
 // sum-checks over them: each binds the variable of the round before, and sums over what its own leaves.
+#include "zen/blake3.hpp"
 #include "zen/operations.hpp"
 #include "patterns.hpp"
 
@@ -16,13 +17,16 @@ struct Coefficients {
   }
 };
 
-// Tables one after the other, of 2 `half` values each, or of 4 `half` of which the first variable becomes r: then they
-// are written to `next`.
+// Tables one after the other, of 2 `half` values each, or of 4 `half` of which the first variable becomes *bound: then
+// they are written to `next`.
 struct Tables {
   const Fr* in;
   Fr* next;
   long half;
   Fr r;
+
+  ZEN_FN Tables(const Fr* in, Fr* next, long half, const Fr* bound)
+      : in(in), next(next), half(half), r(next ? load(bound) : Fr::zero()) {}
 
   // The values at i and i + half of a table.
   ZEN_FN void get(int table, long i, Fr& low, Fr& high) const {
@@ -39,10 +43,41 @@ struct Tables {
   }
 };
 
-ZEN_FN Fr element(u64 r0, u64 r1, u64 r2, u64 r3) {
-  const u64 words[4] = {r0, r1, r2, r3};
-  return Fr::from_words(words);
+using Digest = Chain<u32>;
+
+// A transcript's hashes: the keys of what absorbs and of what draws challenges; what stands before a round's numbers in
+// their message; the message that asks for a challenge.
+struct Voice {
+  Digest absorb, challenge, frame, question;
+};
+
+// 64 bytes as an integer modulo r.
+ZEN_FN Fr remainder(const Digest& low, const Digest& high) {
+  Fr parts[2];
+  for (int i = 0; i < 8; i++) parts[0].v[i] = low.v[i], parts[1].v[i] = high.v[i];
+  // 2^256 < 3 r, and a sum with zero takes off r once.
+  for (Fr& part : parts) part = (part + Fr::zero() + Fr::zero()).to_montgomery();
+  return parts[0] + parts[1].to_montgomery();
 }
+
+// Of a sum-check with eq(zero, x) before all terms: the claim, and what the rounds before have left of eq.
+struct Carried {
+  Fr claim, left;
+
+  // The round's polynomial, t(X) = constant + linear X + leading X^2 times eq(weight, X) times what is left, but for its
+  // coefficient of X; claim = (1 - weight) t(0) + weight t(1).
+  ZEN_FN void lift(Fr (&truth)[3], Fr weight, Fr inverse, Fr& linear) const {
+    const Fr constant = truth[0], leading = truth[1], rest = Fr::one() - weight;
+    linear = (claim - rest * constant) * inverse - constant - leading;
+    const Fr low = left * rest, slope = left * weight - low;
+    truth[0] = low * constant, truth[1] = low * leading + slope * linear, truth[2] = slope * leading;
+  }
+  ZEN_FN void bind(Fr constant, Fr linear, Fr leading, Fr weight, Fr r) {
+    claim = constant + r * (linear + r * leading);
+    const Fr low = left * (Fr::one() - weight);
+    left = low + (left * weight - low) * r;
+  }
+};
 
 extern "C" {
 
@@ -69,9 +104,9 @@ __global__ void eq_product(const Fr* high, const Fr* low, int bits, long n, Fr* 
 // The sum over i < half of high[i / 2^bits] low[i mod 2^bits] (a b - c)(X): its value at 0 and its coefficient of X^2.
 // The number of threads is a multiple of 2^bits, or at least half: so each has one entry of `low`.
 __global__ void __launch_bounds__(256)
-    r1cs_round(const Fr* in, Fr* next, long half, u64 r0, u64 r1, u64 r2, u64 r3, const Fr* high, const Fr* low,
-               int bits, Coefficients<2>* out) {
-  const Tables tables{in, next, half, element(r0, r1, r2, r3)};
+    r1cs_round(const Fr* in, Fr* next, long half, const Fr* bound, const Fr* high, const Fr* low, int bits,
+               Coefficients<2>* out) {
+  const Tables tables(in, next, half, bound);
   Coefficients<2> sum{};
   for (long i = thread_index(); i < half; i += all_threads()) {
     const Fr weight = load(high + (i >> bits));
@@ -90,8 +125,8 @@ __global__ void __launch_bounds__(256)
 
 // The sum over i < half of (a b)(X): its value at 0 and its coefficient of X^2.
 __global__ void __launch_bounds__(256)
-    product_round(const Fr* in, Fr* next, long half, u64 r0, u64 r1, u64 r2, u64 r3, Coefficients<2>* out) {
-  const Tables tables{in, next, half, element(r0, r1, r2, r3)};
+    product_round(const Fr* in, Fr* next, long half, const Fr* bound, Coefficients<2>* out) {
+  const Tables tables(in, next, half, bound);
   reduce<Sum<Coefficients<2>>>(half, out, [=](Coefficients<2>& sum, long i) {
     Fr a, da, b, db;
     tables.get(0, i, a, da), tables.get(1, i, b, db);
@@ -102,8 +137,8 @@ __global__ void __launch_bounds__(256)
 
 // The sum over i < half and over `triples` of (a b c)(X): its values at 0 and -1, and its coefficient of X^3.
 __global__ void __launch_bounds__(256)
-    cubic_round(const Fr* in, Fr* next, long half, u64 r0, u64 r1, u64 r2, u64 r3, int triples, Coefficients<3>* out) {
-  const Tables tables{in, next, half, element(r0, r1, r2, r3)};
+    cubic_round(const Fr* in, Fr* next, long half, const Fr* bound, int triples, Coefficients<3>* out) {
+  const Tables tables(in, next, half, bound);
   reduce<Sum<Coefficients<3>>>(half, out, [=](Coefficients<3>& sum, long i) {
     for (int triple = 0; triple < triples; triple++) {
       Fr a, da, b, db, c, dc;
@@ -124,19 +159,62 @@ __global__ void __launch_bounds__(256)
   });
 }
 
-// out[0] = the sum of n elements' worth of partial sums of `width` elements, column by column; by one block.
-__global__ void __launch_bounds__(256) add_partial(const Fr* partial, long n, int width, Fr* out) {
-  for (int column = 0; column < width; column++)
-    reduce<Sum<Fr>>(threadIdx.x, n, blockDim.x, out + column, [=](Fr& sum, long i) { sum = sum + load(partial + i * width + column); });
+// out[0] = the sum of n partial sums, by one block.
+__global__ void __launch_bounds__(256) add_partial(const Fr* partial, long n, Fr* out) {
+  reduce<Sum<Fr>>(n, out, [=](Fr& sum, long i) { sum = sum + load(partial + i); });
 }
 
-// Tables of 2 `half` values each, their first variable becomes r.
-__global__ void fold(const Fr* in, long half, long n, u64 r0, u64 r1, u64 r2, u64 r3, Fr* out) {
+// What follows a round, by one block. `width` columns of n partial sums are added up, and become a cubic polynomial's
+// coefficients where there is eq: a coordinate and its inverse, and what is `carried`. With a pad each they are
+// `said`, canonical: after that the transcript has a new `state`, and a challenge `r`.
+__global__ void __launch_bounds__(256)
+    say_round(const Fr* partial, long n, int width, const Fr* pads, const Fr* eq, const Fr* inverse, Carried* carried,
+              const Voice* voice, int frame_bytes, int question_bytes, Fr* said, Digest* state, Fr* r) {
+  constexpr int state_words = 8, message_words = 48, question_words = 16;
+  __shared__ Fr truth[3];
+  __shared__ u32 message[message_words], question[question_words];
+  for (int column = 0; column < width; column++)
+    reduce<Sum<Fr>>(threadIdx.x, n, blockDim.x, truth + column, [=](Fr& sum, long i) { sum = sum + load(partial + i * width + column); });
+  const int count = eq ? 3 : width;
+  Fr constant, leading, linear;
+  if (threadIdx.x == 0) {
+    constant = truth[0], leading = truth[1];
+    if (eq) carried->lift(truth, load(eq), load(inverse), linear);
+    for (int i = 0; i < count; i++) store(said + i, (pads ? truth[i] + load(pads + i) : truth[i]).to_canonical());
+  }
+  __syncthreads();
+  const int data = 4 * state_words + frame_bytes, bytes = data + 32 * count;
+  for (int k = int(threadIdx.x); k < 4 * message_words; k += int(blockDim.x)) {
+    const auto byte = [](const auto* from, int i) { return reinterpret_cast<const unsigned char*>(from)[i]; };
+    reinterpret_cast<unsigned char*>(message)[k] = k < 4 * state_words ? byte(state, k)
+                                                   : k < data          ? byte(&voice->frame, k - 4 * state_words)
+                                                   : k < bytes         ? byte(said, k - data)
+                                                                       : 0;
+    if (k < 4 * question_words)
+      reinterpret_cast<unsigned char*>(question)[k] =
+          k >= 4 * state_words && k < 4 * state_words + question_bytes ? byte(&voice->question, k - 4 * state_words) : 0;
+  }
+  __syncthreads();
+  if (threadIdx.x) return;
+  Digest low, high;
+  blake3::derive(load(&voice->absorb), message, bytes, low, high);
+  for (int i = 0; i < state_words; i++) question[i] = low.v[i];
+  blake3::derive(load(&voice->absorb), question, 4 * state_words + question_bytes, low, high);
+  store(state, low);
+  for (int i = 0; i < 2 * state_words; i++) question[i] = i < state_words ? low.v[i] : 0;
+  blake3::derive(load(&voice->challenge), question, 4 * state_words, low, high);
+  const Fr drawn = remainder(low, high);
+  store(r, drawn);
+  if (eq) carried->bind(constant, linear, leading, load(eq), drawn);
+}
+
+// Tables of 2 `half` values each, their first variable becomes *bound.
+__global__ void fold(const Fr* in, long half, long n, const Fr* bound, Fr* out) {
   const long at = thread_index();
   if (at >= n) return;
   const Fr* const from = in + at / half * 2 * half + at % half;
   const Fr low = load(from);
-  store(out + at, low + element(r0, r1, r2, r3) * (load(from + half) - low));
+  store(out + at, low + load(bound) * (load(from + half) - low));
 }
 
 }

@@ -126,3 +126,8 @@ def elements(seed: bytes, count: int, secret: Secrets) -> FrArray:
         if len(found) >= count:
             return secret(fr.from_canonical(found[:count]))
         wanted *= 2
+
+
+def to_bytes(values: FrArray, threads: int = 1) -> bytes:
+    """Montgomery to canonical, little-endian."""
+    return fr.to_canonical(values, threads).astype("<u8", copy=False).tobytes()

@@ -11,7 +11,8 @@ from base.progress import Progress, silent
 from base.randomness import Secrets, random_elements
 from kernels import FrArray, fr, multilinear
 from prover.constraint_system import ConstraintSystem
-from prover.spartan.commitment import Committed, commit
+from prover.spartan.commitment import Committed, commit, to_bytes
+from prover.spartan.rounds import say
 from prover.spartan.sessions import Rows, Session, begin
 from verifier.spartan.claims import Drawn, Form, Known, Said, combined, forms
 from verifier.spartan.commitment import SEED_BYTES
@@ -82,29 +83,30 @@ class _Prover:
 
         self._progress("outer", 0.0)
         zero = transcript.challenges("zero", shape.log_rows)
-        outer, outer_said, claims = self._outer(zero)
+        outer = self._session.outer(zero, self._pads, transcript)
+        claims = self._say("claims", outer.values, shape.pads.claims)
         self._progress("inner", 0.0)
         weights = transcript.challenges("matrices", 3)
-        inner, inner_said, (matrices_at, witness_at) = self._inner(outer, weights)
+        inner = self._session.inner(outer.point, weights, self._pads[shape.pads.inner :], transcript)
+        matrices_at, witness_at = inner.values
 
         self._progress("open", 0.0)
-        mask = self._session.open(inner)
+        mask = self._session.open(inner.point)
         (mask_said,) = self._say("mask", [mask], shape.pads.mask)
         factor = transcript.challenge("mask")
         row = self._session.combine(factor)
-        row_said = _bytes(row)
-        transcript.absorb("row", row_said)
+        transcript.absorb("row", row)
         triple = transcript.challenge("triple")
         opened = self._open_triple(triple)
         places = transcript.places("columns", shape.code.queries, shape.code.log_length)
 
-        said = Said(outer_said, claims, inner_said, mask_said, opened)
-        drawn = Drawn(zero, outer, weights, inner, factor, triple)
-        known_part = _known_part(known, inner)
+        said = Said(outer.said, claims, inner.said, mask_said, opened)
+        drawn = Drawn(zero, outer.point, weights, inner.point, factor, triple)
+        known_part = _known_part(known, inner.point)
         at = Known(matrices_at, known_part, (mask + factor * (witness_at - known_part)) % _P)
         pad_product, pad_row = self._combine_pads(forms(shape.pads, said, drawn, at), pads, pad_mask)
         pad_places = transcript.places("pad columns", shape.pads.code.queries, shape.pads.code.log_length)
-        body = Body([*(each.root for each in [*parts, pads])], said, row_said, pad_product, pad_row)
+        body = Body([*(each.root for each in [*parts, pads])], said, row, pad_product, pad_row)
         openings = [*(part.open(places) for part in parts), pads.open(pad_places)]
         return body.to_bytes(FR) + b"".join(opening.to_bytes() for opening in openings)
 
@@ -151,42 +153,6 @@ class _Prover:
         pads = commit(self._pads, code, code.queries, seed, extra=mask[np.newaxis], secret=self._secret)
         return pads, mask
 
-    def _outer(self, zero: Sequence[int]) -> tuple[list[int], list[list[int]], list[int]]:
-        """The first sum-check: 0 = sum over x of eq(zero, x) (A z(x) B z(x) - C z(x)). The point, and what is
-        said of its rounds and of A z, B z and C z there.
-        """
-        tables = self._session.outer(zero)
-        point, said, left, claim = list[int](), list[list[int]](), 1, 0
-        for index, weight in enumerate(zero):
-            constant, leading = tables.round()
-            # t(X) = constant + linear X + leading X^2, and claim = (1 - weight) t(0) + weight t(1).
-            at_one = (claim - (1 - weight) * constant) * pow(weight, -1, _P)
-            linear = (at_one - constant - leading) % _P
-            # The round's polynomial is t(X) eq(weight, X), times what the rounds before have left of eq.
-            low, slope = left * (1 - weight) % _P, left * (2 * weight - 1) % _P
-            truth = [low * constant % _P, (low * leading + slope * linear) % _P, slope * leading % _P]
-            said.append(self._say("round", truth, 3 * index))
-            r = self._transcript.challenge("round")
-            claim = (constant + r * (linear + r * leading)) % _P
-            left = (low + slope * r) % _P
-            tables.bind(r)
-            point.append(r)
-        return point, said, self._say("claims", tables.values(), self._shape.pads.claims)
-
-    def _inner(
-        self, outer: Sequence[int], weights: Sequence[int]
-    ) -> tuple[list[int], list[list[int]], list[int]]:
-        """The second sum-check: of the combined matrices times the witness. The point, what is said of its
-        rounds, and the values of both there.
-        """
-        tables = self._session.inner(outer, weights)
-        point, said = list[int](), list[list[int]]()
-        for index in range(self._shape.variables):
-            said.append(self._say("round", tables.round(), self._shape.pads.inner + 2 * index))
-            point.append(self._transcript.challenge("round"))
-            tables.bind(point[-1])
-        return point, said, tables.values()
-
     def _open_triple(self, challenge: int) -> list[int]:
         """The pads of the claims a and b behind those of the random triple."""
         places = self._shape.pads
@@ -206,16 +172,13 @@ class _Prover:
         factor = fr.from_ints([self._transcript.challenge("pad mask")])
         row = mask.copy()
         multilinear.combine_rows(pads.rows[:1], factor, row)
-        said = _bytes(row)
+        said = to_bytes(row)
         self._transcript.absorb("pad row", said)
         return product, said
 
     def _say(self, label: str, truth: Sequence[int], place: int) -> list[int]:
         """Numbers that follow from the witness, behind the pads from ``place`` on."""
-        pads = fr.to_ints(self._pads[place : place + len(truth)])
-        said = [(value + pad) % _P for value, pad in zip(truth, pads, strict=True)]
-        self._transcript.say(label, said)
-        return said
+        return say(self._transcript, label, truth, self._pads[place:])
 
 
 def _known_part(known: Sequence[int], point: Sequence[int]) -> int:
@@ -234,11 +197,6 @@ def _pads(shape: Shape) -> FrArray:
     for product, factor in ((places.product, places.claims), (places.triple + 2, places.triple)):
         pads[product] = fr.mul(pads[factor], pads[factor + 1])
     return pads
-
-
-def _bytes(elements: FrArray) -> bytes:
-    """Canonical, little-endian."""
-    return fr.to_canonical(elements).astype("<u8").tobytes()
 
 
 def _value(element: FrArray) -> int:

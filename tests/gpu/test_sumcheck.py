@@ -9,11 +9,13 @@ import pytest
 
 from gpu import sumcheck
 from gpu.device import Array
-from gpu.sumcheck import CubicSumCheck, ProductSumCheck, R1csSumCheck, Weights
+from gpu.sumcheck import CubicSumCheck, ProductSumCheck, R1csSumCheck, SumCheck, Weights
 from kernels import fr
+from prover.spartan.sessions.gpu import voice
 from tests.gpu.known import device
 from tests.kernels.strategies import R
 from verifier.spartan.field import FR
+from verifier.spartan.transcript import Transcript
 
 Table = list[int]
 Term = Callable[[list[int]], int]
@@ -58,6 +60,13 @@ def test_weights(variables: int) -> None:
         assert len(found[1]) == 1 << bits
 
 
+def _coefficients(values: list[int]) -> list[int]:
+    """Of 1, X and X^2, by the values at 0, 1 and 2."""
+    at_0, at_1, at_2 = values
+    leading = (at_2 - 2 * at_1 + at_0) * pow(2, -1, R) % R
+    return [at_0, (at_1 - at_0 - leading) % R, leading]
+
+
 CHECKS: dict[str, tuple[int, Term]] = {
     "r1cs": (3, lambda v: v[0] * v[1] - v[2]),
     "product": (2, lambda v: v[0] * v[1]),
@@ -67,39 +76,64 @@ CHECKS: dict[str, tuple[int, Term]] = {
 
 @pytest.mark.parametrize("name", CHECKS)
 @pytest.mark.parametrize("variables", [1, 2, 3, 10])
-def test_rounds(name: str, variables: int, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("padded", [True, False])
+def test_rounds(name: str, variables: int, padded: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """All rounds; those of ten variables by one block, by two, by four."""
     monkeypatch.setattr(sumcheck, "_LOG_BLOCKS", 1)
-    count, term = CHECKS[name]
+    random, (count, term) = Random(name), CHECKS[name]
     tables, kept = _tables(count, variables), list[Array]()
-    array = _on_device(tables)
+    if name == "r1cs":  # its sum is zero
+        tables[2] = [a * b % R for a, b in zip(tables[0], tables[1], strict=True)]
+    array, first = _on_device(tables), [list(table) for table in tables]
 
     def keep(made: Array) -> Array:
         kept.append(made)
         return made
 
-    point = [Random(name).randrange(R) for _ in range(variables)]
-    check: R1csSumCheck | ProductSumCheck | CubicSumCheck
+    point = [random.randrange(R) for _ in range(variables)]
+    check: SumCheck
     if name == "r1cs":
         check = R1csSumCheck(device, array, point, keep)
     else:
         check = (ProductSumCheck if name == "product" else CubicSumCheck)(device, array, keep)
+    pads = [random.randrange(R) if padded else 0 for _ in range(variables * check.said)]
+    transcript = Transcript(FR, b"")
+    on_device = device.upload(fr.from_ints(pads)) if padded else None
+    found = check.run(voice(device, check.said), transcript.state, on_device)
+    left = 1
     for index in range(variables):
         weights = FR.eq(point[index + 1 :]) if name == "r1cs" else [1] * (len(tables[0]) // 2)
         at = {x: _sum(tables, x, term, weights) for x in (-1, 0, 1, 2)}
         if name == "cubic":
             # The third difference of values at -1, 0, 1, 2 is six times the coefficient of X^3.
             third = (at[2] - 3 * at[1] + 3 * at[0] - at[-1]) * pow(6, -1, R) % R
-            assert check.round() == (at[0], at[-1], third)
+            truth = [at[0], at[-1], third]
         else:
-            second = (at[2] - 2 * at[1] + at[0]) * pow(2, -1, R) % R
-            assert check.round() == (at[0], second)
-        r = Random(index).randrange(R)
-        check.bind(r)
+            constant, linear, leading = _coefficients([at[0], at[1], at[2]])
+            truth = [constant, leading]
+        if name == "r1cs":
+            low, slope = left * (1 - point[index]), left * (2 * point[index] - 1)
+            truth = [low * constant, low * leading + slope * linear, slope * leading]
+        own = pads[check.said * index :]
+        said = [(value + pad) % R for value, pad in zip(truth, own, strict=False)]
+        assert found.said[index] == said
+        transcript.say("round", said)
+        r = transcript.challenge("round")
+        assert found.point[index] == r
+        left = left * (1 - point[index] - r + 2 * point[index] * r) % R
         tables = [_folded(table, r) for table in tables]
-    assert check.values() == [table[0] for table in tables]
+    assert found.values == [table[0] for table in tables]
+    assert found.state == transcript.state
     assert array.shape == (count, 1 << variables, 4)
-    assert fr.to_ints(device.download(array).reshape(-1, 4)) == [
-        v for t in _tables(count, variables) for v in t
-    ]
-    assert len(kept) == 2
+    assert fr.to_ints(device.download(array).reshape(-1, 4)) == [v for t in first for v in t]
+    assert len(kept) == (4 if name == "r1cs" else 3)
+
+
+def test_a_challenge_is_a_remainder_of_all_bits() -> None:
+    """Whatever the hash is: 64 bytes against integers."""
+    table = _on_device([[1, 2], [3, 4]])
+    for seed in range(40):
+        transcript = Transcript(FR, bytes([seed]))
+        found = ProductSumCheck(device, table, lambda made: made).run(voice(device, 2), transcript.state)
+        transcript.say("round", found.said[0])
+        assert found.point == [transcript.challenge("round")]

@@ -10,8 +10,9 @@ from blake3 import blake3
 from verifier.spartan.field import Field
 
 _START: Final = "zenserve spartan 1: transcript"
-_ABSORB: Final = "zenserve spartan 1: absorb"
-_CHALLENGE: Final = "zenserve spartan 1: challenge"
+ABSORB: Final = "zenserve spartan 1: absorb"
+CHALLENGE: Final = "zenserve spartan 1: challenge"
+ASKING: Final = "challenge"
 # A remainder of twice the bits is as good as uniform: for 255 bits 2^-257 from it.
 _WIDE: Final = 64
 _PLACE: Final = 4
@@ -24,16 +25,15 @@ class Transcript:
         self._field = field
         modulus = field.modulus.to_bytes(field.element_bytes, "little")
         length = field.element_bytes.to_bytes(8, "little")
-        self._state = blake3(length + modulus + statement, derive_key_context=_START).digest()
+        self.state = blake3(length + modulus + statement, derive_key_context=_START).digest()
 
     def say(self, label: str, values: Sequence[int]) -> None:
         """Absorb elements of the field."""
         self.absorb(label, self._field.to_bytes(values))
 
     def absorb(self, label: str, data: bytes) -> None:
-        said = label.encode()
-        message = b"".join((self._state, bytes([len(said)]), said, len(data).to_bytes(8, "little"), data))
-        self._state = blake3(message, derive_key_context=_ABSORB).digest()
+        message = self.state + frame(label, len(data)) + data
+        self.state = blake3(message, derive_key_context=ABSORB).digest()
 
     def challenges(self, label: str, count: int) -> list[int]:
         """``count`` elements of the field."""
@@ -59,8 +59,14 @@ class Transcript:
 
     def _stream(self, label: str, length: int) -> bytes:
         """Bytes that follow from all that was said, and from this label."""
-        self.absorb("challenge", label.encode())
+        self.absorb(ASKING, label.encode())
         return self._again(length)
 
     def _again(self, length: int) -> bytes:
-        return blake3(self._state, derive_key_context=_CHALLENGE).digest(length=length)
+        return blake3(self.state, derive_key_context=CHALLENGE).digest(length=length)
+
+
+def frame(label: str, length: int) -> bytes:
+    """What stands before a message of ``length`` bytes."""
+    said = label.encode()
+    return bytes([len(said)]) + said + length.to_bytes(8, "little")

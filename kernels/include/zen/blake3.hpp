@@ -110,6 +110,22 @@ ZEN_FN Chain<Word> merge(const Chain<Word>& key, const Chain<Word>& left, const 
   return chain;
 }
 
+// The first block of what is derived, by a context's key, from a message of `bytes`, a chunk at most: words, with zeros
+// up to a whole block.
+template <class Word>
+void derive(const Chain<Word>& key, const Word* message, int bytes, Chain<Word>& low, Chain<Word>& high) {
+  low = key;
+  for (int at = 0; at < bytes; at += int(block_bytes)) {
+    const int here = bytes - at < int(block_bytes) ? bytes - at : int(block_bytes);
+    const u32 last = at + here == bytes ? chunk_end | root : 0, first = at ? 0 : chunk_start;
+    Word m[16], s[16];
+    for (int i = 0; i < 16; i++) m[i] = message[at / 4 + i];
+    const Chain<Word> chain = low;
+    run_rounds(s, chain, m, 0, u32(here), key_material | first | last);
+    for (int i = 0; i < 8; i++) low.v[i] = s[i] ^ s[8 + i], high.v[i] = s[8 + i] ^ chain.v[i];
+  }
+}
+
 }  // namespace blake3
 
 // The hashes, with a key, of messages of `length` > 0 bytes.

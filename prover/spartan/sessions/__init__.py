@@ -10,9 +10,11 @@ from kernels import FrArray
 from prover import backends
 from prover.constraint_system import ConstraintSystem
 from prover.spartan.commitment import Committed
+from prover.spartan.rounds import Rounds
 from prover.spartan.sessions.cpu import CpuSession
 from verifier.spartan.proof import Opening
 from verifier.spartan.shape import Shape
+from verifier.spartan.transcript import Transcript
 
 
 class Rows(Protocol):
@@ -23,20 +25,6 @@ class Rows(Protocol):
 
     def open(self, places: list[int]) -> Opening:
         """The columns at these places, ascending."""
-
-
-class SumCheck(Protocol):
-    """A sum over the Boolean cube, of which rounds bind the first variable."""
-
-    def round(self) -> tuple[int, int]:
-        """Of the sum over the other variables a polynomial of degree 2: its value at 0, its coefficient of
-        X^2."""
-
-    def bind(self, r: int) -> None:
-        """The first variable becomes ``r``."""
-
-    def values(self) -> list[int]:
-        """What the tables have left when all variables are bound."""
 
 
 class Session(Protocol):
@@ -59,23 +47,25 @@ class Session(Protocol):
     def link(self, commitment: Committed) -> Rows:
         """The next part of the shape is this commitment."""
 
-    def outer(self, zero: Sequence[int]) -> SumCheck:
-        """The sum over x of eq(zero, x) (A z(x) B z(x) - C z(x)), of the complete witness. Its tables are
-        A z, B z and C z; rounds leave out what eq has of their own variable, and of those before.
+    def outer(self, zero: Sequence[int], pads: FrArray, transcript: Transcript) -> Rounds:
+        """The sum over x of eq(zero, x) (A z(x) B z(x) - C z(x)), of the complete witness: what is said of
+        its rounds, behind ``pads``, uint64[3 rounds, 4], Montgomery. Its tables are A z, B z and C z.
 
         Raises ``StatementError`` (``statement.unsatisfied``), which names the first row that does not hold.
         """
 
-    def inner(self, outer: Sequence[int], weights: Sequence[int]) -> SumCheck:
+    def inner(
+        self, outer: Sequence[int], weights: Sequence[int], pads: FrArray, transcript: Transcript
+    ) -> Rounds:
         """The sum over y of M(y) z(y), M the sum of the matrices at the point ``outer`` of their rows, times
-        ``weights``. Its tables are M and z by place, tails included."""
+        ``weights``, two ``pads`` a round. Its tables are M and z by place, tails included."""
 
     def open(self, point: Sequence[int]) -> int:
         """Of the witness at ``point``: the inner product of the mask with eq at the columns' coordinates."""
 
-    def combine(self, factor: int) -> FrArray:
+    def combine(self, factor: int) -> bytes:
         """The mask, and ``factor`` times all rows, weighted by eq at the rows' coordinates of that point:
-        uint64[degree, 4], Montgomery."""
+        canonical, little-endian."""
 
 
 def begin(system: ConstraintSystem, shape: Shape, z: FrArray, threads: int) -> Session:

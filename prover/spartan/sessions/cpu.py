@@ -12,9 +12,11 @@ from base.randomness import Secrets
 from kernels import FrArray, fr, multilinear
 from kernels.cube import Round
 from prover.constraint_system import ConstraintSystem
-from prover.spartan.commitment import Committed, commit, elements
+from prover.spartan.commitment import Committed, commit, elements, to_bytes
 from prover.spartan.layout import SystemMatrices, witness_table
+from prover.spartan.rounds import Rounds, inner_rounds, outer_rounds
 from verifier.spartan.shape import Shape
+from verifier.spartan.transcript import Transcript
 
 
 class CpuSession:
@@ -45,22 +47,24 @@ class CpuSession:
         self._parts.append(commitment)
         return commitment
 
-    def outer(self, zero: Sequence[int]) -> OuterSumCheck:
+    def outer(self, zero: Sequence[int], pads: FrArray, transcript: Transcript) -> Rounds:
         system, threads = self._system, self._threads
         tables = [self._products(each) for each in system.evaluate(self._z, threads, length=1 << len(zero))]
         failing = fr.first_unsatisfied(tables[0], tables[1], tables[2], threads)
         if failing is not None:
             raise system.unsatisfied(failing)
-        return OuterSumCheck(tables, zero, threads)
+        return outer_rounds(OuterTables(tables, zero, threads), zero, pads, transcript)
 
-    def inner(self, outer: Sequence[int], weights: Sequence[int]) -> InnerSumCheck:
+    def inner(
+        self, outer: Sequence[int], weights: Sequence[int], pads: FrArray, transcript: Transcript
+    ) -> Rounds:
         self._products.erase()  # and have their memory
         shape, threads = self._shape, self._threads
         rows = multilinear.eq(fr.from_ints(outer), threads)
         matrices = SystemMatrices(self._system, threads).combined(shape, rows, weights)
         committed = [part.rows[: place.rows] for part, place in zip(self._parts, shape.parts, strict=True)]
         witness = self._secret(witness_table(shape, self._z, committed))
-        return InnerSumCheck([matrices, witness], threads)
+        return inner_rounds(InnerTables([matrices, witness], threads), shape.variables, pads, transcript)
 
     def open(self, point: Sequence[int]) -> int:
         self._opened = point
@@ -68,14 +72,14 @@ class CpuSession:
         (value,) = fr.to_ints(multilinear.dot(self._mask, columns, self._threads))
         return value
 
-    def combine(self, factor: int) -> FrArray:
+    def combine(self, factor: int) -> bytes:
         rows = multilinear.eq(fr.from_ints(self._opened[: self._shape.row_variables]))
         weights = fr.mul(rows, fr.from_ints([factor])[0])
         total = self._mask.copy()
         for part, place in zip(self._parts, self._shape.parts, strict=True):
             own = weights[place.first : place.first + place.rows]
             multilinear.combine_rows(part.rows[: place.rows], own, total, self._threads)
-        return total
+        return to_bytes(total, self._threads)
 
     @property
     def _mask(self) -> FrArray:
@@ -98,7 +102,7 @@ class _Tables:
         return fr.to_ints(np.concatenate(self._tables))
 
 
-class OuterSumCheck(_Tables):
+class OuterTables(_Tables):
     def __init__(self, tables: Sequence[FrArray], zero: Sequence[int], threads: int) -> None:
         super().__init__(tables, threads)
         self._zero = list(zero)
@@ -112,7 +116,7 @@ class OuterSumCheck(_Tables):
         return _numbers(multilinear.r1cs_round(a, b, c, outer, inner, self._threads))
 
 
-class InnerSumCheck(_Tables):
+class InnerTables(_Tables):
     def round(self) -> tuple[int, int]:
         matrices, witness = self._tables
         return _numbers(multilinear.product_round(matrices, witness, self._threads))

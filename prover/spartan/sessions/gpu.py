@@ -19,16 +19,19 @@ from gpu.device import Array, Device, Stream
 from gpu.elementwise import ScalarField
 from gpu.ntt import Domain
 from gpu.sparse import first_unsatisfied, transposed
-from gpu.sumcheck import ProductSumCheck, R1csSumCheck, Weights, to_words
+from gpu.sumcheck import ProductSumCheck, R1csSumCheck, SumCheck, Voice, Weights, to_words
 from kernels import FrArray
 from prover.backends.gpu import backend, joined
 from prover.constraint_system import ConstraintSystem
 from prover.spartan.commitment import Committed, words_for
 from prover.spartan.layout import places
+from prover.spartan.rounds import LABEL, Rounds
 from verifier.spartan import merkle
 from verifier.spartan.commitment import SALTS, TAILS, bound
+from verifier.spartan.field import FR
 from verifier.spartan.proof import Opening
 from verifier.spartan.shape import Part, Shape
+from verifier.spartan.transcript import ABSORB, ASKING, CHALLENGE, Transcript, frame
 
 _PROOFS_AT_ONCE: Final = 2
 """While one is computed, the next one's witness is brought."""
@@ -37,6 +40,12 @@ _SYSTEMS: Final = 4
 """Constraint systems that stay."""
 
 Secret = Callable[[Array], Array]
+
+
+def voice(device: Device, count: int) -> Voice:
+    """The transcript's, of rounds that say so many numbers."""
+    message, question = frame(LABEL, FR.element_bytes * count), frame(ASKING, len(LABEL)) + LABEL.encode()
+    return Voice(device, ABSORB, CHALLENGE, message, question)
 
 
 class ResidentSystem:
@@ -52,6 +61,7 @@ class ResidentSystem:
         self.domain = Domain(device, shape.code.log_length)
         self.field = ScalarField(device)
         self.leaf_key, self.node_key = map(self._bytes, (merkle.LEAF_KEY, merkle.NODE_KEY))
+        self.voices = {count: voice(device, count) for count in (R1csSumCheck.said, ProductSumCheck.said)}
         device.synchronize()
 
     def _bytes(self, data: bytes) -> Array:
@@ -196,33 +206,35 @@ class GpuSession:
         self._load(slice(place.start, place.start + part.size))
         return commitment
 
-    def outer(self, zero: Sequence[int]) -> R1csSumCheck:
+    def outer(self, zero: Sequence[int], pads: FrArray, transcript: Transcript) -> Rounds:
         row = first_unsatisfied(
             self._device, *(table[: self._system.constraints] for table in self._products)
         )
         if row is not None:
             raise self._system.unsatisfied(row)
-        return R1csSumCheck(self._device, self._products, zero, self._secret)
+        check = R1csSumCheck(self._device, self._products, zero, self._secret)
+        return self._rounds(check, pads, transcript)
 
-    def inner(self, outer: Sequence[int], weights: Sequence[int]) -> ProductSumCheck:
+    def inner(
+        self, outer: Sequence[int], weights: Sequence[int], pads: FrArray, transcript: Transcript
+    ) -> Rounds:
         rows_at = Weights(self._device, outer).table()
         self._resident.columns.multiply(rows_at, self._by_place[0], self._resident.combined(weights))
-        return ProductSumCheck(self._device, self._by_place, self._secret)
+        return self._rounds(ProductSumCheck(self._device, self._by_place, self._secret), pads, transcript)
 
     def open(self, point: Sequence[int]) -> int:
         split = self._shape.row_variables
         self._row_weights = Weights(self._device, point[:split])
         return Weights(self._device, point[split:]).dot(self._mask, self._secret)
 
-    def combine(self, factor: int) -> FrArray:
+    def combine(self, factor: int) -> bytes:
         device, parts = self._device, self._shape.parts
         first, last = parts[0].first, parts[-1].first + parts[-1].rows
         weights, total = self._row_weights.table()[first:last], self._empty(self._shape.code.degree)
         self._resident.field.mul(weights, device.bring(to_words([factor]))[0], weights)
         device.copy(self._mask, total)
         rows.combine(device, self._rows(first, last - first), weights, total)
-        row: FrArray = device.download(total)
-        return row
+        return device.download(self._resident.field.to_canonical(total, total)).tobytes()
 
     def _evaluate(self) -> None:
         """A z, B z and C z."""
@@ -231,6 +243,12 @@ class GpuSession:
         self._products = self._zeros(3, 1 << self._shape.log_rows)
         for matrix, table in zip(self._resident.rows, self._products, strict=True):
             matrix.multiply(self._z, table[: self._system.constraints])
+
+    def _rounds(self, check: SumCheck, pads: FrArray, transcript: Transcript) -> Rounds:
+        own = self._secret(self._device.bring(pads[: check.variables * check.said]))
+        found = check.run(self._resident.voices[check.said], transcript.state, own)
+        transcript.state = found.state
+        return Rounds(found.said, found.point, found.values)
 
     def _next(self) -> Part:
         self._made += 1

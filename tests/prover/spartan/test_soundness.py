@@ -40,7 +40,7 @@ def _drawn(body: Body, monkeypatch: pytest.MonkeyPatch, public: int = 12) -> lis
     real = Transcript._stream
 
     def noted(self: Transcript, label: str, length: int) -> bytes:
-        drawn.append((label, self._state))
+        drawn.append((label, self.state))
         return real(self, label, length)
 
     with monkeypatch.context() as patch:
