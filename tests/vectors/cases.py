@@ -33,6 +33,7 @@ HEADER: Final = {"format": "zenserve document vectors", "version": 1}
 PINS: Final = {
     "key_id": "key",
     "input_commitment": "input",
+    "output_commitment": "output",
     **{
         name: name
         for name in ("network", "model", "reference", "challenge", "after", "before", "require", "issuer")

@@ -15,6 +15,7 @@ from tests.vectors import (
     accuracy,
     ceremonies,
     files,
+    handing,
     honest,
     intervals,
     measures,
@@ -39,7 +40,7 @@ def write(folder: Path = FOLDER) -> None:
     vectors, world = Vectors(folder), World()
     with seeded(SEED):
         parts = (honest, statements, accuracy, files, receipts, pins, ceremonies, outputs, several, measures)
-        for part in (*parts, intervals, transparent, saturating):
+        for part in (*parts, intervals, transparent, saturating, handing):
             part.write(vectors, world)
     vectors.write_index("python -m tests.vectors.generate")
 

@@ -184,8 +184,12 @@ ONCE, TWICE, COUNT, NUMBER = range(1, 2), range(2, 3), range(1, MOST + 1), range
 SCHEME = "registration|inference|recognition|accuracy"
 OPENING = {"format": "zenserve opening", "version": ONCE, "curve": "bls12381", "blinding": HASH,
            "quotient": HEX48, "tau_g2": HEX96}
-OPENINGS = versions(1, {"format": "zenserve openings", "kind": "input|reference|dataset",
-                        "parts": [{"commitment": HEX48, "opening": OPENING}, 1, MANY]})
+PART = {"commitment": HEX48, "opening": OPENING}
+OPENINGS = (
+    *versions(1, {"format": "zenserve openings", "kind": "input|reference|dataset",
+                  "parts": [(PART, PART | {"values": None}), 1, MANY]}),
+    *versions(1, {"format": "zenserve openings", "kind": "output",
+                  "parts": [PART | {"values": [NUMBER, 0, math.inf]}, 1, MANY]}))
 SHARD = {"size": COUNT, "dataset": HEX48, "correct": HEX48}
 OPENED = SHARD | {"opening": (None, OPENING)}
 DATASET = {"sha256": (None, HASH), "size": COUNT, "picked_for": (None, HEX48), "blinding": HEX,
@@ -220,9 +224,15 @@ def of_input(kind: Any) -> bool:
     return has(kind, INPUT)
 
 
+def of_output(kind: Any) -> bool:
+    """What whatever takes it may call otherwise, and words have as real numbers."""
+    return of_input(kind) and kind.get("name") is None and kind["scale"] <= 1e290
+
+
 GROUP = {"name": TEXT, "first": NUMBER, "count": COUNT, "shape": [NUMBER, 0, 16], "minimum": NUMBER,
          "maximum": range(-MOST, R)}
-TYPES = {"input": (None, of_input), "inputs": (None, [of_input, 2, 16])}
+TYPES = {"input": (None, of_input), "inputs": (None, [of_input, 2, 16]),
+         "outputs": (None, [lambda each: has(each, {"name": f"output(/{OWN})?", "type": of_output}), 1, 16])}
 CIRCUIT = {"scheme": SCHEME, "meaning": TEXT, "network": HASH, "commitments": [TEXT, 0, 16],
            "public_inputs": [dict, 1, MANY], "batch": (None, COUNT), "classes": (None, COUNT),
            "measure": "accuracy|top-k|f1|mse|mae|r2", "top": COUNT, "targets": (None, dict),
@@ -230,14 +240,14 @@ CIRCUIT = {"scheme": SCHEME, "meaning": TEXT, "network": HASH, "commitments": [T
 TARGETS = {"scale": lambda value: type(value) in (int, float) and 0 < value <= 1e140,
            "zero_point": NUMBER, "minimum": NUMBER, "maximum": NUMBER, "error": NUMBER}
 TOLD = {"key_id": HASH, "network": HASH, "issuer": HASH, "model": HEX48, "input_commitment": HEX48,
-        "reference": HEX48, "challenge": question, "after": moment, "before": moment, "require": "ceremony",
-        "at_least": TEXT, "at_most": TEXT}
+        "output_commitment": HEX48, "reference": HEX48, "challenge": question, "after": moment,
+        "before": moment, "require": "ceremony", "at_least": TEXT, "at_most": TEXT}
 BOUNDED = ("threshold", "reached"), ("bounds", "interval")
 PARTS: dict[str, tuple[list[str], list[list[str]]]] = {
     # of each scheme what can be committed to, and what is shown beside an input and a reference
     "registration": (["model"], [[]]),
     "inference": (
-        ["model", "input"],
+        ["model", "input", "output"],
         [["label"], ["label", "logits"], ["top"], ["values"], *map(list, BOUNDED)],
     ),
     "recognition": (["model", "input", "reference"], [["threshold", "match"]]),
@@ -257,6 +267,8 @@ UNSAID = {
     "public": "Where the input came from, or who chose it.",
     "private": "Which input it was: only that the prover knows one with this result.",
     "committed": "What the committed input is (its opening says it), where it came from, or who chose it.",
+    "output": "What the committed output is: the commitment alone says nothing about it, and only its opening"
+              " shows it.",
     "reference": "Whose the committed reference is, or what it was made from.",
     "dataset": "That the samples were picked after the model was committed to: picked_for is the service's"
                " word.",
@@ -384,7 +396,11 @@ def check_circuit(circuit: Json) -> None:
     names = [kind.get("name") for kind in kinds if kind]
     right = names == [None] if given == ["input"] else len({*names} - {None}) == len(names) > 1
     require(len(given) == 1 and right, "there is one input without a name, or several with one each")
-    for kind in kinds:
+    results = output_types(circuit)
+    names = [each["name"] for each in circuit["quantisation"].get("outputs") or []]
+    right = len(results) == len(names) and (len(names) == 1 or "output" not in names)
+    require(right, "there is one output without a name, or several with one each")
+    for kind in [*kinds, *results.values()]:
         kind["scale"] = float(kind["scale"])
     scheme, groups, commitments = (circuit[name] for name in ("scheme", "public_inputs", "commitments"))
     first = 0
@@ -400,15 +416,17 @@ def check_circuit(circuit: Json) -> None:
         require(right or sort not in ("values", "threshold", "bounds"), "there are no words for a scale")
     inputs = [*input_types(circuit)]
     require(len(inputs) == 1 or scheme not in ("recognition", "accuracy"), "the scheme is of one input")
-    outside = [part for name in PARTS[scheme][0] for part in (inputs if name == "input" else [name])]
+    several = {"input": inputs, "output": [*results]}
+    outside = [part for name in PARTS[scheme][0] for part in several.get(name, [name])]
     statement, *names = [group["name"] for group in groups]
-    given = [name for name in outside if name in names and name not in ("model", "dataset", "correct")]
+    given = [name for name in outside if name in names and name.split("/")[0] in ("input", "reference")]
     right = (statement, groups[0]["count"]) == ("statement", 1) and names[: len(given)] == given
-    require(right and is_shown(scheme, names[len(given) :]), "it shows what its scheme does not")
+    require(right and is_shown(circuit, names[len(given) :]), "it shows what its scheme does not")
     for bounds, found in bounded(circuit).values():
         inside = found["minimum"] >= 0 and found["maximum"] <= bounds["count"]
         require(inside, "an output lies beyond all bounds")
     require(commitments == [name for name in outside if name in commitments], "commitments of another scheme")
+    require({*results} <= {*commitments}, "outputs that are not committed to have types")
     require(not {*given} & {*commitments}, "what is public is committed to, too")
     if scheme == "accuracy":
         sizes = circuit.get("batch") and circuit.get("classes")
@@ -421,16 +439,18 @@ def check_circuit(circuit: Json) -> None:
     require(targets is None or has(targets, TARGETS), "targets of no type")
 
 
-def is_shown(scheme: str, names: list[str]) -> bool:
-    """Of several outputs one after the other, each what goes together."""
+def is_shown(circuit: Json, names: list[str]) -> bool:
+    """Of several outputs one after the other, each what goes together; of committed ones nothing."""
+    scheme, hidden = circuit["scheme"], {name.partition("/")[2] for name in output_types(circuit)}
     if not any("/" in name for name in names):
-        return names in PARTS[scheme][1]
+        return not names if hidden else names in PARTS[scheme][1]
     outputs: dict[str, list[str]] = {}
     for name in names:
         kind, _, output = name.partition("/")
         outputs.setdefault(output, []).append(kind)
     in_order = [f"{kind}/{output}" for output, kinds in outputs.items() for kind in kinds]
     known = all(kinds in PARTS[scheme][1] for kinds in outputs.values())
+    known = known and not hidden & {"", *outputs}
     return scheme == "inference" and known and in_order == names
 
 
@@ -451,11 +471,17 @@ def input_types(circuit: Json) -> dict[str, Json]:
     return several or {"input": circuit["quantisation"]["input"]}
 
 
+def output_types(circuit: Json) -> dict[str, Json]:
+    """Of those that are committed to, by what statements call them."""
+    return {each["name"]: each["type"] for each in circuit["quantisation"].get("outputs") or []}
+
+
 def committed_values(circuit: Json, name: str) -> int | None:
     """How many there are, where the description says it."""
     if name in ("model", "reference", "correct"):
         return sum(count or 1 for _, count, _, _ in counts_of(circuit)) if name == "correct" else None
-    sample = math.prod(input_types(circuit)["input" if name == "dataset" else name]["shape"])
+    types = input_types(circuit) | output_types(circuit)
+    sample = math.prod(types["input" if name == "dataset" else name]["shape"])
     targets = circuit["classes"] if circuit["targets"] else 0
     return 5 + ((circuit.get("batch") or 0) * (sample + targets + 1) if name == "dataset" else sample)
 
@@ -617,6 +643,7 @@ def does_not_say(circuit: Json, setup: str, statement: Json) -> list[str]:
         "parent": statement["parent"],
         "model": scheme != "registration" and "model" in commitments,
         "input": scheme in ("inference", "recognition"),
+        "output": output_types(circuit),
         "reference": "reference" in commitments,
         "dataset": dataset,
         "hidden": dataset and dataset["sha256"] is None,
@@ -758,7 +785,8 @@ def verify(document: bytes, key_file: bytes | None = None, **told: Any) -> list[
 def check_expected(statement: Json, file: Json, told: Json) -> None:
     commitments = statement["commitments"]
     own = {name: commitments.get(name) for name in ("model", "reference")}
-    own |= {"input_commitment": commitments.get("input"), "key_id": file["id"]}
+    own |= {f"{name}_commitment": commitments.get(name) for name in ("input", "output")}
+    own |= {"key_id": file["id"]}
     own |= {name: statement[name] for name in ("challenge", "network")}
     compare(own, told, statement["made_at"])
     for name, sign in {"at_least": 1, "at_most": -1}.items():
@@ -811,8 +839,11 @@ def check_told(statement: Json, file: Json, told: Json) -> None:
     openings: Json = {}
     if "opening" in told:
         given = read(told["opening"], OPENINGS, "opening", format="zenserve openings", version=3)
-        require(given["kind"] == ("input" if "input" in told else "dataset"), "it opens something else")
-        openings = {part["commitment"]: part["opening"] for part in given["parts"]}
+        if given["kind"] == "output":
+            check_outputs(statement, file, given["parts"])
+        else:
+            require(given["kind"] == ("input" if "input" in told else "dataset"), "it opens something else")
+            openings = {part["commitment"]: part["opening"] for part in given["parts"]}
     if "input" in told:
         check_input(statement, file, parse(told["input"]), openings)
     if "dataset" in told:
@@ -842,6 +873,21 @@ def check_input(statement: Json, file: Json, values: Any, openings: Json) -> Non
         require(commitment in openings, "the input is private, or what opens it was not given")
         values = type_limbs(types[name]) + numbers
         check_opening(file["key"]["basis"], commitment, values, openings[commitment])
+
+
+def check_outputs(statement: Json, file: Json, parts: list[Json]) -> None:
+    types, commitments = output_types(file["circuit"]), statement["commitments"]
+    require(len({part["commitment"] for part in parts}) == len(parts), "it opens one commitment twice")
+    for part in parts:
+        names = [name for name in types if commitments[name] == part["commitment"]]
+        require(names, "it opens another commitment")
+        for kind in (types[name] for name in names):
+            right = len(part["values"]) == math.prod(kind["shape"])
+            require(
+                right and fits(part["values"], [range(2 ** kind["bits"]), 0, math.inf]), "it is of no type"
+            )
+            values = type_limbs(kind) + part["values"]
+            check_opening(file["key"]["basis"], part["commitment"], values, part["opening"])
 
 
 def check_dataset(statement: Json, file: Json, samples: Any, labels: Any, openings: Json) -> None:

@@ -11,7 +11,19 @@ export type Pins = Readonly<Record<string, Pin>>;
 
 const OF_BOTH = ["network", "model", "after", "before"];
 const FIELDS = {
-  proof: [...OF_BOTH, "key", "require", "input", "inputs", "reference", "challenge", "at_least", "at_most"],
+  proof: [
+    ...OF_BOTH,
+    "key",
+    "require",
+    "input",
+    "inputs",
+    "output",
+    "outputs",
+    "reference",
+    "challenge",
+    "at_least",
+    "at_most",
+  ],
   receipt: [...OF_BOTH, "issuer"],
 };
 const KNOWN = new Set([...FIELDS.proof, ...FIELDS.receipt]);

@@ -251,7 +251,7 @@ function known(): Pins {
   for (const [name, value] of new FormData(find("expected", HTMLFormElement))) {
     if (typeof value !== "string" || value.trim() === "") continue;
     const pin = taken(name, value);
-    given[name === "input" && typeof pin === "object" ? "inputs" : name] = pin;
+    given[typeof pin === "object" && isCommitted(name) ? `${name}s` : name] = pin;
   }
   const count = Object.keys(given).length;
   const badge = find("pinned", HTMLElement);
@@ -260,11 +260,16 @@ function known(): Pins {
   return given;
 }
 
+/** Whether there may be several, each with a commitment of its own. */
+function isCommitted(name: string): boolean {
+  return name === "input" || name === "output";
+}
+
 function taken(name: string, value: string): Pin {
   if (name === "challenge") return value;
   if (name === "after" || name === "before") return `${value.length === 16 ? `${value}:00` : value}Z`;
   if (name === "at_least" || name === "at_most") return byName(value, Number);
-  if (name === "input") return byName(value, (text) => text.toLowerCase());
+  if (isCommitted(name)) return byName(value, (text) => text.toLowerCase());
   return value.trim().toLowerCase();
 }
 
@@ -272,7 +277,7 @@ function taken(name: string, value: string): Pin {
 function complainAt(name: string | null, message: string): void {
   document.getElementById("complaint")?.remove();
   document.querySelector("[aria-invalid]")?.removeAttribute("aria-invalid");
-  const own = name === "inputs" ? "input" : name;
+  const own = name === "inputs" || name === "outputs" ? name.slice(0, -1) : name;
   const field = own === null ? null : document.querySelector(`#expected [name="${CSS.escape(own)}"]`);
   if (!field) return;
   const complaint = make("p", "complaint", message);

@@ -56,6 +56,7 @@ function casesOf(index: unknown): Case[] {
 const PINS = new Map([
   ["key_id", "key"],
   ["input_commitment", "input"],
+  ["output_commitment", "output"],
   ...["network", "model", "reference", "challenge", "after", "before", "require", "issuer"].map(
     (name) => [name, name] as const,
   ),

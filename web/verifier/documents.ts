@@ -334,6 +334,8 @@ export const expected = checked(
     require: optional(nullable(oneOf("ceremony")), null),
     input: optional(nullable(commitment), null),
     inputs: optional(nullable(named(ownName, commitment, MOST_NAMES)), null),
+    output: optional(nullable(commitment), null),
+    outputs: optional(nullable(named(ownName, commitment, MOST_NAMES)), null),
     reference: optional(nullable(commitment), null),
     challenge: optional(nullable(challenge), null),
     at_least: optional(nullable(ends), null),
@@ -373,7 +375,10 @@ function canBeSaid({ scale, zero_point: zero }: Group): boolean {
 }
 
 /** What its integers stand for, `scale (q - zero_point)`; null where no scale is known. */
-export function reals({ scale, zero_point: zero }: Group, integers: readonly number[]): number[] | null {
+export function reals(
+  { scale, zero_point: zero }: Pick<Group, "scale" | "zero_point">,
+  integers: readonly number[],
+): number[] | null {
   return scale === null ? null : integers.map((q) => scale * (q - Number(zero)));
 }
 
@@ -413,11 +418,29 @@ const inputType = openObject({
   zero_point: number,
   bits: integer(1, 32),
 });
-/** How a network's input is quantised: `real = scale (q - zero_point)`, 0 <= q < 2^bits. */
+/** How a network's input, or a committed output, is quantised: `real = scale (q - zero_point)`, 0 <= q < 2^bits. */
 export type InputType = Read<typeof inputType>;
 
+/** Whether these are integers of the type, row-major. */
+export function holds(kind: InputType, values: readonly number[]): boolean {
+  return values.length === inputSize(kind) && values.every((each) => each >= 0 && each < 2 ** kind.bits);
+}
+
+/** Of an output that is committed to: its type, which has no name, and what statements call it. */
+const outputType = openObject({
+  name: textThat(
+    (each) => /^output(\/[A-Za-z0-9_.-]{1,64})?$/.test(each),
+    "output, or output/NAME of several",
+  ),
+  type: checked(inputType, ({ name: own, scale }, place) => {
+    if (own !== null)
+      fault(place, "the type of an output has no name: whatever takes it may call it otherwise");
+    if (scale > MOST_SCALE) fault(place, "the scale must be above 0 and at most 1e+290");
+  }),
+});
+
 /**
- * What a commitment to inputs of this type begins with: the SHA-256 of the type's canonical text as five integers
+ * What a commitment to values of this type begins with: the SHA-256 of the type's canonical text as five integers
  * of 52 bits, lowest first.
  */
 export function limbs(kind: InputType): number[] {
@@ -448,7 +471,7 @@ const BOUNDED = [
 const PARTS: Readonly<Record<(typeof SCHEMES)[number], { outside: string[]; shown: string[][] }>> = {
   registration: { outside: ["model"], shown: [[]] },
   inference: {
-    outside: ["model", "input"],
+    outside: ["model", "input", "output"],
     shown: [["label"], ["label", "logits"], ["top"], ["values"], ...BOUNDED],
   },
   recognition: { outside: ["model", "input", "reference"], shown: [["threshold", "match"]] },
@@ -469,12 +492,17 @@ const described = openObject({
     openObject({
       input: optional(nullable(inputType), null),
       inputs: optional(nullable(list(inputType, 2, MOST_NAMES)), null),
+      outputs: optional(nullable(list(outputType, 1, MOST_NAMES)), null),
     }),
-    ({ input, inputs }, place) => {
+    ({ input, inputs, outputs }, place) => {
       const own = (inputs ?? []).map((each) => each.name);
       const apart = new Set(own).size === own.length && !own.includes(null);
       if ((input === null) === (inputs === null) || (input !== null && input.name !== null) || !apart) {
         fault(place, "there is one input without a name, or several with a name each");
+      }
+      const results = (outputs ?? []).map((each) => each.name);
+      if (new Set(results).size < results.length || (results.includes("output") && results.length > 1)) {
+        fault(place, "outputs: there is one without a name, or several with a name each");
       }
     },
   ),
@@ -511,12 +539,17 @@ function fits(circuit: Description, place: string): void {
   if (inputs.length > 1 && (circuit.scheme === "recognition" || circuit.scheme === "accuracy")) {
     fault(place, `quantisation: the scheme ${circuit.scheme} is of one input`);
   }
-  const outside = PARTS[circuit.scheme].outside.flatMap((each) => (each === "input" ? inputs : [each]));
+  const outputs = [...outputTypes(circuit).keys()];
+  const several = new Map([
+    ["input", inputs],
+    ["output", outputs],
+  ]);
+  const outside = PARTS[circuit.scheme].outside.flatMap((each) => several.get(each) ?? [each]);
   const names = groups.map((each) => each.name);
   const given = outside.filter(
-    (each) => names.includes(each) && !["model", "dataset", "correct"].includes(each),
+    (each) => names.includes(each) && ["input", "reference"].includes(kindOf(each)),
   );
-  if (!same(given, names.slice(0, given.length)) || !isShown(circuit.scheme, names.slice(given.length))) {
+  if (!same(given, names.slice(0, given.length)) || !isShown(circuit, names.slice(given.length))) {
     fault(place, `public_inputs: the scheme ${circuit.scheme} does not show ${names.join(", ")}`);
   }
   for (const [bounds, found] of bounded(circuit)) {
@@ -532,6 +565,9 @@ function fits(circuit: Description, place: string): void {
     )
   ) {
     fault(place, `commitments: the scheme ${circuit.scheme} has ${outside.join(", ")}, in this order`);
+  }
+  if (!outputs.every((each) => committed.includes(each))) {
+    fault(place, "quantisation: outputs are those that are committed to");
   }
   const both = given.find((each) => committed.includes(each));
   if (both !== undefined) fault(place, `commitments: ${both} is public, too`);
@@ -594,10 +630,16 @@ export function measurementOf({ measure, top, classes, targets }: Description): 
   return { measure, top, outputs: classes ?? 0, targets };
 }
 
-/** Whether the scheme may show this: of each output what goes together, the outputs one by one. */
-function isShown(scheme: Description["scheme"], names: readonly string[]): boolean {
-  const { shown } = PARTS[scheme];
-  if (!names.some((each) => each.includes("/"))) return shown.some((each) => same(each, names));
+/**
+ * Whether the scheme may show this: of each output what goes together, the outputs one by one; and nothing of those
+ * that are committed to.
+ */
+function isShown(circuit: Description, names: readonly string[]): boolean {
+  const { shown } = PARTS[circuit.scheme];
+  const hidden = [...outputTypes(circuit).keys()].map(ownerOf);
+  if (!names.some((each) => each.includes("/"))) {
+    return hidden.length > 0 ? names.length === 0 : shown.some((each) => same(each, names));
+  }
   const outputs = new Map<string, string[]>();
   for (const each of names) {
     const kinds = outputs.get(ownerOf(each)) ?? [];
@@ -606,7 +648,8 @@ function isShown(scheme: Description["scheme"], names: readonly string[]): boole
   }
   const inOrder = [...outputs].flatMap(([output, kinds]) => kinds.map((kind) => `${kind}/${output}`));
   const known = [...outputs.values()].every((kinds) => shown.some((each) => same(each, kinds)));
-  return scheme === "inference" && known && same(inOrder, names);
+  const apart = hidden.every((output) => output !== "" && !outputs.has(output));
+  return circuit.scheme === "inference" && known && apart && same(inOrder, names);
 }
 
 /** What a group is, whichever of several inputs or outputs it is of. */
@@ -625,6 +668,11 @@ export function inputTypes({ quantisation: { input, inputs } }: Description): Ma
   return new Map(input === null ? several : [["input", input]]);
 }
 
+/** Those of the outputs that are committed to, in the same way. */
+export function outputTypes({ quantisation: { outputs } }: Description): Map<string, InputType> {
+  return new Map((outputs ?? []).map((each) => [each.name, each.type] as const));
+}
+
 export function same<T>(one: readonly T[], other: readonly T[]): boolean {
   return one.length === other.length && one.every((each, index) => each === other[index]);
 }
@@ -636,7 +684,7 @@ export function inputSize(kind: InputType): number {
 
 /** How many values the commitment is to; null where the description does not say. */
 export function committedValues(circuit: Description, part: string): number | null {
-  const kind = inputTypes(circuit).get(part === "dataset" ? "input" : part);
+  const kind = inputTypes(circuit).get(part === "dataset" ? "input" : part) ?? outputTypes(circuit).get(part);
   if (kind === undefined) {
     const counts = countsOf(measurementOf(circuit)).reduce((sum, count) => sum + (count.size ?? 1), 0);
     return part === "correct" ? counts : null;
@@ -673,14 +721,21 @@ export function publicValues(circuit: Description, values: Values): bigint[] {
   return accuracy ? [] : flat.map((each) => (BigInt(each) + SCALAR_MODULUS) % SCALAR_MODULUS);
 }
 
-/** What opens a committed input or reference, or a private dataset, shard by shard, to who knows it. */
+/**
+ * What opens a committed input or reference, or a private dataset, shard by shard, to who knows it; or committed
+ * outputs, with their integers as `values`, to whoever reads it.
+ */
 export const openingFile = checked(
   object({
     version: version(1, NAMING),
     ...SYSTEM_FIELDS,
     format: optional(oneOf("zenserve openings"), "zenserve openings"),
-    kind: oneOf("input", "reference", "dataset"),
-    parts: list(object({ commitment, opening: anyObject }), 1, MOST_SHARDS),
+    kind: oneOf("input", "reference", "dataset", "output"),
+    parts: list(
+      object({ commitment, opening: anyObject, values: optional(nullable(numbers), null) }),
+      1,
+      MOST_SHARDS,
+    ),
   }),
   (document, place) => {
     namesItsSystem(document, place);
@@ -691,9 +746,13 @@ export const openingFile = checked(
       parts.map(([index, part]) => [`parts.${index}.commitment`, part.commitment]),
       parts.map(([index, part]) => [`parts.${index}.opening`, part.opening]),
     );
+    if (document.parts.some((part) => (part.values === null) === (document.kind === "output"))) {
+      fault(place, "the parts of an opening of outputs, and no others, have values");
+    }
   },
 );
 export type OpeningFile = Read<typeof openingFile>;
+export type OpeningPart = OpeningFile["parts"][number];
 
 /** Signed by the service: this model was registered with it then (`receipts.ts`). */
 export const receipt = checked(

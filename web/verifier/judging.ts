@@ -21,7 +21,9 @@ import {
   statementHash,
   statementScalar,
   inputTypes,
+  holds,
   kindOf,
+  outputTypes,
   systemOf,
 } from "./documents.ts";
 import type {
@@ -31,6 +33,7 @@ import type {
   InputType,
   KeyReference,
   OpeningFile,
+  OpeningPart,
   ProofDocument,
   Statement,
 } from "./documents.ts";
@@ -106,7 +109,8 @@ export interface Verification {
  * What the verifier holds beside the document, to be compared with what was proven, each null where it is not there.
  *
  * `inputs`: of each its integers, row-major (`datasets.quantise`), by what statements call it; `openings` of the
- * commitments to them, or of those to a private `dataset`'s shards; `registration` of the committed model.
+ * commitments to them, or of those to a private `dataset`'s shards, or of those to outputs, with what these are;
+ * `registration` of the committed model.
  */
 export interface Known {
   readonly inputs: ReadonlyMap<string, readonly number[]>;
@@ -236,6 +240,9 @@ export class Case {
     const seen = {
       expected: new Set([...present(this.expected), ...compared.map(([name]) => name)]),
       given: new Set([...inputs.keys(), ...present({ dataset })]),
+      opened: new Map(
+        this.#opened().map(({ name, kind, part }) => [name, words.opensTo(kind, part.values ?? [])]),
+      ),
       showsCeremony: this.key.showsCeremony,
       registration: registration && {
         statement: registration.document.statement,
@@ -420,6 +427,7 @@ export class Case {
   #checkKnown(): void {
     const { inputs, dataset, registration } = this.known;
     for (const [name, values] of inputs) this.#checkInput(name, values);
+    for (const { kind, part } of this.#opened()) this.#checkOutput(kind, part);
     if (dataset !== null) this.#checkDataset(dataset);
     if (registration !== null) this.#checkRegistration(registration);
   }
@@ -441,7 +449,7 @@ export class Case {
       }
       case "committed": {
         const commitment = this.statement.commitments[name] ?? "";
-        const opening = this.#openings("input").get(commitment);
+        const opening = this.#openings("input").get(commitment)?.opening;
         if (opening === undefined) {
           refuse("input_mismatch", "The opening given is not of the statement's commitment.");
         }
@@ -450,6 +458,28 @@ export class Case {
       case "private":
         refuse("input_mismatch", "The input is private: nothing shows which it was.");
     }
+  }
+
+  /** What opens the outputs, by what the statement calls them. Throws `Refusal` for others. */
+  #opened(): { name: string; kind: InputType; part: OpeningPart }[] {
+    const given = this.known.openings;
+    if (given?.kind !== "output") return [];
+    const parts = this.#openings("output");
+    const found = [...outputTypes(this.circuit)].flatMap(([name, kind]) => {
+      const part = parts.get(this.statement.commitments[name] ?? "");
+      return part === undefined ? [] : [{ name, kind, part }];
+    });
+    if (new Set(found.map(({ part }) => part.commitment)).size < given.parts.length) {
+      refuse("output_mismatch", "The opening given is of other commitments than the statement's.");
+    }
+    return found;
+  }
+
+  #checkOutput(kind: InputType, { commitment, opening, values }: OpeningPart): void {
+    if (!holds(kind, values ?? [])) {
+      refuse("output_mismatch", "The opening given is not of integers of the output's type.");
+    }
+    this.#checkOpening("output", commitment, [...limbs(kind), ...(values ?? [])], opening);
   }
 
   #checkDataset(data: LabelledData): void {
@@ -462,13 +492,13 @@ export class Case {
     if (dataset.size !== data.size) {
       refuse("shard_missing", `The dataset has ${data.size} samples, the proof is about ${dataset.size}.`);
     }
-    const openings = dataset.sha256 === null ? this.#openings("dataset") : new Map<string, JsonObject>();
+    const openings = dataset.sha256 === null ? this.#openings("dataset") : new Map<string, OpeningPart>();
     try {
       let index = 0;
       const kind = quantisation.input ?? refuse("dataset_mismatch", "The proof is about several inputs.");
       for (const values of data.shardValues(kind, batch ?? 0, classes ?? 0, targets)) {
         const shard = at(dataset.shards, index);
-        const opening = shard.opening ?? openings.get(shard.dataset);
+        const opening = shard.opening ?? openings.get(shard.dataset)?.opening;
         if (opening === undefined) {
           refuse("dataset_mismatch", `No opening was given for the commitment to shard ${index}.`);
         }
@@ -509,7 +539,7 @@ export class Case {
     }
   }
 
-  #openings(kind: "input" | "dataset"): Map<string, JsonObject> {
+  #openings(kind: "input" | "dataset" | "output"): Map<string, OpeningPart> {
     const given = this.known.openings;
     if (given === null || given.kind !== kind) {
       refuse(`${kind}_mismatch`, `To compare it takes the opening of the ${kind}'s commitment.`);
@@ -517,11 +547,11 @@ export class Case {
     if (systemOf(given).commitments.id !== this.key.system.commitments.id) {
       refuse(`${kind}_mismatch`, "The opening given is of another commitment scheme.");
     }
-    return new Map(given.parts.map((part) => [part.commitment, part.opening]));
+    return new Map(given.parts.map((part) => [part.commitment, part]));
   }
 
   #checkOpening(
-    kind: "input" | "dataset",
+    kind: "input" | "dataset" | "output",
     commitment: string,
     values: readonly number[],
     opening: JsonObject,
@@ -543,13 +573,16 @@ export class Case {
 const NONE = new Uint8Array();
 
 /** The expected commitments, as statements call them. */
-function expectedCommitments({ model, input, inputs, reference }: Expected): [string, string | null][] {
-  const several = Object.entries(inputs ?? {}).map(([name, each]) => [`input/${name}`, each] as const);
+function expectedCommitments(wanted: Expected): [string, string | null][] {
+  const several = (kind: string, own: Expected["inputs"]): [string, string][] =>
+    Object.entries(own ?? {}).map(([name, each]) => [`${kind}/${name}`, each]);
   return [
-    ["model", model],
-    ["input", input],
-    ...several.map(([name, each]): [string, string] => [name, each]),
-    ["reference", reference],
+    ["model", wanted.model],
+    ["input", wanted.input],
+    ["output", wanted.output],
+    ["reference", wanted.reference],
+    ...several("input", wanted.inputs),
+    ...several("output", wanted.outputs),
   ];
 }
 

@@ -7,6 +7,7 @@ import {
   inputTypes,
   keyFile,
   openingFile,
+  outputTypes,
   proofDocument,
   read,
   readParsed,
@@ -37,6 +38,9 @@ export interface Pins {
   readonly input?: string | undefined;
   /** Of several inputs, by their names. */
   readonly inputs?: Readonly<Record<string, string>> | undefined;
+  readonly output?: string | undefined;
+  /** Of several outputs, by their names. */
+  readonly outputs?: Readonly<Record<string, string>> | undefined;
   readonly reference?: string | undefined;
   /** The text that you gave. */
   readonly challenge?: string | undefined;
@@ -60,7 +64,7 @@ export interface Given {
   readonly dataset?: Uint8Array | undefined;
   /** The dataset's labels, where its file has none: .npy or JSON. */
   readonly labels?: Uint8Array | undefined;
-  /** What opens the commitment to the input, or those to a private dataset. */
+  /** What opens the commitment to the input, those to a private dataset, or those to outputs. */
   readonly opening?: Uint8Array | undefined;
   /** The proof of the committed model's registration. */
   readonly registration?: Uint8Array | undefined;
@@ -112,11 +116,11 @@ export async function verify(given: Given): Promise<Verification | ReceiptVerifi
   if (keyData === undefined) throw invalid("a proof needs its key's file", "key");
   const wanted = pinned(expected, given, "a proof");
   if (given.dataset === undefined) idle(["labels"], "a proof without dataset");
-  if (given.input === undefined && given.dataset === undefined) {
-    idle(["opening"], "a proof without input or dataset");
-  }
   if (given.registration === undefined) idle(["registrationCircuit"], "a proof without registration");
   const key = await openedKey("key", keyData, "circuit", given.circuit);
+  if (given.input === undefined && given.dataset === undefined && outputTypes(key.circuit).size === 0) {
+    idle(["opening"], "a proof without input or dataset");
+  }
   return judge(document, key, wanted, await compared(given, document, key));
 }
 
@@ -179,7 +183,7 @@ async function compared(given: Given, document: ProofDocument, key: OpenedKey): 
         : await about("dataset", () => datasets.load(dataset, labels, key.circuit.targets !== null)),
     openings,
   };
-  if (input !== undefined || dataset !== undefined) requireComparable(given, document, key, found);
+  requireComparable(given, document, key, found);
   return found;
 }
 
@@ -223,9 +227,12 @@ function requireComparable(
     refuseIdle(["input"], "a proof about no input, or a private one,");
   }
   const name = given.input === undefined ? "dataset" : "input";
-  const opens = name === "input" ? hidden.has("committed") : dataset?.sha256 === null;
+  const hasPrivate = given.dataset !== undefined && dataset?.sha256 === null;
+  const opens = name === "input" ? hidden.has("committed") : hasPrivate;
   if (opens && openings === null) throw invalid(`${name} takes opening, too`, "opening");
-  if (openings !== null && !(opens && openings.kind === name)) {
-    refuseIdle(["opening"], `a proof with ${name}, which that file does not open,`);
+  const kind = opens ? name : outputTypes(key.circuit).size > 0 ? "output" : null;
+  if (openings !== null && openings.kind !== kind) {
+    const what = given[name] === undefined ? "without input or dataset" : `with ${name}`;
+    refuseIdle(["opening"], `a proof ${what}, which that file does not open,`);
   }
 }

@@ -7,11 +7,12 @@ import {
   listOf,
   measurementOf,
   numbersOf,
+  outputTypes,
   ownerOf,
   reals,
   systemOf,
 } from "./documents.ts";
-import type { Dataset, Description, Group, Statement, Values } from "./documents.ts";
+import type { Dataset, Description, Group, InputType, Statement, Values } from "./documents.ts";
 import { canonical, Real } from "./json.ts";
 import { at } from "./lists.ts";
 import * as measures from "./measures.ts";
@@ -29,6 +30,8 @@ const INPUT_UNSAID = {
   private: "Which input it was: only that the prover knows one with this result.",
   committed: "What the committed input is (its opening says it), where it came from, or who chose it.",
 };
+const OUTPUT_UNSAID =
+  "What the committed output is: the commitment alone says nothing about it, and only its opening shows it.";
 const REFERENCE_UNSAID = "Whose the committed reference is, or what it was made from.";
 const REGISTRATION_UNSAID = "What the network's weights are, or who trained it.";
 const PARENT_UNSAID = "That the model was made from its parent: it names it, and that is all.";
@@ -80,12 +83,13 @@ export interface Registered {
 
 /**
  * What a verifier had beside a valid proof, all of it found to fit. `expected`: what they knew and compared, of
- * `documents.Expected`; `given`: of the inputs and `dataset`, what they brought; `showsCeremony`: whether the key's file
- * has its ceremony's transcript.
+ * `documents.Expected`; `given`: of the inputs and `dataset`, what they brought; `opened`: what commitments are to that
+ * they had shown, by name; `showsCeremony`: whether the key's file has its ceremony's transcript.
  */
 export interface Seen {
   readonly expected: ReadonlySet<string>;
   readonly given: ReadonlySet<string>;
+  readonly opened: ReadonlyMap<string, string>;
   readonly showsCeremony: boolean;
   readonly registration: Registered | null;
 }
@@ -128,6 +132,7 @@ export function doesNotSay(
     ...when(parent !== null, PARENT_UNSAID),
     ...when(scheme !== "registration" && commitments.includes("model"), COMMITTED_MODEL_UNSAID),
     ...(scheme === "inference" || scheme === "recognition" ? inputsUnsaid(circuit) : []),
+    ...when(outputTypes(circuit).size > 0, OUTPUT_UNSAID),
     ...when(commitments.includes("reference"), REFERENCE_UNSAID),
     ...when(dataset !== null, ORDER_UNSAID),
     ...when(dataset !== null && dataset.sha256 === null, PRIVATE_DATASET_UNSAID),
@@ -153,7 +158,7 @@ function inWords(name: string): string {
 /** What the verifier of a valid proof may rely on. */
 export function verified(statement: Statement, seen: Seen): string[] {
   const { verification_key: key, dataset } = statement;
-  const { expected, given, registration } = seen;
+  const { expected, given, opened, registration } = seen;
   const known = (name: string): string => (expected.has(name) ? ", as you expected" : "");
   return [
     statement.claim,
@@ -179,6 +184,9 @@ export function verified(statement: Statement, seen: Seen): string[] {
       .filter((name) => name !== "dataset")
       .sort()
       .map((name) => `The ${inWords(name)} is the one that you gave, ${ROUNDED}.`),
+    ...[...opened.keys()]
+      .sort()
+      .map((name) => `The ${inWords(name)} is what its opening shows: ${opened.get(name) ?? ""}`),
     ...(dataset === null ? [] : [shards(dataset, given.has("dataset"))]),
     ...(registration === null ? [] : [registered(registration.statement)]),
   ];
@@ -186,11 +194,11 @@ export function verified(statement: Statement, seen: Seen): string[] {
 
 /** What they may not rely on. */
 export function notVerified(statement: Statement, seen: Seen): string[] {
-  const { expected, given, registration } = seen;
+  const { expected, given, opened, registration } = seen;
   const { commitments, dataset, does_not_say: unsaid } = statement;
   const unseen = Object.keys(commitments)
     .sort()
-    .filter((name) => !expected.has(name) && !given.has(name));
+    .filter((name) => !expected.has(name) && !given.has(name) && !opened.has(name));
   return [
     ...unseen.map(
       (name) =>
@@ -276,6 +284,15 @@ function saidOutputs(group: Group, integers: readonly number[]): string {
   return `The network's ${begin} ${numbers.join(", ")}, ${steps}.`;
 }
 
+/** What values of a type are, which an opening shows. */
+export function opensTo({ scale, zero_point: zero }: InputType, integers: readonly number[]): string {
+  const few = integers.length <= MOST_OUTPUTS;
+  const begin = few ? "" : `${integers.length} values that begin with `;
+  const said = few ? integers : integers.slice(0, FIRST_OUTPUTS);
+  const { numbers, steps } = saidReals({ scale, zero_point: BigInt(zero) }, said);
+  return `${begin}${numbers.join(", ")}, ${steps}.`;
+}
+
 /** Where outputs lie: of how many bounds each is at least that. */
 function saidPlaces(bounds: Group, integers: readonly number[], places: readonly number[]): string {
   const few = places.length <= MOST_OUTPUTS;
@@ -297,7 +314,10 @@ function saidPlaces(bounds: Group, integers: readonly number[], places: readonly
  * The real numbers, by the key's scale, as RFC 8785 writes doubles: the same text in any language. And what they are
  * steps of.
  */
-function saidReals(group: Group, integers: readonly number[]): { numbers: string[]; steps: string } {
+function saidReals(
+  group: Pick<Group, "scale" | "zero_point">,
+  integers: readonly number[],
+): { numbers: string[]; steps: string } {
   const found = reals(group, integers);
   if (found === null) return { numbers: integers.map(String), steps: "integers that have no one scale" };
   const numbers = found.map((each) => canonical(new Real(each)));
