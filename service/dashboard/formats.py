@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from datetime import datetime
+from typing import Any
 
 _UNITS = ("B", "KiB", "MiB", "GiB", "TiB")
 _SHOWN_HEX = 8
@@ -77,4 +79,16 @@ def words(name: str) -> str:
     return name.replace("_", " ")
 
 
-FILTERS = (exact, duration, span, relative, size, number, short, words)
+def rounded(text: str) -> str:
+    """A sentence with no more digits than anybody reads."""
+    return re.sub(r"\d+\.\d{5,}(e-?\d+)?", lambda found: f"{float(found[0]):.4g}", text)
+
+
+def told(value: Any) -> str:
+    """What a request says: of several inputs or outputs by their names."""
+    if isinstance(value, dict):
+        return "; ".join(f"{name}: {told(each)}" for name, each in value.items())
+    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+
+
+FILTERS = (exact, duration, span, relative, size, number, short, words, rounded, told)

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from service.dashboard.pictures import Picture
 from verifier.documents import Group, as_list
 from verifier.scales import real_logits
 from verifier.schemes import BOUNDED, INPUT, OUTPUT, kind_of
+
+_FEW: Final = 8
 
 
 @dataclass(frozen=True)
@@ -26,27 +28,35 @@ class Logit:
 
 
 @dataclass(frozen=True)
-class Result:
-    """``answer`` in a few words, ``statement`` as the document has it; ``logits`` with the largest first,
-    ``outputs`` that are of no classes in their order.
+class Table:
+    """What is shown of an output, ``name`` where there are several: ``logits`` of classes, the largest first,
+    or ``values`` in their order; or of values that are hidden their ``places`` in words.
     """
+
+    name: str
+    logits: Sequence[Logit] = ()
+    values: Sequence[Logit] = ()
+    places: Sequence[str] = ()
+
+
+@dataclass(frozen=True)
+class Result:
+    """``answer`` in a few words, ``statement`` as the document has it."""
 
     answer: str
     statement: Mapping[str, Any]
-    logits: Sequence[Logit]
-    outputs: Sequence[Logit]
+    tables: Sequence[Table]
     picture: Picture | None
 
 
 def result(document: Mapping[str, Any], circuit: Mapping[str, Any]) -> Result:
     """Of a proof that succeeded; ``circuit`` is the description that its key has."""
     statement = document["statement"]
-    values = statement["values"]
+    in_words = _is_in_words(circuit, statement["values"])
     return Result(
-        answer=_first_sentence(statement) if _is_in_words(circuit) else _answer(statement),
+        answer=_first_sentence(statement) if in_words else _answer(statement),
         statement=statement,
-        logits=_logits(values["logits"], circuit) if "logits" in values else [],
-        outputs=_outputs(values["values"], circuit) if "values" in values else [],
+        tables=[*_tables(statement["values"], circuit)],
         picture=picture(document, circuit),
     )
 
@@ -60,9 +70,10 @@ def picture(document: Mapping[str, Any], circuit: Mapping[str, Any]) -> Picture 
     return Picture.of(values, group["shape"], group["maximum"])
 
 
-def _is_in_words(circuit: Mapping[str, Any]) -> bool:
-    """Whether it takes more than a number to say: what was measured, or where an only output lies."""
-    return "measure" in circuit or str(circuit.get("reveal")) in BOUNDED
+def _is_in_words(circuit: Mapping[str, Any], values: Mapping[str, Any]) -> bool:
+    """Whether it takes more than a number to say: what was measured, or where a single value lies."""
+    places = (values.get(found) for _, found in BOUNDED.values())
+    return "measure" in circuit or any(isinstance(place, int) for place in places)
 
 
 def _first_sentence(statement: Mapping[str, Any]) -> str:
@@ -88,9 +99,24 @@ def _answer(statement: Mapping[str, Any]) -> str:
     if "top" in values:
         return "Labels " + ", ".join(map(str, values["top"]))
     if "values" in values:
-        count = len(values["values"])
-        return f"{count:,} output{'s' * (count != 1)}"
+        return _counted(values["values"], "output")
+    if "reached" in values or "interval" in values:
+        kind = "reached" if "reached" in values else "interval"
+        return f"{_counted(values[kind], 'output')}: {_places(kind, values[kind])}"
     return f"Label {values['label']}"
+
+
+def _places(kind: str, value: int | list[int]) -> str:
+    """Each of a few, and how many of many."""
+    places = as_list(value)
+    if len(places) <= _FEW:
+        return f"{kind} {', '.join(map(str, places))}"
+    return f"{sum(places):,} reached" if kind == "reached" else "each in an interval"
+
+
+def _counted(value: int | list[int], what: str) -> str:
+    count = len(as_list(value))
+    return f"{count:,} {what}{'s' * (count != 1)}"
 
 
 def _of_output(name: str, value: int | list[int] | None) -> str:
@@ -99,21 +125,37 @@ def _of_output(name: str, value: int | list[int] | None) -> str:
     if value is None:
         return f"{output}: a commitment"
     if kind in ("reached", "interval"):
-        return f"{output}: {kind} {', '.join(map(str, as_list(value)))}"
+        return f"{output}: {_places(kind, value)}"
     if kind == "values":
-        return f"{output}: {len(value) if isinstance(value, list) else 1:,} values"
+        return f"{output}: {_counted(value, 'value')}"
     shown = ", ".join(map(str, value)) if isinstance(value, list) else value
     return f"{output}: {'label' if kind == 'label' else 'labels'} {shown}"
 
 
-def _logits(integers: Sequence[int], circuit: Mapping[str, Any]) -> list[Logit]:
-    return sorted(_bars(integers, real_logits(circuit, integers)), key=lambda logit: -logit.integer)
+def _tables(values: Mapping[str, Any], circuit: Mapping[str, Any]) -> Iterator[Table]:
+    bounds: Sequence[float] = ()
+    for group in map(Group.model_validate, circuit["public_inputs"]):
+        if group.name not in values:
+            continue
+        numbers = as_list(values[group.name])
+        reals = group.real(numbers)
+        match group.kind:
+            case "logits":
+                bars = _bars(numbers, reals if group.owner else real_logits(circuit, numbers))
+                yield Table(group.owner, logits=sorted(bars, key=lambda bar: -bar.integer))
+            case "values":
+                yield Table(group.owner, values=_bars(numbers, reals))
+            case "threshold" | "bounds":
+                bounds = reals or numbers
+            case "reached" | "interval":
+                yield Table(group.owner, places=[_place(bounds, number) for number in numbers])
 
 
-def _outputs(integers: Sequence[int], circuit: Mapping[str, Any]) -> list[Logit]:
-    """In the units of the words: by the scale that the description gives them."""
-    groups = map(Group.model_validate, circuit["public_inputs"])
-    return _bars(integers, next(group for group in groups if group.name == "values").real(integers))
+def _place(bounds: Sequence[float], place: int) -> str:
+    """Of a value that is at least so many of the bounds."""
+    above = [f"at least {end:.4g}" for end in bounds[:place][-1:]]
+    below = [f"below {end:.4g}" for end in bounds[place : place + 1]]
+    return " and ".join([*above, *below])
 
 
 def _bars(integers: Sequence[int], known: Sequence[float] | None) -> list[Logit]:

@@ -431,7 +431,7 @@ class Day:
 
 
 def _document(said: dict[str, Any]) -> dict[str, Any]:
-    return {"statement": {"claim": "…", "challenge": None, **said}, "proofs": ["…"]}
+    return {"statement": {"claim": "…", "challenge": None, "commitments": {}, **said}, "proofs": ["…"]}
 
 
 def fill(runtime: Runtime, jobs: int = 400) -> None:

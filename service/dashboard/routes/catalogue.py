@@ -46,6 +46,8 @@ def show_model(request: Request, runtime: RuntimeDep, visitor: Reader, model_id:
         report = listed.model.report
         tensors = report["tensors"] if report else []
         outputs = report.get("outputs", []) if report else []
+        inputs = described["quantisation"].get("inputs", []) if described else []
+        named = {INPUT: "input"} | {each["name"]: f"input/{each['name']}" for each in inputs}
         return page(
             request,
             visitor,
@@ -58,12 +60,12 @@ def show_model(request: Request, runtime: RuntimeDep, visitor: Reader, model_id:
             said=list(sentences(report)) if report else [],
             plots=[(what, chart) for output in outputs for what, chart in plots(output)],
             spread={
-                "input" if tensor["name"] == INPUT else tensor["name"]: histogram(tensor)
+                named.get(tensor["name"], tensor["name"]): histogram(tensor)
                 for tensor in tensors
                 if tensor.get("histogram")
             },
             note=NOTE,
-            reached={"input" if tensor["name"] == INPUT else tensor["name"]: tensor for tensor in tensors},
+            reached={named.get(tensor["name"], tensor["name"]): tensor for tensor in tensors},
             layers=layers(described, sum(seconds.values()) if seconds else None) if described else [],
             tenants=browsing.tenant_names(),
         )

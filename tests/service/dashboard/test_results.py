@@ -10,6 +10,7 @@ import pytest
 from sqlalchemy import select
 
 from service.access.principal import SCOPES
+from service.dashboard.formats import rounded, told
 from service.dashboard.pictures import Picture
 from service.dashboard.results import result
 from service.storage.records.base import LOCAL_TENANT
@@ -47,13 +48,32 @@ def test_a_proof_shows_its_result(busy: Site) -> None:
 
 
 def test_values_are_shown_in_their_order_with_what_they_stand_for() -> None:
-    statement = {"scheme": "inference", "values": {"values": [3, -5, 0]}}
+    statement = {"scheme": "inference", "values": {"values": [3, -5, 0]}, "commitments": {}}
     group = {"name": "values", "first": 1, "count": 3, "shape": [3], "minimum": -9, "maximum": 9}
     for more, reals in (({"scale": 0.5, "zero_point": 1}, [1.0, -3.0, -0.5]), ({}, [None] * 3)):
         found = result({"statement": statement}, {"public_inputs": [group | more]})
-        assert (found.answer, found.logits) == ("3 outputs", [])
-        assert [(each.integer, each.real) for each in found.outputs] == [*zip([3, -5, 0], reals, strict=True)]
-        assert [each.width for each in found.outputs] == [375, 625, 0]
+        (table,) = found.tables
+        assert (found.answer, table.logits) == ("3 outputs", ())
+        assert [(each.integer, each.real) for each in table.values] == [*zip([3, -5, 0], reals, strict=True)]
+        assert [each.width for each in table.values] == [375, 625, 0]
+
+
+def test_hidden_values_are_shown_by_where_they_lie() -> None:
+    bounds = {"name": "bounds/a", "first": 1, "count": 2, "shape": [2], "scale": 0.25, "zero_point": 0}
+    places = {"name": "interval/a", "first": 3, "count": 9, "shape": [9]}
+    statement = {
+        "scheme": "inference",
+        "values": {"bounds/a": [2, 10], "interval/a": [0, 1, 2, *[1] * 6]},
+        "commitments": {},
+    }
+    found = result({"statement": statement}, {"public_inputs": [bounds, places]})
+    assert found.answer == "a: each in an interval"
+    (table,) = found.tables
+    assert table.places[:3] == ["below 0.5", "at least 0.5 and below 2.5", "at least 2.5"]
+    assert rounded("is 0.0357909450020638, of 3.5 in steps of 1.25e-05") == (
+        "is 0.03579, of 3.5 in steps of 1.25e-05"
+    )
+    assert told({"image": "private", "mask": [1, 2]}) == "image: private; mask: 1, 2"
 
 
 @pytest.mark.parametrize(
