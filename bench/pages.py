@@ -14,7 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from bench import coverage, ezkl_networks
+from bench import coverage, ezkl_networks, spartan
 from bench.report import Cells, Row, duration, figure, lines_of, more, number, numeric, ratio, read
 from bench.schemes import CELLS, of_paper
 from bench.stages import STAGES
@@ -31,6 +31,7 @@ COMPILER: Final = "compiler-2026-11-21-epyc-milan"
 SHARING: Final = "sharing-2026-11-21-epyc-milan"
 SCHEMES: Final = "schemes-2026-11-21-epyc-milan"
 SCHEMES_AVX512: Final = "schemes-2026-11-21-xeon-avx512"
+SPARTAN: Final = "spartan-2026-11-23-epyc"
 SERVICE: Final = "service-2026-11-22-epyc-avx512"
 SERVICE_BUSY: Final = "service-2026-11-22-epyc-busy"
 COVERAGE: Final = (
@@ -233,6 +234,10 @@ def schemes() -> str:
     }
     headings, lines = lines_of(rows(SCHEMES, ""), cells)
     return table([*lines, *((*line, "", "") for line in of_zen if "inference" in line[0])], headings)
+
+
+def without_setup() -> str:
+    return listed(rows(SPARTAN, ""), {**spartan.CELLS, "prove s": lambda row: f"{row.median:.3g}"})
 
 
 def _first(chosen: Iterable[Row]) -> list[Row]:
@@ -439,6 +444,7 @@ TABLES: Final[dict[str, Callable[[], str]]] = {
     "shared": shared,
     "equal weights": equal_weights,
     "schemes": schemes,
+    "spartan": without_setup,
     "documents": documents,
     "loads": partial(loads, SERVICE, "verify", "submissions", "pages"),
     "streams": partial(loads, SERVICE_BUSY, "streams"),
