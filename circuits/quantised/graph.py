@@ -55,9 +55,11 @@ class QuantInput:
     shape: Shape
     type: Affine
 
-    def quantise(self, x: ArrayLike, field: str = "input", *, saturate: bool = False) -> IntArray:
+    def quantise(
+        self, x: ArrayLike, field: str = "input", *, saturate: bool = False, names: bool = False
+    ) -> IntArray:
         """The integers of the real numbers ``x``, int64[*shape]. ``saturate``: those beyond the type's range
-        are its ends.
+        are its ends, unless they are ``names`` of entries.
 
         Raises ``TensorError``: ``input.not_numeric``, ``input.shape``, ``input.not_finite``, and
         ``input.out_of_range`` for a value outside the type's range by more than rounding.
@@ -65,11 +67,12 @@ class QuantInput:
         tensor = as_finite_tensor(x, self.shape, field=field)
         low, high = self.type.interval
         bad = first_index((tensor < low) | (tensor > high))
-        if bad is not None and not saturate:
+        if bad is not None and (names or not saturate):
+            remedy = "calibrate with numbers that reach as far, or let them saturate"
             raise TensorError(
                 "input.out_of_range",
-                f"{field}{list(bad)} lies outside the calibrated range, [{low:.6g}, {high:.6g}]: calibrate"
-                " with numbers that reach as far, or let them saturate",
+                f"{field}{list(bad)} lies outside the calibrated range, [{low:.6g}, {high:.6g}]:"
+                f" {'it names none of the entries that there are' if names else remedy}",
                 field=field,
             )
         return self.type.quantise(tensor)
@@ -238,8 +241,8 @@ class QuantGraph:
     def quantise_entry(
         self, name: str, x: ArrayLike, field: str = "input", *, saturate: bool = False
     ) -> IntArray:
-        """``QuantInput.quantise`` of this input, and ``require_taken``: no name of an entry saturates."""
-        q = self.entries[name].quantise(x, field, saturate=saturate and name not in self._taken)
+        """``QuantInput.quantise`` of this input, and ``require_taken``."""
+        q = self.entries[name].quantise(x, field, saturate=saturate, names=name in self._taken)
         self.require_taken(name, q, field)
         return q
 
