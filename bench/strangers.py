@@ -83,7 +83,7 @@ def _faults() -> Iterator[Attack]:
         yield Attack("values that are no numbers", body=_filled(size, "statement.values.a", '""'))
     yield Attack("sentences that are none", body=_filled(most, "statement.does_not_say", "0"))
     yield Attack("shards of nothing", body=_filled(most // 2, "statement.dataset.shards", "{}"))
-    fields = dict.fromkeys(map(str, range(STRANGERS_BYTES // 12)), 0)
+    fields = dict.fromkeys(map(str, range(most)), 0)
     yield Attack("unknown fields", body=_compact(fields))
     yield Attack("lists", body=_filled(most // 2, "statement.a", "[]"))
     yield Attack("lists, too many", body=_filled(most, "statement.a", "[]"))

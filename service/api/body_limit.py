@@ -22,7 +22,7 @@ STRANGERS_BYTES: Final = 8 << 20
 """Of those who need no key: a transparent proof of 4 MB, in hex. The largest key and proof of Groth16 that
 ``effort`` lets pass take less.
 """
-STRANGERS_VALUES: Final = 1 << 18
+STRANGERS_VALUES: Final = 1 << 17
 """In such a body: proofs have few."""
 BYTES_OF_A_VALUE: Final = 8
 """So many bytes of any other body may hold one value, at least on an average: two are enough to make a list,

@@ -15,10 +15,8 @@ from zenerrors import ResourceError
 
 POINTS_OF_A_VERIFICATION: Final = 64
 """As many count as one verification. A usual proof has ten, and takes as long as forty if it is wrong."""
-MOST_POINTS: Final = 8192
-"""In one request: about two seconds of a processor, whatever is wrong with it. As long takes a transparent
-proof that fills a body.
-"""
+MOST_POINTS: Final = 3600
+"""In one request: less than a second of a processor, whatever is wrong with it."""
 _SHARD_POINTS: Final = 3
 """Two commitments, one of which is added up as well."""
 _VALUES_OF_A_POINT: Final = 5

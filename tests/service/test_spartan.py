@@ -28,6 +28,7 @@ from verifier.keys import opened
 from verifier.spartan import chain
 from verifier.spartan.chain import Link
 from verifier.spartan.commitment import Rows
+from verifier.spartan.ledger import MOST_LINKS
 from verifier.spartan.system import SpartanVerifier
 
 INPUT = [0.1, 0.2, 0.3, 0.4]
@@ -158,6 +159,24 @@ def leave(service: Service, model: Model, proofs: int) -> None:
     """Have so many openings left of a model's registered commitment."""
     with service.runtime.database.write() as session:
         session.execute(update(Root).where(Root.owner == model.id).values(proofs=proofs))
+
+
+@pytest.mark.large
+def test_a_chain_as_long_as_can_be(service: Service) -> None:
+    model = service.registered(weight_privacy="committed")
+    with service.runtime.database.write() as session:  # the trees of less height are used up
+        mine = update(Root).where(Root.owner == model.id)
+        session.execute(mine.values(proofs=0, renewals=1, height=MOST_LINKS - 1))
+    document = service.made(model, INPUT)
+    proof = bytes.fromhex(document["proofs"][0])
+    (links,), _ = chain.split(proof, 1)
+    assert len(links) == MOST_LINKS
+    assert service.judged(document).valid
+    assert service.api.verify(document).valid
+    roots = sorted(
+        (root.depth, root.proofs, root.renewals) for root in service.roots() if root.owner == model.id
+    )
+    assert roots == [(0, 0, 0), (1, 0, 8), (2, 0, 8), (3, 0, 8), (4, 8, 0)]
 
 
 def test_a_renewal_to_other_weights_convinces_nobody(

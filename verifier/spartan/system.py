@@ -34,7 +34,7 @@ REASONS: Final = {
     _OPENING: "The commitment is to other values, or its seed is another.",
     SUM_MISMATCH: "The commitments do not add up to these totals.",
 }
-_EFFORT_BYTES: Final = 1 << 9
+_EFFORT_BYTES: Final = 1 << 11
 """Of a proof, that take a quarter of a millisecond to hash and combine."""
 _MOST_COMMITMENTS: Final = 16
 """Of a statement, in documents."""
@@ -92,7 +92,7 @@ class SpartanVerifier(VerifyingSystem):
         " secret."
     }
     reasons = REASONS
-    most_proof_bytes = 1 << 24
+    most_proof_bytes = 1 << 26
     field: ClassVar[Field] = FR
     """What it computes with."""
     most_circuits: ClassVar[int] = 8

@@ -54,7 +54,7 @@ export const spartan: VerifyingSystem<SpartanKey> = {
       "That BLAKE3 is as good as a random oracle: the proof rests on that, and on nobody's secret.",
   },
   reasons: REASONS,
-  mostProofBytes: 1 << 24,
+  mostProofBytes: 1 << 26,
 
   readKey: (document) => new SpartanKey(document),
 
