@@ -91,6 +91,10 @@ def test_an_output_is_committed_to_and_opened(handing: Handing) -> None:
     (said,) = (said for said in verdict.verified if "opening shows" in said)
     shown = [float(each) for each in said.split(": ")[1].split(", in steps")[0].split(", ")]
     assert shown == pytest.approx(outputs)
+    locally = api.verify_locally(
+        api.get_proof_document(proof.id), key, opening=api.get_commitment_opening(held.id)
+    )
+    assert said in locally.verified
     again = handing.proven(handing.first, INPUT, reveal="commitment")
     assert handing.judged(again, output=held.commitment).reason == "output_mismatch"
     assert handing.judged(again, Known(openings=opening)).reason == "output_mismatch"
