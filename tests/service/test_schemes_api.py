@@ -156,7 +156,11 @@ def test_outputs_stay_hidden_but_for_where_they_lie(faces: tuple[Runtime, Client
     assert api.verify(document, expected={"at_least": min(real)}).valid
     assert api.verify(document, expected={"at_least": own}).reason == "output_mismatch"
     circuit = api.get_verification_key(said["verification_key"]["id"])["circuit"]
-    assert result(document, circuit).answer == said["claim"].partition(". ")[0]
+    found = result(document, circuit)
+    assert found.answer == f"3 outputs: interval {', '.join(map(str, said['values']['interval']))}"
+    assert [place == f"at least {own:.4g}" for place in found.tables[0].places] == [
+        each == own for each in real
+    ]
 
 
 def test_inputs_beyond_the_calibration_saturate_where_the_owner_says_so(

@@ -9,15 +9,13 @@ from typing import Any
 import pytest
 
 from prover.spartan.system import Spartan
-from tests.prover import vectors
 from tests.prover.vectors import transparent
 from tests.refusals import refuses
 from verifier.spartan.key import SpartanKey
 from verifier.spartan.system import SpartanVerifier
 from verifier.system import Claim, VerifyingSystem
 
-(FOLDER,) = vectors.__path__
-RECORDED: dict[str, Any] = json.loads((Path(FOLDER) / "transparent.json").read_text())
+RECORDED: dict[str, Any] = json.loads(Path(transparent.__file__).with_name("transparent.json").read_text())
 KEY = SpartanKey.from_json(RECORDED["verifying_key"])
 PROOFS = {name: bytes.fromhex(data) for name, data in RECORDED["proofs"].items()}
 
