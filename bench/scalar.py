@@ -160,8 +160,13 @@ def _accumulate(
     if isinstance(node, Windowed):
         return _window_sums(circuit, node, centred[0])
     if isinstance(node, QuantAdd):
-        pairs = zip(centred[0].ravel(), centred[1].ravel(), strict=True)
-        sums = [a.times(node.factors[0]) + b.times(node.factors[1]) for a, b in pairs]
+        first, *others = (
+            [gate.times(factor) for gate in tensor.ravel()]
+            for factor, tensor in zip(node.factors, centred, strict=True)
+        )
+        sums = first
+        for terms in others:
+            sums = [a + b for a, b in zip(sums, terms, strict=True)]
         return _objects(sums, inputs[0].shape)
     assert isinstance(node, Requantise)
     return centred[0]

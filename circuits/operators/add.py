@@ -1,14 +1,16 @@
-"""Sums and differences of two tensors; with a constant they are a ``Scale``."""
+"""Sums and differences of tensors; with a constant they are a ``Scale``."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Final
 
 import numpy as np
 
 from circuits.graphs import rescaling
-from circuits.graphs.node import Node, dims
+from circuits.graphs.graph import Graph
+from circuits.graphs.node import Constants, Node, Written, dims
 from circuits.graphs.site import Site
 from circuits.graphs.types import Affine, Bounds, FloatArray, Rescale, Shape, require_narrow
 from circuits.onnx.step import Data, Operator, Step, Value
@@ -20,39 +22,42 @@ from circuits.operators.quantise_linear import declared_at, integer, operands, t
 from circuits.operators.scale import affine, scale
 from circuits.operators.sums import Accumulating
 from relations.integers import IntArray
-from relations.planes import Pair
 from relations.relation import Linear, Relation, Tensor, Term
 from verifier.schemes import Privacy
+from zenerrors import ModelError
+
+# Terms of a sum: rows of lookups read as many wires.
+_MOST: Final = 16
 
 
 @dataclass(frozen=True, eq=False)
-class Add(Node):
-    """The sum of two tensors of one shape."""
+class Sum(Node):
+    """The sum of tensors of one shape, each times its one of ``signs``, 1 or -1."""
 
-    arity = 2
     called = "add"
     adds = True
 
+    signs: tuple[int, ...]
+
+    @property
+    def arity(self) -> int:  # type: ignore[override]
+        return len(self.signs)
+
     def shape(self, *shapes: Shape) -> Shape:
-        if shapes[0] != shapes[1]:
-            raise self.refuse(f"adds shapes [batch, {dims(shapes[0])}] and [batch, {dims(shapes[1])}]")
+        if len(set(shapes)) > 1:
+            raise self.refuse(f"adds shapes {' and '.join(f'[batch, {dims(shape)}]' for shape in shapes)}")
         return shapes[0]
 
     def run(self, *inputs: FloatArray) -> FloatArray:
-        return inputs[0] + inputs[1]
-
-    def formula(self, *inputs: str) -> str | None:
-        return f"({inputs[0]}) + ({inputs[1]})"
-
-    @property
-    def sign(self) -> int:
-        """Of the second term."""
-        return 1
+        total = self.signs[0] * inputs[0]
+        for sign, x in zip(self.signs[1:], inputs[1:], strict=True):
+            total = total + sign * x
+        return total
 
     def quantise(self, site: Site) -> QuantAdd:
-        """Both terms at the output's scale: ``s_i / s_y = m_i / 2^k``, each to a quarter of a step as far as
-        it and the output reach: terms that cancel may be wider than their sum."""
-        types = [site.incoming(index) for index in (0, 1)]
+        """All terms at the output's scale: ``s_i / s_y = m_i / 2^k``, and together within half a step as far
+        as each and the output reach: terms that cancel may be wider than their sum."""
+        types = [site.incoming(index) for index in range(len(self.inputs))]
         scales, rescale = np.array([kind.scale for kind in types]), None
         if site.unscaled:
             factors, _ = rescaling.approximate(scales / scales.max(), 2.0**-16)
@@ -60,48 +65,85 @@ class Add(Node):
             output = site.output()
             ratios = scales / output.scale
             reach = ratios * [max(map(abs, kind.centred)) for kind in types]
-            factors, shift = rescaling.approximate(ratios, 1 / (4 * np.maximum(reach, output.top)))
+            error = 1 / (2 * len(types) * np.maximum(reach, output.top))
+            factors, shift = rescaling.approximate(ratios, error)
             rescale = Rescale(np.array([1]), shift, output, *site.limits(output))
-        terms = int(factors[0]), self.sign * int(factors[1])
+        terms = tuple((factors * self.signs).tolist())
         return QuantAdd(site.name, site.inputs, terms, rescale=rescale)
+
+    def written(self, constant: Constants) -> Written:
+        if min(self.signs) < 0:
+            raise ModelError("model.unsupported_operator", "ONNX's Sum has no signs")
+        return super().written(constant)
+
+
+@dataclass(frozen=True, eq=False)
+class Add(Sum):
+    """The sum of two."""
+
+    signs: tuple[int, ...] = (1, 1)
+
+    def formula(self, *inputs: str) -> str | None:
+        return f"({inputs[0]}) + ({inputs[1]})"
 
 
 @dataclass(frozen=True, eq=False)
 class Sub(Add):
-    """The difference of two tensors of one shape."""
+    """The difference of two."""
 
-    def run(self, *inputs: FloatArray) -> FloatArray:
-        return inputs[0] - inputs[1]
+    signs: tuple[int, ...] = (1, -1)
 
     def formula(self, *inputs: str) -> str | None:
         return f"({inputs[0]}) - ({inputs[1]})"
 
-    @property
-    def sign(self) -> int:
-        return -1
+
+def sums_of_sums(graph: Graph) -> Graph:
+    """A sum of sums that nothing else reads is one: it rounds once."""
+    readers, made = graph.readers, dict[str, Node]()
+    for node in graph.nodes:
+        made[node.name] = node
+        if not isinstance(node, Sum):
+            continue
+        terms, room = list[tuple[str, int]](), _MOST - len(node.inputs)
+        for name, sign in zip(node.inputs, node.signs, strict=True):
+            before = made.get(name)
+            more = len(before.inputs) - 1 if isinstance(before, Sum) else 0
+            if not isinstance(before, Sum) or readers[name] > 1 or name in graph.declared or more > room:
+                terms.append((name, sign))
+                continue
+            terms += [(each, sign * own) for each, own in zip(before.inputs, before.signs, strict=True)]
+            room -= more
+            del made[name]
+        if len(terms) > len(node.inputs):
+            inputs, signs = zip(*terms, strict=True)
+            made[node.name] = Sum(node.name, inputs, signs)
+    return replace(graph, nodes=tuple(made.values()))
 
 
 @dataclass(frozen=True, eq=False)
 class QuantAdd(Accumulating):
-    """``acc = m_1 (q_1 - z_1) + m_2 (q_2 - z_2)`` for two tensors of one shape and ``factors`` (m_1, m_2)."""
+    """``acc = sum_i m_i (q_i - z_i)`` for tensors of one shape and ``factors`` m_i."""
 
-    factors: Pair
-    arity = 2
+    factors: tuple[int, ...]
+    arity = None
 
     def __post_init__(self) -> None:
         self._require(0 not in self.factors, "needs factors that are not zero")
+        self._require(1 < len(self.factors) == len(self.inputs) <= _MOST, "needs a factor for each input")
 
     def shape(self, *shapes: Shape) -> Shape:
-        if shapes[0] != shapes[1]:
+        if len(set(shapes)) > 1:
             raise self.refuse(f"adds shapes {shapes}")
         return shapes[0]
 
     def accumulate(self, inputs: Sequence[IntArray], types: Sequence[Affine]) -> IntArray:
-        first, second = (
+        first, *others = (
             factor * (q - kind.zero_point)
             for factor, q, kind in zip(self.factors, inputs, types, strict=True)
         )
-        return first + second
+        for term in others:
+            first = first + term
+        return first
 
     def bounds(self, types: Sequence[Affine], shapes: Sequence[Shape]) -> Bounds:
         ends = [
@@ -113,7 +155,7 @@ class QuantAdd(Accumulating):
         return np.array([low]), np.array([high])
 
     def step(self, types: Sequence[Affine]) -> float | None:
-        """Of both to 2^-16: the factors' ratio is that of the scales."""
+        """Of all to 2^-16: the factors' ratios are those of the scales."""
         return types[0].scale / abs(self.factors[0])
 
     def summed(self, sums: Tensor, terms: Sequence[Term], privacy: Privacy) -> list[Relation]:
@@ -161,4 +203,5 @@ ENTRY = Entry(
     onnx={"Add": Operator(add, {}, 2, 2), "Sub": Operator(subtract, {}, 2, 2)},
     microsoft={"QLinearAdd": Operator(_linear_add, {}, 7, 8)},
     integers=(QuantAdd,),
+    passes=(sums_of_sums,),
 )

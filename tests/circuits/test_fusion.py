@@ -13,7 +13,7 @@ from circuits.graphs.rewriting import without_dead_nodes
 from circuits.graphs.types import Declared
 from circuits.networks.fusion import fuse
 from circuits.operators.activation import Activation, before_repeats
-from circuits.operators.add import Add
+from circuits.operators.add import Add, Sub, Sum, sums_of_sums
 from circuits.operators.clip import Clip, merge_clips
 from circuits.operators.convolution import Conv
 from circuits.operators.dense import Dense
@@ -104,6 +104,19 @@ CASES: dict[str, Case] = {
             *(Transpose("u", ("t",), (0, 1, 2)), Add("a", ("u", "r"))),
         ),
         [Conv, Transpose, Reshape, Scale, Reshape, Transpose, Add],
+    ),
+    "a sum of sums": (
+        sums_of_sums,
+        graph(
+            *(conv("c", "x", (4, 4, 1, 1)), conv("d", "x", (4, 4, 1, 1)), conv("e", "x", (4, 4, 1, 1))),
+            *(Sub("a", ("c", "d")), Sub("b", ("e", "x")), Sub("s", ("a", "b"))),
+        ),
+        [Conv, Conv, Conv, Sum],
+    ),
+    "a sum of one that another node reads": (
+        sums_of_sums,
+        graph(Add("a", ("x", "x")), Sub("b", ("a", "x")), Add("s", ("a", "b"))),
+        [Add, Sum],
     ),
     "a factor of a product of matrices": (
         scale_into_previous,

@@ -76,9 +76,9 @@ def _sum(
     if isinstance(node, QuantRecurrent):
         x = np.concatenate(inputs)
     if isinstance(node, QuantAdd):
-        assert types[1]
-        first, second = node.factors
-        return int(first * (x[index] - zero) + second * (inputs[1][index] - types[1].zero_point))
+        zeros = [kind.zero_point for kind in types if kind]
+        scaled = zip(node.factors, inputs, zeros, strict=True)
+        return sum(int(factor * (q[index] - zero)) for factor, q, zero in scaled)
     if isinstance(node, QuantMul):
         assert types[1]
         return int((x[index] - zero) * (inputs[1][index] - types[1].zero_point))
