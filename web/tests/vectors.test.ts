@@ -29,7 +29,7 @@ const TWICE_REFUSED = [
 ];
 
 /** That one of their refusals is disabled, no other vector of their outcome notices. */
-const ALONE = new Set(["registered/none", "registered/itself", "accuracy/size"]);
+const ALONE = new Set(["registered/none", "registered/itself", "accuracy/size", "output/opened-long"]);
 /** All, or, where `ONE_OF_EACH` is in the environment, one of each outcome, and those. */
 const ASKED = process.env["ONE_OF_EACH"] ? CASES.filter(isFirst) : CASES;
 
