@@ -44,20 +44,17 @@ def extend(device: Device, rows: Array, out: Array) -> None:
     _launch(device, "extend", count * length, rows, *numbers, out)
 
 
-def columns(device: Device, matrix: Array, places: Array) -> Array:
-    """uint64[n, rows, 4]: the columns of ``matrix``, uint64[rows, columns, 4], at ``places``, uint32[n]."""
+def gather_columns(device: Device, matrix: Array, places: Array, out: Array) -> None:
+    """``out``, 32 bytes an element, becomes the columns of ``matrix``, uint64[rows, columns, 4], at
+    ``places``, uint32[n], one after the other."""
     rows, count = matrix.shape[:2]
-    out = device.empty((len(places), rows, 4), np.uint64)
     numbers = map(np.int64, (rows, count, rows * len(places)))
     _launch(device, "gather_columns", rows * len(places), matrix, places, *numbers, out)
-    return out
 
 
-def gathered(device: Device, entries: Array, places: Array) -> Array:
-    """Those of ``entries``, of 32 bytes each, at ``places``, uint32[n]."""
-    out = device.empty((len(places), *entries.shape[1:]), entries.dtype)
+def gather(device: Device, entries: Array, places: Array, out: Array) -> None:
+    """``out`` becomes those of ``entries``, of 32 bytes each, at ``places``, uint32[n]."""
     _launch(device, "gather", len(places), entries, places, np.int64(len(places)), out)
-    return out
 
 
 def combine(device: Device, matrix: Array, coefficients: Array, out: Array) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -75,43 +74,18 @@ class Matrix:
         add_carries(module, "add_carries", carries, carry_rows, out)
 
 
-def transposed(device: Device, matrices: Sequence[Matrix], places: Array, count: int) -> Matrix:
-    """The sum of the ``matrices``, of equally many rows, transposed: ``count`` rows, row places[j] for what
-    stands in their columns j, uint32. Its pool has theirs, one after the other.
-
-    Raises ``ResourceError`` (``resource.gpu_entries``).
+def transposed(device: Device, stack: Matrix, height: int, places: Array, count: int) -> Matrix:
+    """The sum of the matrices in ``stack``, one under the other and of ``height`` rows each, transposed:
+    ``count`` rows, row places[j] for what stands in column j, uint32. Its pool is that of the stack.
     """
-    entries = sum(matrix.entries for matrix in matrices)
-    _require_entries(entries)
-    module, counts = _module(device), device.zeros(count, np.uint32)
-    ranks = [device.empty(matrix.entries, np.uint32) for matrix in matrices]
-    for matrix, own in zip(matrices, ranks, strict=True):
-        n = matrix.entries
-        module.launch("count_columns", _grid(n), _THREADS, matrix.columns, places, np.int64(n), counts, own)
-    starts, pool = starts_of(device, counts), device.empty((sum(len(m.pool) for m in matrices), 4), np.uint64)
-    rows, coefficients = (device.empty(entries, np.uint32) for _ in range(2))
-    first = 0
-    for matrix, own in zip(matrices, ranks, strict=True):
-        n = matrix.entries
-        module.launch(
-            "place_entries",
-            _grid(n),
-            _THREADS,
-            matrix.offsets,
-            np.uint32(matrix.rows),
-            matrix.columns,
-            matrix.coefficients,
-            places,
-            starts,
-            own,
-            np.uint32(first),
-            np.int64(n),
-            rows,
-            coefficients,
-        )
-        device.copy(matrix.pool, pool[first : first + len(matrix.pool)])
-        first += len(matrix.pool)
-    return Matrix.held(device, starts, rows, coefficients, pool)
+    module, counts, n = _module(device), device.zeros(count, np.uint32), stack.entries
+    ranks, rows, coefficients = (device.empty(n, np.uint32) for _ in range(3))
+    module.launch("count_columns", _grid(n), _THREADS, stack.columns, places, np.int64(n), counts, ranks)
+    starts = starts_of(device, counts)
+    numbers = np.uint32(stack.rows), np.uint32(height)
+    entries = stack.columns, stack.coefficients, places, starts, ranks, np.int64(n)
+    module.launch("place_entries", _grid(n), _THREADS, stack.offsets, *numbers, *entries, rows, coefficients)
+    return Matrix.held(device, starts, rows, coefficients, stack.pool)
 
 
 def first_unsatisfied(device: Device, a: Array, b: Array, c: Array) -> int | None:

@@ -40,16 +40,15 @@ __global__ void count_columns(const u32* columns, const u32* places, long n, u32
   if (i < n) ranks[i] = atomicAdd(counts + places[columns[i]], 1u);
 }
 
-// The entries by column: starts[places[column]] is where those of a column begin. Their coefficients' pool begins with
-// others.
-__global__ void place_entries(const u32* offsets, u32 rows, const u32* columns, const u32* coefficients, const u32* places,
-                              const u32* starts, const u32* ranks, u32 first_coefficient, long n, u32* out_rows,
+// The entries by column: starts[places[column]] is where those of a column begin. Rows are counted modulo `height`.
+__global__ void place_entries(const u32* offsets, u32 rows, u32 height, const u32* columns, const u32* coefficients,
+                              const u32* places, const u32* starts, const u32* ranks, long n, u32* out_rows,
                               u32* out_coefficients) {
   const long i = thread_index();
   if (i >= n) return;
   const u32 at = starts[places[columns[i]]] + ranks[i];
-  out_rows[at] = find_segment(offsets, rows, 0u, u32(i));
-  out_coefficients[at] = first_coefficient + coefficients[i];
+  out_rows[at] = find_segment(offsets, rows, 0u, u32(i)) % height;
+  out_coefficients[at] = coefficients[i];
 }
 
 // *row = the lowest i with a[i] b[i] != c[i], if it is below *row.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,9 +48,9 @@ class Committed:
     def open(self, places: list[int]) -> Opening:
         """The columns at these places, ascending."""
         columns = self.words[:, places].swapaxes(0, 1).astype("<u8")
-        path = [self.nodes[node].tobytes() for node in merkle.siblings(places, self.code.log_length)]
+        path = self.nodes[merkle.siblings(places, self.code.log_length)]
         return Opening(
-            [self.salts[place].tobytes() for place in places], [column.tobytes() for column in columns], path
+            entries(self.salts[places], 32), entries(columns, 32 * len(self.words)), entries(path, 32)
         )
 
 
@@ -126,6 +127,12 @@ def elements(seed: bytes, count: int, secret: Secrets) -> FrArray:
         if len(found) >= count:
             return secret(fr.from_canonical(found[:count]))
         wanted *= 2
+
+
+def entries(array: NDArray[Any], size: int) -> list[bytes]:
+    """Of ``size`` bytes each."""
+    data = array.tobytes()
+    return [data[i : i + size] for i in range(0, len(data), size)]
 
 
 def to_bytes(values: FrArray, threads: int = 1) -> bytes:

@@ -69,7 +69,6 @@ class _Prover:
         self._transcript = begin_transcript(
             shape, system.digest, self._public, [each.root for each in linked]
         )
-        self._pads = secret(_pads(shape))
 
     def prove(self, post_challenge: PostChallenge | None) -> bytes:
         shape, transcript = self._shape, self._transcript
@@ -147,7 +146,9 @@ class _Prover:
         return self._session.commit(variables, self._shape.parts[-1].tail, seed, mask)
 
     def _commit_pads(self) -> tuple[Committed, FrArray]:
+        """Drawn here: a GPU is at work meanwhile."""
         code = self._shape.pads.code
+        self._pads = self._secret(_pads(self._shape))
         mask = self._secret(random_elements(code.degree))
         seed = secrets.token_bytes(SEED_BYTES)
         pads = commit(self._pads, code, code.queries, seed, extra=mask[np.newaxis], secret=self._secret)

@@ -89,21 +89,19 @@ def test_the_first_unsatisfied_row_is_found_wherever_it_is(
         assert sparse.first_unsatisfied(device, x, y, device.upload(c)) == row
 
 
-def test_matrices_are_transposed_in_sum() -> None:
+def test_a_stack_of_matrices_is_transposed_in_sum() -> None:
     """Columns that share a place, a place without entries, coefficients in the place of the pool's."""
     shapes = [2, 0, 4, 1, 7], [0, 0, 0, 0, 0], [1, 1, 1, 1, 1]
-    matrices, y = [matrix(lengths, 5) for lengths in shapes], values(5)
-    places = np.array([6, 2, 0, 2, 5], np.uint32)
-    on_device = [sparse.Matrix(device, *csr) for csr in matrices]
-    found = sparse.transposed(device, on_device, device.upload(places), 7)
-    pools = [fr.mul(csr[3], values(len(csr[3]))) for csr in matrices]
-    for own, given in ((None, [csr[3] for csr in matrices]), (np.concatenate(pools), pools)):
-        expected = fr.from_ints([0] * 7)
-        for (offsets, columns, coefficients, _), pool in zip(matrices, given, strict=True):
-            for row in range(5):
-                for i in range(offsets[row], offsets[row + 1]):
-                    term = fr.mul(pool[coefficients[i]], y[row])
-                    expected[places[columns[i]]] = fr.add(expected[places[columns[i]]], term)
+    offsets, columns, coefficients, pool = matrix([length for lengths in shapes for length in lengths], 5)
+    y, places = values(5), np.array([6, 2, 0, 2, 5], np.uint32)
+    stack = sparse.Matrix(device, offsets, columns, coefficients, pool)
+    found = sparse.transposed(device, stack, 5, device.upload(places), 7)
+    for given in (None, fr.mul(pool, values(len(pool)))):
+        expected, used = fr.from_ints([0] * 7), pool if given is None else given
+        for row in range(15):
+            for i in range(offsets[row], offsets[row + 1]):
+                term = fr.mul(used[coefficients[i]], y[row % 5])
+                expected[places[columns[i]]] = fr.add(expected[places[columns[i]]], term)
         out = device.empty((7, 4), np.uint64)
-        found.multiply(device.upload(y), out, own if own is None else device.upload(own))
+        found.multiply(device.upload(y), out, given if given is None else device.upload(given))
         np.testing.assert_array_equal(device.download(out), expected)

@@ -8,10 +8,9 @@ from functools import cache
 from queue import SimpleQueue
 from threading import Lock
 from types import TracebackType
-from typing import Any, Final, Self
+from typing import Final, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from base.randomness import Secrets
 from gpu import hashing, rows
@@ -22,8 +21,9 @@ from gpu.sparse import first_unsatisfied, transposed
 from gpu.sumcheck import ProductSumCheck, R1csSumCheck, SumCheck, Voice, Weights, to_words
 from kernels import FrArray
 from prover.backends.gpu import backend, joined
+from prover.blocks import Csr
 from prover.constraint_system import ConstraintSystem
-from prover.spartan.commitment import Committed, words_for
+from prover.spartan.commitment import Committed, entries, words_for
 from prover.spartan.layout import places
 from prover.spartan.rounds import LABEL, Rounds
 from verifier.spartan import merkle
@@ -39,6 +39,8 @@ _PROOFS_AT_ONCE: Final = 2
 _SYSTEMS: Final = 4
 """Constraint systems that stay."""
 
+_NO_ENTRIES: Final = np.zeros(0, np.uint32)
+
 Secret = Callable[[Array], Array]
 
 
@@ -49,15 +51,19 @@ def voice(device: Device, count: int) -> Voice:
 
 
 class ResidentSystem:
-    """What proofs of a constraint system read on ``device``: ``rows``, A, B and C; ``columns``, their sum by
-    the variables' places, its pool theirs one after the other; the transform of code words."""
+    """What proofs of a constraint system read on ``device``: ``rows``, A, B and C one under the other, to be
+    multiplied at once; ``columns``, their sum by the variables' places; the transform of code words."""
 
     def __init__(self, device: Device, system: ConstraintSystem, shape: Shape, threads: int) -> None:
         self.device = device
+        height = 1 << shape.log_rows
         blocks = (matrices for _, matrices in system.matrices(threads))
-        self.rows = [joined(device, parts) for parts in zip(*blocks, strict=True)]
+        below = Csr(np.zeros(height - system.constraints + 1, np.int64), _NO_ENTRIES, _NO_ENTRIES, ())
+        matrices = [[*parts, below] for parts in zip(*blocks, strict=True)]
+        self._coefficients = [sum(len(part.pool) for part in parts) for parts in matrices]
+        self.rows = joined(device, [part for parts in matrices for part in parts])
         by_variable = device.upload(places(system, shape).astype(np.uint32))
-        self.columns = transposed(device, self.rows, by_variable, 1 << shape.variables)
+        self.columns = transposed(device, self.rows, height, by_variable, 1 << shape.variables)
         self.domain = Domain(device, shape.code.log_length)
         self.field = ScalarField(device)
         self.leaf_key, self.node_key = map(self._bytes, (merkle.LEAF_KEY, merkle.NODE_KEY))
@@ -69,12 +75,12 @@ class ResidentSystem:
 
     def combined(self, factors: Sequence[int]) -> Array:
         """The pool of ``columns``, the coefficients of each matrix times its factor."""
-        pool = self.device.empty(self.columns.pool.shape, np.uint64)
-        numbers = self.device.bring(to_words(factors))
+        own = self.columns.pool
+        pool, numbers = self.device.empty(own.shape, np.uint64), self.device.bring(to_words(factors))
         first = 0
-        for index, matrix in enumerate(self.rows):
-            part = slice(first, first + len(matrix.pool))
-            self.field.mul(matrix.pool, numbers[index], pool[part])
+        for index, count in enumerate(self._coefficients):
+            part = slice(first, first + count)
+            self.field.mul(own[part], numbers[index], pool[part])
             first = part.stop
         return pool
 
@@ -133,13 +139,16 @@ class GpuRows:
     def open(self, places: list[int]) -> Opening:
         device, bits = self._device, self._code.log_length
         turned = [int(f"{place:0{bits}b}"[::-1], 2) for place in places]
-        columns = rows.columns(device, self._words, self._indices(turned))
-        salts = rows.gathered(device, self._salts, self._indices(places))
-        path = rows.gathered(device, self._nodes, self._indices(merkle.siblings(places, bits)))
-        return Opening(*(_entries(device.download(each)) for each in (salts, columns, path)))
-
-    def _indices(self, numbers: Sequence[int]) -> Array:
-        return self._device.bring(np.array(numbers, dtype=np.uint32))
+        path, count = merkle.siblings(places, bits), len(places)
+        wanted = device.bring(np.array([*places, *turned, *path], dtype=np.uint32))
+        words, columns = len(self._words), count * (1 + len(self._words))
+        found = device.empty((columns + len(path), 32), np.uint8)  # one download for all three
+        rows.gather(device, self._salts, wanted[:count], found[:count])
+        rows.gather_columns(device, self._words, wanted[count : 2 * count], found[count:columns])
+        rows.gather(device, self._nodes, wanted[2 * count :], found[columns:])
+        host = device.download(found)
+        salts, opened, nodes = host[:count], host[count:columns], host[columns:]
+        return Opening(entries(salts, 32), entries(opened, 32 * words), entries(nodes, 32))
 
 
 class GpuSession:
@@ -240,9 +249,8 @@ class GpuSession:
         """A z, B z and C z."""
         device, known = self._device, self._load(slice(0, self._shape.known))
         device.copy(known, self._by_place[1][: len(known)])
-        self._products = self._zeros(3, 1 << self._shape.log_rows)
-        for matrix, table in zip(self._resident.rows, self._products, strict=True):
-            matrix.multiply(self._z, table[: self._system.constraints])
+        self._products = self._empty(3, 1 << self._shape.log_rows)
+        self._resident.rows.multiply(self._z, self._products.reshape(-1, 4))
 
     def _rounds(self, check: SumCheck, pads: FrArray, transcript: Transcript) -> Rounds:
         own = self._secret(self._device.bring(pads[: check.variables * check.said]))
@@ -284,9 +292,3 @@ class GpuSession:
 
     def _zeros(self, *shape: int) -> Array:
         return self._secret(self._device.zeros((*shape, 4), np.uint64))
-
-
-def _entries(array: NDArray[Any]) -> list[bytes]:
-    """Along the first axis."""
-    data, size = array.tobytes(), array.nbytes // len(array)
-    return [data[i : i + size] for i in range(0, len(data), size)]
