@@ -45,10 +45,10 @@ def extend(device: Device, rows: Array, out: Array) -> None:
 
 
 def gather_columns(device: Device, matrix: Array, places: Array, out: Array) -> None:
-    """``out``, 32 bytes an element, becomes the columns of ``matrix``, uint64[rows, columns, 4], at
-    ``places``, uint32[n], one after the other."""
+    """``out``, 32 bytes an element, becomes the columns of ``matrix``, uint64[rows, 2^v, 4], one after the
+    other: column k, for each k in ``places``, uint32[n], stands in the place of k's bits in reverse."""
     rows, count = matrix.shape[:2]
-    numbers = map(np.int64, (rows, count, rows * len(places)))
+    numbers = np.int64(rows), np.int32(count.bit_length() - 1), np.int64(rows * len(places))
     _launch(device, "gather_columns", rows * len(places), matrix, places, *numbers, out)
 
 

@@ -51,10 +51,12 @@ __global__ void extend(const Fr* rows, long degree, int log_length, long n, Fr* 
   store(out + i, column < degree ? load(rows + (i >> log_length) * degree + column).to_canonical() : Fr::zero());
 }
 
-// out[k][i] = matrix[i][places[k]], of `rows` rows of `columns` entries, n in all.
-__global__ void gather_columns(const Fr* matrix, const u32* places, long rows, long columns, long n, Fr* out) {
+// out[k][i] = matrix[i][j], of `rows` rows of 2^log_columns entries, n in all: j is places[k] with its bits in reverse.
+__global__ void gather_columns(const Fr* matrix, const u32* places, long rows, int log_columns, long n, Fr* out) {
   const long at = thread_index();
-  if (at < n) store(out + at, load(matrix + at % rows * columns + places[at / rows]));
+  if (at >= n) return;
+  const long column = reversed_bits(places[at / rows], log_columns);
+  store(out + at, load(matrix + (at % rows << log_columns) + column));
 }
 
 // out[k] = in[places[k]], k < n.

@@ -137,15 +137,14 @@ class GpuRows:
         return merkle.root(top, part.size, part.tail, code.log_degree, code.log_length)
 
     def open(self, places: list[int]) -> Opening:
-        device, bits = self._device, self._code.log_length
-        turned = [int(f"{place:0{bits}b}"[::-1], 2) for place in places]
-        path, count = merkle.siblings(places, bits), len(places)
-        wanted = device.bring(np.array([*places, *turned, *path], dtype=np.uint32))
+        device, count = self._device, len(places)
+        path = merkle.siblings(places, self._code.log_length)
+        wanted = device.bring(np.array([*places, *path], dtype=np.uint32))
         words, columns = len(self._words), count * (1 + len(self._words))
         found = device.empty((columns + len(path), 32), np.uint8)  # one download for all three
         rows.gather(device, self._salts, wanted[:count], found[:count])
-        rows.gather_columns(device, self._words, wanted[count : 2 * count], found[count:columns])
-        rows.gather(device, self._nodes, wanted[2 * count :], found[columns:])
+        rows.gather_columns(device, self._words, wanted[:count], found[count:columns])
+        rows.gather(device, self._nodes, wanted[count:], found[columns:])
         host = device.download(found)
         salts, opened, nodes = host[:count], host[count:columns], host[columns:]
         return Opening(entries(salts, 32), entries(opened, 32 * words), entries(nodes, 32))
