@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import count
 from pathlib import Path
 
 from circuits.graphs.types import FloatArray
 from circuits.schemes.outputs import CommittedOutput
 from kernels import fr
-from prover.system import CommitmentKey, Opening, ProofSystem
+from prover.system import CommitmentKey, Opening, ProofSystem, Renewable
 from relations.integers import IntArray
 from verifier.documents import OpeningFile, OpeningPart, checked, named
+from zenerrors import StatementError
 
 
 @dataclass(frozen=True)
@@ -26,6 +29,17 @@ class Committed:
     opening: Opening = field(repr=False)
     basis: CommitmentKey = field(repr=False)
     system: ProofSystem = field(repr=False)
+    _proofs: Iterator[int] = field(default_factory=lambda: count(1), init=False, repr=False)
+    """How many opened it, the one that made it the first."""
+
+    def spend(self) -> Opening:
+        """What one more proof opens. Raises ``StatementError`` (``statement.openings``) where it would be one
+        too many: their columns together tell the values.
+        """
+        if isinstance(self.basis, Renewable) and next(self._proofs) >= self.basis.openings:
+            reason = f"{self.basis.openings} proofs opened the commitment, which is the most: commit anew"
+            raise StatementError("statement.openings", reason, field="x")
+        return self.opening
 
     @property
     def commitment(self) -> str:

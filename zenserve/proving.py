@@ -161,11 +161,12 @@ class Party:
     openings: dict[str, Opening] = field(default_factory=dict)
 
     def take(self, committed: Committed) -> None:
-        """As the input, over its basis. Raises ``StatementError`` (``statement.system``)."""
+        """As the input, over its basis. Raises ``StatementError``: ``statement.system``, and
+        ``statement.openings`` where it was taken as often as can be."""
         if committed.system.id != self.system.id:
             reason = f"the output was committed to with {committed.system.id}: prove what takes it so, too"
             raise StatementError("statement.system", reason, field="system")
-        self.basis, self.openings[INPUT] = committed.basis, committed.opening
+        self.basis, self.openings[INPUT] = committed.basis, committed.spend()
 
     def commit(self, values: Mapping[str, IntArray], most: int) -> None:
         """By the names of segments; if there is no basis yet, over one of its own, for ``most`` values and

@@ -13,11 +13,15 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 import zenserve
+from base.progress import silent
+from prover import registry
+from prover.spartan.layout import rows_for
 from tests.refusals import refuses
 from verifier import command
-from verifier.registry import SYSTEMS
+from verifier.registry import FIRST, SYSTEMS
 from verifier.schemes import PublicOrPrivate
 from verifier.spartan.system import SpartanVerifier
+from zenserve.proving import Party
 
 ROOT = Path(__file__).parents[2]
 DIGITS = ROOT / "examples" / "digits"
@@ -277,6 +281,24 @@ def test_an_output_is_handed_on_by_its_commitment_and_opened(system: str, tmp_pa
     assert np.asarray(second.shown["values"]) == pytest.approx(exact, abs=0.02)
     assert zenserve.verify(second, input=committed.commitment).valid
     assert zenserve.verify(second, opening=committed.opened).reason == "output_mismatch"
+
+
+def test_an_output_is_not_taken_more_often_than_its_commitment_hides_it(tmp_path: Path) -> None:
+    """Where any number of proofs does no harm, nothing is counted."""
+
+    def taken(system: str, times: int) -> None:
+        proof = zenserve.prove(
+            network([1, 4]), X, weight_privacy="public", reveal="commitment", system=system
+        )
+        committed = proof.committed["output"]
+        for _ in range(times):
+            Party(registry.find(system), tmp_path, silent).take(committed)
+
+    most = rows_for(8).tail // rows_for(8).code.queries
+    taken("spartan-bls12-381", most - 1)
+    with refuses("statement.openings", "x"):
+        taken("spartan-bls12-381", most)
+    taken(FIRST, most)
 
 
 def test_what_does_not_take_an_output_is_refused() -> None:
