@@ -424,11 +424,16 @@ def test_a_model_can_require_a_ceremony(
     work_on(runtime, dataset.id)
     refused = refusal(lambda: api.create_proof(model.id, scheme="accuracy", dataset_id=dataset.id))
     assert refused.code == "conflict.ceremony"
-    with runtime.database.write() as session:  # another system's ceremony is none of this one's
-        Models(session).get(model.id).system = "another"
+    _rename_system(runtime, model.id, "another")  # whose ceremony is none of this one's
     assert refusal(lambda: api.create_proof(model.id, INPUT)).code == "conflict.ceremony"
+    _rename_system(runtime, model.id, model.system)
     assert not api.change_model(model.id, require_ceremony=False).require_ceremony
     api.create_proof(model.id, INPUT, reveal="logits")
+
+
+def _rename_system(runtime: Runtime, model_id: str, system: str) -> None:
+    with runtime.database.write() as session:
+        Models(session).get(model_id).system = system
 
 
 def test_a_model_that_requires_one_is_registered_with_its_keys_alone(
