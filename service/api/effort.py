@@ -20,6 +20,10 @@ MOST_POINTS: Final = 3600
 _SHARD_POINTS: Final = 3
 """Two commitments, one of which is added up as well."""
 _VALUES_OF_A_POINT: Final = 5
+_SUMMANDS_OF_A_POINT: Final = 1 << 8
+"""Counts of all shards, which a total has a constraint of."""
+_BYTES_OF_A_POINT: Final = 1 << 8
+"""Of what opens a total, which may be a proof, and is verified in plain Python."""
 
 
 def verifications(requests: Sequence[VerifyRequest]) -> int:
@@ -48,7 +52,9 @@ def points(request: VerifyRequest) -> int:
 
 def _points(document: ProofDocument, inline: KeyFile | None) -> int:
     shown = sum(len(value) if isinstance(value, list) else 1 for value in document.statement.values.values())
-    shards = len(document.statement.dataset.shards) if document.statement.dataset else 0
+    dataset = document.statement.dataset
+    shards, opening = (len(dataset.shards), len(dataset.blinding) // 2) if dataset else (0, 0)
     proofs = document.statement.proof_system.effort([len(proof) // 2 for proof in document.proofs], {}, None)
     key = inline.proof_system.effort([], inline.key, inline.transcript) if inline else 0
-    return key + proofs + _SHARD_POINTS * shards + shown // _VALUES_OF_A_POINT
+    totals = _SHARD_POINTS * shards + shards * shown // _SUMMANDS_OF_A_POINT + opening // _BYTES_OF_A_POINT
+    return key + proofs + totals + shown // _VALUES_OF_A_POINT

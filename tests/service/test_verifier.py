@@ -19,6 +19,7 @@ from service.runtime import Runtime
 from service.storage.repositories import Circuits, VerificationKeys
 from tests.service.support import serving
 from tests.service.test_verification_api import REFUSALS
+from tests.vectors.cases import FOLDER
 from verifier.documents import KeyFile, checked
 from verifier.judging import judge_each
 
@@ -100,6 +101,23 @@ def test_a_batch_has_limits_that_it_names(
     beacon = {"contributions": [{"name": "beacon 2^16 " + "00" * 32, "secrets": []}]}
     hashed = inline | {"verification_key": key | {"transcript": beacon}}
     assert effort.points(VerifyRequest.model_validate(hashed)) >= with_key + 100
+
+
+def test_totals_count_by_their_summands_and_by_what_opens_them() -> None:
+    """A stranger's may be a proof of megabytes, of sums that the statement's values and shards make long."""
+    document = json.loads((FOLDER / "accuracy" / "private.json").read_bytes())
+    statement = document["statement"]
+    dataset, values = statement["dataset"], statement["values"]
+
+    def points(**changes: Any) -> int:
+        asked = {"proof": document | {"statement": statement | changes}}
+        return effort.points(VerifyRequest.model_validate(asked))
+
+    alone = points()
+    assert points(dataset=dataset | {"blinding": "00" * (1 << 20)}) >= alone + effort.MOST_POINTS
+    many = {"values": values | {"counts": [0] * 2000}}
+    assert points(**many) < effort.MOST_POINTS
+    assert points(**many, dataset=dataset | {"shards": dataset["shards"][:1] * 500}) >= effort.MOST_POINTS
 
 
 def test_many_at_once_get_their_own_verdicts(shared_url: str, document: Document, key: Document) -> None:

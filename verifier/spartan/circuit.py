@@ -74,8 +74,10 @@ class Circuit:
         self, shape: Shape, rows: Sequence[int], places: Sequence[int], weights: Sequence[int]
     ) -> int:
         """``Matrices.evaluate``."""
-        by_place, by_row = FR.eq(places), FR.eq(rows)
-        columns = [by_place[place] for place in self._places(shape)]
+        # Strangers say how long rows are: not a table of all places, most of which may be no variable's.
+        high, low = (FR.eq(part) for part in (places[: shape.row_variables], places[shape.row_variables :]))
+        parts = (divmod(place, shape.code.degree) for place in self._places(shape))
+        columns, by_row = [high[row] * low[column] % FR.modulus for row, column in parts], FR.eq(rows)
         total, start = 0, 0
         for block in self.blocks:
             here = by_row[start : start + block[0].rows]
