@@ -22,7 +22,8 @@ def named(case: Json) -> str:
 
 
 def proof_of(case: Json) -> bytes:
-    data = bytearray.fromhex(case["chains"] + VECTORS["proofs"][case["proof"]])
+    links = [VECTORS["links"][part[1:]] if part[:1] == "@" else part for part in case["chains"]]
+    data = bytearray.fromhex("".join(links) + VECTORS["proofs"][case["proof"]])
     del data[len(data) if case["keep"] is None else case["keep"] :]
     for place, added in case["change"].items():
         for at, byte in enumerate(bytes.fromhex(added), int(place)):

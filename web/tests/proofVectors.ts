@@ -49,7 +49,7 @@ export interface TransparentCase {
   readonly name: string;
   readonly public_inputs: readonly string[];
   readonly commitments: readonly string[];
-  readonly chains: string;
+  readonly chains: readonly string[];
   readonly proof: string;
   readonly keep: number | null;
   readonly change: Readonly<Record<string, string>>;
@@ -62,6 +62,7 @@ interface TransparentVectors {
   readonly key_digest: string;
   readonly circuit: string;
   readonly proofs: Readonly<Record<string, string>>;
+  readonly links: Readonly<Record<string, string>>;
   readonly cases: readonly TransparentCase[];
   readonly keys: readonly { readonly name: string; readonly key: JsonObject; readonly code: string }[];
   readonly openings: readonly {

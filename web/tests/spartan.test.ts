@@ -7,7 +7,7 @@ import type { Verdict } from "../verifier/verdict.ts";
 import { bytes, TRANSPARENT } from "./proofVectors.ts";
 import type { TransparentCase } from "./proofVectors.ts";
 
-const { verifying_key, key_digest, circuit, proofs, cases, keys, openings, sums } = TRANSPARENT;
+const { verifying_key, key_digest, circuit, proofs, links, cases, keys, openings, sums } = TRANSPARENT;
 const seen = new Set<string>();
 
 function expect(verdict: Verdict, reason: string, name: string): void {
@@ -17,7 +17,8 @@ function expect(verdict: Verdict, reason: string, name: string): void {
 }
 
 function proofOf({ chains, proof, keep, change, more }: TransparentCase): Uint8Array {
-  const data = concat(bytes(chains), bytes(proofs[proof] ?? "")).slice(0, keep ?? undefined);
+  const parts = chains.map((part) => bytes(part.startsWith("@") ? (links[part.slice(1)] ?? "") : part));
+  const data = concat(...parts, bytes(proofs[proof] ?? "")).slice(0, keep ?? undefined);
   for (const [place, bits] of Object.entries(change)) {
     data[Number(place)] = (data[Number(place)] ?? 0) ^ parseInt(bits, 16);
   }

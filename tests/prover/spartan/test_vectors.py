@@ -17,7 +17,9 @@ from verifier.system import Claim, VerifyingSystem
 
 RECORDED: dict[str, Any] = json.loads(Path(transparent.__file__).with_name("transparent.json").read_text())
 KEY = SpartanKey.from_json(RECORDED["verifying_key"])
-PROOFS = {name: bytes.fromhex(data) for name, data in RECORDED["proofs"].items()}
+PROOFS, LINKS = (
+    {name: bytes.fromhex(data) for name, data in RECORDED[kind].items()} for kind in ("proofs", "links")
+)
 
 
 def named(cases: list[Any]) -> list[Any]:
@@ -40,7 +42,7 @@ def test_the_key_is_what_its_digest_says() -> None:
 def test_proofs(system: VerifyingSystem, case: Any) -> None:
     commitments = [bytes.fromhex(root) for root in case["commitments"]]
     public = [int(text) for text in case["public_inputs"]]
-    claim = Claim(public, transparent.proof_of(case, PROOFS), commitments)
+    claim = Claim(public, transparent.proof_of(case, PROOFS, LINKS), commitments)
     assert system.verify(KEY, claim).reason == case["reason"]
 
 

@@ -69,7 +69,7 @@ class Maker:
         made = prove(self.key.shape, dense, z, linked=linked, complete=complete, noise=self.noise, lie=lie)
         return made.data
 
-    def renewal(self, values: Sequence[int], old: Matrix, new: Matrix) -> bytes:
+    def renewal(self, values: Sequence[int], old: Matrix, new: Matrix, lie: Lie = truthful) -> bytes:
         """``prover.spartan.renewal.renew``, in plain Python."""
         code, width = self.rows.code, self.rows.code.degree - self.rows.tail
         masks = [self.noise.elements("mask", code.degree) for _ in range(2)]
@@ -85,7 +85,7 @@ class Maker:
         for mask, each in zip(masks, (old, new), strict=True):
             columns = zip(mask, *each.rows, strict=True)
             combined = [(first + factor * FR.dot(by_row, rest)) % R for first, *rest in columns]
-            said.append(FR.to_bytes(combined))
+            said.append(FR.to_bytes(lie("row", combined)))
         for data in said:
             transcript.absorb("row", data)
         places = transcript.places("places", code.queries, code.log_length)
@@ -133,9 +133,9 @@ def document(seed: int) -> Json:
         case("cut to its head", roots, keep=100),
         case("empty", roots, keep=0),
         case("a byte more", roots, more="00"),
-        case("a chain that is not there", roots, chains="0100"),
-        case("a chain of five", roots, chains="05" + "00" * 200),
-        case("a link cut short", roots, chains="01" + "00" * 32 + "ffffff7f00"),
+        case("a chain that is not there", roots, chains=["0100"]),
+        case("a chain of five", roots, chains=["05" + "00" * 200]),
+        case("a link cut short", roots, chains=["01" + "00" * 32 + "ffffff7f00"]),
         *(case(f"{name}: one bit", roots, change={at: 1}) for name, at in starts.items()),
         # The highest byte of a number: what is not below the modulus has another spelling.
         *(
@@ -150,22 +150,36 @@ def document(seed: int) -> Json:
             )
         ),
     ]
-    link = maker.renewal(MODEL, maker.old, maker.model)
-    renewed = chain.to_bytes([chain.Link(maker.model.root, link)]) + bytes(1)
-    before = [maker.old.root, roots[1]]
+    made, between = maker.model, [maker.old, *(maker.committed(MODEL) for _ in range(4)), maker.model]
+    changed = matrix(maker.rows.code, [3, 6], maker.rows.tail, Noise(FR, random=Random(seed + 1)))
+    links = {
+        "right": _link(made, maker.renewal(MODEL, maker.old, made)),
+        "of a row of others": _link(made, maker.renewal(MODEL, maker.old, made, _once("row"))),
+        "of other values": _link(made, maker.renewal(MODEL, changed, made)),
+    }
+    for index, (one, after) in enumerate(itertools.pairwise(between)):
+        links[f"{index}"] = _link(after, maker.renewal(MODEL, one, after))
+    links["a bit another"] = _flipped(links["right"], 100)
+    before, once = [maker.old.root, roots[1]], ["01", "@right", "00"]
+    five, four = (["@0", "@1", "@2", "@3", "@4"][start:] for start in (0, 1))
     cases += [
-        case("renewed", before, chains=renewed.hex()),
-        case("renewed, of another commitment", roots, chains=renewed.hex()),
-        case("renewed, a bit of the link", before, chains=_flipped(renewed, 100).hex()),
-        case("renewed, the last of the link", before, chains=_flipped(renewed, len(renewed) - 2).hex()),
+        case("renewed", before, chains=once),
+        case("renewed, of another commitment", roots, chains=once),
+        case("renewed, a bit of the link", before, chains=["01", "@a bit another", "00"]),
+        case("renewed by a row of others", before, chains=["01", "@of a row of others", "00"]),
+        case("renewed four times", [between[1].root, roots[1]], chains=["04", *four, "00"]),
+        case("renewed five times, each of them right", before, chains=["05", *five, "00"]),
+        case("renewed to other values", [changed.root, roots[1]], chains=["01", "@of other values", "00"]),
     ]
-    other = Noise(FR, random=Random(seed + 1))
-    changed = matrix(maker.rows.code, [3, 6], maker.rows.tail, other)
-    forged = chain.to_bytes([chain.Link(maker.model.root, maker.renewal(MODEL, changed, maker.model))])
-    cases.append(case("renewed to other values", [changed.root, roots[1]], chains=(forged + bytes(1)).hex()))
     cases.append(case("false, and proven", roots, public=["57"], proof="false"))
     cases.append(case("a row that is another, and proven", roots, proof="row"))
-    proofs = {"honest": honest, "false": maker.proof(57), "row": maker.proof(lie=_once("row"))}
+    cases.append(case("a row of pads that is another, and proven", roots, proof="pads"))
+    proofs = {
+        "honest": honest,
+        "false": maker.proof(57),
+        "row": maker.proof(lie=_once("row")),
+        "pads": maker.proof(lie=_once("pad row")),
+    }
     return {
         "format": "zenserve transparent vectors",
         "version": 1,
@@ -174,20 +188,21 @@ def document(seed: int) -> Json:
         "key_digest": maker.key.digest.hex(),
         "circuit": circuit_file(SYSTEM).hex(),
         "proofs": {name: data.hex() for name, data in proofs.items()},
-        "cases": [each | {"reason": reason(maker.key, each, proofs)} for each in cases],
+        "links": {name: data.hex() for name, data in links.items()},
+        "cases": [each | {"reason": reason(maker.key, each, proofs, links)} for each in cases],
         "keys": keys(maker.key),
         "openings": openings(maker, Random(seed + 2)),
         "sums": sums(Maker(seed + 3)),
     }
 
 
-def reason(key: SpartanKey, case: Json, proofs: Mapping[str, bytes]) -> str:
+def reason(key: SpartanKey, case: Json, proofs: Mapping[str, bytes], links: Mapping[str, bytes]) -> str:
     """What the verifier says: of a changed byte it depends on places that are drawn whether the proof is too
     long for them, or opens something else."""
     system = SpartanVerifier()
     system.take_circuit(circuit_file(SYSTEM))
     public, commitments = map(int, case["public_inputs"]), map(bytes.fromhex, case["commitments"])
-    claim = Claim(list(public), proof_of(case, proofs), list(commitments))
+    claim = Claim(list(public), proof_of(case, proofs, links), list(commitments))
     return system.verify(key, claim).reason
 
 
@@ -201,6 +216,10 @@ def _once(label: str) -> Lie:
     return lie
 
 
+def _link(new: Matrix, proof: bytes) -> bytes:
+    return chain.to_bytes([chain.Link(new.root, proof)])[1:]
+
+
 def _flipped(data: bytes, at: int) -> bytes:
     return data[:at] + bytes([data[at] ^ 1]) + data[at + 1 :]
 
@@ -211,7 +230,7 @@ def case(
     *,
     public: Sequence[str] = (str(Z[1]),),
     proof: str = "honest",
-    chains: str = "0000",
+    chains: Sequence[str] = ("0000",),
     keep: int | None = None,
     change: Mapping[int, int] | None = None,
     more: str = "",
@@ -221,17 +240,19 @@ def case(
         "public_inputs": list(public),
         "commitments": [root.hex() for root in commitments],
         "proof": proof,
-        "chains": chains,
+        "chains": list(chains),
         "keep": keep,
         "change": {str(at): f"{bits:02x}" for at, bits in (change or {}).items()},
         "more": more,
     }
 
 
-def proof_of(case: Json, proofs: Mapping[str, bytes]) -> bytes:
-    """The bytes that a case is about: its chains and the proof of its name, of these the first ``keep`` where
-    that is a number, XOR ``change`` at each place, and ``more`` behind."""
-    data = bytearray((bytes.fromhex(case["chains"]) + proofs[case["proof"]])[: case["keep"]])
+def proof_of(case: Json, proofs: Mapping[str, bytes], links: Mapping[str, bytes]) -> bytes:
+    """The bytes that a case is about: its chains, of hex and of names of links behind an @, and the proof of
+    its name; of these the first ``keep`` where that is a number, XOR ``change`` at each place, and ``more``.
+    """
+    parts = [links[part[1:]] if part.startswith("@") else bytes.fromhex(part) for part in case["chains"]]
+    data = bytearray(b"".join([*parts, proofs[case["proof"]]])[: case["keep"]])
     for place, bits in case["change"].items():
         data[int(place)] ^= int(bits, 16)
     return bytes(data) + bytes.fromhex(case["more"])
@@ -255,6 +276,13 @@ def keys(key: SpartanKey) -> list[Json]:
         "an absurd code": {"log_degree": (1 << 40) - 1},
         "nothing linked": {"segments": [[2, False], [1, False], [2, False]]},
         "more renewals than 128 bits are left for": {"segments": [[2, True]] * 100},
+        "more variables than fit anywhere": {"private": (1 << 40) - 1},
+        "nothing linked, in rows without room": {
+            "segments": [[2, False]],
+            "tail": None,
+            "log_degree": 7,
+        },
+        "segments that are no list": {"segments": {}},
         "a segment without a flag": {"segments": [[2], [1, True], [2, False]]},
         "a field more": {"more": 0},
     }
