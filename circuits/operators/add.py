@@ -72,7 +72,7 @@ class Sum(Node):
         return QuantAdd(site.name, site.inputs, terms, rescale=rescale)
 
     def written(self, constant: Constants) -> Written:
-        if min(self.signs) < 0:
+        if type(self) is Sum and min(self.signs) < 0:
             raise ModelError("model.unsupported_operator", "ONNX's Sum has no signs")
         return super().written(constant)
 

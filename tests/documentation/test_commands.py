@@ -43,6 +43,7 @@ UNTYPED = {
         "operations",
         "zenserve basis import",
     ): "asks for a public ceremony's powers: tests/service/test_basis.py",
+    ("operations", "zenserve openings"): "ends the use of what there is: tests/service/test_openings.py",
     ("operations", "python3 -m venv /opt"): "asks for a host of its own: tests/service/test_hosts.py",
     ("operations", "pg_dump"): "asks for servers to back up",
     (

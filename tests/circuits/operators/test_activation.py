@@ -279,7 +279,7 @@ def test_every_integer_is_brought_to_the_nearest(name: str, low: float, width: f
         if name in ("acosh", "log")
         else f"{name}(x{more.get(name, '')})"
     )
-    if name in ("acos", "acosh", "asin", "atanh", "log", "sqrt"):
+    if name in ("acos", "acosh", "asin", "atanh", "log", "probit", "sqrt"):
         text = f"{name}(1.0 + softplus(x))" if name == "acosh" else f"{name}(sigmoid(x))"
     graph = tabulated(text, low, low + width, bits)
     node, kind = node_of(graph), graph.input.type
