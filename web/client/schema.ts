@@ -41,8 +41,8 @@ export interface Routes {
   "POST /v1/commitments": operations["createCommitment"];
   /** A commitment, without what it is to. */
   "GET /v1/commitments/{commitment_id}": operations["getCommitment"];
-  /** Forget the values and what opens the commitment. Proofs that were asked for before are not
-   * disturbed. */
+  /** Forget the values and what opens the commitment. Proofs that are out stay valid; those without a setup
+   * that were asked for and not begun fail (`conflict.changed`). */
   "DELETE /v1/commitments/{commitment_id}": operations["deleteCommitment"];
   /** What convinces those who are shown the values that the commitment is to them. As secret as they are:
    * with it, guesses can be checked. The audit log notes who fetched it. */

@@ -82,7 +82,7 @@ def get_commitment_opening(runtime: RuntimeDep, principal: Revealer, commitment_
 
 @router.delete("/commitments/{commitment_id}", status_code=204, responses=problems.responses(404))
 def delete_commitment(runtime: RuntimeDep, principal: Prover, commitment_id: Id) -> None:
-    """Forget the values and what opens the commitment. Proofs that were asked for before are not
-    disturbed.
+    """Forget the values and what opens the commitment. Proofs that are out stay valid; those without a setup
+    that were asked for and not begun fail (`conflict.changed`).
     """
     commitments.delete(runtime, principal, commitment_id)
