@@ -17,7 +17,7 @@ from prover.groth16.iden3.ptau import write_ptau
 from prover.groth16.system import Groth16
 from service import basis as bases
 from service import powers as imported
-from service.cli.basis import app
+from service.cli import app
 from service.runtime import Runtime
 from service.scheduler.reaper import sweep
 from service.storage.store import Store
@@ -171,20 +171,20 @@ def test_the_command_line_imports_powers_of_tau_and_shows_them(
 ) -> None:
     monkeypatch.setenv("ZENSERVE_DATA_DIR", str(runtime.settings.data_dir))
     run = CliRunner()
-    assert run.invoke(app, ["show"]).exit_code == 1
+    assert run.invoke(app, ["basis", "show"]).exit_code == 1
     powers = powers_of_tau.generate(3)
     write_ptau(tmp_path / "p.ptau", powers)
     identity = CommitmentKey.of(powers).identity.hex()
     for command in (["import", str(tmp_path / "p.ptau")], ["show"]):
-        answer = run.invoke(app, command)
+        answer = run.invoke(app, ["basis", *command])
         assert answer.exit_code == 0, answer.output
         assert identity in answer.output
     assert bases.load_basis(runtime, GROTH16, 8).identity.hex() == identity
     larger = powers_of_tau.generate(4)
     write_ptau(tmp_path / "p.ptau", larger)
-    answer = run.invoke(app, ["import", str(tmp_path / "p.ptau")])
+    answer = run.invoke(app, ["basis", "import", str(tmp_path / "p.ptau")])
     assert answer.exit_code == 0, answer.output
-    shown = run.invoke(app, ["show"]).output
+    shown = run.invoke(app, ["basis", "show"]).output
     assert shown.index(identity) < shown.index(CommitmentKey.of(larger).identity.hex())
     digests = [
         imported.powers_digest(runtime, values)
