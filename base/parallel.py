@@ -20,7 +20,7 @@ CHUNK_ROWS: Final = 1 << 14
 
 def in_turn(calls: Iterable[Callable[[], T]], threads: int) -> Iterator[T]:
     """The results of ``calls`` in order; with more than one of ``threads`` the next ones are under way."""
-    if threads == 1:
+    if threads <= 1:
         yield from (call() for call in calls)
         return
     with ThreadPoolExecutor(threads) as pool:
@@ -54,5 +54,5 @@ def equal(a: FrArray, b: FrArray, threads: int) -> bool:
 
 def in_chunks(work: Callable[[slice], object], rows: int, threads: int) -> None:
     """``work`` on slices that make up ``rows`` rows."""
-    starts = range(0, rows, CHUNK_ROWS)
-    run((partial(work, slice(start, min(start + CHUNK_ROWS, rows))) for start in starts), threads)
+    parts = [slice(start, min(start + CHUNK_ROWS, rows)) for start in range(0, rows, CHUNK_ROWS)]
+    run((partial(work, part) for part in parts), min(threads, len(parts)))

@@ -7,6 +7,7 @@ Erasure is best effort: it reaches the arrays registered here, not registers, sw
 from __future__ import annotations
 
 from contextlib import ExitStack
+from functools import partial
 from types import TracebackType
 from typing import Self, TypeVar
 
@@ -14,9 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 import kernels
+from base.parallel import run
 from kernels import FrArray
 
 _TOP_LIMB_MASK = np.uint64(2 ** (kernels.fr.modulus.bit_length() - 192) - 1)
+
+_LARGE_BYTES = 1 << 22
 
 Array = TypeVar("Array", bound=NDArray[np.generic])
 
@@ -62,9 +66,13 @@ class Secrets:
     ) -> None:
         self.erase()
 
-    def erase(self) -> None:
+    def erase(self, threads: int = 1) -> None:
         """Zero what was registered so far, and let go of it."""
         with ExitStack() as all_of_them:  # whichever fails: those of a device may
             for array in self._arrays:
-                all_of_them.callback(array.fill, 0)
+                if threads > 1 and array.nbytes >= _LARGE_BYTES:
+                    parts = np.array_split(array, threads)
+                    all_of_them.callback(run, [partial(part.fill, 0) for part in parts], threads)
+                else:
+                    all_of_them.callback(array.fill, 0)
         self._arrays.clear()

@@ -19,13 +19,19 @@ Array = Any
 """An array on the device, C-contiguous: ``shape``, ``dtype``, ``nbytes``, slices along the first axis,
 ``reshape`` and ``view`` are as numpy has them, and so is ``fill`` where its device is current."""
 
+HOPPER: Final = "sm_90a"
+"""With what no other card has: products of groups of four warps."""
+
 _REMEDY: Final = "stop other programs on the card, or set ZENSERVE_BACKEND=cpu"
 
 _FOR_LAUNCHES: Final = 1 << 30
 """Registers that kernels spill have room for every thread of the card, outside of any pool."""
 
-_STAGE_BYTES: Final = 1 << 20
-_STAGES: Final = 16
+_DIRECT_BYTES: Final = 1 << 20
+"""What is no larger takes no stage."""
+
+_STAGE_BYTES: Final = 1 << 22
+_STAGES: Final = 8
 _COPIERS: Final = 8
 """Threads that fill stages: one is seven times slower than the bus."""
 
@@ -76,7 +82,12 @@ class Device:
 
     def architecture(self) -> str:
         """What its machine code is made for, such as "sm_90"."""
-        return f"sm_{cupy.cuda.Device(self.index).compute_capability}"
+        found = f"sm_{cupy.cuda.Device(self.index).compute_capability}"
+        return HOPPER if HOPPER.startswith(found) else found
+
+    def processors(self) -> int:
+        """Its multiprocessors."""
+        return int(cupy.cuda.Device(self.index).attributes["MultiProcessorCount"])
 
     def empty(self, shape: int | tuple[int, ...], dtype: DTypeLike) -> Array:
         """Not initialised. From a pool, which keeps what is freed.
@@ -130,7 +141,7 @@ class Device:
         with self.current():
             if not isinstance(source, np.ndarray):
                 target[...] = source
-            elif source.nbytes <= _STAGE_BYTES:
+            elif source.nbytes <= _DIRECT_BYTES:
                 target.set(source, cupy.cuda.get_current_stream())
             else:
                 words = np.ascontiguousarray(source).reshape(-1).view(np.uint8)

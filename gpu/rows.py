@@ -57,6 +57,14 @@ def gather(device: Device, entries: Array, places: Array, out: Array) -> None:
     _launch(device, "gather", len(places), entries, places, np.int64(len(places)), out)
 
 
+def scatter(device: Device, values: Array, places: Array, out: Array) -> None:
+    """``out``, uint64[2^v, 4], becomes ``values``, uint64[n, 4], at ``places``, uint32[n], and zeros: what is
+    for place k stands in the place of k's bits in reverse."""
+    device.fill(out, 0)
+    numbers = np.int32(len(out).bit_length() - 1), np.int64(len(places))
+    _launch(device, "scatter_turned", len(places), values, places, *numbers, out)
+
+
 def combine(device: Device, matrix: Array, coefficients: Array, out: Array) -> None:
     """out += coefficients · matrix, in place: uint64[columns, 4], [rows, 4] and [rows, columns, 4]."""
     rows, count = matrix.shape[:2]

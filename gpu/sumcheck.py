@@ -22,6 +22,11 @@ _THREADS: Final = 256
 _LOG_BLOCKS: Final = 9
 """Of a round: they fill the card."""
 
+_LOG_LAST: Final = 8
+"""Variables that one block binds one after the other, without launches."""
+
+_LAST_THREADS: Final = 128
+
 _R: Final = 0x73EDA753299D7D483339D80809A1D80553BDA402FFFE5BFEFFFFFFFF00000001
 _RADIX: Final = 1 << 256
 _RADIX_INVERSE: Final = pow(_RADIX, -1, _R)
@@ -38,13 +43,13 @@ class Weights:
         self._device, self.variables = device, len(point)
         self.low_bits = len(point) - len(point) // 2
         split = len(point) - self.low_bits
-        self._high, self._low = (self._suffixes(part) for part in (point[:split], point[split:]))
+        self._high, self.low = (self._suffixes(part) for part in (point[:split], point[split:]))
 
     def last(self, count: int) -> tuple[Array, Array, int]:
         """Of the last ``count`` coordinates: tables ``high`` and ``low``, and of how many ``low`` is."""
         bits = min(count, self.low_bits)
         rest = 1 << (count - bits)
-        return self._high[rest : 2 * rest], self._low[1 << bits : 2 << bits], bits
+        return self._high[rest : 2 * rest], self.low[1 << bits : 2 << bits], bits
 
     def table(self) -> Array:
         """uint64[2^variables, 4]"""
@@ -96,8 +101,8 @@ class Voice:
 
 @dataclass(frozen=True)
 class Rounds:
-    """``said`` in each, as integers; the ``point`` that was drawn; the ``values`` of the tables there; the
-    transcript's ``state`` after the last, 32 bytes."""
+    """``said`` in each, as integers; the ``point`` that was drawn; the ``values`` of the tables there, if all
+    variables were bound; the transcript's ``state`` after the last, 32 bytes."""
 
     said: list[list[int]]
     point: list[int]
@@ -119,39 +124,50 @@ class SumCheck:
 
     kernel: str
 
+    last: str
+    """The kernel of the last rounds, which one block makes, where there is one."""
+
     def __init__(self, device: Device, tables: Array, keep: Keep) -> None:
-        self._device, self._tables, self._keep = device, tables, keep
+        self._device, self.tables, self._keep = device, tables, keep
         count, size = tables.shape[:2]
         self.variables = size.bit_length() - 1
         # All that is folded, one after the other; what a round sums up.
         self._folded = keep(device.empty((count * size, 4), np.uint64))
         self._sums = keep(device.empty((1 << _LOG_BLOCKS, self.sums, 4), np.uint64))
 
-    def run(self, voice: Voice, state: bytes, pads: Array | None = None) -> Rounds:
-        """All rounds. The transcript begins with ``state``; ``pads``, uint64[variables * said, 4], are added
-        to what is said."""
-        device, n, width, count = self._device, self.variables, self.said, len(self._tables)
+    def run(self, voice: Voice, state: bytes, pads: Array | None = None, rounds: int | None = None) -> Rounds:
+        """So many rounds, all unless said; then ``tables`` are those of the variables that are left. The
+        transcript begins with ``state``; ``pads``, uint64[rounds * said, 4], are added to what is said."""
+        device, width, count = self._device, self.said, len(self.tables)
+        n = self.variables if rounds is None else rounds
         told = self._keep(device.empty((n * (width + 1) + count + 1, 4), np.uint64))
         point, ends, state_now = told[n * width :], told[n * (width + 1) :], told[n * (width + 1) + count :]
         device.copy(np.frombuffer(state, np.uint64), state_now[0])
-        equal = self._equal()
-        for index in range(n):
-            partial = self._round(index, point[index - 1 :] if index else None)
-            own = told[index * width :]
+        equal, module = self._equal(), _module(device)
+
+        def talk(index: int) -> tuple[object, ...]:
             pad = None if pads is None else pads[index * width :]
-            eq = (None, None, None) if equal is None else (equal[0][index], equal[1][index], equal[2])
+            eq = (None, None, None) if equal is None else (equal[0][index:], equal[1][index:], equal[2])
+            return pad, *eq, voice.array, *voice.lengths, told[index * width :], state_now, point[index:]
+
+        many = min(n, max(0, self.variables - self._most_last()))
+        for index in range(many):
+            partial = self._round(index, point[index - 1 :] if index else None)
             numbers = np.int64(len(partial)), np.int32(self.sums)
-            told_to = *voice.lengths, own, state_now, point[index:]
-            _module(device).launch(
-                "say_round", 1, _THREADS, partial, *numbers, pad, *eq, voice.array, *told_to
-            )
-        self._end(point[n - 1 :], ends)
+            module.launch("say_round", 1, _THREADS, partial, *numbers, *talk(index))
+        if many < n:
+            self._last(n - many, point[many - 1 :] if many else None, talk(many))
+        self._end(point[n - 1 :])
+        self.variables -= n
+        if not self.variables:
+            device.copy(self.tables.reshape(-1, 4), ends[:count])
         rows = device.download(told)
         data = rows[: n * width].tobytes()
         numbers_said = [int.from_bytes(data[i : i + 32], "little") for i in range(0, len(data), 32)]
         said = [numbers_said[i : i + width] for i in range(0, len(numbers_said), width)]
         drawn = to_ints(rows[n * width : n * (width + 1)])
-        return Rounds(said, drawn, to_ints(rows[-1 - count : -1]), rows[-1].tobytes())
+        values = [] if self.variables else to_ints(rows[-1 - count : -1])
+        return Rounds(said, drawn, values, rows[-1].tobytes())
 
     def _equal(self) -> tuple[Array, Array, Array] | None:
         """Where rounds leave out eq: its coordinates, their inverses, what rounds carry on; uint64[n, 4]."""
@@ -161,35 +177,56 @@ class SumCheck:
         """More of a round's kernel."""
         return ()
 
+    def _last_arguments(self) -> tuple[object, ...]:
+        """More of that of the last rounds."""
+        return ()
+
+    def _most_last(self) -> int:
+        """How many variables are left, at most, when one block makes all further rounds."""
+        return _LOG_LAST
+
     def _round(self, index: int, bound: Array | None) -> Array:
         """The blocks' sums, uint64[blocks, sums, 4]."""
-        source = self._tables
+        source = self.tables
         folded = None if bound is None else self._next()
-        half = self._tables.shape[1] // 2
+        half = self.tables.shape[1] // 2
         blocks = max(1, min(1 << _LOG_BLOCKS, half // _THREADS))
         partial, more = self._sums[:blocks], self._arguments(index)
         numbers = folded, np.int64(half), bound
         _module(self._device).launch(self.kernel, blocks, _THREADS, source, *numbers, *more, partial)
         return partial
 
-    def _end(self, bound: Array, ends: Array) -> None:
-        """The values when all variables are bound."""
-        count = np.int64(len(self._tables))
-        _module(self._device).launch("fold", 1, _THREADS, self._tables, np.int64(1), count, bound, ends)
+    def _last(self, rounds: int, bound: Array | None, talk: tuple[object, ...]) -> None:
+        """These rounds, by one block."""
+        half = self.tables.shape[1] // (2 if bound is None else 4)
+        numbers = np.int64(half), bound, np.int32(rounds)
+        _module(self._device).launch(
+            self.last, 1, _LAST_THREADS, self.tables, self._folded, *numbers, *self._last_arguments(), *talk
+        )
+        for _ in range(rounds - (bound is None)):
+            self._next()
+
+    def _end(self, bound: Array) -> None:
+        """Binds the last round's variable."""
+        source, folded = self.tables, self._next()
+        count, half = folded.shape[:2]
+        grid = -(-count * half // _THREADS)
+        numbers = np.int64(half), np.int64(count * half)
+        _module(self._device).launch("fold", grid, _THREADS, source, *numbers, bound, folded)
 
     def _next(self) -> Array:
         """The room of the tables that the bound variable leaves."""
-        count, size = self._tables.shape[:2]
+        count, size = self.tables.shape[:2]
         room = self._folded[: count * size // 2]
         self._folded = self._folded[count * size // 2 :]
-        self._tables = room.reshape(count, size // 2, 4)
-        return self._tables
+        self.tables = room.reshape(count, size // 2, 4)
+        return self.tables
 
 
 class R1csSumCheck(SumCheck):
     """Of eq(point, x) (a b - c). Says the coefficients of X^0, X^2 and X^3; the sum is zero."""
 
-    sums, said, kernel = 2, 3, "r1cs_round"
+    sums, said, kernel, last = 2, 3, "r1cs_round", "last_r1cs_rounds"
 
     def __init__(self, device: Device, tables: Array, point: Sequence[int], keep: Keep) -> None:
         super().__init__(device, tables, keep)
@@ -203,21 +240,30 @@ class R1csSumCheck(SumCheck):
         high, low, bits = self._weights.last(self.variables - 1 - index)
         return high, low, np.int32(bits)
 
+    def _last_arguments(self) -> tuple[object, ...]:
+        return (self._weights.low,)
+
+    def _most_last(self) -> int:
+        return min(_LOG_LAST, self._weights.low_bits + 1)
+
 
 class ProductSumCheck(SumCheck):
     """Of a b. Says the value at 0 and the coefficient of X^2."""
 
-    sums, said, kernel = 2, 2, "product_round"
+    sums, said, kernel, last = 2, 2, "product_round", "last_product_rounds"
 
 
 class CubicSumCheck(SumCheck):
     """Of a b c, and of as many triples as there are tables. Says the values at 0 and -1, and the coefficient
     of X^3."""
 
-    sums, said, kernel = 3, 3, "cubic_round"
+    sums, said, kernel, last = 3, 3, "cubic_round", ""
 
     def _arguments(self, index: int) -> tuple[object, ...]:
-        return (np.int32(len(self._tables) // 3),)
+        return (np.int32(len(self.tables) // 3),)
+
+    def _most_last(self) -> int:
+        return 0
 
 
 def to_words(values: Sequence[int]) -> NDArray[np.uint64]:

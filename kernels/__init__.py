@@ -11,11 +11,12 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from kernels.arrays import FrArray, Progress, WordArray
+from kernels.arrays import FrArray, Progress, WordArray, aligned
 from kernels.field import Field, PrimeField, ScalarField
 from kernels.group import Group
 from kernels.ntt import MAX_LOG_SIZE
 from kernels.ntt import Domain as _Domain
+from kernels.sparse import SparseForms
 from kernels.suite import Kernels, load
 from kernels.target import available_targets
 
@@ -31,6 +32,7 @@ blake3 = _fastest.blake3
 csr_multiply = _fastest.csr_multiply
 csr_multiply_transposed = _fastest.csr_multiply_transposed
 pairing_product_is_one = _fastest.pairing_product_is_one
+sparse_forms = _fastest.sparse_forms
 scratch_bytes = _fastest.scratch_bytes
 
 
@@ -50,7 +52,9 @@ __all__ = [
     "PrimeField",
     "Progress",
     "ScalarField",
+    "SparseForms",
     "WordArray",
+    "aligned",
     "available_targets",
     "blake3",
     "csr_multiply",
@@ -64,4 +68,5 @@ __all__ = [
     "multilinear",
     "pairing_product_is_one",
     "scratch_bytes",
+    "sparse_forms",
 ]

@@ -18,6 +18,9 @@ Progress = Callable[[float], None]
 """Receives the fraction done, on the calling thread. Raising from it stops the kernel; the exception
 reaches the caller."""
 
+_LINE = 64
+_ELEMENT_BYTES = 32
+
 
 def as_elements(array: WordArray, shape: tuple[int, ...], name: str) -> WordArray:
     """``array`` as C-contiguous words of elements of the given trailing shape; ValueError otherwise."""
@@ -76,6 +79,16 @@ def contiguous(array: NDArray[Any]) -> NDArray[Any]:
     if type(array) is np.ndarray and array.flags.c_contiguous and array.flags.aligned:
         return array  # as numpy would, which is slow to find it out
     return np.require(array, requirements=("C", "A", "E"))
+
+
+def aligned(count: int, *, zeros: bool = False) -> FrArray:
+    """uint64[count, 4], not initialised or zeros, no element of which lies on two lines of the cache.
+
+    Large arrays of numpy begin 16 bytes behind a line, and to gather from those takes twice as long.
+    """
+    memory = (np.zeros if zeros else np.empty)(count * _ELEMENT_BYTES + _LINE, dtype=np.uint8)
+    start = -memory.ctypes.data % _LINE
+    return memory[start : start + count * _ELEMENT_BYTES].view(np.uint64).reshape(count, 4)
 
 
 def require_in_place(array: WordArray, shape: tuple[int, ...], name: str) -> None:

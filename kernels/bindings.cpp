@@ -23,6 +23,7 @@
 #include "zen/pairing.hpp"
 #include "zen/repeated.hpp"
 #include "zen/sparse.hpp"
+#include "zen/sparse_forms.hpp"
 #include "zen/sparse_points.hpp"
 #include "zen/sumcheck.hpp"
 
@@ -112,7 +113,7 @@ nb::module_ bind_prime_field(nb::module_& parent, const char* name) {
   m.def("multiply_repeatedly", [](Words values, long rounds) {
     nb::gil_scoped_release release;
     const long chains = long(values.shape(0)) - 1;
-    multiply_repeatedly<P>(write<F>(values), chains, write<F>(values)[chains], rounds);
+    multiply_repeatedly(write<F>(values), chains, write<F>(values)[chains], rounds);
   });
   return m;
 }
@@ -219,6 +220,10 @@ void bind_multilinear(nb::module_& parent) {
     nb::gil_scoped_release release;
     fill_eq(read<Fr>(r), int(count<Fr>(r)), write<Fr>(out), threads);
   });
+  m.def("products", [](ConstWords outer, ConstWords inner, Words out, int threads) {
+    nb::gil_scoped_release release;
+    fill_products(read<Fr>(outer), read<Fr>(inner), count<Fr>(inner), write<Fr>(out), count<Fr>(out), threads);
+  });
   m.def("dot", [](ConstWords a, ConstWords b, Words out, int threads) {
     nb::gil_scoped_release release;
     *write<Fr>(out) = dot(read<Fr>(a), read<Fr>(b), count<Fr>(a), threads);
@@ -231,29 +236,47 @@ void bind_multilinear(nb::module_& parent) {
     nb::gil_scoped_release release;
     fold(write<Fr>(table), *read<Fr>(r), count<Fr>(table) / 2, threads);
   });
-  m.def("product_round", [](ConstWords x, ConstWords y, Words out, int threads) {
+  // With r the first variable is bound to it before the round.
+  m.def("product_round", [](Words x, Words y, std::optional<ConstWords> r, Words out, int threads) {
+    const Fr* const bound = r ? read<Fr>(*r) : nullptr;
     nb::gil_scoped_release release;
-    *write<Round>(out) = product_round(read<Fr>(x), read<Fr>(y), count<Fr>(x) / 2, threads);
-  });
-  m.def("r1cs_round", [](ConstWords a, ConstWords b, ConstWords c, ConstWords outer, ConstWords inner, Words out, int threads) {
+    const long half = count<Fr>(x) / 2;
+    const auto halves = [&](const Words& table) { return Halves{write<Fr>(table), half}; };
+    const auto folding = [&](const Words& table) { return Folding{write<Fr>(table), half / 2, *bound}; };
+    *write<Round>(out) = bound ? product_round(folding(x), folding(y), half / 2, threads)
+                               : product_round(halves(x), halves(y), half, threads);
+  }, nb::arg(), nb::arg(), nb::arg().none(), nb::arg(), nb::arg());
+  m.def("r1cs_round", [](Words a, Words b, Words c, std::optional<ConstWords> r, ConstWords outer, ConstWords inner,
+                         Words out, int threads) {
+    const Fr* const bound = r ? read<Fr>(*r) : nullptr;
     nb::gil_scoped_release release;
-    *write<Round>(out) = r1cs_round(read<Fr>(a), read<Fr>(b), read<Fr>(c), read<Fr>(outer), read<Fr>(inner),
-                                    count<Fr>(inner), count<Fr>(a) / 2, threads);
-  });
+    const long half = count<Fr>(a) / 2;
+    const auto halves = [&](const Words& table) { return Halves{write<Fr>(table), half}; };
+    const auto folding = [&](const Words& table) { return Folding{write<Fr>(table), half / 2, *bound}; };
+    const auto round = [&](const auto& x, const auto& y, const auto& z, long pairs) {
+      return r1cs_round(x, y, z, read<Fr>(outer), read<Fr>(inner), count<Fr>(inner), pairs, threads);
+    };
+    *write<Round>(out) = bound ? round(folding(a), folding(b), folding(c), half / 2)
+                               : round(halves(a), halves(b), halves(c), half);
+  }, nb::arg(), nb::arg(), nb::arg(), nb::arg().none(), nb::arg(), nb::arg(), nb::arg(), nb::arg());
 }
 
 void bind_hashing(nb::module_& parent) {
   using Bytes = Array<uint8_t>;
   using ConstBytes = Array<const uint8_t>;
   nb::module_ m = parent.def_submodule("blake3");
-  m.def("columns", [](ConstWords matrix, std::optional<ConstBytes> salts, ConstBytes key, Bytes out, int threads,
-                      const nb::object& callback) {
+  m.def("chunks", [](ConstWords matrix, std::optional<ConstBytes> salts, long first, long length, ConstBytes key, Bytes chains,
+                     int threads, const nb::object& callback) {
     const Progress progress = progress_from(callback);
     const uint8_t* const salt = salts ? salts->data() : nullptr;
+    const Slab slab{read<uint8_t>(matrix), salt, long(matrix.shape(1)), first, long(matrix.shape(0)), length};
     nb::gil_scoped_release release;
-    hash_columns(read<uint8_t>(matrix), long(matrix.shape(0)), long(matrix.shape(1)), salt, key.data(), out.data(), threads,
-                 progress);
-  }, nb::arg(), nb::arg().none(), nb::arg(), nb::arg(), nb::arg(), nb::arg().none());
+    hash_chunks(slab, key.data(), chains.data(), threads, progress);
+  }, nb::arg(), nb::arg().none(), nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg().none());
+  m.def("join", [](ConstBytes chains, ConstBytes key, Bytes out, int threads) {
+    nb::gil_scoped_release release;
+    join_chunks(chains.data(), long(chains.shape(0)), long(chains.shape(1)), key.data(), out.data(), threads);
+  });
   m.def("tree", [](Bytes nodes, ConstBytes key, int threads) {
     nb::gil_scoped_release release;
     fill_tree(nodes.data(), long(nodes.shape(0)) / 2, key.data(), threads);
@@ -291,6 +314,10 @@ NB_MODULE(ZEN_MODULE, m) {
     nb::gil_scoped_release release;
     from_int64(in.data(), write<Fr>(out), long(in.size()), threads);
   });
+  fr.def("shorten", [](ConstWords in, Array<int32_t> out, int threads) {
+    nb::gil_scoped_release release;
+    shorten(read<Fr>(in), out.data(), count<Fr>(in), threads);
+  });
   fr.def("powers", [](ConstWords first, ConstWords base, Words out, int threads) {
     nb::gil_scoped_release release;
     fill_powers(*read<Fr>(first), *read<Fr>(base), write<Fr>(out), long(out.shape(0)), threads);
@@ -321,17 +348,33 @@ NB_MODULE(ZEN_MODULE, m) {
       .def("encode", encode)
       .def("quotient", quotient, nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg().none());
 
+  // Reads the arrays of matrices where they are: whoever adds one keeps them.
+  nb::class_<SparseForms>(m, "SparseForms")
+      .def(nb::init<>())
+      .def("add", [](SparseForms& forms, Array<const int64_t> offsets, Array<const uint32_t> columns,
+                     Array<const uint32_t> coefficients, ConstWords pool, long first) {
+        forms.add(sparse(offsets, columns, coefficients, pool), first);
+      })
+      .def("at", [](const SparseForms& forms, ConstWords outer, ConstWords inner, ConstWords z, Words out, int threads) {
+        nb::gil_scoped_release release;
+        forms.at(read<Fr>(outer), read<Fr>(inner), count<Fr>(inner), read<Fr>(z), write<Fr>(out), threads);
+      });
+
   m.def("csr_multiply", [](Array<const int64_t> offsets, Array<const uint32_t> columns,
-                           Array<const uint32_t> coefficients, ConstWords pool, ConstWords z, Words out, int threads) {
+                           Array<const uint32_t> coefficients, ConstWords pool, ConstWords z,
+                           std::optional<Array<const int32_t>> shorts, Words out, int threads) {
+    const int32_t* const short_z = shorts ? shorts->data() : nullptr;
     nb::gil_scoped_release release;
-    multiply(sparse(offsets, columns, coefficients, pool), read<Fr>(z), write<Fr>(out), threads);
-  });
+    multiply(sparse(offsets, columns, coefficients, pool), read<Fr>(z), short_z, write<Fr>(out), threads);
+  }, nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg().none(), nb::arg(), nb::arg());
   m.def("csr_multiply_transposed",
         [](Array<const int64_t> offsets, Array<const uint32_t> columns, Array<const uint32_t> coefficients,
-           ConstWords pool, ConstWords y, Words out, int threads) {
+           ConstWords pool, ConstWords y, std::optional<ConstWords> factor, Words out, int threads) {
+          const Fr* const scale = factor ? read<Fr>(*factor) : nullptr;
           nb::gil_scoped_release release;
-          multiply_transposed(sparse(offsets, columns, coefficients, pool), read<Fr>(y), write<Fr>(out), threads);
-        });
+          multiply_transposed(sparse(offsets, columns, coefficients, pool), read<Fr>(y), scale, write<Fr>(out),
+                              count<Fr>(out), threads);
+        }, nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg().none(), nb::arg(), nb::arg());
 }
 
 }  // namespace zen

@@ -36,6 +36,14 @@ class Multilinear:
         self._kernel.eq(point, out, threads)
         return out
 
+    def products(self, outer: FrArray, inner: FrArray, out: FrArray, threads: int = 1) -> None:
+        """out[i] = outer[i / n] inner[i mod n], n = len(inner), in place; all uint64[.., 4]."""
+        outer, inner = as_vector(outer, (4,), "outer"), as_vector(inner, (4,), "inner")
+        require_in_place(out, (len(out), 4), "out")
+        if len(out) > len(outer) * len(inner):
+            raise ValueError(f"{len(outer)} by {len(inner)} elements have no {len(out)} products")
+        self._kernel.products(outer, inner, out, threads)
+
     def dot(self, a: FrArray, b: FrArray, threads: int = 1) -> FrArray:
         """uint64[4]: the sum of a[i] b[i], each uint64[n, 4]."""
         a, b = as_vector(a, (4,), "a"), as_vector(b, (4,), "b")
@@ -61,33 +69,65 @@ class Multilinear:
         self._kernel.fold(table, as_element(r, (4,), "r"), threads)
         return table[: len(table) // 2]
 
-    def product_round(self, x: FrArray, y: FrArray, threads: int = 1) -> Round:
-        """Of the sum of x y over all other variables."""
-        x, y = as_vector(x, (4,), "x"), as_vector(y, (4,), "y")
+    def product_round(
+        self, x: FrArray, y: FrArray, threads: int = 1, *, bound: FrArray | None = None
+    ) -> Round:
+        """Of the sum of x y over all other variables.
+
+        With ``bound`` the first variable is bound to it before, as ``fold`` does: the tables are read once.
+        """
+        x, y = _tables(bound, x=x, y=y)
         _require_equal(len(x), len(y))
-        _require_even(x)
+        _require_rounds(x, bound)
         out = np.empty((2, 4), dtype=np.uint64)
-        self._kernel.product_round(x, y, out, threads)
+        self._kernel.product_round(x, y, _element(bound), out, threads)
         return Round(out[0], out[1])
 
     def r1cs_round(
-        self, a: FrArray, b: FrArray, c: FrArray, outer: FrArray, inner: FrArray, threads: int = 1
+        self,
+        a: FrArray,
+        b: FrArray,
+        c: FrArray,
+        outer: FrArray,
+        inner: FrArray,
+        threads: int = 1,
+        *,
+        bound: FrArray | None = None,
     ) -> Round:
-        """Of the sum of w (a b - c) over all other variables.
+        """Of the sum of w (a b - c) over all other variables; ``bound`` as for ``product_round``.
 
         w[i] = outer[i / n] inner[i mod n], where n = len(inner) is a power of two, and n len(outer) half the
-        tables' length.
+        tables' length, when that variable is bound.
         """
-        a, b, c = (as_vector(table, (4,), name) for table, name in ((a, "a"), (b, "b"), (c, "c")))
+        a, b, c = _tables(bound, a=a, b=b, c=c)
         outer, inner = as_vector(outer, (4,), "outer"), as_vector(inner, (4,), "inner")
         _require_equal(len(a), len(b))
         _require_equal(len(a), len(c))
-        _require_even(a)
-        if len(inner) & (len(inner) - 1) or 2 * len(outer) * len(inner) != len(a):
-            raise ValueError(f"{len(outer)} by {len(inner)} weights do not make half of {len(a)} values")
+        _require_rounds(a, bound)
+        length = len(a) if bound is None else len(a) // 2
+        if len(inner) & (len(inner) - 1) or 2 * len(outer) * len(inner) != length:
+            raise ValueError(f"{len(outer)} by {len(inner)} weights do not make half of {length} values")
         out = np.empty((2, 4), dtype=np.uint64)
-        self._kernel.r1cs_round(a, b, c, outer, inner, out, threads)
+        self._kernel.r1cs_round(a, b, c, _element(bound), outer, inner, out, threads)
         return Round(out[0], out[1])
+
+
+def _tables(bound: FrArray | None, **tables: FrArray) -> list[FrArray]:
+    """Each uint64[n, 4]; those that are bound are written to."""
+    if bound is not None:
+        for name, table in tables.items():
+            require_in_place(table, (len(table), 4), name)
+    return [as_vector(table, (4,), name) for name, table in tables.items()]
+
+
+def _element(bound: FrArray | None) -> FrArray | None:
+    return None if bound is None else as_element(bound, (4,), "bound")
+
+
+def _require_rounds(table: FrArray, bound: FrArray | None) -> None:
+    _require_even(table)
+    if bound is not None:
+        _require_even(table[: len(table) // 2])
 
 
 def _require_equal(one: int, other: int) -> None:

@@ -118,12 +118,25 @@ class PrimeField(Field):
 class ScalarField(PrimeField):
     """Fr, where witnesses live."""
 
-    def from_int64(self, values: NDArray[np.int64], threads: int = 1) -> FrArray:
-        """uint64[*values.shape, 4] in Montgomery form; negative integers are taken modulo r."""
+    def from_int64(
+        self, values: NDArray[np.int64], threads: int = 1, *, out: FrArray | None = None
+    ) -> FrArray:
+        """uint64[*values.shape, 4] in Montgomery form, in ``out`` if it is given; negative integers are taken
+        modulo r."""
         if values.dtype != np.int64:
             raise ValueError(f"values must be int64, not {values.dtype}")
-        out = np.empty((*values.shape, self.words), dtype=np.uint64)
+        shape = *values.shape, self.words
+        if out is None:
+            out = np.empty(shape, dtype=np.uint64)
+        require_in_place(out, shape, "out")
         self._kernel.from_int64(contiguous(values), out, threads)
+        return out
+
+    def shorten(self, a: FrArray, threads: int = 1) -> NDArray[np.int32]:
+        """int32[n]: the integers that uint64[n, 4] are, of 31 bits and a sign; -2^31 for all others."""
+        a = as_vector(a, self.shape, "a")
+        out = np.empty(len(a), dtype=np.int32)
+        self._kernel.shorten(a, out, threads)
         return out
 
     def powers(self, base: FrArray, count: int, first: FrArray | None = None, threads: int = 1) -> FrArray:

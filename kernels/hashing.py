@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from types import ModuleType
 
 import numpy as np
@@ -13,6 +14,9 @@ Digests = NDArray[np.uint8]
 """uint8[n, 32]."""
 
 DIGEST_BYTES = 32
+CHUNK_BYTES = 1024
+"""Of a message: chunks are hashed one by one."""
+_CHUNK_ENTRIES = CHUNK_BYTES // DIGEST_BYTES
 
 
 class Blake3:
@@ -35,13 +39,16 @@ class Blake3:
         """
         if matrix.ndim != 3 or 0 in matrix.shape:
             raise ValueError(f"matrix must be uint64[rows, n, 4], not {matrix.shape}")
-        require_in_place(matrix, (*matrix.shape[:2], 4), "matrix")
-        count = matrix.shape[1]
-        if salts is not None:
-            salts = _digests(salts, count, "salts")
-        out = np.empty((count, DIGEST_BYTES), dtype=np.uint8)
-        self._kernel.columns(matrix, salts, _key(key), out, threads, progress)
-        return out
+        rows, count, _ = matrix.shape
+        hashes = ColumnHashes(self._kernel, rows, count, key, salts=salts, threads=threads)
+        hashes.take(matrix, progress)
+        return hashes.digests()
+
+    def column_hashes(
+        self, rows: int, count: int, key: bytes, *, salts: Digests | None = None, threads: int = 1
+    ) -> ColumnHashes:
+        """``columns`` of a matrix uint64[rows, count, 4] that comes in slabs."""
+        return ColumnHashes(self._kernel, rows, count, key, salts=salts, threads=threads)
 
     def tree(self, leaves: Digests, key: bytes, threads: int = 1) -> Digests:
         """uint8[2 n, 32] for n leaves, a power of two: node 1 is the root, i the hash of 2 i and 2 i + 1, and
@@ -54,6 +61,52 @@ class Blake3:
         nodes[count:] = _digests(leaves, count, "leaves")
         self._kernel.tree(nodes, _key(key), threads)
         return nodes
+
+
+class ColumnHashes:
+    """Hashes of columns whose rows come in ``slabs``. Of 32 rows 32 bytes a column are kept."""
+
+    def __init__(
+        self,
+        kernel: ModuleType,
+        rows: int,
+        count: int,
+        key: bytes,
+        *,
+        salts: Digests | None,
+        threads: int,
+    ) -> None:
+        self._kernel, self._key, self._threads = kernel, _key(key), threads
+        self._salts = None if salts is None else _digests(salts, count, "salts")
+        self._length, self._taken = rows + (salts is not None), 0
+        chunks = -(-self._length // _CHUNK_ENTRIES)
+        self._chains = np.empty((chunks, count, DIGEST_BYTES), dtype=np.uint8)
+
+    def slabs(self, chunks: int) -> Iterator[slice]:
+        """Rows that make up so many chunks of the hash, a salt included, or what is left of them."""
+        salted = self._salts is not None
+        for first in range(0, self._length, chunks * _CHUNK_ENTRIES):
+            end = min(first + chunks * _CHUNK_ENTRIES, self._length)
+            yield slice(max(0, first - salted), end - salted)
+
+    def take(self, slab: FrArray, progress: Progress | None = None) -> None:
+        """The next of the ``slabs``, uint64[rows, count, 4]. ``ValueError`` for other rows."""
+        count = self._chains.shape[1]
+        require_in_place(slab, (len(slab), count, 4), "slab")
+        first, salts = self._taken, self._salts if not self._taken else None
+        self._taken += len(slab) + (salts is not None)
+        if self._taken > self._length or (self._taken % _CHUNK_ENTRIES and self._taken < self._length):
+            raise ValueError(f"a slab of {len(slab)} rows ends within a chunk, or is one too many")
+        chains = self._chains[first // _CHUNK_ENTRIES : -(-self._taken // _CHUNK_ENTRIES)]
+        self._kernel.chunks(slab, salts, first, self._length, self._key, chains, self._threads, progress)
+
+    def digests(self) -> Digests:
+        """uint8[count, 32], once all rows were taken."""
+        if self._taken < self._length:
+            raise ValueError("rows are missing")
+        out = np.empty(self._chains.shape[1:], dtype=np.uint8)
+        self._kernel.join(self._chains, self._key, out, self._threads)
+        return out
 
 
 def _key(key: bytes) -> NDArray[np.uint8]:

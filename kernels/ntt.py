@@ -60,14 +60,16 @@ class Domain:
         """In place: evaluations at coset * omega^i become coefficients. ``coset`` must not be zero."""
         self._transform(values, coset, order, True, threads, progress)
 
-    def encode(self, rows: FrArray, threads: int = 1) -> FrArray:
+    def encode(self, rows: FrArray, threads: int = 1, *, out: FrArray | None = None) -> FrArray:
         """Polynomials' values at omega^i, canonical: uint64[n, size, 4], of ``rows`` of a quarter as many
-        coefficients, uint64[n, size / 4, 4], Montgomery. The size is at least 4.
+        coefficients, uint64[n, size / 4, 4], Montgomery. In ``out`` if given. The size is at least 4.
         """
         rows = as_elements(rows, (self.size // 4, 4), "rows")
         if rows.ndim != 3 or self.size < 4:
             raise ValueError(f"rows must be uint64[n, {self.size // 4}, 4], not {rows.shape}")
-        out = np.empty((len(rows), self.size, 4), dtype=np.uint64)
+        if out is None:
+            out = np.empty((len(rows), self.size, 4), dtype=np.uint64)
+        require_in_place(out, (len(rows), self.size, 4), "out")
         self.kernel.encode(rows, out, threads)
         return out
 

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
 
-from kernels.arrays import FrArray, WordArray, as_csr, as_vector, require_in_place
+from kernels.arrays import FrArray, WordArray, as_csr, as_element, as_indices, as_vector, require_in_place
 from kernels.cube import Multilinear
 from kernels.field import Field, PrimeField, ScalarField
 from kernels.group import Group
 from kernels.hashing import Blake3
 from kernels.ntt import Domain
+from kernels.sparse import SparseArrays, SparseForms
 from kernels.target import extension
 
 
@@ -48,6 +50,9 @@ class Kernels:
             raise ValueError(f"{len(p)} points of G1 and {len(q)} of G2 do not pair up")
         return bool(self._extension.pairing_product_is_one(p, q))
 
+    def sparse_forms(self, placed: Iterable[tuple[int, SparseArrays]], variables: int) -> SparseForms:
+        return SparseForms(self._extension, placed, variables)
+
     def csr_multiply(
         self,
         offsets: NDArray[np.int64],
@@ -56,20 +61,24 @@ class Kernels:
         pool: FrArray,
         z: FrArray,
         *,
+        shorts: NDArray[np.int32] | None = None,
         out: FrArray | None = None,
         threads: int = 1,
     ) -> FrArray:
         """M z for the sparse matrix M in compressed rows: uint64[rows, 4], in ``out`` if it is given.
 
         Entry i of row j (offsets[j] <= i < offsets[j+1]) is pool[coefficients[i]] at columns[i]. Elements in
-        Montgomery form. ``ValueError`` for indices out of range.
+        Montgomery form. ``shorts``: ``fr.shorten(z)``, to read less where z is mostly short. ``ValueError``
+        for indices out of range.
         """
         z = as_vector(z, (4,), "z")
+        if shorts is not None and len(as_indices(shorts, np.int32, "shorts")) != len(z):
+            raise ValueError(f"shorts and z must be equally long, not {len(shorts)} and {len(z)}")
         matrix = as_csr(offsets, columns, coefficients, pool, variables=len(z))
         if out is None:
             out = np.empty((len(offsets) - 1, 4), dtype=np.uint64)
         require_in_place(out, (len(offsets) - 1, 4), "out")
-        self._extension.csr_multiply(*matrix, z, out, threads)
+        self._extension.csr_multiply(*matrix, z, shorts, out, threads)
         return out
 
     def csr_multiply_transposed(
@@ -81,15 +90,18 @@ class Kernels:
         y: FrArray,
         out: FrArray,
         *,
+        factor: FrArray | None = None,
         threads: int = 1,
     ) -> None:
-        """out += M^T y, in place; y is uint64[rows, 4], out uint64[variables, 4]."""
+        """out += factor M^T y, in place; y is uint64[rows, 4], out uint64[variables, 4], ``factor`` uint64[4]
+        or one."""
         matrix = as_csr(offsets, columns, coefficients, pool, variables=len(out))
         require_in_place(out, (len(out), 4), "out")
         y = as_vector(y, (4,), "y")
         if len(y) != len(offsets) - 1:
             raise ValueError(f"y must have shape ({len(offsets) - 1}, 4), not {y.shape}")
-        self._extension.csr_multiply_transposed(*matrix, y, out, threads)
+        scale = None if factor is None else as_element(factor, (4,), "factor")
+        self._extension.csr_multiply_transposed(*matrix, y, scale, out, threads)
 
 
 @cache

@@ -21,16 +21,18 @@ Proof = Literal["range", "registration", "relation"]
 
 @dataclass(frozen=True, eq=False)
 class Bound:
-    """``low <= value <= high``, int64 arrays that broadcast to the shape of one sample."""
+    """``low <= value <= high``, int64 arrays that broadcast to the shape of one sample, in steps of ``step``
+    from ``low``."""
 
     low: IntArray
     high: IntArray
     proof: Proof = "relation"
+    step: int = 1
 
     @classmethod
-    def of(cls, low: int, high: int, proof: Proof = "relation") -> Bound:
+    def of(cls, low: int, high: int, proof: Proof = "relation", *, step: int = 1) -> Bound:
         """The same for all entries."""
-        return cls(np.array(low), np.array(high), proof)
+        return cls(np.array(low), np.array(high), proof, step)
 
     @property
     def interval(self) -> Interval:

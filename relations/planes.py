@@ -10,11 +10,13 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import NamedTuple, TypeVar
 
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
+from threadpoolctl import ThreadpoolController
 
 from relations.integers import IntArray
 
@@ -22,8 +24,10 @@ Pair = tuple[int, int]
 Sizes = tuple[int, ...]
 # Axes of a plane.
 MOST_AXES = 3
-Number = TypeVar("Number", np.float64, np.int64)
+Number = TypeVar("Number", np.float32, np.float64, np.int64)
 
+# Products for one image that take a thread some milliseconds.
+_WORTH_THREADS = 1 << 28
 # Columns are unrolled for so many values at a time: 64 MiB.
 _UNROLLED = 1 << 23
 
@@ -94,15 +98,32 @@ def convolve(
 def convolve_integers(
     x: IntArray, weight: IntArray, stride: Sizes, padding: Sizes, groups: int, dilation: Sizes = ()
 ) -> IntArray:
-    """The same for integers, int64 and exact, without biases. Sums below 2^53 are made in float64."""
-    terms = math.prod(weight.shape[1:])
-    reach = terms * int(np.abs(x).max(initial=0)) * int(np.abs(weight).max(initial=0))
-    nothing = np.zeros(len(weight), np.int64)
+    """The same for integers, int64 and exact, without biases: in floats where no partial sum is rounded."""
+    # No sum is further from zero than this: exact in float64, or at least too large where that rounds.
+    each = np.abs(weight.reshape(len(weight), -1).astype(np.float64)).sum(axis=1).max(initial=0)
+    reach = each * np.abs(x.astype(np.float64)).max(initial=0)
     around = stride, padding, groups, dilation
-    if reach >= 1 << 53:
-        return convolve(x, weight, nothing, *around)
-    floats = [array.astype(np.float64) for array in (x, weight, nothing)]
-    return convolve(floats[0], floats[1], floats[2], *around).astype(np.int64)
+    many = weight.size * math.prod(x.shape[2:]) >= _WORTH_THREADS
+    with _blas().limit(limits=None if many else 1):
+        if reach < 1 << 24:
+            return _convolved(np.float32, x, weight, around)
+        if reach < 1 << 53:
+            return _convolved(np.float64, x, weight, around)
+        return _convolved(np.int64, x, weight, around)
+
+
+def _convolved(
+    kind: type[Number], x: IntArray, weight: IntArray, around: tuple[Sizes, Sizes, int, Sizes]
+) -> IntArray:
+    values, kernel, bias = (array.astype(kind) for array in (x, weight, np.zeros(len(weight))))
+    return convolve(values, kernel, bias, *around).astype(np.int64)
+
+
+@cache
+def _blas() -> ThreadpoolController:
+    """What makes numpy's matrix products, and for how many threads. They spin for a while after each product,
+    which takes the processors from whatever comes next."""
+    return ThreadpoolController().select(user_api="blas")
 
 
 class Windows(NamedTuple):

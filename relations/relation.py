@@ -268,6 +268,13 @@ class Absolute(_Relation):
 
 
 @dataclass(frozen=True, eq=False)
+class Within(_Relation):
+    """``out = value``, of which a range check says that it keeps the bound of ``out``, 2^n integers."""
+
+    value: Tensor
+
+
+@dataclass(frozen=True, eq=False)
 class AtLeast(_Relation):
     """``out = [left >= right]``, 1 or 0."""
 
@@ -292,7 +299,9 @@ Summation = Linear | Product | MatrixProduct | WindowSum | MatMul | Convolution 
 Accumulation = Summation | Quotient
 """What has no type: where a ``Lookup`` reads it, nothing else does, and sums need not be held."""
 Comparison = Argmax | OneHot | Equal | AtLeast
-Relation = Accumulation | Lookup | Tabulated | Maximum | Move | Comparison | Total | Square | Absolute
+Relation = (
+    Accumulation | Lookup | Tabulated | Maximum | Move | Comparison | Total | Square | Absolute | Within
+)
 
 
 @dataclass(frozen=True, eq=False)

@@ -59,6 +59,12 @@ __global__ void gather_columns(const Fr* matrix, const u32* places, long rows, i
   store(out + at, load(matrix + (at % rows << log_columns) + column));
 }
 
+// out[j] = in[k], k < n, of 2^log_size entries: j is places[k] with its bits in reverse.
+__global__ void scatter_turned(const Fr* in, const u32* places, int log_size, long n, Fr* out) {
+  const long k = thread_index();
+  if (k < n) store(out + reversed_bits(places[k], log_size), load(in + k));
+}
+
 // out[k] = in[places[k]], k < n.
 __global__ void gather(const Fr* in, const u32* places, long n, Fr* out) {
   const long k = thread_index();

@@ -51,33 +51,159 @@ struct Voice {
   Digest absorb, challenge, frame, question;
 };
 
-// 64 bytes as an integer modulo r.
-ZEN_FN Fr remainder(const Digest& low, const Digest& high) {
-  Fr parts[2];
-  for (int i = 0; i < 8; i++) parts[0].v[i] = low.v[i], parts[1].v[i] = high.v[i];
-  // 2^256 < 3 r, and a sum with zero takes off r once.
-  for (Fr& part : parts) part = (part + Fr::zero() + Fr::zero()).to_montgomery();
-  return parts[0] + parts[1].to_montgomery();
-}
+// What is said of rounds, each one number behind one of `pads` if there are any, and a challenge `r` drawn. Where rounds
+// leave out eq(zero, x): its coordinate and the inverse, and what is carried on, the claim and what is left of eq.
+struct Talk {
+  const Fr *pads, *eq, *inverse;
+  Fr* carried;
+  const Voice* voice;
+  int frame_bytes, question_bytes;
+  Fr* said;
+  Digest* state;
+  Fr* r;
 
-// Of a sum-check with eq(zero, x) before all terms: the claim, and what the rounds before have left of eq.
-struct Carried {
-  Fr claim, left;
-
-  // The round's polynomial, t(X) = constant + linear X + leading X^2 times eq(weight, X) times what is left, but for its
-  // coefficient of X; claim = (1 - weight) t(0) + weight t(1).
-  ZEN_FN void lift(Fr (&truth)[3], Fr weight, Fr inverse, Fr& linear) const {
-    const Fr constant = truth[0], leading = truth[1], rest = Fr::one() - weight;
-    linear = (claim - rest * constant) * inverse - constant - leading;
-    const Fr low = left * rest, slope = left * weight - low;
-    truth[0] = low * constant, truth[1] = low * leading + slope * linear, truth[2] = slope * leading;
+  ZEN_FN int count(int width) const { return eq ? 3 : width; }
+  ZEN_FN void advance(int width) {
+    if (pads) pads += count(width);
+    if (eq) eq++, inverse++;
+    said += count(width), r++;
   }
-  ZEN_FN void bind(Fr constant, Fr linear, Fr leading, Fr weight, Fr r) {
-    claim = constant + r * (linear + r * leading);
-    const Fr low = left * (Fr::one() - weight);
-    left = low + (left * weight - low) * r;
+
+  // By one block: what follows from the `width` sums of a round, in shared memory. A product takes one thread longer than
+  // a hash: those that do not wait for each other are made side by side, by the first threads.
+  __attribute__((noinline)) void speak(const Fr* sums, int width) const {
+    constexpr int state_words = 8, message_words = 48, question_words = 16;
+    __shared__ Fr parts[7];
+    __shared__ u32 message[message_words], question[question_words];
+    __shared__ Fr wide[2];
+    const int thread = int(threadIdx.x), n = count(width);
+    const bool first = thread < 32;
+    Fr constant = sums[0], leading = sums[1], linear, low, slope;
+    Fr truth = sums[thread < width ? thread : 0];
+    // t(X) = constant + linear X + leading X^2, and claim = (1 - weight) t(0) + weight t(1). The round's polynomial is
+    // t(X) eq(weight, X), times what is left: (low + slope X) t(X). Its coefficient of X is not said.
+    if (eq) {
+      const Fr weight = load(eq), left = load(carried + 1);
+      if (first) {
+        const Fr product = (thread ? left : Fr::one() - weight) * (thread ? weight : constant);
+        if (thread < 2) parts[thread] = product;
+      }
+      __syncthreads();
+      low = left - parts[1], slope = parts[1] - low;
+      if (first) {
+        const Fr product = (thread ? low : load(carried) - parts[0]) * (!thread ? load(inverse) : thread == 1 ? constant : leading);
+        if (thread < 3) parts[2 + thread] = product;
+      }
+      __syncthreads();
+      linear = parts[2] - constant - leading;
+      if (first) {
+        const Fr product = slope * (thread ? leading : linear);
+        if (thread < 2) parts[5 + thread] = product;
+      }
+      __syncthreads();
+      truth = !thread ? parts[3] : thread == 1 ? parts[4] + parts[5] : parts[6];
+    }
+    if (thread < n) store(said + thread, (pads ? truth + load(pads + thread) : truth).to_canonical());
+    __syncthreads();
+    const int data = 4 * state_words + frame_bytes, bytes = data + 32 * n;
+    for (int k = thread; k < 4 * message_words; k += int(blockDim.x)) {
+      const auto byte = [](const auto* from, int i) { return reinterpret_cast<const unsigned char*>(from)[i]; };
+      reinterpret_cast<unsigned char*>(message)[k] = k < 4 * state_words ? byte(state, k)
+                                                     : k < data          ? byte(&voice->frame, k - 4 * state_words)
+                                                     : k < bytes         ? byte(said, k - data)
+                                                                         : 0;
+      if (k < 4 * question_words)
+        reinterpret_cast<unsigned char*>(question)[k] =
+            k >= 4 * state_words && k < 4 * state_words + question_bytes ? byte(&voice->question, k - 4 * state_words) : 0;
+    }
+    __syncthreads();
+    if (thread == 0) {
+      Digest down, up;
+      blake3::derive(load(&voice->absorb), message, bytes, down, up);
+      for (int i = 0; i < state_words; i++) question[i] = down.v[i];
+      blake3::derive(load(&voice->absorb), question, 4 * state_words + question_bytes, down, up);
+      store(state, down);
+      for (int i = 0; i < 2 * state_words; i++) question[i] = i < state_words ? down.v[i] : 0;
+      blake3::derive(load(&voice->challenge), question, 4 * state_words, down, up);
+      for (int i = 0; i < state_words; i++) wide[0].v[i] = down.v[i], wide[1].v[i] = up.v[i];
+    }
+    __syncthreads();
+    // 64 bytes as an integer modulo r: 2^256 < 3 r, and a sum with zero takes off r once.
+    if (first) {
+      const Fr part = (wide[thread & 1] + Fr::zero() + Fr::zero()).to_montgomery();
+      if (thread < 2) parts[thread] = part;
+    }
+    __syncthreads();
+    if (!first) return;
+    const Fr drawn = parts[0] + parts[1].to_montgomery();
+    if (thread == 0) store(r, drawn);
+    if (!eq) return;
+    const Fr product = (thread ? slope : leading) * drawn;
+    if (thread == 0) store(carried, constant + drawn * (linear + product));
+    if (thread == 1) store(carried + 1, low + product);
   }
 };
+
+// What a round adds up at i.
+struct ProductTerms {
+  static constexpr int sums = 2;
+  ZEN_FN int tables() const { return 2; }
+  ZEN_FN void add(Coefficients<2>& sum, const Tables& tables, long i) const {
+    Fr a, da, b, db;
+    tables.get(0, i, a, da), tables.get(1, i, b, db);
+    sum.v[0] = sum.v[0] + a * b;
+    sum.v[1] = sum.v[1] + (da - a) * (db - b);
+  }
+};
+
+struct R1csTerms {
+  const Fr* suffixes;  // of eq(zero, x)
+  static constexpr int sums = 2;
+  ZEN_FN int tables() const { return 3; }
+  ZEN_FN void add(Coefficients<2>& sum, const Tables& tables, long i) const { add(sum, tables, i, load(suffixes + tables.half + i)); }
+  static ZEN_FN void add(Coefficients<2>& sum, const Tables& tables, long i, const Fr& weight) {
+    Fr a, da, b, db, c, dc;
+    tables.get(0, i, a, da), tables.get(1, i, b, db), tables.get(2, i, c, dc);
+    sum.v[0] = sum.v[0] + (a * b - c) * weight;
+    sum.v[1] = sum.v[1] + (da - a) * (db - b) * weight;
+  }
+};
+
+struct CubicTerms {
+  int triples;
+  static constexpr int sums = 3;
+  ZEN_FN int tables() const { return 3 * triples; }
+  ZEN_FN void add(Coefficients<3>& sum, const Tables& tables, long i) const {
+    for (int triple = 0; triple < triples; triple++) {
+      Fr a, da, b, db, c, dc;
+      tables.get(3 * triple, i, a, da), tables.get(3 * triple + 1, i, b, db), tables.get(3 * triple + 2, i, c, dc);
+      da = da - a, db = db - b, dc = dc - c;
+      sum.v[0] = sum.v[0] + a * b * c;
+      sum.v[1] = sum.v[1] + (a - da) * (b - db) * (c - dc);
+      sum.v[2] = sum.v[2] + da * db * dc;
+    }
+  }
+};
+
+// So many rounds, by one block: what is folded is written to `room`, one table after the other.
+template <class Terms>
+ZEN_FN void last_rounds(const Fr* in, Fr* room, long half, const Fr* bound, int rounds, const Terms& terms, Talk talk) {
+  using Sums = Coefficients<Terms::sums>;
+  __shared__ Sums sums;
+  for (; rounds; rounds--, half /= 2) {
+    const Tables tables(in, bound ? room : nullptr, half, bound);
+    Sums sum{};
+    for (long i = threadIdx.x; i < half; i += blockDim.x) terms.add(sum, tables, i);
+    sum = reduce_block<Sum<Sums>>(sum);
+    if (threadIdx.x == 0) sums = sum;
+    __syncthreads();
+    talk.speak(sums.v, Terms::sums);
+    __syncthreads();
+    if (bound) in = room, room += terms.tables() * 2 * half;
+    bound = talk.r;
+    talk.advance(Terms::sums);
+  }
+}
 
 extern "C" {
 
@@ -109,11 +235,7 @@ __global__ void __launch_bounds__(256)
   const Tables tables(in, next, half, bound);
   Coefficients<2> sum{};
   for (long i = thread_index(); i < half; i += all_threads()) {
-    const Fr weight = load(high + (i >> bits));
-    Fr a, da, b, db, c, dc;
-    tables.get(0, i, a, da), tables.get(1, i, b, db), tables.get(2, i, c, dc);
-    sum.v[0] = sum.v[0] + (a * b - c) * weight;
-    sum.v[1] = sum.v[1] + (da - a) * (db - b) * weight;
+    R1csTerms::add(sum, tables, i, load(high + (i >> bits)));
   }
   if (thread_index() < half) {
     const Fr weight = load(low + (thread_index() & ((1l << bits) - 1)));
@@ -127,28 +249,14 @@ __global__ void __launch_bounds__(256)
 __global__ void __launch_bounds__(256)
     product_round(const Fr* in, Fr* next, long half, const Fr* bound, Coefficients<2>* out) {
   const Tables tables(in, next, half, bound);
-  reduce<Sum<Coefficients<2>>>(half, out, [=](Coefficients<2>& sum, long i) {
-    Fr a, da, b, db;
-    tables.get(0, i, a, da), tables.get(1, i, b, db);
-    sum.v[0] = sum.v[0] + a * b;
-    sum.v[1] = sum.v[1] + (da - a) * (db - b);
-  });
+  reduce<Sum<Coefficients<2>>>(half, out, [=](Coefficients<2>& sum, long i) { ProductTerms{}.add(sum, tables, i); });
 }
 
 // The sum over i < half and over `triples` of (a b c)(X): its values at 0 and -1, and its coefficient of X^3.
 __global__ void __launch_bounds__(256)
     cubic_round(const Fr* in, Fr* next, long half, const Fr* bound, int triples, Coefficients<3>* out) {
   const Tables tables(in, next, half, bound);
-  reduce<Sum<Coefficients<3>>>(half, out, [=](Coefficients<3>& sum, long i) {
-    for (int triple = 0; triple < triples; triple++) {
-      Fr a, da, b, db, c, dc;
-      tables.get(3 * triple, i, a, da), tables.get(3 * triple + 1, i, b, db), tables.get(3 * triple + 2, i, c, dc);
-      da = da - a, db = db - b, dc = dc - c;
-      sum.v[0] = sum.v[0] + a * b * c;
-      sum.v[1] = sum.v[1] + (a - da) * (b - db) * (c - dc);
-      sum.v[2] = sum.v[2] + da * db * dc;
-    }
-  });
+  reduce<Sum<Coefficients<3>>>(half, out, [=](Coefficients<3>& sum, long i) { CubicTerms{triples}.add(sum, tables, i); });
 }
 
 // The sum of values[i] high[i / 2^bits] low[i mod 2^bits], a block's in out[block].
@@ -165,47 +273,30 @@ __global__ void __launch_bounds__(256) add_partial(const Fr* partial, long n, Fr
 }
 
 // What follows a round, by one block. `width` columns of n partial sums are added up, and become a cubic polynomial's
-// coefficients where there is eq: a coordinate and its inverse, and what is `carried`. With a pad each they are
-// `said`, canonical: after that the transcript has a new `state`, and a challenge `r`.
+// coefficients where there is eq. With a pad each they are `said`, canonical: after that the transcript has a new `state`,
+// and a challenge `r`.
 __global__ void __launch_bounds__(256)
-    say_round(const Fr* partial, long n, int width, const Fr* pads, const Fr* eq, const Fr* inverse, Carried* carried,
+    say_round(const Fr* partial, long n, int width, const Fr* pads, const Fr* eq, const Fr* inverse, Fr* carried,
               const Voice* voice, int frame_bytes, int question_bytes, Fr* said, Digest* state, Fr* r) {
-  constexpr int state_words = 8, message_words = 48, question_words = 16;
-  __shared__ Fr truth[3];
-  __shared__ u32 message[message_words], question[question_words];
+  __shared__ Fr sums[3];
   for (int column = 0; column < width; column++)
-    reduce<Sum<Fr>>(threadIdx.x, n, blockDim.x, truth + column, [=](Fr& sum, long i) { sum = sum + load(partial + i * width + column); });
-  const int count = eq ? 3 : width;
-  Fr constant, leading, linear;
-  if (threadIdx.x == 0) {
-    constant = truth[0], leading = truth[1];
-    if (eq) carried->lift(truth, load(eq), load(inverse), linear);
-    for (int i = 0; i < count; i++) store(said + i, (pads ? truth[i] + load(pads + i) : truth[i]).to_canonical());
-  }
+    reduce<Sum<Fr>>(threadIdx.x, n, blockDim.x, sums + column, [=](Fr& sum, long i) { sum = sum + load(partial + i * width + column); });
   __syncthreads();
-  const int data = 4 * state_words + frame_bytes, bytes = data + 32 * count;
-  for (int k = int(threadIdx.x); k < 4 * message_words; k += int(blockDim.x)) {
-    const auto byte = [](const auto* from, int i) { return reinterpret_cast<const unsigned char*>(from)[i]; };
-    reinterpret_cast<unsigned char*>(message)[k] = k < 4 * state_words ? byte(state, k)
-                                                   : k < data          ? byte(&voice->frame, k - 4 * state_words)
-                                                   : k < bytes         ? byte(said, k - data)
-                                                                       : 0;
-    if (k < 4 * question_words)
-      reinterpret_cast<unsigned char*>(question)[k] =
-          k >= 4 * state_words && k < 4 * state_words + question_bytes ? byte(&voice->question, k - 4 * state_words) : 0;
-  }
-  __syncthreads();
-  if (threadIdx.x) return;
-  Digest low, high;
-  blake3::derive(load(&voice->absorb), message, bytes, low, high);
-  for (int i = 0; i < state_words; i++) question[i] = low.v[i];
-  blake3::derive(load(&voice->absorb), question, 4 * state_words + question_bytes, low, high);
-  store(state, low);
-  for (int i = 0; i < 2 * state_words; i++) question[i] = i < state_words ? low.v[i] : 0;
-  blake3::derive(load(&voice->challenge), question, 4 * state_words, low, high);
-  const Fr drawn = remainder(low, high);
-  store(r, drawn);
-  if (eq) carried->bind(constant, linear, leading, load(eq), drawn);
+  Talk{pads, eq, inverse, carried, voice, frame_bytes, question_bytes, said, state, r}.speak(sums, width);
+}
+
+// Rounds of few values, by one block; what is said of them one after the other.
+__global__ void __launch_bounds__(128)
+    last_r1cs_rounds(const Fr* in, Fr* room, long half, const Fr* bound, int rounds, const Fr* suffixes, const Fr* pads, const Fr* eq,
+                     const Fr* inverse, Fr* carried, const Voice* voice, int frame_bytes, int question_bytes, Fr* said, Digest* state, Fr* r) {
+  last_rounds(in, room, half, bound, rounds, R1csTerms{suffixes},
+              Talk{pads, eq, inverse, carried, voice, frame_bytes, question_bytes, said, state, r});
+}
+__global__ void __launch_bounds__(128)
+    last_product_rounds(const Fr* in, Fr* room, long half, const Fr* bound, int rounds, const Fr* pads, const Fr* eq, const Fr* inverse,
+                        Fr* carried, const Voice* voice, int frame_bytes, int question_bytes, Fr* said, Digest* state, Fr* r) {
+  last_rounds(in, room, half, bound, rounds, ProductTerms{},
+              Talk{pads, eq, inverse, carried, voice, frame_bytes, question_bytes, said, state, r});
 }
 
 // Tables of 2 `half` values each, their first variable becomes *bound.

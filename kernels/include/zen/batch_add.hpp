@@ -16,7 +16,7 @@
 // addition of the same batch may read or write it: between dependent additions stands a flush.
 #pragma once
 
-#if defined(ZEN_LANES)
+#if defined(ZEN_LANES) || defined(__AVX2__)
 #include "batch_add_lanes.hpp"
 #else
 #include "batch_add_scalar.hpp"

@@ -1,7 +1,7 @@
-// Batched affine additions, eight at once. See batch_add.hpp for what they promise.
+// Batched affine additions, as many at once as there are lanes. See batch_add.hpp for what they promise.
 //
-// Elements of memory reach the lanes divided by 2^32 (lane_field.hpp). Divide y by another 2^16, and all points lie on
-// one curve isomorphic to theirs, (x, y) -> (u^2 x, u^3 y) with u = 2^-16, where affine addition has the same formulas:
+// Elements of memory reach the lanes divided by 2^extra_bits (lane_field.hpp). Divide y by the root of that, u^-1, and all
+// points lie on one curve isomorphic to theirs, (x, y) -> (u^2 x, u^3 y), where affine addition has the same formulas:
 // they do not mention b. So the bases of a key are used as they lie in memory, for one short reduction of y each.
 #pragma once
 
@@ -27,27 +27,66 @@ struct LaneFieldOf<Fp2> {
 template <class F>
 using LaneField = typename LaneFieldOf<F>::type;
 
-// A point between additions: digits of x and y (c0 before c1) on the isomorphic curve, settled. Infinity is all zero.
+// A point between additions: x and y (c0 before c1) on the isomorphic curve, settled. Infinity is all zero. Eight digits
+// of a coordinate fill a vector; others lie in words as in memory.
 template <class F>
-struct alignas(64) Summand {
-  static constexpr int coordinates = 2 * sizeof(F) / sizeof(Fp), digits = LaneFp::digits;
-  u64 digit[coordinates][digits];
+struct alignas(8 * lane_count) Summand {
+  static constexpr int coordinates = 2 * sizeof(F) / sizeof(Fp);
+  static constexpr int length = whole_products ? FpParameters::words : LaneFp::digits;
+  u64 word[coordinates][length];
 
   static Summand infinity() { return {}; }
   bool is_infinity() const {
     u64 any = 0;
-    for (const auto& coordinate : digit)
-      for (u64 d : coordinate) any |= d;
+    for (const auto& coordinate : word)
+      for (u64 w : coordinate) any |= w;
     return any == 0;
   }
   Summand operator-() const;
 };
 
+#if !defined(ZEN_LANES)
+
+// One coordinate of the points, from six words each.
+ZEN_FN LaneFp gather_words(const u64* const (&from)[lane_count]) {
+  static_assert(lane_count == 4 && FpParameters::words == 6);
+  using Pair = u64 __attribute__((vector_size(16), aligned(8)));
+  Lanes rows[4], ends[2], words[6];
+  ZEN_UNROLL for (int i = 0; i < 4; i++) rows[i] = load_lanes(from[i]);
+  transpose(rows);
+  const auto end = [&](int i) { return *reinterpret_cast<const Pair*>(from[i] + 4); };
+  ends[0] = __builtin_shufflevector(end(0), end(2), 0, 1, 2, 3), ends[1] = __builtin_shufflevector(end(1), end(3), 0, 1, 2, 3);
+  ZEN_UNROLL for (int i = 0; i < 4; i++) words[i] = rows[i];
+  words[4] = __builtin_shufflevector(ends[0], ends[1], 0, 4, 2, 6), words[5] = __builtin_shufflevector(ends[0], ends[1], 1, 5, 3, 7);
+  return LaneFp::from_words(words);
+}
+template <class Point>
+ZEN_FN LaneFp gather_coordinate(const Point* const (&from)[lane_count], int c) {
+  const u64* words[lane_count];
+  ZEN_UNROLL for (int i = 0; i < lane_count; i++) words[i] = reinterpret_cast<const u64*>(from[i]) + FpParameters::words * c;
+  return gather_words(words);
+}
+ZEN_FN void scatter_words(const LaneFp& values, u64* const (&to)[lane_count]) {
+  using Pair = u64 __attribute__((vector_size(16), aligned(8)));
+  Lanes words[6], rows[4];
+  values.to_words(words);
+  ZEN_UNROLL for (int i = 0; i < 4; i++) rows[i] = words[i];
+  transpose(rows);
+  const Lanes low = __builtin_shufflevector(words[4], words[5], 0, 4, 2, 6), high = __builtin_shufflevector(words[4], words[5], 1, 5, 3, 7);
+  ZEN_UNROLL for (int i = 0; i < 4; i++) {
+    store_lanes(to[i], rows[i]);
+    const Lanes& both = i % 2 ? high : low;
+    *reinterpret_cast<Pair*>(to[i] + 4) = i < 2 ? __builtin_shufflevector(both, both, 0, 1) : __builtin_shufflevector(both, both, 2, 3);
+  }
+}
+
+#else
+
 // One coordinate of eight points.
 template <class F>
 ZEN_FN LaneFp gather_coordinate(const Summand<F>* const (&from)[lane_count], int c) {
   LaneFp r;
-  ZEN_UNROLL for (int i = 0; i < lane_count; i++) r.v[i] = load_lanes(from[i]->digit[c]);
+  ZEN_UNROLL for (int i = 0; i < lane_count; i++) r.v[i] = load_lanes(from[i]->word[c]);
   transpose(r.v);
   return r;
 }
@@ -63,17 +102,22 @@ ZEN_FN LaneFp gather_coordinate(const Affine<F>* const (&from)[lane_count], int 
   return LaneFp::from_words(picked);
 }
 
-// y / 2^16: Montgomery's reduction by 16 bits.
-inline constexpr int twist_bits = 16;
+ZEN_FN void scatter_words(LaneFp values, u64* const (&to)[lane_count]) {
+  transpose(values.v);
+  ZEN_UNROLL for (int i = 0; i < lane_count; i++) store_lanes(to[i], values.v[i]);
+}
+
+#endif
+
+// y / 2^twist_bits: Montgomery's reduction by as many bits.
+inline constexpr int twist_bits = extra_bits<FpParameters> / 2;
 ZEN_FN LaneFp twisted(const LaneFp& y) {
   constexpr int bits = twist_bits;
-  const Lanes m = add_low(Lanes{}, y.v[0], all_lanes(FpParameters::negative_inverse & digit_mask)) & ((1u << bits) - 1);
+  const Lanes m = low_digit(y.v[0], all_lanes(FpParameters::negative_inverse & digit_mask)) & ((1u << bits) - 1);
   LaneFp sum = y;
-  ZEN_UNROLL for (int i = 0; i < LaneFp::digits; i++) {
-    const Lanes digit = all_lanes(multiple<FpParameters, 1>.digit[i]);
-    sum.v[i] = add_low(sum.v[i], m, digit);
-    if (i + 1 < LaneFp::digits) sum.v[i + 1] = add_high(sum.v[i + 1], m, digit);
-  }
+  Lanes beyond{};  // nothing: the sum fits
+  ZEN_UNROLL for (int i = 0; i < LaneFp::digits; i++)
+    add_uncarried(sum.v[i], i + 1 < LaneFp::digits ? sum.v[i + 1] : beyond, m, all_lanes(multiple<FpParameters, 1>.digit[i]));
   sum = sum.carried();
   ZEN_UNROLL for (int i = 0; i < LaneFp::digits; i++) {
     sum.v[i] = sum.v[i] >> bits;
@@ -90,7 +134,7 @@ ZEN_FN LaneFp gather_y(const Affine<F>* const (&from)[lane_count], int c) {
   return twisted(gather_coordinate(from, c));
 }
 
-// Eight points on the isomorphic curve.
+// Points on the isomorphic curve.
 template <class F>
 struct LanePoint;
 
@@ -127,9 +171,9 @@ struct LanePoint<Fp2> {
 template <class F>
 ZEN_FN void scatter(const LanePoint<F>& points, Summand<F>* const (&to)[lane_count]) {
   ZEN_UNROLL for (int c = 0; c < Summand<F>::coordinates; c++) {
-    LaneFp rows = points.coordinate(c);
-    transpose(rows.v);
-    ZEN_UNROLL for (int i = 0; i < lane_count; i++) store_lanes(to[i]->digit[c], rows.v[i]);
+    u64* words[lane_count];
+    ZEN_UNROLL for (int i = 0; i < lane_count; i++) words[i] = to[i]->word[c];
+    scatter_words(points.coordinate(c), words);
   }
 }
 
@@ -158,7 +202,7 @@ ZEN_FN SignedLanes may_be_multiple(const LaneFp2& a) {
   return may_be_multiple<k...>(a.c0);
 }
 
-// Runs work(from, to) over n elements of two arrays, eight pointers each at a time; the last eight may repeat.
+// Runs work(from, to) over n elements of two arrays, a pointer for each lane at a time; the last ones may repeat.
 template <class In, class Out, class Work>
 void for_eights(const In* in, Out* out, long n, Work work) {
   for (long first = 0; first < n; first += lane_count) {
@@ -206,7 +250,7 @@ inline LanePoint<Fp2> endomorphism(const LanePoint<Fp2>& p) {
            LaneFp2{LaneFp::everywhere(doubled<FpParameters>(factor[0], extra_bits<FpParameters>)),
                    LaneFp::everywhere(doubled<FpParameters>(factor[1], extra_bits<FpParameters>))};
   };
-  // y is divided by another 2^16 here, which the map, linear in it, does not change.
+  // y is divided by another 2^twist_bits here, which the map, linear in it, does not change.
   return {scaled(p.x, g2_endomorphism_x), scaled(p.y, g2_endomorphism_y)};
 }
 
@@ -252,8 +296,9 @@ inline LaneFp2 inverse(const LaneFp2& a) {
 template <class F, class Source>
 class BatchAdder {
  public:
-  // The inversion of a batch costs about 3 % of its products, and its scratch fits a 1 MiB L2 beside the points.
-  static constexpr long capacity = sizeof(F) == sizeof(Fp) ? 2048 : 1024;
+  // The inversion of a batch costs about 3 % of its products, and its scratch fits a 1 MiB L2 beside the points; where
+  // there is no AVX-512, one of 512 KiB.
+  static constexpr long capacity = (lane_count == 8 ? 2048 : 512) * sizeof(Fp) / sizeof(F);
 
   static constexpr long scratch_bytes() { return capacity / lane_count * long(sizeof(Work) + 2 * sizeof(Group)); }
 

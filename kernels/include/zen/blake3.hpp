@@ -128,15 +128,14 @@ void derive(const Chain<Word>& key, const Word* message, int bytes, Chain<Word>&
 
 }  // namespace blake3
 
-// The hashes, with a key, of messages of `length` > 0 bytes.
-template <class Word, class Read>
-ZEN_FN Chain<Word> hash(const Chain<Word>& key, long length, Read read) {
+// The hash of a message of several chunks, or of one: chunk(index) is the chunk's, with the last flags if it is alone.
+template <class Word, class Chunk>
+ZEN_FN Chain<Word> join(const Chain<Word>& key, long chunks, Chunk chunk) {
   using namespace blake3;
-  const long chunks = (length + chunk_bytes - 1) / chunk_bytes;
   Chain<Word> stack[deepest];
   int depth = 0;
   for (long index = 0;; index++) {
-    Chain<Word> chain = hash_chunk(key, length, index, read);
+    Chain<Word> chain = chunk(index);
     if (index + 1 == chunks) {
       while (depth) {
         depth--;
@@ -147,6 +146,13 @@ ZEN_FN Chain<Word> hash(const Chain<Word>& key, long length, Read read) {
     for (long done = index + 1; done % 2 == 0; done /= 2) chain = merge(key, stack[--depth], chain, keyed | parent);
     stack[depth++] = chain;
   }
+}
+
+// The hashes, with a key, of messages of `length` > 0 bytes.
+template <class Word, class Read>
+ZEN_FN Chain<Word> hash(const Chain<Word>& key, long length, Read read) {
+  const long chunks = (length + chunk_bytes - 1) / chunk_bytes;
+  return join(key, chunks, [&](long index) { return blake3::hash_chunk(key, length, index, read); });
 }
 
 // A node of a Merkle tree: the hash of two others.

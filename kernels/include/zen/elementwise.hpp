@@ -72,15 +72,37 @@ inline void to_montgomery(const Fr* a, Fr* out, long n, int threads) {
   multiply_all(a, Fr::from_words(FrParameters::radix_squared), out, n, threads);
 }
 
+// word R mod r: ``factor`` is 2^64 R mod r, and one step of a reduction divides by 2^64, where a product takes four.
+ZEN_FN Fr from_word(u64 word, const Fr& factor) {
+  using Wide = unsigned __int128;
+  u64 sum[5];
+  Wide carry = 0;
+  ZEN_UNROLL for (int i = 0; i < 4; i++) {
+    carry += Wide(word) * factor.v[i];
+    sum[i] = u64(carry), carry >>= 64;
+  }
+  sum[4] = u64(carry);
+  const u64 multiple = sum[0] * FrParameters::negative_inverse;
+  carry = (Wide(multiple) * FrParameters::modulus[0] + sum[0]) >> 64;
+  Fr result;  // below 2 r
+  ZEN_UNROLL for (int i = 1; i < 4; i++) {
+    carry += Wide(multiple) * FrParameters::modulus[i] + sum[i];
+    result.v[i - 1] = u64(carry), carry >>= 64;
+  }
+  result.v[3] = sum[4] + u64(carry);
+  reduce_once<FrParameters>(result.v, result.v);
+  return result;
+}
+
 inline void from_int64(const int64_t* in, Fr* out, long n, int threads) {
+  Fr factor = Fr::zero();
+  factor.v[1] = 1;
+  factor = factor.to_montgomery();
   parallel_ranges(n, elements_a_piece, threads, {}, [&](long begin, long end) {
     for (long i = begin; i < end; i++) {
-      out[i] = Fr::zero();
-      out[i].v[0] = in[i] < 0 ? -u64(in[i]) : u64(in[i]);
+      const Fr magnitude = from_word(in[i] < 0 ? -u64(in[i]) : u64(in[i]), factor);
+      out[i] = in[i] < 0 ? -magnitude : magnitude;
     }
-    to_montgomery(out + begin, out + begin, end - begin, 1);
-    for (long i = begin; i < end; i++)
-      if (in[i] < 0) out[i] = -out[i];
   });
 }
 

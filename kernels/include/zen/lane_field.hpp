@@ -1,11 +1,12 @@
-// Eight field elements side by side, in digits of 52 bits: what AVX-512 IFMA multiplies (Gueron, Krasnov, "Accelerating
-// big integer arithmetic using Intel IFMA extensions", ARITH 2016). Products are Montgomery's with R' = 2^(52 digits)
-// instead of R = 2^(64 words). Elements are read from memory and written back without a factor in between, so the
-// lanes see every element of memory divided by R'/R: that is 2^4 for Fr and 2^32 for Fp.
+// Field elements side by side, in digits of 52 bits, which AVX-512 IFMA multiplies (Gueron, Krasnov, "Accelerating
+// big integer arithmetic using Intel IFMA extensions", ARITH 2016), or of 29, which AVX2 does. Products are Montgomery's
+// with R' = 2^(digit_bits digits) instead of R = 2^(64 words). Elements are read from memory and written back without a
+// factor in between, so the lanes see every element of memory divided by R'/R = 2^extra_bits: of 52 bits that is 2^4 for
+// Fr and 2^32 for Fp, of 29 bits 2^22 for Fp, the only field there.
 //
-// *Carried*: every digit is below 2^52, and the value is not negative. Operands of products must be carried.
+// *Carried*: every digit is below 2^digit_bits, and the value is not negative. Operands of products must be carried.
 // *Settled*: carried, and below (1 + 2^-12) p. A product is below (1 + a b / (p R')) p: in Fp, where R' has 35 spare
-// bits, it is settled if its operands are below 2^11 p; Fr has 5.
+// bits, or 25, it is settled if its operands are below 2^11 p, or 2^6 p; Fr has 5.
 #pragma once
 
 #include <array>
@@ -69,6 +70,16 @@ struct LanePrime {
 
   static ZEN_FN LanePrime zero() { return LanePrime{}; }
 
+  // The bits of a value that stand where the modulus' first 17 do, from its two highest digits.
+  template <class Digit>
+  static constexpr ZEN_FN Digit leading(Digit highest, Digit next) {
+    constexpr int bits = P::bits - digit_bits * (digits - 1) - 17;  // below those of the highest digit
+    if constexpr (bits < 0)
+      return shift_signed((highest << digit_bits) + next, digit_bits + bits);
+    else
+      return shift_signed(highest, bits);
+  }
+
   // In memory: words of 64 bits, one vector for each. Carried, and as large as they were.
   static ZEN_FN LanePrime from_words(const Lanes (&words)[P::words]) {
     LanePrime r;
@@ -104,14 +115,18 @@ struct LanePrime {
   }
 
   // The same for a value between -4 p and 4 p: the equal one modulo p that is settled. Which multiple of p to take off
-  // is read from the highest digit alone. Digits below 2^54 in absolute value.
+  // is read from the first 17 bits of the modulus' length. Digits below 2^(digit_bits + 2) in absolute value.
   ZEN_FN LanePrime settled() const {
-    constexpr int shift = P::bits - digit_bits * (digits - 1) - 17;  // leave 17 bits of the modulus
-    constexpr u64 top = multiple<P, 1>.digit[digits - 1] >> shift;
+    constexpr u64 top = leading(multiple<P, 1>.digit[digits - 1], multiple<P, 1>.digit[digits - 2]);
     constexpr u64 slack = 6;  // what carries may take away below
-    const Lanes estimate = shift_signed(v[digits - 1], shift) + (4 * top - slack);
-    const Lanes quotient = add_high(Lanes{}, estimate, all_lanes((1ull << digit_bits) / (top + 1)));
+    const Lanes estimate = leading(v[digits - 1], v[digits - 2]) + (4 * top - slack);
+    const Lanes quotient = rough_quotient(estimate, top + 1);
     LanePrime r;
+#if !defined(ZEN_LANES)
+    const Lanes times = quotient - 4;
+    ZEN_UNROLL for (int i = 0; i < digits; i++) r.v[i] = v[i] - signed_product(times, all_lanes(multiple<P, 1>.digit[i]));
+    return r.carried();
+#else
     ZEN_UNROLL for (int i = 0; i < digits; i++) {
       const Lanes table = {-multiple<P, 4>.digit[i], -multiple<P, 3>.digit[i],
                            -multiple<P, 2>.digit[i], -multiple<P, 1>.digit[i],
@@ -120,6 +135,7 @@ struct LanePrime {
       r.v[i] = v[i] - look_up(table, quotient);
     }
     return r.carried();
+#endif
   }
 
   // Digit by digit: neither carried nor reduced.
@@ -184,6 +200,57 @@ struct LaneFactors {
   const LanePrime<P>&a, &b;
 };
 
+#if !defined(ZEN_LANES)
+
+// A sum of products / R' modulo p. add_row(t, row) adds those of one row: to t[j], which stands for 2^(digit_bits (row +
+// j)). The digits of the sum that a row reaches are as many as there are registers, but for two.
+template <class P, class AddRow>
+ZEN_FN LanePrime<P> montgomery_rows(AddRow add_row) {
+  constexpr int digits = LanePrime<P>::digits;
+  static const LanePrime<P> modulus = LanePrime<P>::constant(multiple<P, 1>.digit);
+  const Lanes inverse = all_lanes(P::negative_inverse & digit_mask);
+  Lanes t[digits + 1] = {};
+  ZEN_UNROLL for (int row = 0; row < digits; row++) {
+    add_row(t, row);
+    const Lanes m = low_digit(t[0], inverse);
+    add_product(t[0], modulus.v[0], m);
+    t[1] += t[0] >> digit_bits;
+    ZEN_UNROLL for (int j = 1; j < digits; j++) add_product(t[j], modulus.v[j], m);
+    ZEN_UNROLL for (int j = 0; j < digits; j++) t[j] = t[j + 1];
+    t[digits] = Lanes{};
+  }
+  LanePrime<P> r;
+  Lanes carry{};
+  ZEN_UNROLL for (int i = 0; i < digits; i++) {
+    const Lanes digit = t[i] + carry;
+    r.v[i] = i < digits - 1 ? digit & digit_mask : digit;
+    carry = digit >> digit_bits;
+  }
+  return r;
+}
+
+// The sum of a b over the terms.
+template <class P, int terms>
+ZEN_FN LanePrime<P> montgomery_sum(const LaneFactors<P> (&term)[terms]) {
+  constexpr int digits = LanePrime<P>::digits;
+  static_assert(u64(terms + 1) * digits <= 1ull << (64 - 2 * digit_bits));
+  return montgomery_rows<P>([&](Lanes* t, int row) __attribute__((always_inline)) {
+    ZEN_UNROLL for (int k = 0; k < terms; k++)
+      ZEN_UNROLL for (int j = 0; j < digits; j++) add_product(t[j], term[k].a.v[j], term[k].b.v[row]);
+  });
+}
+
+__attribute__((noinline)) inline LanePrime<FpParameters> square(const LanePrime<FpParameters>& a) {
+  return montgomery_rows<FpParameters>([&](Lanes* t, int row) __attribute__((always_inline)) {
+    add_product(t[row], a.v[row], a.v[row]);
+    const Lanes twice = a.v[row] << 1;
+    ZEN_UNROLL for (int j = 1; j < LanePrime<FpParameters>::digits; j++)
+      if (j > row) add_product(t[j], a.v[j], twice);
+  });
+}
+
+#else
+
 // The sum of a b over the terms, / R' modulo p. One digit of b after the other is multiplied, and one digit of the sum
 // after the other becomes a multiple of 2^52 by adding a multiple m p. The two take turns: m waits for its digit, and the
 // next digit for m, so that either alone would leave the processor idle.
@@ -216,11 +283,11 @@ ZEN_FN LanePrime<P> montgomery_sum(const LaneFactors<P> (&term)[terms]) {
   return r;
 }
 
-using LaneFr = LanePrime<FrParameters>;
+#endif
+
 using LaneFp = LanePrime<FpParameters>;
 
-// Fr's product is short enough to stand wherever it is used, Fp's is called.
-ZEN_LANE_FN LaneFr operator*(const LaneFr& a, const LaneFr& b) { return montgomery_sum<FrParameters, 1>({{a, b}}); }
+// Long enough to be called.
 __attribute__((noinline)) inline LaneFp operator*(const LaneFp& a, const LaneFp& b) {
   return montgomery_sum<FpParameters, 1>({{a, b}});
 }
@@ -228,10 +295,13 @@ __attribute__((noinline)) inline LaneFp operator*(const LaneFp& a, const LaneFp&
 __attribute__((noinline)) inline LaneFp sum_of_products(const LaneFp& a, const LaneFp& b, const LaneFp& c, const LaneFp& d) {
   return montgomery_sum<FpParameters, 2>({{a, b}, {c, d}});
 }
+
+#if defined(ZEN_LANES)
 // A square of its own would save 28 of 128 instructions, but takes longer: its doubled sums cannot take turns with m.
 ZEN_FN LaneFp square(const LaneFp& a) { return a * a; }
+#endif
 
-// Eight elements of Fp2.
+// Elements of Fp2.
 struct LaneFp2 {
   LaneFp c0, c1;
 
@@ -260,6 +330,13 @@ struct LaneFp2 {
     return {sum * difference, a.c0.doubled().carried() * a.c1};
   }
 };
+
+#if defined(ZEN_LANES)
+
+using LaneFr = LanePrime<FrParameters>;
+
+// Short enough to stand wherever it is used.
+ZEN_LANE_FN LaneFr operator*(const LaneFr& a, const LaneFr& b) { return montgomery_sum<FrParameters, 1>({{a, b}}); }
 
 // Elements of memory: eight neighbours, and eight from anywhere. Each of the four vectors holds two elements.
 ZEN_FN LaneFr from_pairs(Lanes a, Lanes b, Lanes c, Lanes d) {
@@ -304,5 +381,7 @@ ZEN_FN LaneFr gather(const Fr* const (&from)[lane_count]) {
   return from_pairs(load_pair(from[0], from[1]), load_pair(from[2], from[3]), load_pair(from[4], from[5]),
                     load_pair(from[6], from[7]));
 }
+
+#endif
 
 }  // namespace zen

@@ -77,20 +77,50 @@ inline void store_words(const Chains& chain, long count, uint8_t* out) {
     }
 }
 
-// out[32 n]: of each column j < n the hash of salts[j], if there are salts, then of its entries, 32 bytes each.
-// matrix: `rows` rows of n entries. rows > 0.
-inline void hash_columns(const uint8_t* matrix, long rows, long n, const uint8_t* salts, const uint8_t* key,
-                         uint8_t* out, int threads, const Progress& progress) {
+inline constexpr long chunk_entries = chunk_bytes / hash_bytes;
+
+// Of each column j < n a message of `length` entries, 32 bytes each: salts[j], if there are salts, then the column's. Rows
+// come in slabs, this one with the entries from `first` on, a multiple of 32, and as many of them or up to the end. Salts
+// belong to the first. chains[c n + j]: what message j has of the slab's chunk c.
+struct Slab {
+  const uint8_t *matrix, *salts;
+  long n, first, rows, length;
+
+  long entries() const { return rows + (salts ? 1 : 0); }
+  long chunks() const { return (entries() + chunk_entries - 1) / chunk_entries; }
+};
+inline void hash_chunks(const Slab& slab, const uint8_t* key, uint8_t* chains, int threads, const Progress& progress) {
   const Chains start = key_of(key);
-  const long salted = salts ? 1 : 0;
-  parallel_ranges(n, 64, threads, progress, [&](long begin, long end) {
+  const long n = slab.n, matrix_first = slab.first + slab.entries() - slab.rows;
+  parallel_ranges(n, 256, threads, progress, [&](long begin, long end) {
+    for (long chunk = 0; chunk < slab.chunks(); chunk++)
+      for (long j = begin; j < end; j += hash_lanes) {
+        const long count = end - j;
+        const auto read = [&](long i, HashWord* words) {
+          const uint8_t* row = i < matrix_first ? slab.salts : slab.matrix + hash_bytes * n * (i - matrix_first);
+          // Rows are far from each other: what is read of this one for the next columns is not guessed.
+          for (long line = 0; line < hash_bytes * hash_lanes; line += 64)
+            __builtin_prefetch(row + hash_bytes * (j + hash_lanes) + line, 0, 2);
+          load_words(row + hash_bytes * j, hash_bytes, count, words);
+        };
+        const Chains chain = blake3::hash_chunk(start, hash_bytes * slab.length, slab.first / chunk_entries + chunk, read);
+        store_words(chain, count, chains + hash_bytes * (chunk * n + j));
+      }
+  });
+}
+
+// out[32 n]: the hashes of messages by those of all their chunks.
+inline void join_chunks(const uint8_t* chains, long chunks, long n, const uint8_t* key, uint8_t* out, int threads) {
+  const Chains start = key_of(key);
+  parallel_ranges(n, 256, threads, {}, [&](long begin, long end) {
     for (long j = begin; j < end; j += hash_lanes) {
       const long count = end - j;
-      const auto read = [&](long i, HashWord* words) {
-        const uint8_t* row = i < salted ? salts : matrix + hash_bytes * n * (i - salted);
-        load_words(row + hash_bytes * j, hash_bytes, count, words);
+      const auto chunk = [&](long index) {
+        Chains chain;
+        load_words(chains + hash_bytes * (index * n + j), hash_bytes, count, chain.v);
+        return chain;
       };
-      store_words(hash(start, hash_bytes * (rows + salted), read), count, out + hash_bytes * j);
+      store_words(join(start, chunks, chunk), count, out + hash_bytes * j);
     }
   });
 }

@@ -4,6 +4,7 @@
 //   Octet::adjacent(p), strided(p, stride)    read p[0], p[1], .. or p[0], p[stride], ..; below r
 //   Octet::gathered({p, q, ..})               and from anywhere
 //   store_adjacent(p), store_strided(p, ..)   write them, canonical
+//   stored(p)                 the same, and reads them again
 //   Factor                    what octets are multiplied by: one element for each of the eight, or one for all.
 //                             In memory factors are held in *factor form*, which to_factor makes and from_factor undoes.
 //   x * factor                the product

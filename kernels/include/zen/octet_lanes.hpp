@@ -32,6 +32,11 @@ struct Octet {
   }
   static ZEN_LANE_FN Octet gathered(const Fr* const (&from)[8]) { return {gather(from)}; }
   ZEN_LANE_FN void store_adjacent(Fr* p) const { store(p, canonical()); }
+  ZEN_LANE_FN Octet stored(Fr* p) const {
+    const Octet r = {canonical()};
+    store(p, r.x);
+    return r;
+  }
   ZEN_LANE_FN void store_strided(Fr* p, long s) const {
     Lanes pairs[4];
     to_pairs(canonical(), pairs);

@@ -29,6 +29,10 @@ struct Octet {
     for (int i = 0; i < 8; i++) p[i * stride] = v[i];
   }
   void store_adjacent(Fr* p) const { store_strided(p, 1); }
+  const Octet& stored(Fr* p) const {
+    store_adjacent(p);
+    return *this;
+  }
 
   friend Octet operator+(const Octet& a, const Octet& b) {
     Octet r;

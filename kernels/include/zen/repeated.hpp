@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "field.hpp"
-#if defined(ZEN_LANES)
+#if defined(ZEN_LANES) || defined(__AVX2__)
 #include "lane_field.hpp"
 #endif
 
@@ -13,30 +13,42 @@ namespace zen {
 // values[k] *= factor, `rounds` times, for k < n; n is a multiple of eight.
 template <class P>
 void multiply_repeatedly(Prime<P>* values, long n, const Prime<P>& factor, long rounds) {
-#if defined(ZEN_LANES)
-  using Eight = LanePrime<P>;
+  for (long i = 0; i < rounds; i++)
+    for (long k = 0; k < n; k++) values[k] = values[k] * factor;
+}
+
+#if defined(ZEN_LANES) || defined(__AVX2__)
+template <class P>
+void multiply_lanes_repeatedly(Prime<P>* values, long n, const Prime<P>& factor, long rounds) {
+  using Lane = LanePrime<P>;
   const auto load = [](const Prime<P>* p, int step) {
     Lanes words[P::words] = {};
     for (int i = 0; i < P::words; i++)
       for (int lane = 0; lane < lane_count; lane++) words[i][lane] = p[step * lane].v[i];
-    return Eight::from_words(words);
+    return Lane::from_words(words);
   };
   Prime<P> scaled = factor;  // by R'/R, so that products of what is loaded keep its scale
-  for (int i = 64 * P::words; i < digit_bits * Eight::digits; i++) scaled = scaled.doubled();
-  const Eight by = load(&scaled, 0);
-  std::vector<Eight> eights;
-  for (long k = 0; k < n; k += lane_count) eights.push_back(load(values + k, 1));
+  for (int i = 64 * P::words; i < digit_bits * Lane::digits; i++) scaled = scaled.doubled();
+  const Lane by = load(&scaled, 0);
+  std::vector<Lane> lanes;
+  for (long k = 0; k < n; k += lane_count) lanes.push_back(load(values + k, 1));
   for (long i = 0; i < rounds; i++)
-    for (Eight& eight : eights) eight = eight * by;
+    for (Lane& lane : lanes) lane = lane * by;
   for (long k = 0; k < n; k++) {
     Lanes words[P::words];
-    eights[k / lane_count].canonical().to_words(words);
+    lanes[k / lane_count].canonical().to_words(words);
     for (int i = 0; i < P::words; i++) values[k].v[i] = words[i][k % lane_count];
   }
-#else
-  for (long i = 0; i < rounds; i++)
-    for (long k = 0; k < n; k++) values[k] = values[k] * factor;
-#endif
 }
+
+inline void multiply_repeatedly(Fp* values, long n, const Fp& factor, long rounds) {
+  multiply_lanes_repeatedly(values, n, factor, rounds);
+}
+#endif
+#if defined(ZEN_LANES)
+inline void multiply_repeatedly(Fr* values, long n, const Fr& factor, long rounds) {
+  multiply_lanes_repeatedly(values, n, factor, rounds);
+}
+#endif
 
 }  // namespace zen

@@ -12,7 +12,10 @@ namespace zen {
 // Sums of products, unreduced for a while. Terms are below 8 r.
 class OctetSum {
  public:
-  void add(const Octet& term) { sum_ = (sum_ + term).bounded(); }
+  void add(const Octet& term) {
+    sum_ = sum_ + term;
+    if (++terms_ % 4 == 0) sum_ = sum_.bounded();  // from below 34 r
+  }
   Fr total() const {
     Fr parts[8], sum = Fr::zero();
     sum_.store_adjacent(parts);
@@ -26,6 +29,7 @@ class OctetSum {
     return Octet::adjacent(zero);
   }
   Octet sum_ = zeros();
+  unsigned terms_ = 0;
 };
 
 // out[i], i < 2^v: the product over all variables k of r[k] where bit v - 1 - k of i is set, else of 1 - r[k].
@@ -36,6 +40,17 @@ inline void fill_eq(const Fr* r, int variables, Fr* out, int threads) {
     multiply_all(out, r[variables - 1 - k], out + half, half, threads);
     zip(out, out + half, 1, out, half, threads, Subtract{});
   }
+}
+
+// out[i] = outer[i / size] inner[i mod size]
+inline void fill_products(const Fr* outer, const Fr* inner, long size, Fr* out, long n, int threads) {
+  parallel_ranges(n, elements_a_piece, threads, {}, [&](long begin, long end) {
+    for (long i = begin; i < end;) {
+      const long within = i % size, count = std::min(size - within, end - i);
+      multiply_all(inner + within, outer[i / size], out + i, count, 1);
+      i += count;
+    }
+  });
 }
 
 // The sum of a[i] b[i].
@@ -87,73 +102,99 @@ inline void fold(Fr* table, const Fr& r, long half, int threads) {
 // What a round says of a polynomial of degree 2 in the variable X that it binds: its value at 0, its leading coefficient.
 struct Round {
   Fr constant, leading;
+
+  friend Round operator+(const Round& a, const Round& b) { return {a.constant + b.constant, a.leading + b.leading}; }
 };
 
-template <class At>
-Round sum_rounds(long count, int threads, At at) {
+// A table's values at X = 0 and X = 1, for some of the other variables' values.
+template <class T>
+struct Ends {
+  T at_0, at_1;
+};
+
+// A table of 2 half values, from whose halves they are read.
+struct Halves {
+  const Fr* table;
+  long half;
+
+  Ends<Octet> octets(long i) const { return {Octet::adjacent(table + i), Octet::adjacent(table + half + i)}; }
+  Ends<Fr> ones(long i) const { return {table[i], table[half + i]}; }
+};
+
+// A table of 4 quarter values, whose first variable becomes r as they are read: what `fold` does, and then Halves.
+struct Folding {
+  Fr* table;
+  long quarter;
+  Fr r, held = to_factor(r);
+
+  Ends<Octet> octets(long i) const {
+    const auto at = [&](long j) {
+      const Octet low = Octet::adjacent(table + j), high = Octet::adjacent(table + 2 * quarter + j);
+      return (low + (high - low) * Factor::same(held)).stored(table + j);
+    };
+    return {at(i), at(quarter + i)};
+  }
+  Ends<Fr> ones(long i) const {
+    const auto at = [&](long j) { return table[j] = table[j] + r * (table[2 * quarter + j] - table[j]); };
+    return {at(i), at(quarter + i)};
+  }
+};
+
+// The sum over i < count of x(X) y(X), the tables' values read by `x` and `y`.
+template <class Table>
+Round product_round(const Table& x, const Table& y, long count, int threads) {
   const long pieces = (count + elements_a_piece - 1) / elements_a_piece;
   std::vector<Round> sums(pieces);
   parallel_for(pieces, threads, {}, [&](long piece, int) {
-    sums[piece] = at(piece * elements_a_piece, std::min((piece + 1) * elements_a_piece, count));
-  });
-  Round total{Fr::zero(), Fr::zero()};
-  for (const Round& sum : sums) total.constant = total.constant + sum.constant, total.leading = total.leading + sum.leading;
-  return total;
-}
-
-// The sum over i < half of x(X) y(X), tables x and y of 2 half values.
-inline Round product_round(const Fr* x, const Fr* y, long half, int threads) {
-  return sum_rounds(half, threads, [&](long begin, long end) {
+    const long begin = piece * elements_a_piece, end = std::min(begin + elements_a_piece, count);
     OctetSum constant, leading;
     long i = begin;
     for (; i + 8 <= end; i += 8) {
-      const Octet x0 = Octet::adjacent(x + i), y0 = Octet::adjacent(y + i);
-      const Octet dx = Octet::adjacent(x + half + i) - x0, dy = (Octet::adjacent(y + half + i) - y0).bounded();
-      constant.add(x0.times(y0));
-      leading.add(dx.times(dy));
+      const Ends<Octet> a = x.octets(i), b = y.octets(i);
+      constant.add(a.at_0.times(b.at_0));
+      leading.add((a.at_1 - a.at_0).times((b.at_1 - b.at_0).bounded()));
     }
-    Round round{constant.total(), leading.total()};
+    sums[piece] = {constant.total(), leading.total()};
     for (; i < end; i++) {
-      round.constant = round.constant + x[i] * y[i];
-      round.leading = round.leading + (x[half + i] - x[i]) * (y[half + i] - y[i]);
+      const Ends<Fr> a = x.ones(i), b = y.ones(i);
+      sums[piece] = sums[piece] + Round{a.at_0 * b.at_0, (a.at_1 - a.at_0) * (b.at_1 - b.at_0)};
     }
-    return round;
   });
+  Round total{Fr::zero(), Fr::zero()};
+  for (const Round& sum : sums) total = total + sum;
+  return total;
 }
 
-// The sum over i < half of outer[i / inner_size] inner[i mod inner_size] (a(X) b(X) - c(X)), tables of 2 half values;
-// the weights are the variables' left to bind (Gruen, ePrint 2024/108, section 3: eq leaves the round's polynomial).
-inline Round r1cs_round(const Fr* a, const Fr* b, const Fr* c, const Fr* outer, const Fr* inner, long inner_size,
-                        long half, int threads) {
+// The sum over i < count of outer[i / inner_size] inner[i mod inner_size] (a(X) b(X) - c(X)); the weights are the
+// variables' left to bind (Gruen, ePrint 2024/108, section 3: eq leaves the round's polynomial).
+template <class Table>
+Round r1cs_round(const Table& a, const Table& b, const Table& c, const Fr* outer, const Fr* inner, long inner_size,
+                 long count, int threads) {
   std::vector<Fr> held(inner_size);
   for (long i = 0; i < inner_size; i++) held[i] = to_factor(inner[i]);
-  const long step = std::min(inner_size, elements_a_piece), blocks = half / step;
+  const long step = std::min(inner_size, elements_a_piece), blocks = count / step;
   std::vector<Round> sums(blocks);
   parallel_for(blocks, threads, {}, [&](long block, int) {
     OctetSum constant, leading;
-    Round round{Fr::zero(), Fr::zero()};
     const long begin = block * step, offset = begin % inner_size;
     long i = 0;
     for (; i + 8 <= step; i += 8) {
-      const long at = begin + i;
       const Factor weight = Factor::adjacent(held.data() + offset + i);
-      const Octet a0 = Octet::adjacent(a + at), b0 = Octet::adjacent(b + at);
-      const Octet da = Octet::adjacent(a + half + at) - a0, db = (Octet::adjacent(b + half + at) - b0).bounded();
-      constant.add((a0.times(b0) - Octet::adjacent(c + at)) * weight);
-      leading.add(da.times(db) * weight);
+      const Ends<Octet> x = a.octets(begin + i), y = b.octets(begin + i), z = c.octets(begin + i);
+      constant.add((x.at_0.times(y.at_0) - z.at_0) * weight);
+      leading.add((x.at_1 - x.at_0).times((y.at_1 - y.at_0).bounded()) * weight);
     }
-    round = {constant.total(), leading.total()};
+    Round round{constant.total(), leading.total()};
     for (; i < step; i++) {
-      const long at = begin + i;
       const Fr weight = inner[offset + i];
-      round.constant = round.constant + weight * (a[at] * b[at] - c[at]);
-      round.leading = round.leading + weight * ((a[half + at] - a[at]) * (b[half + at] - b[at]));
+      const Ends<Fr> x = a.ones(begin + i), y = b.ones(begin + i), z = c.ones(begin + i);
+      round = round + Round{weight * (x.at_0 * y.at_0 - z.at_0), weight * ((x.at_1 - x.at_0) * (y.at_1 - y.at_0))};
     }
     const Fr scale = outer[begin / inner_size];
     sums[block] = {scale * round.constant, scale * round.leading};
   });
   Round total{Fr::zero(), Fr::zero()};
-  for (const Round& sum : sums) total.constant = total.constant + sum.constant, total.leading = total.leading + sum.leading;
+  for (const Round& sum : sums) total = total + sum;
   return total;
 }
 

@@ -5,7 +5,7 @@
 #include "safegcd.hpp"
 
 #define ZEN_FN inline __attribute__((always_inline))
-#define ZEN_UNROLL _Pragma("GCC unroll 8")
+#define ZEN_UNROLL _Pragma("GCC unroll 16")
 
 namespace zen {
 

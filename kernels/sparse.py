@@ -1,0 +1,52 @@
+"""Sparse matrices that stay, between vectors that come."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from types import ModuleType
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kernels.arrays import FrArray, as_csr, as_vector
+
+SparseArrays = tuple[NDArray[np.int64], NDArray[np.uint32], NDArray[np.uint32], FrArray]
+"""Offsets, columns, coefficients and pool, as ``csr_multiply`` takes them."""
+
+
+class SparseForms:
+    """Matrices M_k, checked once. ``placed``: of each the row of the vector on its left that its first row
+    belongs to, and its arrays, which are kept and must not change. ``ValueError`` for indices out of range:
+    there are so many ``variables``.
+    """
+
+    def __init__(
+        self, extension: ModuleType, placed: Iterable[tuple[int, SparseArrays]], variables: int
+    ) -> None:
+        self._forms = extension.SparseForms()
+        self._variables, self._rows = variables, 0
+        self._kept = []
+        for first, arrays in placed:
+            if first < 0:
+                raise ValueError(f"a matrix begins at row 0 at the earliest, not {first}")
+            matrix = as_csr(*arrays, variables)
+            self._forms.add(*matrix, first)
+            self._kept.append(matrix)
+            self._rows = max(self._rows, first + len(matrix[0]) - 1)
+
+    def at(self, outer: FrArray, inner: FrArray, z: FrArray, threads: int = 1) -> FrArray:
+        """uint64[matrices, 4]: the sums of y[i] M_k[i, j] z[j].
+
+        y[i] = outer[i / n] inner[i mod n], where n = len(inner); z: uint64[variables, 4], best ``aligned``.
+        ``ValueError`` where y has fewer rows than the matrices.
+        """
+        outer, inner = as_vector(outer, (4,), "outer"), as_vector(inner, (4,), "inner")
+        z = as_vector(z, (4,), "z")
+        if len(z) != self._variables or len(outer) * len(inner) < self._rows:
+            raise ValueError(
+                f"the matrices take {self._rows} rows and {self._variables} variables, "
+                f"not {len(outer)} by {len(inner)} and {len(z)}"
+            )
+        out = np.empty((len(self._kept), 4), dtype=np.uint64)
+        self._forms.at(outer, inner, z, out, threads)
+        return out
