@@ -210,7 +210,7 @@ def _nonzero(matrix: Csr) -> tuple[Indices, NDArray[np.uint32]]:
     """Rows, ascending, and columns of the entries that are not zero in Fr, equal ones added up."""
     row = np.repeat(np.arange(matrix.rows), np.diff(matrix.offsets))
     keys = row * (int(matrix.columns.max(initial=0)) + 1) + matrix.columns
-    ordered = np.sort(keys)
+    ordered = np.sort(keys, kind="stable")  # by runs, which rows are made of
     zero = np.array([value % kernels.fr.modulus == 0 for value in matrix.pool], dtype=np.bool_)
     if not zero.any() and not (ordered[1:] == ordered[:-1]).any():
         return row, matrix.columns

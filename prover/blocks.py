@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Protocol
+from typing import Final, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +21,10 @@ from zenerrors import StatementError
 _SMALL = 1 << 15
 # For fewer entries sorting beats a pass over that many.
 _FEW = 1 << 12
+
+
+Entries = tuple[NDArray[np.int64], NDArray[np.uint32], NDArray[np.uint32]]
+"""Offsets, columns and coefficients of a sparse matrix in compressed rows."""
 
 
 @dataclass(frozen=True)
@@ -87,18 +91,51 @@ class Csr:
         """``pool`` as uint64[len(pool), 4], Montgomery."""
         return kernels.fr.from_ints(self.pool)
 
-    def multiply(self, z: FrArray, threads: int = 1, *, out: FrArray | None = None) -> FrArray:
-        """The product with ``z`` (uint64[variables, 4], Montgomery): uint64[rows, 4], in ``out`` if given."""
+    def entries(self, rows: slice) -> Entries:
+        """``offsets``, ``columns`` and ``coefficients`` of these rows alone."""
+        offsets = self.offsets[rows.start : rows.stop + 1]
+        inside = slice(offsets[0], offsets[-1])
+        return offsets - offsets[0], self.columns[inside], self.coefficients[inside]
+
+    def multiply(
+        self, z: FrArray, threads: int = 1, *, shorts: Shorts | None = None, out: FrArray | None = None
+    ) -> FrArray:
+        """The product with ``z`` (uint64[variables, 4], Montgomery): uint64[rows, 4], in ``out`` if given.
+
+        ``shorts``: ``fr.shorten(z)``, where it was made.
+        """
         return kernels.csr_multiply(
-            self.offsets, self.columns, self.coefficients, self.pool_mont, z, out=out, threads=threads
+            self.offsets,
+            self.columns,
+            self.coefficients,
+            self.pool_mont,
+            z,
+            shorts=shorts,
+            out=out,
+            threads=threads,
         )
 
-    def add_transposed(self, y: FrArray, out: FrArray, threads: int = 1) -> None:
-        """Add the transpose's product with ``y`` (uint64[rows, 4]) to ``out`` (uint64[variables, 4])."""
+    def add_transposed(
+        self, y: FrArray, out: FrArray, threads: int = 1, *, factor: FrArray | None = None
+    ) -> None:
+        """Add the transpose's product with ``y`` (uint64[rows, 4]), times ``factor`` (uint64[4]) or one, to
+        ``out`` (uint64[variables, 4])."""
         kernels.csr_multiply_transposed(
-            self.offsets, self.columns, self.coefficients, self.pool_mont, y, out, threads=threads
+            self.offsets,
+            self.columns,
+            self.coefficients,
+            self.pool_mont,
+            y,
+            out,
+            factor=factor,
+            threads=threads,
         )
 
+
+Shorts = NDArray[np.int32]
+"""The short integers among a witness' elements, as ``kernels.fr.shorten`` has them."""
+
+NOT_SHORT: Final = -(1 << 31)
 
 RowValues = tuple[FrArray, FrArray, FrArray]
 """A·z, B·z and C·z of a run of rows."""
@@ -117,8 +154,10 @@ class Block(Protocol):
     def matrices(self) -> tuple[Csr, Csr, Csr]:
         """A, B and C of these rows, over all variables of the statement."""
 
-    def evaluate(self, z: FrArray, out: RowValues, threads: int = 1) -> None:
-        """Write A·z, B·z and C·z of these rows to ``out``, each uint64[rows, 4] in Montgomery form."""
+    def evaluate(self, z: FrArray, out: RowValues, threads: int = 1, *, shorts: Shorts | None = None) -> None:
+        """Write A·z, B·z and C·z of these rows to ``out``, each uint64[rows, 4] in Montgomery form.
+
+        ``shorts``: of z, where it was made."""
 
 
 @dataclass(frozen=True)
@@ -143,9 +182,9 @@ class SparseBlock:
     def matrices(self) -> tuple[Csr, Csr, Csr]:
         return self.a, self.b, self.c
 
-    def evaluate(self, z: FrArray, out: RowValues, threads: int = 1) -> None:
+    def evaluate(self, z: FrArray, out: RowValues, threads: int = 1, *, shorts: Shorts | None = None) -> None:
         for matrix, values in zip(self.matrices(), out, strict=True):
-            matrix.multiply(z, threads, out=values)
+            matrix.multiply(z, threads, shorts=shorts, out=values)
 
 
 @dataclass(frozen=True)
@@ -164,7 +203,7 @@ class ProductBlock:
     def matrices(self) -> tuple[Csr, Csr, Csr]:
         return Csr.selection(self.left), Csr.selection(self.right), Csr.selection(self.product)
 
-    def evaluate(self, z: FrArray, out: RowValues, threads: int = 1) -> None:
+    def evaluate(self, z: FrArray, out: RowValues, threads: int = 1, *, shorts: Shorts | None = None) -> None:
         for variables, values in zip((self.left, self.right, self.product), out, strict=True):
             # With any other mode numpy gathers into a buffer first, and copies that.
             np.take(z, variables, axis=0, out=values, mode="clip")

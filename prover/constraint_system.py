@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import itertools
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 
@@ -23,7 +23,7 @@ from base.processors import usable_cores
 from base.randomness import Secrets
 from kernels import FrArray
 from prover import adaptivity
-from prover.blocks import Block, Csr, RowValues
+from prover.blocks import NOT_SHORT, Block, Csr, RowValues
 from zenerrors import StatementError
 
 
@@ -203,25 +203,38 @@ class ConstraintSystem:
                 )
         return matrices
 
-    def evaluate(self, z: FrArray, threads: int = 1, *, length: int | None = None) -> RowValues:
+    def evaluate(self, z: FrArray, threads: int = 1, *, out: RowValues | None = None) -> RowValues:
         """A·z, B·z, C·z over all blocks in order, each uint64[constraints, 4] in Montgomery form.
 
-        With ``length`` they are padded with zero rows to ``length`` rows. ``threads`` share the blocks.
+        Arrays that are given as ``out`` may be longer: zeros follow. ``threads`` share the blocks.
         Raises ``StatementError`` (``statement.witness_shape``) where ``z`` does not fit.
         """
         self.check_shape(z)
-        rows = self.constraints if length is None else length
-        a, b, c = (np.zeros((rows, 4), dtype=np.uint64) for _ in range(3))
-        calls = []
+        shorts = kernels.fr.shorten(z, threads)
+        mostly_short = 2 * np.count_nonzero(shorts == NOT_SHORT) < len(z)
+        a, b, c = out or (np.empty((self.constraints, 4), dtype=np.uint64) for _ in range(3))
+        calls: list[Callable[[], object]] = [
+            partial(values[self.constraints :].fill, 0) for values in (a, b, c)
+        ]
         for block, start, share in zip(self.blocks, self._starts, self._shares(threads), strict=True):
             part = slice(start, start + block.rows)
-            calls.append(partial(block.evaluate, z, (a[part], b[part], c[part]), share))
+            calls.append(
+                partial(
+                    block.evaluate,
+                    z,
+                    (a[part], b[part], c[part]),
+                    share,
+                    shorts=shorts if mostly_short else None,
+                )
+            )
         try:
             run(calls, threads)
         except BaseException:
-            for out in (a, b, c):
-                out.fill(0)
+            for values in (a, b, c):
+                values.fill(0)
             raise
+        finally:
+            shorts.fill(0)
         return a, b, c
 
     def check(self, z: FrArray, threads: int = 1) -> None:

@@ -76,6 +76,10 @@ class Renewable(CommitmentKey, Protocol):
         """How many proofs, a renewal being one, can open a root before they tell its values."""
 
     @property
+    def columns(self) -> int:
+        """How many places of a root one of them shows: another version's openings may show more."""
+
+    @property
     def renewals(self) -> int:
         """How many can follow one another."""
 

@@ -3,35 +3,55 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
+from typing import Final, NamedTuple
 
 import numpy as np
+from blake3 import blake3
 from numpy.typing import NDArray
 
 import kernels
+from base.parallel import in_turn, run
 from base.randomness import Secrets
 from kernels import FrArray, fr
+from kernels.hashing import CHUNK_BYTES
+from prover.spartan.queries import Places, columns, opening, siblings
 from verifier.spartan import merkle
 from verifier.spartan.admission import Commitment
 from verifier.spartan.code import Code
-from verifier.spartan.commitment import SALTS, SEED_BYTES, TAILS, bound, stream
-from verifier.spartan.proof import Opening
+from verifier.spartan.commitment import SALTS, SEED_BYTES, TAILS, stream
+from verifier.spartan.field import FR
+from zenerrors import StatementError
 
 _TOP_LIMB_MASK = np.uint64(2 ** (fr.modulus.bit_length() - 192) - 1)
+HELD_BYTES: Final = 1 << 31
+"""Of code words, which take four times as many as the rows."""
+SLAB_BYTES: Final = 1 << 26
+"""So many are made at once."""
+_NOWHERE: Final = np.zeros(0, np.uint32)
+_PIECE: Final = 1 << 16
+"""Elements that a thread takes at once."""
+
+
+class Encoded(NamedTuple):
+    """``words``: uint64[rows, length, 4], canonical; ``nodes``: the tree over their columns."""
+
+    words: FrArray
+    nodes: NDArray[np.uint8]
 
 
 @dataclass(frozen=True, eq=False)
 class Committed:
-    """``rows``: uint64[rows, degree, 4], Montgomery; ``words``: the code words, uint64[rows, length, 4],
-    canonical; ``salts``: uint8[length, 32]; ``nodes``: the tree. Secret, but for ``commitment``.
+    """``rows``: uint64[rows, degree, 4], Montgomery; ``salts``: uint8[length, 32]; ``encoded``: none where
+    the words are too many, or the commitment was made before. Secret, but for ``commitment``.
     """
 
     code: Code
     rows: FrArray
-    words: FrArray
     salts: NDArray[np.uint8]
-    nodes: NDArray[np.uint8]
     commitment: Commitment
+    threads: int
+    encoded: Encoded | None
 
     @property
     def root(self) -> bytes:
@@ -45,13 +65,24 @@ class Committed:
         parts = [values[start : start + width] for start in range(0, len(values), width)]
         return all(np.array_equal(row[: len(part)], part) for row, part in zip(self.rows, parts, strict=True))
 
-    def open(self, places: list[int]) -> Opening:
-        """The columns at these places, ascending."""
-        columns = self.words[:, places].swapaxes(0, 1).astype("<u8")
-        path = self.nodes[merkle.siblings(places, self.code.log_length)]
-        return Opening(
-            entries(self.salts[places], 32), entries(columns, 32 * len(self.words)), entries(path, 32)
-        )
+    def open(self, at: Places) -> bytes:
+        """The columns there, as proofs have them. Raises ``StatementError`` (``statement.openings``) where
+        the commitment was made before, to other values."""
+        if self.encoded is None:
+            entries, nodes = self._encoded_again(at)
+        else:
+            entries, nodes = self.encoded.words[:, at], self.encoded.nodes
+        return opening(self.salts[at], columns(entries), nodes[siblings(at, self.code.log_length)])
+
+    def _encoded_again(self, at: Places) -> tuple[FrArray, NDArray[np.uint8]]:
+        columns, nodes = _encoded(self.code, self.rows, self.salts, self.threads, at)
+        if _root(nodes, self.commitment.size, self.commitment.tail, self.code) != self.root:
+            raise StatementError(
+                "statement.openings",
+                "the commitment is to other values, or of another code: pass the values it was made to",
+                field="openings",
+            )
+        return columns, nodes
 
 
 def commit(
@@ -62,32 +93,88 @@ def commit(
     *,
     secret: Secrets,
     extra: FrArray | None = None,
+    root: bytes | None = None,
+    held_bytes: int = HELD_BYTES,
     threads: int = 1,
 ) -> Committed:
     """Commit to uint64[n, 4], Montgomery, in rows with ``tail`` random places each.
 
     Tails and salts follow from ``seed``, 32 bytes, and the values: two vectors under one seed share none.
-    ``extra``: rows of their own, uint64[m, degree, 4], without a tail. ``secret`` erases what is kept.
+    ``extra``: rows of their own, uint64[m, degree, 4], without a tail. ``root``: that of a commitment that
+    was made before; nothing is encoded then until it is opened. Code words that are more than ``held_bytes``
+    are made again where they are opened. ``secret`` erases what is kept.
     """
-    with Secrets() as for_now:
-        plain = for_now(fr.to_canonical(values, threads)).astype("<u8", copy=False)
-        seed = bound(seed, plain.reshape(-1).view(np.uint8).data)
-        del plain
-    width = code.degree - tail
-    count = -(-len(values) // width)
+    seed = _bound(seed, values, threads)
+    width, count = code.degree - tail, -(-len(values) // (code.degree - tail))
     more = 0 if extra is None else len(extra)
     rows = secret(np.zeros((count + more, code.degree, 4), dtype=np.uint64))
-    fill_rows(rows[:count], values, tail)
-    rows[:count, width:] = elements(seed, count * tail, secret).reshape(count, tail, 4)
+    _fill(rows[:count], values, tail, threads)
+    rows[:count, width:] = elements(seed, count * tail, secret, threads).reshape(count, tail, 4)
     if extra is not None:
         rows[count:] = extra
-    words = secret(_code_words(code, rows, secret, threads))
     salts = np.frombuffer(stream(seed, SALTS, code.length * SEED_BYTES), dtype=np.uint8)
     salts = secret(salts.reshape(code.length, SEED_BYTES).copy())
-    leaves = kernels.blake3.columns(words, merkle.LEAF_KEY, salts=salts, threads=threads)
-    nodes = kernels.blake3.tree(leaves, merkle.NODE_KEY, threads)
-    root = merkle.root(nodes[1].tobytes(), len(values), tail, code.log_degree, code.log_length)
-    return Committed(code, rows, words, salts, nodes, Commitment(root, len(values), tail))
+    if root is not None:
+        return Committed(code, rows, salts, Commitment(root, len(values), tail), threads, None)
+    words = None
+    if len(rows) * code.length * FR.element_bytes <= held_bytes:
+        words = secret(np.empty((len(rows), code.length, 4), dtype=np.uint64))
+    _, nodes = _encoded(code, rows, salts, threads, _NOWHERE, words)
+    commitment = Commitment(_root(nodes, len(values), tail, code), len(values), tail)
+    encoded = None if words is None else Encoded(words, nodes)
+    return Committed(code, rows, salts, commitment, threads, encoded)
+
+
+def _encoded(
+    code: Code,
+    rows: FrArray,
+    salts: NDArray[np.uint8],
+    threads: int,
+    at: Places,
+    words: FrArray | None = None,
+) -> tuple[FrArray, NDArray[np.uint8]]:
+    """The code words there, uint64[rows, places, 4], and the tree over all columns. The words are
+    written to ``words``, or else gone thereafter."""
+    columns = np.empty((len(rows), len(at), 4), dtype=np.uint64)
+    hashes = kernels.blake3.column_hashes(
+        len(rows), code.length, merkle.LEAF_KEY, salts=salts, threads=threads
+    )
+    parts = list(hashes.slabs(max(1, SLAB_BYTES // (CHUNK_BYTES * code.length))))
+    with Secrets() as secret:
+        if words is None:
+            most = max(part.stop - part.start for part in parts)
+            slab = secret(np.empty((most, code.length, 4), dtype=np.uint64))
+        for part in parts:
+            own = slab[: part.stop - part.start] if words is None else words[part]
+            encode(code, rows[part], own, secret, threads)
+            hashes.take(own)
+            columns[part] = own[:, at]
+    return columns, kernels.blake3.tree(hashes.digests(), merkle.NODE_KEY, threads)
+
+
+def _root(nodes: NDArray[np.uint8], size: int, tail: int, code: Code) -> bytes:
+    return merkle.root(nodes[1].tobytes(), size, tail, code.log_degree, code.log_length)
+
+
+def _bound(seed: bytes, values: FrArray, threads: int) -> bytes:
+    """``verifier.spartan.commitment.bound``"""
+    hasher = blake3(key=seed)
+    starts = range(0, len(values), _PIECE)
+    canonical = (partial(fr.to_canonical, values[start : start + _PIECE]) for start in starts)
+    for part in in_turn(canonical, threads):
+        hasher.update(part.astype("<u8", copy=False).reshape(-1).view(np.uint8).data)
+        part.fill(0)
+    return hasher.digest()
+
+
+def _fill(rows: FrArray, values: FrArray, tail: int, threads: int) -> None:
+    """``fill_rows``, row by row."""
+    width = rows.shape[1] - tail
+    calls = (
+        partial(fill_rows, rows[i : i + 1], values[i * width : (i + 1) * width], tail)
+        for i in range(len(rows))
+    )
+    run(calls, threads)
 
 
 def fill_rows(rows: FrArray, values: FrArray, tail: int) -> None:
@@ -101,13 +188,13 @@ def fill_rows(rows: FrArray, values: FrArray, tail: int) -> None:
         rows[full, :left] = values[full * width :]
 
 
-def _code_words(code: Code, rows: FrArray, secret: Secrets, threads: int) -> FrArray:
-    """uint64[rows, length, 4], canonical."""
+def encode(code: Code, rows: FrArray, out: FrArray, secret: Secrets, threads: int) -> None:
+    """The code words, canonical: uint64[rows, length, 4]."""
     domain = kernels.Domain(code.log_length)
     if code.degree < domain.size // 4:
         narrow, rows = rows, secret(np.zeros((len(rows), domain.size // 4, 4), dtype=np.uint64))
         rows[:, : code.degree] = narrow
-    return domain.encode(rows, threads)
+    domain.encode(rows, threads, out=out)
 
 
 def words_for(count: int) -> int:
@@ -115,24 +202,30 @@ def words_for(count: int) -> int:
     return count + count // 4 + 64
 
 
-def elements(seed: bytes, count: int, secret: Secrets) -> FrArray:
+def elements(seed: bytes, count: int, secret: Secrets, threads: int = 1) -> FrArray:
     """``count`` elements, as good as uniform: of the stream's words of 255 bits those that are below r.
     uint64[count, 4], Montgomery."""
-    wanted = words_for(count)
-    while True:
-        words = np.frombuffer(stream(seed, TAILS, 32 * wanted), dtype="<u8")
-        drawn = secret(words.reshape(-1, 4).copy())
-        drawn[:, 3] &= _TOP_LIMB_MASK
-        found = secret(drawn[fr.is_canonical(drawn)])
-        if len(found) >= count:
-            return secret(fr.from_canonical(found[:count]))
-        wanted *= 2
+    found, wanted = secret(np.empty((count, 4), dtype=np.uint64)), words_for(count)
+    have, drawn = 0, 0
+    with Secrets() as for_now:
+        while have < count:
+            ends = range(drawn, drawn + wanted, _PIECE)
+            calls = (partial(_drawn, seed, start, min(_PIECE, drawn + wanted - start)) for start in ends)
+            for part in in_turn(calls, threads):
+                taken = for_now(part)[: count - have]
+                found[have : have + len(taken)] = taken
+                have += len(taken)
+            drawn += wanted
+    return found
 
 
-def entries(array: NDArray[Any], size: int) -> list[bytes]:
-    """Of ``size`` bytes each."""
-    data = array.tobytes()
-    return [data[i : i + size] for i in range(0, len(data), size)]
+def _drawn(seed: bytes, start: int, count: int) -> FrArray:
+    """The elements among so many of the stream's words."""
+    with Secrets() as secret:
+        data = stream(seed, TAILS, FR.element_bytes * count, FR.element_bytes * start)
+        words = secret(np.frombuffer(data, dtype="<u8").reshape(-1, 4).copy())
+        words[:, 3] &= _TOP_LIMB_MASK
+        return fr.from_canonical(secret(words[fr.is_canonical(words)]))
 
 
 def to_bytes(values: FrArray, threads: int = 1) -> bytes:

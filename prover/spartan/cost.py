@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import time
 from collections.abc import Callable
 from typing import Final
@@ -11,18 +10,19 @@ import numpy as np
 
 from kernels import fr
 from prover.size import Size
+from prover.spartan import layout
+from prover.spartan.commitment import HELD_BYTES, SLAB_BYTES
 from prover.spartan.layout import rows_for
-from verifier.spartan.code import LOG_BLOWUP, Code
+from verifier.spartan.code import Code
 from verifier.spartan.field import FR
-from verifier.spartan.merkle import DIGEST_BYTES
-from verifier.spartan.shape import Pads
+from verifier.spartan.shape import Segment, Shape
 
 KEY_BYTES: Final = 1 << 10
 """A key is numbers; of many segments it is longer."""
 _ENTRY_BYTES: Final = 8
 _ROW_BYTES: Final = 24
 """Of a circuit's file: a column and a coefficient for each entry, three offsets for each row."""
-_LOG_DEGREES: Final = range(10, 17)
+_LOG_DEGREES: Final = range(10, 19)
 _MEASURED: Final = 1 << 14
 
 # Products for each variable, row, place or entry, as shallownet and two LeNets took them once, on two cores:
@@ -33,6 +33,8 @@ _SUMMED_ROW: Final = 36.0
 _SUMMED_PLACE: Final = 40.0
 _ENTRY: Final = 2.0
 _OPENED: Final = 12.0
+_FOLDED: Final = 150.0
+"""For each number of the row that a proof folds."""
 _WRITTEN: Final = 0.3
 """For each byte of a file that is written and hashed."""
 
@@ -49,55 +51,40 @@ def setup(size: Size, product: float) -> float:
 
 def proof_bytes(size: Size) -> int:
     """In the mean: paths meet here and there."""
-    return _proof_bytes(size, _code(size))
+    return size.links + layout.proof_bytes(_shape(size))
 
 
-def _code(size: Size) -> Code:
-    """Of the commitments, or that of the shortest proofs."""
+def _shape(size: Size) -> Shape:
+    """About that of proofs: what is linked stands in one segment, all else is private, or takes a row."""
     if size.links:
-        return rows_for(size.linked).code
-    codes = (Code(FR, log, log + LOG_BLOWUP) for log in _LOG_DEGREES)
-    return min(codes, key=lambda code: _proof_bytes(size, code))
+        rows = rows_for(size.linked)
+        return _shape_of(size, rows.code, rows.tail)
+    return layout.shortest(_shape_of(size, layout.code_of(log), 0) for log in _LOG_DEGREES)
 
 
-def _rows(size: Size, code: Code) -> int:
-    """Those of commitments have longer tails."""
-    tail = rows_for(size.linked).tail if size.links else 0
-    once = -(-(size.variables - size.linked) // (code.degree - code.queries))
-    return -(-size.linked // (code.degree - tail)) + once + size.segments + 1
-
-
-def _proof_bytes(size: Size, code: Code) -> int:
-    parts, rows = size.segments + 1, _rows(size, code)
-    log_rows, variables = size.rows.bit_length() - 1, code.log_degree + rows.bit_length()
-    pads = Pads(code, log_rows, variables)
-    numbers = 3 * log_rows + 2 * variables + 7 + code.degree + pads.code.degree
-    opened = FR.element_bytes * (code.queries * rows + 2 * pads.code.queries)
-    hashes = parts * (1 + _opening_hashes(code)) + 1 + _opening_hashes(pads.code)
-    return size.links + FR.element_bytes * numbers + opened + DIGEST_BYTES * hashes
-
-
-def _opening_hashes(code: Code) -> int:
-    """Salts, and the hashes of paths, expected of random places."""
-    known = [(1 << log) * (1 - (1 - 2.0**-log) ** code.queries) for log in range(code.log_length + 1)]
-    path = sum(2 * above - below for above, below in itertools.pairwise(known))
-    return code.queries + round(path)
+def _shape_of(size: Size, code: Code, tail: int) -> Shape:
+    linked = (Segment(size.linked, tail),) if size.links else ()
+    segments = linked + (Segment(1),) * (size.segments - len(linked))
+    return Shape(code, 0, 0, segments, size.variables - size.linked, size.rows.bit_length() - 1)
 
 
 def memory(size: Size) -> int:
-    """The peak beside the constraint system and the witness, as the second sum-check begins: rows, code
-    words and trees over these; the constraints' weights, and those times a factor; the combined matrices by
-    variable and by place, and the witness by place.
+    """The peak beside the constraint system and the witness: a copy of that, which challenges complete; rows,
+    where a root was made of them code words and trees; over these the tables of either sum-check, which lie
+    in one place, and some numbers of the witness; or as commitments are opened, their code words, some at a
+    time, and their trees.
     """
-    code = _code(size)
-    committed = _rows(size, code) * (code.degree + code.length)
-    trees = (size.segments + 1) * 3 * code.length
-    return FR.element_bytes * (committed + trees + 2 * size.rows + size.variables + 2 * _places(size))
-
-
-def _places(size: Size) -> int:
-    code = _code(size)
-    return code.degree << (_rows(size, code) - 1).bit_length()
+    shape = _shape(size)
+    code, places = shape.code, 1 << shape.variables
+    rows = sum(shape.opened_rows)
+    linked = sum(part.rows for part in shape.parts if part.linked)
+    own = size.segments + 1 - size.links
+    words = min((rows - linked) * code.length, own * HELD_BYTES // FR.element_bytes)
+    kept = rows * code.degree + words + (3 * own + size.links) * code.length
+    summed = max(3 << (size.rows - 1).bit_length(), 2 * places) + size.variables // 8
+    slab = min(linked * code.length, SLAB_BYTES // FR.element_bytes)
+    opened = slab + 2 * code.length if size.links else 0
+    return FR.element_bytes * (size.variables + kept + max(summed, opened))
 
 
 def speed(threads: int, clock: Callable[[], float] = time.perf_counter) -> float:
@@ -113,12 +100,13 @@ def speed(threads: int, clock: Callable[[], float] = time.perf_counter) -> float
 
 def stages(size: Size, product: float) -> dict[str, float]:
     """Seconds by stage, in order."""
+    shape = _shape(size)
     products = {
         "load key": 0.0,
         "witness": _ENTRY / 4 * size.nonzeros,
-        "commit": _STAGE + _COMMITTED * size.variables,
+        "commit": _STAGE + _COMMITTED * (size.variables - size.linked),
         "outer": _STAGE + _ENTRY * size.nonzeros + _SUMMED_ROW * size.rows,
-        "inner": _STAGE + _ENTRY * size.nonzeros + _SUMMED_PLACE * _places(size),
-        "open": _STAGE + _OPENED * size.variables,
+        "inner": _STAGE + _ENTRY * size.nonzeros + _SUMMED_PLACE * (1 << shape.variables),
+        "open": _STAGE + _OPENED * size.variables + _COMMITTED * size.linked + _FOLDED * shape.code.degree,
     }
     return {stage: product * count for stage, count in products.items()}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, overload
 
@@ -17,8 +17,11 @@ from verifier.spartan.field import FR, Field
 class KernelField(Field):
     """``verifier.spartan.field.FR``, and as exact."""
 
-    def eq(self, point: Sequence[int]) -> list[int]:
-        return fr.to_ints(multilinear.eq(fr.from_ints(point)))
+    def eq(self, point: Sequence[int]) -> Sequence[int]:
+        return _Integers(fr.to_canonical(multilinear.eq(fr.from_ints(point))))
+
+    def are_canonical(self, data: bytes) -> bool:
+        return bool(fr.is_canonical(np.frombuffer(data, dtype="<u8").reshape(-1, 4)).all())
 
     def encode(self, coefficients: Sequence[int], log_length: int) -> Sequence[int]:
         """Of a code of rate 1/4 at most."""
@@ -45,6 +48,9 @@ class _Integers(Sequence[int]):
         if isinstance(index, slice):
             return _Integers(self._words[index])
         return int.from_bytes(self._words[index].astype("<u8").tobytes(), "little")
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(FR.from_bytes(self._words.astype("<u8").tobytes()))
 
 
 KERNEL_FR: Final = KernelField(FR.modulus, FR.generator, FR.two_adicity)

@@ -2,27 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import itertools
+from collections.abc import Iterable, Sequence
+from functools import cached_property, partial
 
 import numpy as np
 from numpy.typing import NDArray
 
+import kernels
+from base.parallel import in_chunks, run
 from base.processors import usable_cores
-from kernels import FrArray, fr, multilinear
+from kernels import FrArray, SparseForms, fr, multilinear
 from prover.constraint_system import ConstraintSystem
-from prover.spartan.commitment import fill_rows
 from verifier.spartan.admission import Commitment, Sizes, shape_of
-from verifier.spartan.code import LOG_BLOWUP, Code
+from verifier.spartan.code import LOG_BLOWUP, MOST_LOG_DEGREE, Code
 from verifier.spartan.commitment import Rows
 from verifier.spartan.field import FR
+from verifier.spartan.merkle import DIGEST_BYTES
 from verifier.spartan.shape import Part, Shape
 from zenerrors import StatementError
 
 _LEAST_LOG_DEGREE = 10
+_HARDLY = 1.05
+"""Proofs by so much longer than the shortest are as good: shorter rows take less time."""
 # Of rows that commitments are opened in, again and again: so many openings, and more where as many places as
 # they need are less than one in so many.
 _LEAST_OPENINGS = 10
-_LINKED_LOG_DEGREES = range(12, 17)
+_LINKED_LOG_DEGREES = range(12, MOST_LOG_DEGREE + 1)
+_MOST_VALUES = 1 << 26
 _SHARE = 5
 
 
@@ -33,32 +40,59 @@ def sizes_of(system: ConstraintSystem) -> Sizes:
 
 def most_values(log_degree: int) -> int:
     """Of a commitment in rows of this length: of more, proofs with longer rows are shorter."""
-    return 1 << (2 * log_degree - 6)
+    return _MOST_VALUES if log_degree == MOST_LOG_DEGREE else 1 << min(2 * log_degree - 9, log_degree + 4)
 
 
 def rows_for(values: int) -> Rows:
     """For commitments to so many values. Raises ``StatementError`` (``statement.too_large``)."""
     for log_degree in _LINKED_LOG_DEGREES:
         if values <= most_values(log_degree):
-            code = Code(FR, log_degree, log_degree + LOG_BLOWUP)
+            code = code_of(log_degree)
             return Rows(code, max(_LEAST_OPENINGS, code.degree // (_SHARE * code.queries)) * code.queries)
     raise StatementError(
-        "statement.too_large",
-        f"no commitments to more than {most_values(_LINKED_LOG_DEGREES[-1]):,} values are made",
+        "statement.too_large", f"no commitments to more than {_MOST_VALUES:,} values are made"
     )
 
 
 def best_code(system: ConstraintSystem) -> Code:
-    """That of the shortest proofs."""
-    largest = max(_LEAST_LOG_DEGREE, (system.variables - 1).bit_length())
-    codes = [Code(FR, log, log + LOG_BLOWUP) for log in range(_LEAST_LOG_DEGREE, largest + 1)]
-    return min(codes, key=lambda code: _opened_bytes(system, code))
+    """That of short proofs."""
+    sizes = sizes_of(system)
+    largest = max(_LEAST_LOG_DEGREE, (system.variables - 2).bit_length())
+
+    def shape(code: Code) -> Shape:
+        linked = [size for size, is_linked in sizes.segments if is_linked]
+        return shape_of(sizes, code, [Commitment(b"", size, code.queries) for size in linked])
+
+    return shortest(shape(code_of(log)) for log in range(_LEAST_LOG_DEGREE, largest + 1)).code
 
 
-def _opened_bytes(system: ConstraintSystem, code: Code) -> int:
-    once = [Commitment(b"", segment.size, code.queries) for segment in system.segments if segment.linked]
-    rows = sum(part.rows for part in shape_of(sizes_of(system), code, once).parts)
-    return (code.queries * rows + code.degree) * FR.element_bytes
+def code_of(log_degree: int) -> Code:
+    return Code(FR, log_degree, log_degree + LOG_BLOWUP)
+
+
+def shortest(shapes: Iterable[Shape]) -> Shape:
+    """Of shapes by the length of their rows the first whose proofs are hardly longer than the shortest."""
+    taken = [(shape, proof_bytes(shape)) for shape in shapes]
+    least = min(found for _, found in taken)
+    return next(shape for shape, found in taken if found <= _HARDLY * least)
+
+
+def proof_bytes(shape: Shape) -> int:
+    """Of a proof without chains, in the mean: paths meet here and there."""
+    pads, levels, rounds = shape.pads, shape.folding.levels, shape.folding.rounds
+    numbers = 3 * shape.log_rows + 2 * (shape.variables + sum(rounds)) + 8 + (1 << shape.folding.told)
+    opened = [_opening_bytes(shape.code, rows + 1) for rows in shape.opened_rows]
+    opened += [_opening_bytes(level.code, level.rows) for level in levels]
+    opened.append(_opening_bytes(pads.code, 3))
+    roots = len(shape.parts) + 1 + len(levels)
+    return FR.element_bytes * (numbers + pads.code.degree) + DIGEST_BYTES * roots + sum(opened)
+
+
+def _opening_bytes(code: Code, rows: int) -> int:
+    """A salt is as long as a number."""
+    known = [(1 << log) * (1 - (1 - 2.0**-log) ** code.queries) for log in range(code.log_length + 1)]
+    path = sum(2 * above - below for above, below in itertools.pairwise(known))
+    return FR.element_bytes * code.queries * rows + DIGEST_BYTES * round(path)
 
 
 def places(system: ConstraintSystem, shape: Shape) -> NDArray[np.int64]:
@@ -74,25 +108,23 @@ def places(system: ConstraintSystem, shape: Shape) -> NDArray[np.int64]:
     return found
 
 
-def by_place(system: ConstraintSystem, shape: Shape, values: FrArray) -> FrArray:
-    """What each variable has, uint64[variables, 4], at its place, uint64[2^variables, 4]; zero elsewhere."""
-    table = np.zeros((1 << shape.variables, 4), dtype=np.uint64)
-    table[: shape.known] = values[: shape.known]
-    starts = [part.start for part in system.segment_ranges] + [system.first_private]
-    for start, part in zip(starts, shape.parts, strict=True):
-        fill_rows(rows_of(table, shape, part), values[start : start + part.size], part.tail)
-    return table
+def spread(system: ConstraintSystem, shape: Shape, table: FrArray, used: int) -> None:
+    """Move what each variable has, the first of uint64[2^variables, 4], to its place; zeros are elsewhere, as
+    they are from ``used`` on.
 
-
-def by_variable(system: ConstraintSystem, shape: Shape, table: FrArray) -> FrArray:
-    """The inverse of ``by_place``: uint64[variables, 4]."""
-    values = np.zeros((system.variables, 4), dtype=np.uint64)
-    values[: shape.known] = table[: shape.known]
+    From the last variable on: places are never before variables.
+    """
     starts = [part.start for part in system.segment_ranges] + [system.first_private]
-    for start, part in zip(starts, shape.parts, strict=True):
-        own = rows_of(table, shape, part)[:, : shape.code.degree - part.tail]
-        values[start : start + part.size] = own.reshape(-1, 4)[: part.size]
-    return values
+    end = used
+    for start, part in zip(reversed(starts), reversed(shape.parts), strict=True):
+        width = shape.code.degree - part.tail
+        for row in reversed(range(part.rows)):
+            count, variable = min(width, part.size - row * width), start + row * width
+            place = (part.first + row) * shape.code.degree
+            table[place : place + count] = table[variable : variable + count]
+            table[place + count : end] = 0
+            end = min(end, place)
+    table[shape.known : end] = 0
 
 
 def rows_of(table: FrArray, shape: Shape, part: Part) -> FrArray:
@@ -114,39 +146,79 @@ class SystemMatrices:
     def sizes(self) -> Sizes:
         return sizes_of(self._system)
 
-    def evaluate(self, shape: Shape, rows: Sequence[int], at: Sequence[int], weights: Sequence[int]) -> int:
-        """``Matrices.evaluate``."""
-        threads = self._threads
-        by_row = multilinear.eq(fr.from_ints(rows), threads)
-        columns = by_variable(self._system, shape, multilinear.eq(fr.from_ints(at), threads))
-        total = 0
-        for start, matrices in self._system.matrices(threads):
-            for matrix, weight in zip(matrices, weights, strict=True):
-                values = matrix.multiply(columns, threads)
-                (value,) = fr.to_ints(multilinear.dot(values, by_row[start : start + matrix.rows], threads))
-                total += weight * value
-        return total % fr.modulus
+    @property
+    def nbytes(self) -> int:
+        """About what the coefficients take."""
+        return 8 * (int(self._system.survey.nonzeros.sum()) + 3 * self._system.constraints)
 
-    def combined(self, shape: Shape, rows: FrArray, weights: Sequence[int]) -> FrArray:
+    def evaluate(self, shape: Shape, rows: Sequence[int], at: Sequence[int], weights: Sequence[int]) -> int:
+        """``Matrices.evaluate``. Matrices are made when it is first called, and stay."""
+        outer, inner = _eq_factors(rows, len(rows) // 2)
+        sums = self._forms.at(outer, inner, self._eq_by_variable(shape, at), self._threads)
+        terms = zip(itertools.cycle(weights), fr.to_ints(sums), strict=False)
+        return sum(weight * value for weight, value in terms) % fr.modulus
+
+    @cached_property
+    def _forms(self) -> SparseForms:
+        """A, B and C of each block in turn."""
+        placed = (
+            (start, (matrix.offsets, matrix.columns, matrix.coefficients, matrix.pool_mont))
+            for start, matrices in self._system.matrices(self._threads)
+            for matrix in matrices
+        )
+        return kernels.sparse_forms(placed, self._system.variables)
+
+    def _eq_by_variable(self, shape: Shape, at: Sequence[int]) -> FrArray:
+        """eq(at, ·) at each variable's place, uint64[variables, 4]; anything at those that no row reads."""
+        table = kernels.aligned(self._system.variables)
+        rows, columns = _eq_factors(at, shape.row_variables)
+        multilinear.products(rows, columns, table[: shape.known], self._threads)
+        starts = [part.start for part in self._system.segment_ranges] + [self._system.first_private]
+        for start, part in zip(starts, shape.parts, strict=True):
+            own = rows[part.first : part.first + part.rows], columns[: shape.code.degree - part.tail]
+            multilinear.products(*own, table[start : start + part.size], self._threads)
+        return table
+
+    def combine(self, shape: Shape, rows: FrArray, weights: Sequence[int], out: FrArray, used: int) -> None:
         """The combined matrices summed over their rows, each times one of ``rows``, uint64[2^log_rows, 4].
 
-        By place: uint64[2^variables, 4].
+        By place: ``out``, uint64[2^variables, 4], zeros from ``used`` on.
         """
-        sums = np.zeros((self._system.variables, 4), dtype=np.uint64)
+        sums = out[: self._system.variables]
+        in_chunks(lambda part: sums[part].fill(0), min(used, len(sums)), self._threads)
         factors = [fr.from_ints([weight])[0] for weight in weights]
         for start, matrices in self._system.matrices(self._threads):
             for matrix, factor in zip(matrices, factors, strict=True):
-                part = fr.mul(rows[start : start + matrix.rows], factor)
-                matrix.add_transposed(part, sums, self._threads)
-        return by_place(self._system, shape, sums)
+                part = rows[start : start + matrix.rows]
+                matrix.add_transposed(part, sums, self._threads, factor=factor)
+        spread(self._system, shape, out, max(used, len(sums)))
 
 
-def witness_table(shape: Shape, z: FrArray, parts: Sequence[FrArray]) -> FrArray:
-    """The witness by place, uint64[2^variables, 4], Montgomery: what is known of ``z``, and the rows of
-    ``parts`` with their tails, each uint64[rows, degree, 4].
+def _eq_factors(point: Sequence[int], split: int) -> tuple[FrArray, FrArray]:
+    """Of eq(point, ·) in an index's high bits, so many as the first ``split`` variables, and its low ones."""
+    high, low = fr.from_ints(point[:split]), fr.from_ints(point[split:])
+    return multilinear.eq(high), multilinear.eq(low)
+
+
+def fill_eq(point: Sequence[int], out: FrArray, threads: int) -> None:
+    """eq(point, ·): ``out``, uint64[2^variables, 4]."""
+    multilinear.products(*_eq_factors(point, len(point) // 2), out, threads)
+
+
+def fill_witness(
+    shape: Shape, z: FrArray, parts: Sequence[FrArray], out: FrArray, used: int, threads: int
+) -> None:
+    """The witness by place: ``out``, uint64[2^variables, 4], Montgomery, zeros from ``used`` on.
+
+    What is known of ``z``, and the rows of ``parts`` with their tails, each uint64[rows, degree, 4].
     """
-    table = np.zeros((1 << shape.variables, 4), dtype=np.uint64)
-    table[: shape.known] = z[: shape.known]
-    for part, rows in zip(shape.parts, parts, strict=True):
-        rows_of(table, shape, part)[:] = rows
-    return table
+    degree, last = shape.code.degree, shape.parts[-1]
+    out[: shape.known] = z[: shape.known]
+    out[shape.known : shape.parts[0].first * degree] = 0
+    out[(last.first + last.rows) * degree : used] = 0
+    copies = (
+        partial(np.copyto, into, row)
+        for part, rows in zip(shape.parts, parts, strict=True)
+        for into, row in zip(rows_of(out, shape, part), rows, strict=True)
+    )
+    run(copies, threads)

@@ -12,6 +12,8 @@ from base.randomness import Secrets, random_elements
 from kernels import FrArray, fr, multilinear
 from prover.constraint_system import ConstraintSystem
 from prover.spartan.commitment import Committed, commit, to_bytes
+from prover.spartan.folding import Folder
+from prover.spartan.queries import places
 from prover.spartan.rounds import say
 from prover.spartan.sessions import Rows, Session, begin
 from verifier.spartan.claims import Drawn, Form, Known, Said, combined, forms
@@ -48,7 +50,7 @@ def prove(
     """
     system.check_shape(z)
     with Secrets() as secret, begin(system, shape, z, threads) as session:
-        return _Prover(session, system, shape, z, linked, threads, secret, progress).prove(post_challenge)
+        return _Prover(session, system, shape, z, linked, secret, progress).prove(post_challenge)
 
 
 class _Prover:
@@ -59,11 +61,10 @@ class _Prover:
         shape: Shape,
         z: FrArray,
         linked: Sequence[Committed],
-        threads: int,
         secret: Secrets,
         progress: Progress,
     ) -> None:
-        self._system, self._shape, self._z, self._threads, self._secret = system, shape, z, threads, secret
+        self._system, self._shape, self._z, self._secret = system, shape, z, secret
         self._session, self._linked, self._progress = session, linked, progress
         self._public = fr.to_ints(z[1 : 1 + shape.public])
         self._transcript = begin_transcript(
@@ -93,21 +94,25 @@ class _Prover:
         mask = self._session.open(inner.point)
         (mask_said,) = self._say("mask", [mask], shape.pads.mask)
         factor = transcript.challenge("mask")
-        row = self._session.combine(factor)
-        transcript.absorb("row", row)
+        known_part = _known_part(known, inner.point)
+        product = (mask + factor * (witness_at - known_part)) % _P
+        transcript.say("product", [product])
+        row = Folder(shape.folding, self._session.combine(factor))
+        transcript.absorb("row", row.message)
         triple = transcript.challenge("triple")
         opened = self._open_triple(triple)
-        places = transcript.places("columns", shape.code.queries, shape.code.log_length)
+        at = places(transcript, "columns", shape.code)
+        folded = row.fold(transcript, shape.code, at)
 
         said = Said(outer.said, claims, inner.said, mask_said, opened)
         drawn = Drawn(zero, outer.point, weights, inner.point, factor, triple)
-        known_part = _known_part(known, inner.point)
-        at = Known(matrices_at, known_part, (mask + factor * (witness_at - known_part)) % _P)
-        pad_product, pad_row = self._combine_pads(forms(shape.pads, said, drawn, at), pads, pad_mask)
-        pad_places = transcript.places("pad columns", shape.pads.code.queries, shape.pads.code.log_length)
-        body = Body([*(each.root for each in [*parts, pads])], said, row, pad_product, pad_row)
-        openings = [*(part.open(places) for part in parts), pads.open(pad_places)]
-        return body.to_bytes(FR) + b"".join(opening.to_bytes() for opening in openings)
+        known_there = Known(matrices_at, known_part, product)
+        pad_product, pad_row = self._combine_pads(forms(shape.pads, said, drawn, known_there), pads, pad_mask)
+        pads_at = places(transcript, "pad columns", shape.pads.code)
+        roots = [each.root for each in [*parts, pads]]
+        body = Body(roots, said, product, folded.body, pad_product, pad_row)
+        openings = [*(part.open(at) for part in parts), *folded.openings, pads.open(pads_at)]
+        return body.to_bytes(FR) + b"".join(openings)
 
     def _commit_segments(self) -> list[Rows]:
         given, made = iter(self._linked), list[Rows]()
@@ -156,9 +161,9 @@ class _Prover:
 
     def _open_triple(self, challenge: int) -> list[int]:
         """The pads of the claims a and b behind those of the random triple."""
-        places = self._shape.pads
-        first, second = fr.to_ints(self._pads[places.claims : places.claims + 2])
-        x, y = fr.to_ints(self._pads[places.triple : places.triple + 2])
+        own = self._shape.pads
+        first, second = fr.to_ints(self._pads[own.claims : own.claims + 2])
+        x, y = fr.to_ints(self._pads[own.triple : own.triple + 2])
         opened = [(challenge * first + x) % _P, (second + y) % _P]
         self._transcript.say("opened", opened)
         return opened
@@ -194,8 +199,8 @@ def _known_part(known: Sequence[int], point: Sequence[int]) -> int:
 
 
 def _pads(shape: Shape) -> FrArray:
-    places, pads = shape.pads, random_elements(shape.pads.count)
-    for product, factor in ((places.product, places.claims), (places.triple + 2, places.triple)):
+    own, pads = shape.pads, random_elements(shape.pads.count)
+    for product, factor in ((own.product, own.claims), (own.triple + 2, own.triple)):
         pads[product] = fr.mul(pads[factor], pads[factor + 1])
     return pads
 

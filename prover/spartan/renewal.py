@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import secrets
 
+import numpy as np
+
 from base.randomness import Secrets, random_elements
 from kernels import fr, multilinear
 from prover.spartan.commitment import Committed, commit
+from prover.spartan.folding import CpuVector, Folder
+from prover.spartan.queries import places
 from verifier.spartan.commitment import SEED_BYTES, Rows
 from verifier.spartan.renewal import Renewal, begin, weights
+from verifier.spartan.shape import renewal_folding
 
 
 def renew(rows: Rows, old: Committed, new: Committed, *, secret: Secrets, threads: int = 1) -> bytes:
@@ -29,9 +34,13 @@ def renew(rows: Rows, old: Committed, new: Committed, *, secret: Secrets, thread
     by_row = fr.mul(multilinear.eq(r, threads)[: len(old.rows)], factor)
     for row, each in zip(combined, (old, new), strict=True):
         multilinear.combine_rows(each.rows, by_row, row, threads)
-    said = [fr.to_canonical(row).astype("<u8").tobytes() for row in combined]
-    for data in said:
-        transcript.absorb("row", data)
-    places = transcript.places("places", code.queries, code.log_length)
-    openings = [each.open(places) for each in (old, new, masked)]
-    return Renewal(masked.root, product, said, openings).to_bytes()
+    compared = np.zeros_like(combined)
+    compared[0, :width], compared[1, :width] = by_column, fr.neg(by_column)
+    folder = Folder(
+        renewal_folding(code), CpuVector(combined.reshape(-1, 4), compared.reshape(-1, 4), threads)
+    )
+    transcript.absorb("row", folder.message)
+    at = places(transcript, "places", code)
+    folded = folder.fold(transcript, code, at)
+    openings = [*(each.open(at) for each in (old, new, masked)), *folded.openings]
+    return Renewal(masked.root, product, folded.body, openings).to_bytes()

@@ -20,7 +20,7 @@ from prover.constraint_file import load_description, load_statement, save_statem
 from prover.constraint_system import ConstraintSystem, Segment
 from prover.size import Size
 from prover.spartan import cost
-from prover.spartan.commitment import Committed, commit
+from prover.spartan.commitment import HELD_BYTES, Committed, commit
 from prover.spartan.field import KERNEL_FR
 from prover.spartan.layout import SystemMatrices, best_code, most_values, rows_for, sizes_of
 from prover.spartan.proving import prove
@@ -38,6 +38,7 @@ from verifier.spartan.proof import MalformedError
 from verifier.spartan.system import RowsOverFr, SpartanVerifier
 from zenerrors import FileFormatError, StatementError
 
+_FIRST: Final = np.zeros(1, np.uint32)
 _PLAIN: Final = DIGEST_BYTES + SEED_BYTES
 """Of an opening of a root that nothing took the place of."""
 
@@ -105,7 +106,6 @@ class ProvingKey:
     """Proving takes no more than verifying: its file is the circuit's, with the key for a description."""
 
     verifying_key: SpartanKey
-    matrices: SystemMatrices
 
 
 class CommitmentKey:
@@ -125,17 +125,21 @@ class CommitmentKey:
     def commit(self, values: FrArray, *, hiding: bool = True, threads: int = 1) -> Opening:
         seed = secrets.token_bytes(SEED_BYTES) if hiding else bytes(SEED_BYTES)
         with Secrets() as secret:
-            made = self.committed(values, seed, secret, threads)
+            made = self.committed(values, seed, secret, threads, held_bytes=0)
         return Opening(made.root, seed)
 
     def reveal(self, opening: Opening, values: FrArray, *, threads: int = 1) -> Revealed:
         with Secrets() as secret:
-            self._opened((opening.commitment, opening.seed), values, secret, threads)
+            self.committed(values, opening.seed, secret, threads, root=opening.commitment).open(_FIRST)
         return Revealed(opening.seed)
 
     @property
     def openings(self) -> int:
         return self.rows.tail // self.rows.code.queries
+
+    @property
+    def columns(self) -> int:
+        return self.rows.code.queries
 
     @property
     def renewals(self) -> int:
@@ -157,24 +161,30 @@ class CommitmentKey:
         return replace(opening, renewals=(*opening.renewals, Renewed(link, seed)))
 
     def opened(self, opening: Opening, values: FrArray, secret: Secrets, threads: int) -> Committed:
-        """All that the current root is of. Raises ``StatementError`` (``statement.openings``)."""
-        return self._opened(opening.current, values, secret, threads)
+        """All that the current root is of: whether it is is seen as columns are opened."""
+        root, seed = opening.current
+        return self.committed(values, seed, secret, threads, root=root)
 
-    def _opened(
-        self, current: tuple[bytes, bytes], values: FrArray, secret: Secrets, threads: int
+    def committed(
+        self,
+        values: FrArray,
+        seed: bytes,
+        secret: Secrets,
+        threads: int,
+        *,
+        root: bytes | None = None,
+        held_bytes: int = HELD_BYTES,
     ) -> Committed:
-        root, seed = current
-        made = self.committed(values, seed, secret, threads)
-        if made.root != root:
-            raise StatementError(
-                "statement.openings",
-                "the commitment is to other values, or of another code: pass the values it was made to",
-                field="openings",
-            )
-        return made
-
-    def committed(self, values: FrArray, seed: bytes, secret: Secrets, threads: int) -> Committed:
-        return commit(values, self.rows.code, self.rows.tail, seed, secret=secret, threads=threads)
+        return commit(
+            values,
+            self.rows.code,
+            self.rows.tail,
+            seed,
+            root=root,
+            held_bytes=held_bytes,
+            secret=secret,
+            threads=threads,
+        )
 
 
 class Roots(RowsOverFr, Committing):
@@ -209,7 +219,6 @@ class Spartan(SpartanVerifier, ProofSystem):
 
     commitments = Roots()
     field = KERNEL_FR
-    most_circuits = 32
 
     def take_circuit(self, file: bytes) -> None:
         with TemporaryDirectory() as folder:
@@ -235,9 +244,15 @@ class Spartan(SpartanVerifier, ProofSystem):
         return key
 
     def load_key(self, file: Path) -> ProvingKey:
-        key = _load_key(file)
-        self.keep(key.matrices)
-        return key
+        key = _read_key(file)
+        if self.lacks_circuit(key):
+            matrices = SystemMatrices(load_statement(file))
+            if (matrices.digest, matrices.sizes) != (key.circuit, key.sizes):
+                raise FileFormatError(
+                    "file.statement", "the key is of another circuit than it is in a file with"
+                )
+            self.keep(matrices)
+        return ProvingKey(key)
 
     def prove(
         self,
@@ -303,13 +318,9 @@ def _totals(commitments: int, values: int) -> ConstraintSystem:
     )
 
 
-@lru_cache(maxsize=Spartan.most_circuits)
-def _load_key(file: Path) -> ProvingKey:
-    key = SpartanKey.from_json(load_description(file) or {})
-    matrices = SystemMatrices(load_statement(file))
-    if (matrices.digest, matrices.sizes) != (key.circuit, key.sizes):
-        raise FileFormatError("file.statement", "the key is of another circuit than it is in a file with")
-    return ProvingKey(key, matrices)
+@lru_cache(maxsize=256)
+def _read_key(file: Path) -> SpartanKey:
+    return SpartanKey.from_json(load_description(file) or {})
 
 
 _speed = lru_cache(maxsize=1)(cost.speed)

@@ -63,7 +63,8 @@ class CpuSession:
         """−2 h on the odd coset, registered with ``keep``, once every constraint is known to hold."""
         system, log_size = self._statement, qap.log_domain_size(self._statement)
         self._report("constraints", 0.0)
-        a, b, c = system.evaluate(self._z, self._threads, length=1 << log_size)
+        a, b, c = (np.empty((1 << log_size, 4), dtype=np.uint64) for _ in range(3))
+        system.evaluate(self._z, self._threads, out=(a, b, c))
         keep(a)
         with Secrets() as secret:
             secret(b)

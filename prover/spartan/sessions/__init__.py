@@ -10,9 +10,10 @@ from kernels import FrArray
 from prover import backends
 from prover.constraint_system import ConstraintSystem
 from prover.spartan.commitment import Committed
+from prover.spartan.folding import Vector
+from prover.spartan.queries import Places
 from prover.spartan.rounds import Rounds
 from prover.spartan.sessions.cpu import CpuSession
-from verifier.spartan.proof import Opening
 from verifier.spartan.shape import Shape
 from verifier.spartan.transcript import Transcript
 
@@ -23,8 +24,8 @@ class Rows(Protocol):
     @property
     def root(self) -> bytes: ...
 
-    def open(self, places: list[int]) -> Opening:
-        """The columns at these places, ascending."""
+    def open(self, at: Places) -> bytes:
+        """The columns there, as proofs have them."""
 
 
 class Session(Protocol):
@@ -63,9 +64,9 @@ class Session(Protocol):
     def open(self, point: Sequence[int]) -> int:
         """Of the witness at ``point``: the inner product of the mask with eq at the columns' coordinates."""
 
-    def combine(self, factor: int) -> bytes:
-        """The mask, and ``factor`` times all rows, weighted by eq at the rows' coordinates of that point:
-        canonical, little-endian."""
+    def combine(self, factor: int) -> Vector:
+        """The mask, and ``factor`` times all rows, weighted by eq at the rows' coordinates of that point.
+        Public; its weights are eq at the columns' coordinates."""
 
 
 def begin(system: ConstraintSystem, shape: Shape, z: FrArray, threads: int) -> Session:

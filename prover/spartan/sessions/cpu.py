@@ -8,12 +8,14 @@ from typing import Self
 
 import numpy as np
 
+import kernels
 from base.randomness import Secrets
 from kernels import FrArray, fr, multilinear
 from kernels.cube import Round
 from prover.constraint_system import ConstraintSystem
-from prover.spartan.commitment import Committed, commit, elements, to_bytes
-from prover.spartan.layout import SystemMatrices, witness_table
+from prover.spartan.commitment import Committed, commit, elements
+from prover.spartan.folding import CpuVector
+from prover.spartan.layout import SystemMatrices, fill_eq, fill_witness
 from prover.spartan.rounds import Rounds, inner_rounds, outer_rounds
 from verifier.spartan.shape import Shape
 from verifier.spartan.transcript import Transcript
@@ -25,7 +27,7 @@ class CpuSession:
     def __init__(self, system: ConstraintSystem, shape: Shape, z: FrArray, threads: int) -> None:
         self._system, self._shape, self._z, self._threads = system, shape, z, threads
         self._parts: list[Committed] = []
-        self._secret, self._products = Secrets(), Secrets()
+        self._secret, self._summed = Secrets(), Secrets()
 
     def __enter__(self) -> Self:
         return self
@@ -33,8 +35,8 @@ class CpuSession:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._products.erase()
-        self._secret.erase()
+        self._summed.erase(self._threads)
+        self._secret.erase(self._threads)
 
     def commit(self, variables: slice, tail: int, seed: bytes, mask: bytes | None = None) -> Committed:
         code, secret, extra = self._shape.code, self._secret, None
@@ -48,38 +50,51 @@ class CpuSession:
         return commitment
 
     def outer(self, zero: Sequence[int], pads: FrArray, transcript: Transcript) -> Rounds:
-        system, threads = self._system, self._threads
-        tables = [self._products(each) for each in system.evaluate(self._z, threads, length=1 << len(zero))]
-        failing = fr.first_unsatisfied(tables[0], tables[1], tables[2], threads)
+        system, threads, rows = self._system, self._threads, 1 << self._shape.log_rows
+        # That of the second sum-check, too: what is new to a process is dearer than what it has.
+        places, last = 1 << self._shape.variables, self._shape.parts[-1]
+        self._tables = kernels.aligned(max(3 * rows, 2 * places), zeros=True)
+        self._summed(
+            self._tables[: max(3 * rows, places + (last.first + last.rows) * self._shape.code.degree)]
+        )
+        a, b, c = (self._tables[i * rows : (i + 1) * rows] for i in range(3))
+        system.evaluate(self._z, threads, out=(a, b, c))
+        failing = fr.first_unsatisfied(a, b, c, threads)
         if failing is not None:
             raise system.unsatisfied(failing)
-        return outer_rounds(OuterTables(tables, zero, threads), zero, pads, transcript)
+        return outer_rounds(OuterTables((a, b, c), zero, threads), zero, pads, transcript)
 
     def inner(
         self, outer: Sequence[int], weights: Sequence[int], pads: FrArray, transcript: Transcript
     ) -> Rounds:
-        self._products.erase()  # and have their memory
         shape, threads = self._shape, self._threads
-        rows = multilinear.eq(fr.from_ints(outer), threads)
-        matrices = SystemMatrices(self._system, threads).combined(shape, rows, weights)
+        places, rows = 1 << shape.variables, 1 << shape.log_rows
+        matrices, witness = self._tables[:places], self._tables[places : 2 * places]
+        weights_at = self._tables[places : places + rows]  # until the witness comes
+        fill_eq(outer, weights_at, threads)
+        SystemMatrices(self._system, threads).combine(shape, weights_at, weights, matrices, 3 * rows)
         committed = [part.rows[: place.rows] for part, place in zip(self._parts, shape.parts, strict=True)]
-        witness = self._secret(witness_table(shape, self._z, committed))
-        return inner_rounds(InnerTables([matrices, witness], threads), shape.variables, pads, transcript)
+        used = max(3 * rows, places + rows) - places
+        fill_witness(shape, self._z, committed, witness, used, threads)
+        found = inner_rounds(InnerTables((matrices, witness), threads), shape.variables, pads, transcript)
+        self._summed.erase(threads)
+        del self._tables
+        return found
 
     def open(self, point: Sequence[int]) -> int:
-        self._opened = point
-        columns = multilinear.eq(fr.from_ints(point[self._shape.row_variables :]), self._threads)
-        (value,) = fr.to_ints(multilinear.dot(self._mask, columns, self._threads))
+        split = self._shape.row_variables
+        self._by_row = multilinear.eq(fr.from_ints(point[:split]))
+        self._by_column = multilinear.eq(fr.from_ints(point[split:]), self._threads)
+        (value,) = fr.to_ints(multilinear.dot(self._mask, self._by_column, self._threads))
         return value
 
-    def combine(self, factor: int) -> bytes:
-        rows = multilinear.eq(fr.from_ints(self._opened[: self._shape.row_variables]))
-        weights = fr.mul(rows, fr.from_ints([factor])[0])
+    def combine(self, factor: int) -> CpuVector:
+        weights = fr.mul(self._by_row, fr.from_ints([factor])[0])
         total = self._mask.copy()
         for part, place in zip(self._parts, self._shape.parts, strict=True):
             own = weights[place.first : place.first + place.rows]
             multilinear.combine_rows(part.rows[: place.rows], own, total, self._threads)
-        return to_bytes(total, self._threads)
+        return CpuVector(total, self._by_column, self._threads)
 
     @property
     def _mask(self) -> FrArray:
@@ -89,17 +104,27 @@ class CpuSession:
 
 
 class _Tables:
-    """Of a sum-check, folded in place."""
+    """Of a sum-check, folded in place: when the next round reads them."""
 
     def __init__(self, tables: Sequence[FrArray], threads: int) -> None:
         self._tables, self._threads = list(tables), threads
+        self._bound: FrArray | None = None
 
     def bind(self, r: int) -> None:
-        (factor,) = fr.from_ints([r])
-        self._tables = [multilinear.fold(table, factor, self._threads) for table in self._tables]
+        (self._bound,) = fr.from_ints([r])
 
     def values(self) -> list[int]:
-        return fr.to_ints(np.concatenate(self._tables))
+        left = self._tables
+        if self._bound is not None:
+            left = [multilinear.fold(table, self._bound) for table in left]
+        return fr.to_ints(np.concatenate(left))
+
+    def _numbers(self, found: Round) -> tuple[int, int]:
+        """What a round that has bound the tables says."""
+        if self._bound is not None:
+            self._tables = [table[: len(table) // 2] for table in self._tables]
+        constant, leading = fr.to_ints(np.stack(found))
+        return constant, leading
 
 
 class OuterTables(_Tables):
@@ -113,15 +138,10 @@ class OuterTables(_Tables):
         half = len(rest) // 2
         outer, inner = (multilinear.eq(part, self._threads) for part in (rest[:half], rest[half:]))
         a, b, c = self._tables
-        return _numbers(multilinear.r1cs_round(a, b, c, outer, inner, self._threads))
+        return self._numbers(multilinear.r1cs_round(a, b, c, outer, inner, self._threads, bound=self._bound))
 
 
 class InnerTables(_Tables):
     def round(self) -> tuple[int, int]:
         matrices, witness = self._tables
-        return _numbers(multilinear.product_round(matrices, witness, self._threads))
-
-
-def _numbers(found: Round) -> tuple[int, int]:
-    constant, leading = fr.to_ints(np.stack(found))
-    return constant, leading
+        return self._numbers(multilinear.product_round(matrices, witness, self._threads, bound=self._bound))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
-from functools import cache
+from functools import cache, cached_property
 from queue import SimpleQueue
 from threading import Lock
 from types import TracebackType
@@ -23,13 +23,14 @@ from kernels import FrArray
 from prover.backends.gpu import backend, joined
 from prover.blocks import Csr
 from prover.constraint_system import ConstraintSystem
-from prover.spartan.commitment import Committed, entries, words_for
+from prover.spartan.commitment import Committed, words_for
 from prover.spartan.layout import places
+from prover.spartan.queries import Places, opening, siblings
 from prover.spartan.rounds import LABEL, Rounds
 from verifier.spartan import merkle
+from verifier.spartan.code import Code
 from verifier.spartan.commitment import SALTS, TAILS, bound
 from verifier.spartan.field import FR
-from verifier.spartan.proof import Opening
 from verifier.spartan.shape import Part, Shape
 from verifier.spartan.transcript import ABSORB, ASKING, CHALLENGE, Transcript, frame
 
@@ -64,7 +65,8 @@ class ResidentSystem:
         self.rows = joined(device, [part for parts in matrices for part in parts])
         by_variable = device.upload(places(system, shape).astype(np.uint32))
         self.columns = transposed(device, self.rows, height, by_variable, 1 << shape.variables)
-        self.domain = Domain(device, shape.code.log_length)
+        codes = [shape.code, *(level.code for level in shape.folding.levels)]
+        self.domains = {code: Domain(device, code.log_length) for code in codes}
         self.field = ScalarField(device)
         self.leaf_key, self.node_key = map(self._bytes, (merkle.LEAF_KEY, merkle.NODE_KEY))
         self.voices = {count: voice(device, count) for count in (R1csSumCheck.said, ProductSumCheck.said)}
@@ -72,6 +74,15 @@ class ResidentSystem:
 
     def _bytes(self, data: bytes) -> Array:
         return self.device.upload(np.frombuffer(data, np.uint8))
+
+    def encode(self, words: Array, code: Code, salts: Array | None = None) -> Array:
+        """Rows of coefficients, canonical, become code words in bit-reversed order; the tree's nodes."""
+        device = self.device
+        self.domains[code].ntt(words, order="to_bit_reversed")
+        nodes = device.zeros((2 * code.length, 32), np.uint8)
+        hashing.columns(device, words, self.leaf_key, nodes[code.length :], salts, turned=True)
+        hashing.tree(device, nodes, self.node_key)
+        return nodes
 
     def combined(self, factors: Sequence[int]) -> Array:
         """The pool of ``columns``, the coefficients of each matrix times its factor."""
@@ -83,6 +94,29 @@ class ResidentSystem:
             self.field.mul(own[part], numbers[index], pool[part])
             first = part.stop
         return pool
+
+
+def _resident_bytes(system: ConstraintSystem, shape: Shape) -> int:
+    """Of a ``ResidentSystem`` while its columns are sorted, but for the pools of coefficients."""
+    entries, height = int(system.survey.nonzeros.sum()), 1 << shape.log_rows
+    words = 5 * entries + 3 * height + 2 * (1 << shape.variables) + system.variables
+    return 4 * words + FR.element_bytes * 2 * shape.code.length
+
+
+def _session_bytes(system: ConstraintSystem, shape: Shape) -> int:
+    """Of a ``GpuSession``: what is derived from the witness stays until all is erased.
+
+    The witness; by place that, the combined matrices, and what both are folded to; the products, what they
+    are folded to, and the rows' weights; of parts that are no commitment from outside code words, salts,
+    a tree and what their tails are made of; the mask, and the row that is combined.
+    """
+    code = shape.code
+    count = system.variables + 4 * (1 << shape.variables) + 7 * (1 << shape.log_rows) + 3 * code.degree
+    for part in shape.parts:
+        if not part.linked:
+            mask = part is shape.parts[-1]
+            count += (part.rows + mask + 3) * code.length + part.rows * part.tail
+    return FR.element_bytes * count
 
 
 class ResidentSystems:
@@ -106,8 +140,11 @@ class ResidentSystems:
             found = self._systems.pop(key, None)
             while found is None and len(self._systems) >= _SYSTEMS:
                 self._systems.pop(next(iter(self._systems)))
-            self._systems[key] = found or ResidentSystem(self._device, system, shape, threads)
-            return self._systems[key]
+            if found is None:
+                self._device.require(_resident_bytes(system, shape), "this circuit")
+                found = ResidentSystem(self._device, system, shape, threads)
+            self._systems[key] = found
+            return found
 
 
 _resident_systems = cache(ResidentSystems)
@@ -121,33 +158,80 @@ def resident_systems(index: int) -> ResidentSystems:
 
 
 class GpuRows:
-    """``prover.spartan.sessions.Rows``. ``words``: the code words, their columns in bit-reversed order."""
+    """``prover.spartan.sessions.Rows``, of ``size`` values and tails of ``tail``. ``words``: the code words,
+    their columns in bit-reversed order."""
 
     def __init__(
-        self, device: Device, part: Part, shape: Shape, words: Array, salts: Array, nodes: Array
+        self,
+        device: Device,
+        code: Code,
+        size: int,
+        tail: int,
+        words: Array,
+        salts: Array | None,
+        nodes: Array,
     ) -> None:
-        self._device, self._part, self._code = device, part, shape.code
+        self._device, self._code, self._size, self._tail = device, code, size, tail
         self._words, self._salts, self._nodes = words, salts, nodes
 
-    @property
+    @cached_property
     def root(self) -> bytes:
         """Waits for the device."""
-        part, code = self._part, self._code
-        top = self._device.download(self._nodes[1]).tobytes()
-        return merkle.root(top, part.size, part.tail, code.log_degree, code.log_length)
+        code, top = self._code, self._device.download(self._nodes[1]).tobytes()
+        return merkle.root(top, self._size, self._tail, code.log_degree, code.log_length)
 
-    def open(self, places: list[int]) -> Opening:
-        device, count = self._device, len(places)
-        path = merkle.siblings(places, self._code.log_length)
-        wanted = device.bring(np.array([*places, *path], dtype=np.uint32))
-        words, columns = len(self._words), count * (1 + len(self._words))
+    def open(self, at: Places) -> bytes:
+        device, count, words = self._device, len(at), len(self._words)
+        path = siblings(at, self._code.log_length)
+        wanted = device.bring(np.concatenate([at, path]))
+        salts = 0 if self._salts is None else count
+        columns = salts + count * words
         found = device.empty((columns + len(path), 32), np.uint8)  # one download for all three
-        rows.gather(device, self._salts, wanted[:count], found[:count])
-        rows.gather_columns(device, self._words, wanted[:count], found[count:columns])
+        if self._salts is not None:
+            rows.gather(device, self._salts, wanted[:count], found[:count])
+        rows.gather_columns(device, self._words, wanted[:count], found[salts:columns])
         rows.gather(device, self._nodes, wanted[count:], found[columns:])
         host = device.download(found)
-        salts, opened, nodes = host[:count], host[count:columns], host[columns:]
-        return Opening(entries(salts, 32), entries(opened, 32 * words), entries(nodes, 32))
+        by_place = host[salts:columns].reshape(count, 32 * words)
+        return opening(host[:salts] if salts else None, by_place, host[columns:])
+
+
+class GpuVector:
+    """``prover.spartan.folding.Vector``: its weights and its numbers are ``tables``, uint64[2, n, 4].
+
+    It is public: nothing is erased.
+    """
+
+    def __init__(self, resident: ResidentSystem, tables: Array) -> None:
+        self._resident, self._device = resident, resident.device
+        self._check = ProductSumCheck(resident.device, tables, lambda made: made)
+
+    def commit(self, code: Code) -> GpuRows:
+        device, numbers = self._device, self._check.tables[1]
+        own = numbers.reshape(-1, code.degree, 4)
+        words = device.empty((len(own), code.length, 4), np.uint64)
+        rows.extend(device, own, words)
+        nodes = self._resident.encode(words, code)
+        return GpuRows(device, code, len(numbers), 0, words, None, nodes)
+
+    def weigh(self, code: Code, at: Places, by: FrArray) -> None:
+        """The sum of weight times root^(place i), for all i: values of a polynomial of few coefficients."""
+        device, resident = self._device, self._resident
+        given, wanted = device.bring(by), device.bring(at)
+        for index, row in enumerate(self._check.tables[0].reshape(-1, code.degree, 4)):
+            values = device.empty((code.length, 4), np.uint64)
+            rows.scatter(device, given[index * len(at) :], wanted, values)
+            resident.domains[code].ntt(values, order="from_bit_reversed")
+            resident.field.add(row, values[: code.degree], row)
+
+    def rounds(self, count: int, transcript: Transcript) -> list[list[int]]:
+        found = self._check.run(self._resident.voices[self._check.said], transcript.state, rounds=count)
+        transcript.state = found.state
+        return found.said
+
+    def told(self) -> bytes:
+        plain = self._resident.field.to_canonical(self._check.tables[1])
+        return self._device.download(plain).tobytes()
 
 
 class GpuSession:
@@ -169,6 +253,7 @@ class GpuSession:
         with ExitStack() as stack:
             stream = self._streams.get()
             stack.callback(self._streams.put, stream)
+            device.require(_session_bytes(self._system, self._shape), "a proof of this circuit")
             stack.enter_context(stream)
             self._secret: Secret = stack.enter_context(Secrets())
             self._z = self._zeros(self._system.variables)
@@ -197,15 +282,11 @@ class GpuSession:
             last = self._mask.reshape(1, code.degree, 4)
             self._fill_tails(self._seed(mask), code.degree, last)
             rows.extend(device, last, words[part.rows :])
-        self._resident.domain.ntt(words, order="to_bit_reversed")
         salts = self._secret(hashing.expand(device, bound_seed, SALTS, 32 * code.length)).reshape(-1, 32)
-        nodes = device.zeros((2 * code.length, 32), np.uint8)
-        leaves = nodes[code.length :]
-        hashing.columns(device, words, self._resident.leaf_key, leaves, salts, turned=True)
-        hashing.tree(device, nodes, self._resident.node_key)
+        nodes = self._resident.encode(words, code, salts)
         if mask is not None:
             self._evaluate()  # the witness is complete, and the host has the pads to commit to
-        return GpuRows(device, part, self._shape, words, salts, nodes)
+        return GpuRows(device, code, part.size, part.tail, words, salts, nodes)
 
     def link(self, commitment: Committed) -> Committed:
         part = self._next()
@@ -233,16 +314,19 @@ class GpuSession:
     def open(self, point: Sequence[int]) -> int:
         split = self._shape.row_variables
         self._row_weights = Weights(self._device, point[:split])
-        return Weights(self._device, point[split:]).dot(self._mask, self._secret)
+        self._column_weights = Weights(self._device, point[split:])
+        return self._column_weights.dot(self._mask, self._secret)
 
-    def combine(self, factor: int) -> bytes:
+    def combine(self, factor: int) -> GpuVector:
         device, parts = self._device, self._shape.parts
         first, last = parts[0].first, parts[-1].first + parts[-1].rows
-        weights, total = self._row_weights.table()[first:last], self._empty(self._shape.code.degree)
+        weights = self._row_weights.table()[first:last]
         self._resident.field.mul(weights, device.bring(to_words([factor]))[0], weights)
-        device.copy(self._mask, total)
-        rows.combine(device, self._rows(first, last - first), weights, total)
-        return device.download(self._resident.field.to_canonical(total, total)).tobytes()
+        tables = self._empty(2, self._shape.code.degree)
+        device.copy(self._column_weights.table(), tables[0])
+        device.copy(self._mask, tables[1])
+        rows.combine(device, self._rows(first, last - first), weights, tables[1])
+        return GpuVector(self._resident, tables)
 
     def _evaluate(self) -> None:
         """A z, B z and C z."""
