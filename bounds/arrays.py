@@ -1,0 +1,83 @@
+"""Arrays of any namespace (numpy, or one that has its functions), and how far floats are from what they mean.
+
+Every bound here is of real numbers, computed in float64 and then widened by what rounding can have done:
+
+- a sum of n products, in any order: ``|fl(sum) - sum| <= gamma(n) * sum |products|`` (Higham 2002, 3.1);
+- single operations, and numpy's elementary functions, by ``ULPS`` units in the last place (``curves``).
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+# numpy, or a module that has its functions.
+Namespace = Any
+
+UNIT: Final = 2.0**-53
+"""Half the distance from 1 to the next float."""
+
+EXACT: Final = 2.0**52
+"""Integers and halves below are floats, and so are their sums."""
+
+
+class Interval(NamedTuple):
+    """Each entry lies between its ``low`` and its ``high``, float64[n, *shape]."""
+
+    low: Array
+    high: Array
+
+    @property
+    def centre(self) -> Array:
+        middle: Array = self.low / 2 + self.high / 2
+        return middle
+
+    @property
+    def radius(self) -> Array:
+        """So much around the computed ``centre``, rounded up."""
+        xp, middle = namespace(self.low), self.centre
+        around: Array = xp.maximum(self.high - middle, middle - self.low)
+        return xp.where(around == 0, 0.0, up(around))  # type: ignore[no-any-return]
+
+    @property
+    def magnitude(self) -> Array:
+        """The largest absolute value."""
+        largest: Array = namespace(self.low).maximum(abs(self.low), abs(self.high))
+        return largest
+
+    def nearest(self, point: float) -> Array:
+        """The point, or the end that it lies beyond."""
+        xp = namespace(self.low)
+        found: Array = xp.minimum(xp.maximum(self.low, point), self.high)
+        return found
+
+    def within(self, other: Interval) -> Interval:
+        """What both say. Where rounding leaves nothing between them, the tighter ends change places."""
+        xp = namespace(self.low)
+        low, high = xp.maximum(self.low, other.low), xp.minimum(self.high, other.high)
+        return Interval(xp.minimum(low, high), xp.maximum(low, high))
+
+
+def namespace(array: Array) -> Namespace:
+    return array.__array_namespace__()
+
+
+def gamma(terms: int) -> float:
+    """Twice the relative error of a sum of so many products: the other half is for computing with it."""
+    return 2 * terms * UNIT / (1 - terms * UNIT)
+
+
+def up(x: Array) -> Array:
+    """The next float above."""
+    above: Array = namespace(x).nextafter(x, np.inf)
+    return above
+
+
+def down(x: Array) -> Array:
+    """The next float below."""
+    below: Array = namespace(x).nextafter(x, -np.inf)
+    return below

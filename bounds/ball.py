@@ -1,0 +1,312 @@
+"""What may be put in an input's place: boxes, balls of a norm, and words for words.
+
+A region belongs to a batch of samples, [n, *shape], each with its own radius. Candidates, such as several
+radii or several words of one sentence, are samples beside each other.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import Any, Literal, Protocol, Self
+
+import numpy as np
+
+from bounds.arrays import Array, Interval, Namespace, down, gamma, namespace, up
+from bounds.network import Forms
+
+Norm = Literal["inf", "2", "1"]
+
+
+class Region(Protocol):
+    @property
+    def count(self) -> int:
+        """Of samples."""
+        ...
+
+    @property
+    def independent(self) -> bool:
+        """Whether every entry may be anywhere in its interval, whatever others are."""
+        ...
+
+    def interval(self) -> Interval:
+        """Of each entry, [n, *shape]."""
+        ...
+
+    def least(self, lines: Array) -> Array:
+        """[n, s]: no more than ``lines`` [n, s, *shape] times any input, summed up."""
+        ...
+
+    def forms(self) -> Forms:
+        """The input itself."""
+        ...
+
+    def reach(self, forms: Forms) -> tuple[Interval, Array]:
+        """What functions [n, d, *any] of the input's ``delta`` can be, and what their terms' absolute values
+        add up to."""
+        ...
+
+    def nearest(self, x: Array) -> Array:
+        """For each sample the point of the region near x[n, *shape]."""
+        ...
+
+    def furthest(self, slopes: Array) -> Array:
+        """Where ``slopes`` [n, *shape] times the input is least, [n, *shape]."""
+        ...
+
+    def drawn(self, rng: np.random.Generator) -> Array:
+        """A point for each sample, half of them on the border."""
+        ...
+
+    def part(self, samples: slice) -> Self: ...
+
+    def on(self, xp: Namespace) -> Self: ...
+
+
+@dataclass(frozen=True, eq=False)
+class Ball:
+    """``|x - centre|_p <= radius``, on the entries that ``where`` marks, and within ``domain``.
+
+    centre: float64[n, *shape]. radius: [n], of boxes also [n, *shape]. where: booleans that broadcast to the
+    centre's shape; what it does not mark is fixed. ``rows``: how many axes, from the last, one ball is over,
+    0 for all: words with an embedding along the last axis have a ball each where it is 1. ``domain``: what
+    entries can be at all, as pixels from 0 to 1; boxes are cut off there. ``whole``: points are integers.
+    """
+
+    centre: Array
+    radius: Array
+    norm: Norm = "inf"
+    where: Any = True
+    rows: int = 0
+    domain: tuple[float, float] = (-math.inf, math.inf)
+    whole: bool = False
+
+    @property
+    def count(self) -> int:
+        return len(self.centre)
+
+    @property
+    def independent(self) -> bool:
+        return self.norm == "inf"
+
+    def interval(self) -> Interval:
+        xp, around = namespace(self.centre), self._around
+        low, high = self.centre - around, self.centre + around
+        if not self.whole:
+            low, high = (xp.where(around == 0, self.centre, each) for each in (down(low), up(high)))
+        low, high = xp.clip(low, *self.domain), xp.clip(high, *self.domain)
+        # A centre beyond the domain stays where it is.
+        return Interval(xp.minimum(low, self.centre), xp.maximum(high, self.centre))
+
+    def least(self, lines: Array) -> Array:
+        xp, axes = namespace(lines), tuple(range(2, lines.ndim))
+        box = self.interval()
+        if self.norm == "inf":
+            centre, radius = box.centre, box.radius
+            at, size = _dot(lines, centre), _dot(abs(lines), abs(centre) + radius)
+            return at - _dot(abs(lines), radius) - gamma(4 * _size(lines)) * size
+        steep = xp.where(self._marked[:, np.newaxis], abs(lines), 0.0)
+        reach = self.radius.reshape(-1, *(1 for _ in lines.shape[1:]))
+        most = reach * self._dual(steep, [axis + 1 for axis in self._own])
+        rest = tuple(range(2, most.ndim))
+        bound = _dot(lines, self.centre) - most.sum(axis=rest)
+        size = _dot(abs(lines), abs(self.centre)) + (reach * steep.sum(axis=axes, keepdims=True)).sum(
+            axis=rest
+        )
+        return bound - gamma(4 * _size(lines)) * size  # type: ignore[no-any-return]
+
+    def forms(self) -> Forms:
+        """``delta`` is of the entries that any sample may change: a box's are in radii."""
+        xp, size = namespace(self.centre), math.prod(self.centre.shape[1:])
+        changed, box = self._changed, self.interval()
+        unit = xp.zeros((1, len(changed), size))
+        unit[0, xp.arange(len(changed)), changed] = 1.0
+        slope = unit * (box.radius if self.norm == "inf" else xp.ones_like(self.centre)).reshape(
+            self.count, 1, size
+        )
+        slope = slope.reshape(self.count, len(changed), *self.centre.shape[1:])
+        offset = box.centre if self.norm == "inf" else self.centre
+        return Forms(slope, xp.zeros_like(slope), offset, xp.zeros_like(offset))
+
+    def reach(self, forms: Forms) -> tuple[Interval, Array]:
+        xp = namespace(forms.slope)
+        ends, sizes = [], []
+        for side in (-1, 1):
+            steep = abs(forms.slope + side * forms.spread)
+            if self.norm == "inf":
+                most = steep.sum(axis=1)
+            else:
+                marked = self._marked.reshape(self.count, -1)[:, self._changed]
+                marked = marked.reshape(*marked.shape, *(1 for _ in forms.offset.shape[1:]))
+                steep = xp.where(marked, steep, 0.0)
+                grouped = self._grouped(steep)
+                radius = self.radius.reshape(-1, *(1 for _ in forms.offset.shape[1:]))
+                most = radius * self._dual(grouped, [2]).squeeze(2).sum(axis=1)
+            sizes.append(abs(forms.offset) + forms.rest + most)
+            error = gamma(2 * forms.slope.shape[1] + 8) * sizes[-1]
+            ends.append(forms.offset + side * (forms.rest + most + error))
+        return Interval(*ends), sizes[0] + sizes[1]
+
+    def nearest(self, x: Array) -> Array:
+        xp, box = namespace(x), self.interval()
+        if self.norm != "inf":
+            delta = xp.where(self._marked, x - self.centre, 0.0)
+            length = self._length(delta)
+            radius = self.radius.reshape(-1, *(1 for _ in self.centre.shape[1:]))
+            x = self.centre + delta * xp.minimum(1.0, radius / xp.maximum(length, 1e-300))
+        made: Array = xp.clip(x, box.low, box.high)
+        return xp.rint(made) if self.whole else made
+
+    def furthest(self, slopes: Array) -> Array:
+        xp, box = namespace(slopes), self.interval()
+        if self.norm == "inf":
+            return xp.where(slopes > 0, box.low, box.high)  # type: ignore[no-any-return]
+        slopes = xp.where(self._marked, slopes, 0.0)
+        radius = self.radius.reshape(-1, *(1 for _ in self.centre.shape[1:]))
+        if self.norm == "2":
+            return self.nearest(self.centre - radius * slopes / xp.maximum(self._length(slopes), 1e-300))
+        steepest = abs(slopes) == abs(slopes).max(axis=tuple(self._own), keepdims=True)
+        return self.nearest(self.centre - xp.where(steepest, xp.sign(slopes) * radius, 0.0))
+
+    def drawn(self, rng: np.random.Generator) -> Array:
+        xp, box = namespace(self.centre), self.interval()
+        shape = self.centre.shape
+        if self.norm == "inf":
+            share = rng.uniform(size=shape)
+            corners = rng.uniform(size=(self.count, *(1 for _ in shape[1:]))) < 0.5
+            share = np.where(corners, np.rint(share), share)
+            return self.nearest(box.low + xp.asarray(share) * (box.high - box.low))
+        delta = xp.where(self._marked, xp.asarray(rng.standard_normal(shape)), 0.0)
+        few = rng.uniform(size=shape) < rng.uniform(size=(self.count, *(1 for _ in shape[1:]))) ** 4
+        delta = xp.where(xp.asarray(few), delta, 0.0)
+        return self.nearest(self.centre + 1e6 * delta)
+
+    def part(self, samples: slice) -> Ball:
+        where = self.where
+        if getattr(where, "ndim", 0) == self.centre.ndim and len(where) == self.count:
+            where = where[samples]
+        return replace(self, centre=self.centre[samples], radius=self.radius[samples], where=where)
+
+    def on(self, xp: Namespace) -> Ball:
+        where = self.where if isinstance(self.where, bool) else xp.asarray(self.where)
+        return replace(self, centre=xp.asarray(self.centre), radius=xp.asarray(self.radius), where=where)
+
+    @property
+    def _marked(self) -> Any:
+        xp = namespace(self.centre)
+        return xp.broadcast_to(xp.asarray(self.where), self.centre.shape)
+
+    @property
+    def _around(self) -> Array:
+        radius = self.radius
+        if radius.ndim == 1:
+            radius = radius.reshape(-1, *(1 for _ in self.centre.shape[1:]))
+        return namespace(self.centre).where(self._marked, radius, 0.0)  # type: ignore[no-any-return]
+
+    @property
+    def _own(self) -> tuple[int, ...]:
+        """The axes that one ball is over."""
+        rank = self.centre.ndim
+        return tuple(range(rank - self.rows if self.rows else 1, rank))
+
+    @property
+    def _changed(self) -> Any:
+        marked = self._marked.reshape(self.count, -1).any(axis=0)
+        return namespace(self.centre).arange(len(marked))[marked]
+
+    def _dual(self, steep: Array, axes: list[int]) -> Array:
+        """The dual norm, over these axes, of what is not negative; they stay, with size 1."""
+        xp = namespace(steep)
+        if self.norm == "1":
+            return steep.max(axis=tuple(axes), keepdims=True)  # type: ignore[no-any-return]
+        return xp.sqrt((steep * steep).sum(axis=tuple(axes), keepdims=True))  # type: ignore[no-any-return]
+
+    def _length(self, delta: Array) -> Array:
+        xp, axes = namespace(delta), self._own
+        if self.norm == "1":
+            return abs(delta).sum(axis=axes, keepdims=True)  # type: ignore[no-any-return]
+        return xp.sqrt((delta * delta).sum(axis=axes, keepdims=True))  # type: ignore[no-any-return]
+
+    def _grouped(self, steep: Array) -> Array:
+        """[n, balls, own, *any] of [n, d, *any]: the entries of each ball together, zeros for those fixed."""
+        xp, shape = namespace(steep), self.centre.shape[1:]
+        own = math.prod(self.centre.shape[axis] for axis in self._own)
+        whole = xp.zeros((self.count, math.prod(shape), *steep.shape[2:]))
+        whole[:, self._changed] = steep
+        return whole.reshape(self.count, -1, own, *steep.shape[2:])  # type: ignore[no-any-return]
+
+
+@dataclass(frozen=True, eq=False)
+class Synonyms:
+    """Sentences in which each word may be one of a few: float64[n, words, choices, *rest], the input being
+    [n, words, *rest]. A word with fewer choices has one of them several times."""
+
+    choices: Array
+    whole: bool = False
+
+    @property
+    def count(self) -> int:
+        return len(self.choices)
+
+    independent = False
+
+    def interval(self) -> Interval:
+        return Interval(self.choices.min(axis=2), self.choices.max(axis=2))
+
+    def least(self, lines: Array) -> Array:
+        n, words, choices = self.choices.shape[:3]
+        flat = self.choices.reshape(n, words, choices, -1)
+        xp, by_word = namespace(lines), lines.reshape(*lines.shape[:2], words, -1)
+        each = xp.einsum("nswr,nwcr->nswc", by_word, flat)
+        size = xp.einsum("nswr,nwr->ns", abs(by_word), abs(flat).max(axis=2))
+        return each.min(axis=-1).sum(axis=-1) - gamma(2 * _size(lines)) * size  # type: ignore[no-any-return]
+
+    def forms(self) -> Forms:
+        """Of the box around the choices."""
+        return self._box.forms()
+
+    def reach(self, forms: Forms) -> tuple[Interval, Array]:
+        return self._box.reach(forms)
+
+    def nearest(self, x: Array) -> Array:
+        xp = namespace(x)
+        axes = tuple(range(3, self.choices.ndim))
+        away = ((self.choices - x[:, :, np.newaxis]) ** 2).sum(axis=axes)
+        return self._chosen(xp, away.argmin(axis=2))
+
+    def furthest(self, slopes: Array) -> Array:
+        axes = tuple(range(3, self.choices.ndim))
+        return self._chosen(
+            namespace(slopes), (self.choices * slopes[:, :, np.newaxis]).sum(axis=axes).argmin(axis=2)
+        )
+
+    def drawn(self, rng: np.random.Generator) -> Array:
+        return self._chosen(
+            namespace(self.choices), rng.integers(self.choices.shape[2], size=self.choices.shape[:2])
+        )
+
+    def part(self, samples: slice) -> Synonyms:
+        return replace(self, choices=self.choices[samples])
+
+    def on(self, xp: Namespace) -> Synonyms:
+        return replace(self, choices=xp.asarray(self.choices))
+
+    def _chosen(self, xp: Namespace, index: Any) -> Array:
+        n, words = index.shape
+        made: Array = self.choices[xp.arange(n)[:, np.newaxis], xp.arange(words), index]
+        return made
+
+    @property
+    def _box(self) -> Ball:
+        return Ball(self.interval().centre, self.interval().radius)
+
+
+def _dot(lines: Array, x: Array) -> Array:
+    """[n, s] of lines[n, s, *shape] and x[n, *shape]."""
+    flat = lines.reshape(*lines.shape[:2], -1)
+    made: Array = (flat @ x.reshape(len(x), -1, 1))[..., 0]
+    return made
+
+
+def _size(lines: Array) -> int:
+    return math.prod(lines.shape[2:])

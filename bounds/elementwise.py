@@ -1,0 +1,455 @@
+"""Functions of each entry alone, between two lines: clamps, requantisations, tables and formulas.
+
+A line may have any slope. What makes it valid is its offset, the largest (or least) ``f(x) - slope x`` over
+the interval: at corners of what is made of straight pieces, over all entries of a table, or as ``curves``
+proves it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any, Final, NamedTuple, Protocol, Self
+
+import numpy as np
+
+from bounds.arrays import UNIT, Array, Interval, Mask, Namespace, namespace
+from bounds.given import Given, Rules
+from bounds.network import Forms, Operation, Relaxed
+from circuits.graphs.types import Affine, Rescale
+from circuits.operators.absolute import Abs
+from circuits.operators.activation import QuantActivation
+from circuits.operators.clip import Clip, Requantise
+from circuits.operators.leaky_relu import LeakyRelu, PiecewiseLinear, PRelu, QuantPRelu
+
+
+class Lines(NamedTuple):
+    """``low_slope x + low_offset <= f(x) <= high_slope x + high_offset``, each [n, *shape]."""
+
+    low_slope: Array
+    low_offset: Array
+    high_slope: Array
+    high_offset: Array
+
+
+class Function(Protocol):
+    """Of one number."""
+
+    def value(self, x: Array) -> Array: ...
+
+    def slope(self, x: Array) -> Array:
+        """Its slope, or that of what it is a staircase of."""
+        ...
+
+    def image(self, x: Interval) -> Interval: ...
+
+    def lines(self, x: Interval) -> Lines: ...
+
+    def straight(self, x: Interval) -> Mask:
+        """Whether the lines of a narrower interval would be no tighter, booleans [n, *shape]."""
+        ...
+
+    def on(self, xp: Namespace) -> Self: ...
+
+
+@dataclass(frozen=True, eq=False)
+class Elementwise(Operation):
+    """``function`` of each entry."""
+
+    function: Function
+
+    def value(self, *read: Array) -> Array:
+        return self.function.value(read[0])
+
+    def image(self, *read: Interval) -> Interval:
+        return self.function.image(read[0])
+
+    def relaxed(self, *read: Interval) -> Relaxed:
+        return Between(self.function.lines(read[0]), read[0].magnitude)
+
+    def tangent(self, *read: Array) -> Relaxed:
+        slope = self.function.slope(read[0])
+        nothing = namespace(slope).zeros_like(slope)
+        return Between(Lines(slope, nothing, slope, nothing), abs(read[0]))
+
+    def curved(self, *read: Interval) -> Sequence[Mask | None]:
+        return [~self.function.straight(read[0])]
+
+    def keeps(self) -> bool:
+        return True
+
+    def on(self, xp: Namespace) -> Self:
+        return replace(self, function=self.function.on(xp))
+
+
+class Between(NamedTuple):
+    """What lies between two lines of what is read, whose entries reach ``magnitude``."""
+
+    lines: Lines
+    magnitude: Array
+
+    @property
+    def scale(self) -> Array:
+        xp, lines = namespace(self.magnitude), self.lines
+        slope = xp.maximum(abs(lines.low_slope), abs(lines.high_slope))
+        largest: Array = slope * self.magnitude + xp.maximum(abs(lines.low_offset), abs(lines.high_offset))
+        return largest
+
+    def back(self, lines: Array) -> tuple[list[Array], Array]:
+        own = Lines(*(each[:, np.newaxis] for each in self.lines))
+        xp = namespace(lines)
+        above, below = xp.maximum(lines, 0), xp.minimum(lines, 0)
+        axes = tuple(range(2, lines.ndim))
+        added = (above * own.low_offset + below * own.high_offset).sum(axis=axes)
+        return [above * own.low_slope + below * own.high_slope], added
+
+    def forward(self, read: Sequence[Forms]) -> Forms:
+        (x,), own = read, self.lines
+        least = _line(x, own.low_slope, own.low_offset, -1)
+        most = _line(x, own.high_slope, own.high_offset, 1)
+        return Forms(
+            (most[0] + least[0]) / 2,
+            (most[0] - least[0]) / 2,
+            (most[1] + least[1]) / 2,
+            (most[1] - least[1]) / 2,
+        )
+
+
+def _line(x: Forms, slope: Array, offset: Array, side: int) -> tuple[Array, Array]:
+    """The lower (-1) or upper (1) function of a line of what lies between forms."""
+    wide = slope[:, np.newaxis]
+    return (
+        wide * x.slope + side * abs(wide) * x.spread,
+        slope * x.offset + side * abs(slope) * x.rest + offset,
+    )
+
+
+def above(points: Sequence[Array], values: Sequence[Array], steepest: Array | float) -> tuple[Array, Array]:
+    """The line over a function made of straight pieces that is lowest in the middle: slope and offset.
+
+    ``points``: the interval's ends, the corners between them; the function's ``values`` there. The lowest
+    line lies on two corners. ``steepest``: the steepest piece: corners may be a unit in the last place off.
+    """
+    xp = namespace(points[0])
+    middle = points[0] / 2 + points[-1] / 2
+    size = abs(values[0])
+    for each in values[1:]:
+        size = xp.maximum(size, abs(each))
+    reach = xp.maximum(abs(points[0]), abs(points[-1]))
+    slope, offset = xp.zeros_like(size), values[0]
+    for each in values[1:]:
+        offset = xp.maximum(offset, each)
+    best = offset
+    for first in range(len(points)):
+        for second in range(first + 1, len(points)):
+            width = points[second] - points[first]
+            with np.errstate(all="ignore"):
+                steep = (values[second] - values[first]) / width
+            steep = xp.where((width > 0) & xp.isfinite(steep), steep, 0.0)
+            over = values[0] - steep * points[0]
+            for point, value in zip(points[1:], values[1:], strict=True):
+                over = xp.maximum(over, value - steep * point)
+            # A slope of 0 is exact.
+            error = 8 * UNIT * ((abs(steep) + steepest) * reach + size)
+            over = xp.where(steep == 0, over, over + error)
+            here = steep * middle + over
+            better = here < best
+            slope, offset, best = (
+                xp.where(better, one, other) for one, other in ((steep, slope), (over, offset), (here, best))
+            )
+    return slope, offset
+
+
+def _between(low: tuple[Array, Array], high: tuple[Array, Array]) -> Lines:
+    """``low`` is a line over the opposite."""
+    return Lines(-low[0], -low[1], *high)
+
+
+@dataclass(frozen=True)
+class Clamp:
+    """``min(max(x, low), high)``."""
+
+    low: float
+    high: float
+
+    def value(self, x: Array) -> Array:
+        made: Array = namespace(x).clip(x, self.low, self.high)
+        return made
+
+    def slope(self, x: Array) -> Array:
+        return ((x > self.low) & (x < self.high)).astype(np.float64)
+
+    def image(self, x: Interval) -> Interval:
+        return Interval(self.value(x.low), self.value(x.high))
+
+    def lines(self, x: Interval) -> Lines:
+        corners = [x.nearest(end) for end in (self.low, self.high) if np.isfinite(end)]
+        points = [x.low, *corners, x.high]
+        values = [self.value(each) for each in points]
+        return _between(above(points, [-each for each in values], 1.0), above(points, values, 1.0))
+
+    def straight(self, x: Interval) -> Mask:
+        inside = (x.low >= self.low) & (x.high <= self.high)
+        flat: Mask = inside | (x.high <= self.low) | (x.low >= self.high)
+        return flat
+
+    def on(self, xp: Namespace) -> Clamp:
+        return self
+
+
+@dataclass(frozen=True, eq=False)
+class Bend:
+    """``below x`` where x is negative, else ``above x``: numbers that broadcast to the tensor's shape."""
+
+    below: Array = field(repr=False)
+    above: Array = field(repr=False)
+
+    def value(self, x: Array) -> Array:
+        made: Array = self.slope(x) * x
+        return made
+
+    def slope(self, x: Array) -> Array:
+        made: Array = namespace(x).where(x < 0, self.below, self.above)
+        return made
+
+    def image(self, x: Interval) -> Interval:
+        xp, widened = namespace(x.low), 4 * UNIT
+        ends = [self.value(x.low), self.value(x.high), self.value(x.nearest(0.0))]
+        low, high = xp.minimum(xp.minimum(*ends[:2]), ends[2]), xp.maximum(xp.maximum(*ends[:2]), ends[2])
+        if self._whole:
+            return Interval(low, high)
+        return Interval(low - widened * abs(low), high + widened * abs(high))
+
+    def lines(self, x: Interval) -> Lines:
+        xp = namespace(x.low)
+        points = [x.low, x.nearest(0.0), x.high]
+        values = [self.value(each) for each in points]
+        steepest = xp.maximum(abs(self.below), abs(self.above))
+        return _between(above(points, [-each for each in values], steepest), above(points, values, steepest))
+
+    def straight(self, x: Interval) -> Mask:
+        flat: Mask = (x.low >= 0) | (x.high <= 0)
+        return flat
+
+    def on(self, xp: Namespace) -> Bend:
+        return Bend(xp.asarray(self.below), xp.asarray(self.above))
+
+    @cached_property
+    def _whole(self) -> bool:
+        xp = namespace(self.below)
+        return all(bool((each == xp.rint(each)).all()) for each in (self.below, self.above))
+
+
+@dataclass(frozen=True, eq=False)
+class Rescaled:
+    """Sums to the integers of a type, less its zero point: ``clamp(floor(T / 2^shift), low, high) - zero``.
+
+    Between the sums times ``multiplier / 2^shift`` half a step less and half a step more. The ends of an
+    interval of integers are made exactly.
+    """
+
+    multiplier: Any = field(repr=False)
+    rescale: Rescale
+
+    def value(self, x: Array) -> Array:
+        xp, rescale = namespace(x), self.rescale
+        scaled = self.multiplier * xp.rint(x).astype(np.int64) + rescale.offset
+        q = xp.clip(scaled >> rescale.shift, rescale.low, rescale.high) - rescale.output.zero_point
+        return q.astype(np.float64)  # type: ignore[no-any-return]
+
+    def slope(self, x: Array) -> Array:
+        made = self.value(x) + self.rescale.output.zero_point
+        inside = (made > self.rescale.low) & (made < self.rescale.high)
+        slope: Array = namespace(x).where(inside, self._ratio, 0.0)
+        return slope
+
+    def image(self, x: Interval) -> Interval:
+        return Interval(self.value(x.low), self.value(x.high))
+
+    def lines(self, x: Interval) -> Lines:
+        """Over [low, high] the staircase stays within the integers that its ends are."""
+        least, most = self.value(x.low), self.value(x.high)
+        half = 0.5 if self.rescale.shift else 0.0
+        over = above(*self._stairs(x, least, most, half), self._ratio)
+        points, values = self._stairs(x, least, most, -half)
+        return _between(above(points, [-each for each in values], self._ratio), over)
+
+    def straight(self, x: Interval) -> Mask:
+        """Flat, or without a corner."""
+        least, most = self.value(x.low), self.value(x.high)
+        zero = self.rescale.output.zero_point
+        flat: Mask = (least == most) | ((least + zero > self.rescale.low) & (most + zero < self.rescale.high))
+        return flat
+
+    def on(self, xp: Namespace) -> Rescaled:
+        return replace(self, multiplier=xp.asarray(self.multiplier))
+
+    @property
+    def _ratio(self) -> Array:
+        ratio: Array = self.multiplier.astype(np.float64) * 2.0**-self.rescale.shift
+        return ratio
+
+    def _stairs(self, x: Interval, least: Array, most: Array, half: float) -> tuple[list[Array], list[Array]]:
+        """``clamp(ratio x + half, least, most)`` at the ends and the corners."""
+        xp, ratio = namespace(x.low), self._ratio
+        corners = [xp.clip((end - half) / ratio, x.low, x.high) for end in (least, most)]
+        points = [x.low, *corners, x.high]
+        return points, [xp.clip(ratio * each + half, least, most) for each in points]
+
+
+# Slopes that are tried of a table's lines, and how many numbers may be kept for them.
+_SLOPES: Final = 33
+_KEPT: Final = 1 << 23
+# Of a slope, in bits behind the point.
+_FINE: Final = 16
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """``values[x + zero]``, float64[entries] of integers x.
+
+    For a few slopes the largest and the least ``values - slope x`` over all runs of 2^k entries are known:
+    two of these cover any interval, exactly.
+    """
+
+    values: Array = field(repr=False)
+    zero: int
+
+    def value(self, x: Array) -> Array:
+        made: Array = self.values[self._at(x)]
+        return made
+
+    def slope(self, x: Array) -> Array:
+        at, last = self._at(x), len(self.values) - 1
+        xp = namespace(x)
+        low, high = xp.maximum(at - 1, 0), xp.minimum(at + 1, last)
+        made: Array = (self.values[high] - self.values[low]) / xp.maximum(high - low, 1)
+        return made
+
+    def image(self, x: Interval) -> Interval:
+        least, most = self._reach(x, 0)
+        return Interval(least, most)
+
+    def lines(self, x: Interval) -> Lines:
+        xp, middle = namespace(x.low), x.centre
+        low_offset, high_offset = self._reach(x, 0)
+        low_slope = high_slope = xp.zeros_like(middle)
+        for index, slope in enumerate(self._slopes[1:], 1):
+            least, most = self._reach(x, index)
+            better = slope * middle + least > low_slope * middle + low_offset
+            low_slope, low_offset = xp.where(better, slope, low_slope), xp.where(better, least, low_offset)
+            better = slope * middle + most < high_slope * middle + high_offset
+            high_slope, high_offset = xp.where(better, slope, high_slope), xp.where(better, most, high_offset)
+        return Lines(low_slope, low_offset, high_slope, high_offset)
+
+    def straight(self, x: Interval) -> Mask:
+        least, most = self._reach(x, 0)
+        flat: Mask = least == most
+        return flat
+
+    def on(self, xp: Namespace) -> Table:
+        return Table(xp.asarray(self.values), self.zero)
+
+    def _at(self, x: Array) -> Any:
+        xp = namespace(x)
+        return xp.clip(xp.rint(x).astype(np.int64) + self.zero, 0, len(self.values) - 1)
+
+    def _reach(self, x: Interval, index: int) -> tuple[Array, Array]:
+        """The least and the largest ``values - slope x`` on the interval."""
+        xp, first, last = namespace(x.low), self._at(x.low), self._at(x.high)
+        level = xp.frexp((last - first + 1).astype(np.float64))[1] - 1
+        least, most = (each[index] for each in self._runs)
+        second = last - (1 << level) + 1
+        return (
+            xp.minimum(least[level, first], least[level, second]),
+            xp.maximum(most[level, first], most[level, second]),
+        )
+
+    @cached_property
+    def _slopes(self) -> list[float]:
+        """0, and others that the table has over an eighth of it or more."""
+        values, entries = self.values, len(self.values)
+        wide = max(1, entries // 8)
+        secants = (values[wide:] - values[:-wide]) / wide
+        room = _KEPT // (entries * entries.bit_length())
+        tried = np.linspace(float(secants.min()), float(secants.max()), max(2, min(_SLOPES, room)))
+        rounded = np.rint(np.ldexp(tried, _FINE)) / 2.0**_FINE
+        return [0.0, *(float(each) for each in np.unique(rounded) if each)]
+
+    @cached_property
+    def _runs(self) -> tuple[Array, Array]:
+        """[slopes, levels, entries]: from each entry on 2^level of them. Integers and slopes of few bits:
+        exact."""
+        xp, entries = namespace(self.values), len(self.values)
+        x = xp.arange(entries) - self.zero
+        tables = []
+        for pick in (xp.minimum, xp.maximum):
+            level = xp.stack([self.values - slope * x for slope in self._slopes])
+            levels, size = [level], 1
+            while 2 * size <= entries:
+                level = level.copy()
+                level[:, : entries - size] = pick(level[:, : entries - size], level[:, size:])
+                levels.append(level)
+                size *= 2
+            tables.append(xp.stack(levels, axis=1))
+        return tables[0], tables[1]
+
+
+def rescaled(given: Given, sums: Operation, rescale: Rescale | None) -> list[Operation]:
+    """The sums, and what brings them to a type."""
+    if rescale is None:
+        return [sums]
+    function = Rescaled(rescale.multiplier, rescale)
+    return [sums, Elementwise(given.name, (sums.name,), given.shape, True, function)]
+
+
+def applied(given: Given, function: Function, whole: bool = False) -> list[Operation]:
+    return [Elementwise(given.name, given.inputs, given.shape, whole, function)]
+
+
+def _clip(given: Given, node: Clip) -> list[Operation]:
+    return applied(given, Clamp(node.low, node.high))
+
+
+def _requantise(given: Given, node: Requantise) -> list[Operation]:
+    assert node.rescale is not None  # noqa: S101  it does nothing else
+    return applied(given, Rescaled(node.rescale.multiplier, node.rescale), True)
+
+
+def _leaky(given: Given, node: LeakyRelu) -> list[Operation]:
+    return applied(given, Bend(np.array(node.alpha), np.array(1.0)))
+
+
+def _absolute(given: Given, node: Abs) -> list[Operation]:
+    return applied(given, Bend(np.array(-1.0), np.array(1.0)))
+
+
+def _prelu(given: Given, node: PRelu) -> list[Operation]:
+    return applied(given, Bend(node.slopes, np.array(1.0)))
+
+
+def _bent(given: Given, node: PiecewiseLinear | QuantPRelu) -> list[Operation]:
+    below, above_zero = node.bend
+    function = Bend(below.astype(np.float64), np.array(float(above_zero)))
+    sums = Elementwise(given.sums, given.inputs, given.shape, True, function)
+    return rescaled(given, sums, node.rescale)
+
+
+def _table(given: Given, node: QuantActivation) -> list[Operation]:
+    (kind,) = given.types
+    assert isinstance(kind, Affine)  # noqa: S101  tables are of typed tensors
+    values = (node.values - node.output.zero_point).astype(np.float64)
+    return applied(given, Table(values, kind.zero_point), True)
+
+
+RULES: Rules = {
+    Clip: _clip,
+    Requantise: _requantise,
+    LeakyRelu: _leaky,
+    Abs: _absolute,
+    PRelu: _prelu,
+    PiecewiseLinear: _bent,
+    QuantPRelu: _bent,
+    QuantActivation: _table,
+}

@@ -1,0 +1,217 @@
+"""Sums of linear maps: layers, convolutions, average pools, residual sums, and values that move."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+
+from bounds.arrays import EXACT, Array, Interval, Namespace, down, gamma, namespace, up
+from bounds.elementwise import rescaled
+from bounds.given import Given, Rules
+from bounds.maps import Kernel, Map, Matrix, Moved, Scaled
+from bounds.network import Forms, Operation, Relaxed
+from circuits.graphs.node import Mover
+from circuits.graphs.types import Shape
+from circuits.operators.add import Add, QuantAdd, Sub, Sum
+from circuits.operators.average_pool import AveragePool, WindowSum
+from circuits.operators.concat import Concat
+from circuits.operators.convolution import Conv, QuantConv
+from circuits.operators.dense import Dense, QuantDense
+from circuits.operators.gather import Gather
+from circuits.operators.pad import Pad
+from circuits.operators.reshape import Reshape
+from circuits.operators.scale import Scale
+from circuits.operators.transpose import Transpose
+from relations.planes import Sliding
+
+
+@dataclass(frozen=True, eq=False)
+class Linear(Operation):
+    """``sum_i maps[i] x_i + bias``, a bias that broadcasts to the shape."""
+
+    linear = True
+
+    maps: tuple[Map, ...]
+    bias: Array = field(repr=False)
+
+    def value(self, *read: Array) -> Array:
+        made: Array = sum(each.apply(x) for each, x in zip(self.maps, read, strict=True)) + self.bias
+        return made
+
+    def image(self, *read: Interval) -> Interval:
+        """Centre and radius go through the maps, the radius through absolute values. Integers and halves
+        below 2^52 are exact."""
+        if self._moves:
+            return Interval(
+                self._applied([each.low for each in read]), self._applied([each.high for each in read])
+            )
+        middle = self._applied([each.centre for each in read]) + self.bias
+        size = self._absolute([each.magnitude for each in read]) + abs(self.bias)
+        if self.whole and self._exact and float(size.max()) < EXACT:
+            radius = self._absolute([each.high / 2 - each.low / 2 for each in read])
+            return Interval(middle - radius, middle + radius)
+        radius = self._absolute([each.radius for each in read])
+        around = up(radius + gamma(self.terms + 4) * size)
+        return Interval(down(middle - around), up(middle + around))
+
+    def relaxed(self, *read: Interval) -> Relaxed:
+        return _Through(self, self._absolute([each.magnitude for each in read]) + abs(self.bias))
+
+    def keeps(self) -> bool:
+        return self._moves and all(isinstance(each, Moved) and each.permutes for each in self.maps)
+
+    def on(self, xp: Namespace) -> Self:
+        return replace(self, maps=tuple(each.on(xp) for each in self.maps), bias=xp.asarray(self.bias))
+
+    @property
+    def terms(self) -> int:
+        return sum(each.terms for each in self.maps)
+
+    @cached_property
+    def _moves(self) -> bool:
+        """Whether each entry is one of those that are read, or zero."""
+        return all(isinstance(each, Moved) for each in self.maps) and not self.bias.any()
+
+    @cached_property
+    def _exact(self) -> bool:
+        whole = bool((self.bias == namespace(self.bias).rint(self.bias)).all())
+        return whole and all(each.whole for each in self.maps)
+
+    def _applied(self, read: Sequence[Array]) -> Array:
+        made: Array = sum(each.apply(x) for each, x in zip(self.maps, read, strict=True))  # type: ignore[assignment]
+        return made
+
+    def _absolute(self, read: Sequence[Array]) -> Array:
+        made: Array = sum(each.absolute(x) for each, x in zip(self.maps, read, strict=True))  # type: ignore[assignment]
+        return made
+
+
+class _Through(NamedTuple):
+    operation: Linear
+    scale: Array
+
+    def back(self, lines: Array) -> tuple[list[Array], Array]:
+        operation = self.operation
+        xp, ahead = namespace(lines), lines.shape[:2]
+        flat = lines.reshape(-1, *operation.shape)
+        made = [each.back(flat) for each in operation.maps]
+        bias = xp.broadcast_to(operation.bias, operation.shape).ravel()
+        added = flat.reshape(len(flat), -1) @ bias
+        return [each.reshape(*ahead, *each.shape[1:]) for each in made], added.reshape(ahead)
+
+    def forward(self, read: Sequence[Forms]) -> Forms:
+        operation = self.operation
+
+        def through(arrays: Sequence[Array], absolute: bool) -> Array:
+            ahead = arrays[0].shape[: arrays[0].ndim - len(operation_inputs[0])]
+            parts = [
+                (each.absolute if absolute else each.apply)(x.reshape(-1, *shape))
+                for each, x, shape in zip(operation.maps, arrays, operation_inputs, strict=True)
+            ]
+            made: Array = sum(parts)  # type: ignore[assignment]
+            return made.reshape(*ahead, *operation.shape)
+
+        operation_inputs = [each.offset.shape[1:] for each in read]
+        return Forms(
+            through([each.slope for each in read], False),
+            through([each.spread for each in read], True),
+            through([each.offset for each in read], False) + operation.bias,
+            through([each.rest for each in read], True),
+        )
+
+
+def _summed(given: Given, maps: Sequence[Map], bias: Any = 0.0) -> Linear:
+    """Under the name of the sums where the node rescales them."""
+    return Linear(given.sums, given.inputs, given.shape, given.whole, (*maps,), np.asarray(bias, np.float64))
+
+
+def _along(values: Any, shape: Shape) -> Array:
+    """One number for each channel, broadcasting to ``shape``."""
+    along: Array = np.asarray(values, np.float64).reshape(-1, *(1 for _ in shape[1:]))
+    return along
+
+
+def _dense(given: Given, node: Dense) -> list[Operation]:
+    return [_summed(given, [Matrix(node.weight)], node.bias)]
+
+
+def _quant_dense(given: Given, node: QuantDense) -> list[Operation]:
+    made = _summed(given, [Matrix(node.centred_weight.astype(np.float64))], node.bias)
+    return rescaled(given, made, node.rescale)
+
+
+def _conv(given: Given, node: Conv) -> list[Operation]:
+    sliding = Sliding(given.shapes[0], node.kernel, node.stride, node.padding, node.groups, node.dilation)
+    return [_summed(given, [Kernel(node.weight, sliding)], _along(node.bias, given.shape))]
+
+
+def _windowed(given: Given, node: QuantConv | WindowSum) -> list[Operation]:
+    (shape,) = given.shapes
+    weight = node.kernel_weight(shape).astype(np.float64)
+    bias = _along(node.biases(len(weight)), given.shape)
+    return rescaled(given, _summed(given, [Kernel(weight, node.sliding(shape))], bias), node.rescale)
+
+
+def _average(given: Given, node: AveragePool) -> list[Operation]:
+    channels, *plane = given.shapes[0]
+    sliding = Sliding(given.shapes[0], node.kernel, node.stride, node.padding, channels, node.dilation)
+    sums = Linear(
+        f"{node.name}/sums",
+        given.inputs,
+        given.shape,
+        False,
+        (Kernel(np.ones((channels, 1, *node.kernel)), sliding),),
+        np.zeros(()),
+    )
+    means = Scaled(1 / node.counts(tuple(plane))[np.newaxis])
+    return [sums, Linear(node.name, (sums.name,), given.shape, False, (means,), np.zeros(()))]
+
+
+def _scale(given: Given, node: Scale) -> list[Operation]:
+    return [_summed(given, [Scaled(_along(node.weight, given.shape))], _along(node.bias, given.shape))]
+
+
+def _sum(given: Given, node: Sum) -> list[Operation]:
+    return [_summed(given, [Scaled(np.array(float(sign))) for sign in node.signs])]
+
+
+def _quant_add(given: Given, node: QuantAdd) -> list[Operation]:
+    made = _summed(given, [Scaled(np.array(float(factor))) for factor in node.factors])
+    return rescaled(given, made, node.rescale)
+
+
+def _moved(given: Given, node: Mover) -> list[Operation]:
+    """Where each entry comes from is what the node does to their places."""
+    sizes = [math.prod(shape) for shape in given.shapes]
+    ends = np.cumsum(sizes)
+    indices = [
+        np.arange(end - size, end).reshape(1, *shape)
+        for size, end, shape in zip(sizes, ends, given.shapes, strict=True)
+    ]
+    places = node.move(indices, -1)[0]
+    maps = []
+    for size, end, shape in zip(sizes, ends, given.shapes, strict=True):
+        own = (places >= end - size) & (places < end)
+        maps.append(Moved(np.where(own, places - (end - size), -1), shape))
+    return [_summed(given, maps)]
+
+
+RULES: Rules = {
+    Dense: _dense,
+    QuantDense: _quant_dense,
+    Conv: _conv,
+    QuantConv: _windowed,
+    WindowSum: _windowed,
+    AveragePool: _average,
+    Scale: _scale,
+    Sum: _sum,
+    Add: _sum,
+    Sub: _sum,
+    QuantAdd: _quant_add,
+    **dict.fromkeys((Concat, Gather, Pad, Reshape, Transpose), _moved),
+}

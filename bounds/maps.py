@@ -1,0 +1,252 @@
+"""Linear maps between tensors, and back: matrices, kernels that slide, values that move, factors.
+
+Arrays have any batch in front: [m, *shape]. ``back`` is the transposed map, which lines go through from a
+network's outputs to its inputs.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Protocol, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bounds.arrays import Array, Namespace, namespace
+from circuits.graphs.types import Shape
+from relations.planes import Sliding
+
+# Columns are unrolled for so many values at a time: 2 MiB, which stay in a core's cache.
+_UNROLLED = 1 << 18
+
+
+class Map(Protocol):
+    """``terms``: of the longest sum in it, either way. ``whole``: all of its numbers are integers."""
+
+    @property
+    def terms(self) -> int: ...
+
+    @property
+    def whole(self) -> bool: ...
+
+    def apply(self, x: Array) -> Array:
+        """[m, *out] of x[m, *in]."""
+        ...
+
+    def absolute(self, x: Array) -> Array:
+        """``apply`` of the map that has the absolute values."""
+        ...
+
+    def back(self, lines: Array) -> Array:
+        """[m, *in] of lines[m, *out]."""
+        ...
+
+    def on(self, xp: Namespace) -> Self:
+        """The same with its arrays in another namespace."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class Matrix:
+    """weight[out, in] times a vector."""
+
+    weight: Array = field(repr=False)
+
+    @property
+    def terms(self) -> int:
+        return int(max(self.weight.shape))
+
+    @property
+    def whole(self) -> bool:
+        return bool((self.weight == namespace(self.weight).rint(self.weight)).all())
+
+    def apply(self, x: Array) -> Array:
+        return x @ self.weight.T
+
+    def absolute(self, x: Array) -> Array:
+        return x @ self._absolute.T
+
+    def back(self, lines: Array) -> Array:
+        return lines @ self.weight
+
+    def on(self, xp: Namespace) -> Self:
+        return replace(self, weight=xp.asarray(self.weight))
+
+    @cached_property
+    def _absolute(self) -> Array:
+        return abs(self.weight)
+
+
+@dataclass(frozen=True, eq=False)
+class Kernel:
+    """weight[out, channels / groups, *kernel] that slides over images; what hangs over the edge is zero."""
+
+    weight: Array = field(repr=False)
+    sliding: Sliding
+
+    @property
+    def terms(self) -> int:
+        outputs = len(self.weight) // self.sliding.groups
+        return max(math.prod(self.weight.shape[1:]), outputs * math.prod(self.sliding.kernel))
+
+    @property
+    def whole(self) -> bool:
+        return bool((self.weight == namespace(self.weight).rint(self.weight)).all())
+
+    def apply(self, x: Array) -> Array:
+        return self._parts(x, self._along, self.weight)
+
+    def absolute(self, x: Array) -> Array:
+        return self._parts(x, self._along, self._absolute)
+
+    def back(self, lines: Array) -> Array:
+        return self._parts(lines, self._across, self.weight)
+
+    def on(self, xp: Namespace) -> Self:
+        return replace(self, weight=xp.asarray(self.weight))
+
+    @cached_property
+    def _absolute(self) -> Array:
+        return abs(self.weight)
+
+    def _parts(self, x: Array, made: _Made, weight: Array) -> Array:
+        """``made`` of a few samples at a time."""
+        columns = self.sliding.image[0] * math.prod((*self.sliding.kernel, *self.sliding.out))
+        at_once = max(1, _UNROLLED // columns)
+        parts = [made(x[start : start + at_once], weight) for start in range(0, len(x), at_once)]
+        whole: Array = parts[0] if len(parts) == 1 else namespace(x).concatenate(parts)
+        return whole
+
+    def _along(self, x: Array, weight: Array) -> Array:
+        xp, sliding = namespace(x), self.sliding
+        rank, groups = len(sliding.kernel), sliding.groups
+        pads = zip(sliding.padding[:rank], sliding.padding[rank:], strict=True)
+        padded = xp.pad(x, ((0, 0), (0, 0), *pads))
+        taps = xp.stack([padded[:, :, *at] for at in self._taps], axis=2)
+        columns = taps.reshape(len(x), groups, -1, math.prod(sliding.out))
+        matrix = weight.reshape(groups, len(weight) // groups, -1)
+        made: Array = (matrix @ columns).reshape(len(x), len(weight), *sliding.out)
+        return made
+
+    def _across(self, lines: Array, weight: Array) -> Array:
+        xp, sliding = namespace(lines), self.sliding
+        rank, groups, (channels, *plane) = len(sliding.kernel), sliding.groups, sliding.image
+        matrix = weight.reshape(groups, len(weight) // groups, -1).swapaxes(1, 2)
+        columns = matrix @ lines.reshape(len(lines), groups, len(weight) // groups, -1)
+        columns = columns.reshape(len(lines), channels, -1, *sliding.out)
+        befores, afters = sliding.padding[:rank], sliding.padding[rank:]
+        padded = [size + sum(around) for size, *around in zip(plane, befores, afters, strict=True)]
+        made = xp.zeros((len(lines), channels, *padded))
+        for index, at in enumerate(self._taps):
+            made[:, :, *at] += columns[:, :, index]
+        inside = (slice(before, before + size) for before, size in zip(befores, plane, strict=True))
+        cut: Array = made[:, :, *inside]
+        return cut
+
+    @cached_property
+    def _taps(self) -> list[tuple[slice, ...]]:
+        """Where each tap of the kernel falls on the padded image."""
+        sliding = self.sliding
+        dilation = sliding.dilation or (1,) * len(sliding.kernel)
+        return [
+            tuple(
+                slice(step * at, step * at + by * (count - 1) + 1, by)
+                for at, step, by, count in zip(tap, dilation, sliding.stride, sliding.out, strict=True)
+            )
+            for tap in itertools.product(*map(range, sliding.kernel))
+        ]
+
+
+class _Made(Protocol):
+    def __call__(self, x: Array, weight: Array, /) -> Array: ...
+
+
+@dataclass(frozen=True, eq=False)
+class Moved:
+    """The entries at ``places``, int64[*out], of a tensor of shape ``shape``, flat; -1 is zero."""
+
+    places: NDArray[np.int64] = field(repr=False)
+    shape: Shape
+
+    @property
+    def terms(self) -> int:
+        return len(self._turns)
+
+    whole = True
+
+    @property
+    def permutes(self) -> bool:
+        """Whether no entry is there twice."""
+        return len(self._turns) == 1
+
+    def apply(self, x: Array) -> Array:
+        if self._same:
+            return x.reshape(len(x), *self.places.shape)
+        flat = x.reshape(len(x), -1)
+        moved: Array = flat[:, self.places]
+        if self._zeros:
+            moved = namespace(x).where(self.places < 0, 0.0, moved)
+        return moved
+
+    absolute = apply
+
+    def back(self, lines: Array) -> Array:
+        if self._same:
+            return lines.reshape(len(lines), *self.shape)
+        flat = lines.reshape(len(lines), -1)
+        made: Array = namespace(lines).zeros((len(lines), math.prod(self.shape)))
+        for there, here in self._turns:
+            made[:, there] += flat[:, here]
+        return made.reshape(len(lines), *self.shape)
+
+    def on(self, xp: Namespace) -> Self:
+        return replace(self, places=xp.asarray(self.places))
+
+    @cached_property
+    def _same(self) -> bool:
+        flat = self.places.ravel()
+        return len(flat) == math.prod(self.shape) and bool((flat == namespace(flat).arange(len(flat))).all())  # type: ignore[arg-type]
+
+    @cached_property
+    def _zeros(self) -> bool:
+        return bool((self.places < 0).any())
+
+    @cached_property
+    def _turns(self) -> list[tuple[NDArray[np.int64], NDArray[np.int64]]]:
+        """Entries of the input, and of the output that are these; in each turn an entry is there once."""
+        xp = namespace(self.places)  # type: ignore[arg-type]
+        flat = self.places.ravel()
+        order = xp.argsort(flat, kind="stable")
+        order = order[flat[order] >= 0]
+        ordered = flat[order]
+        first = xp.searchsorted(ordered, ordered, side="left")
+        turn = xp.arange(len(ordered)) - first
+        turns = range(int(turn.max()) + 1 if len(turn) else 1)
+        return [(ordered[turn == each], order[turn == each]) for each in turns]
+
+
+@dataclass(frozen=True, eq=False)
+class Scaled:
+    """Each entry times its ``factor``, which broadcasts to the tensor's shape."""
+
+    factor: Array = field(repr=False)
+    terms = 1
+
+    @property
+    def whole(self) -> bool:
+        return bool((self.factor == namespace(self.factor).rint(self.factor)).all())
+
+    def apply(self, x: Array) -> Array:
+        return x * self.factor
+
+    def absolute(self, x: Array) -> Array:
+        return x * abs(self.factor)
+
+    def back(self, lines: Array) -> Array:
+        return lines * self.factor
+
+    def on(self, xp: Namespace) -> Self:
+        return replace(self, factor=xp.asarray(self.factor))

@@ -1,0 +1,108 @@
+"""The largest of each row: max pools, and what else takes them.
+
+From below it is the entry that is certainly largest at its least; from above that entry where no other can
+be larger, else the largest number that any entry reaches.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from bounds.arrays import Array, Interval, Mask, namespace
+from bounds.given import Given, Rules
+from bounds.linear import Linear
+from bounds.maps import Moved
+from bounds.network import Forms, Operation, Relaxed
+from circuits.operators.max_pool import MaxPool
+from relations import planes
+
+
+@dataclass(frozen=True, eq=False)
+class Maximum(Operation):
+    """Along the last axis of what it reads."""
+
+    def value(self, *read: Array) -> Array:
+        made: Array = read[0].max(axis=-1)
+        return made
+
+    def image(self, *read: Interval) -> Interval:
+        return Interval(read[0].low.max(axis=-1), read[0].high.max(axis=-1))
+
+    def relaxed(self, *read: Interval) -> Relaxed:
+        return _First.of(read[0])
+
+    def curved(self, *read: Interval) -> Sequence[Mask | None]:
+        first = _First.of(read[0])
+        xp = namespace(read[0].low)
+        possible = read[0].high > read[0].low.max(axis=-1, keepdims=True)
+        return [xp.logical_and(possible, ~first.alone[..., np.newaxis])]
+
+
+class _First(NamedTuple):
+    """``index`` of the entry that is largest at its least, whether no other can be larger (``alone``), and
+    the ``most`` of all."""
+
+    index: Any
+    alone: Any
+    most: Array
+    length: int
+    scale: Array
+
+    @classmethod
+    def of(cls, x: Interval) -> _First:
+        xp, length = namespace(x.low), x.low.shape[-1]
+        index = x.low.argmax(axis=-1)
+        own = xp.arange(length) == index[..., np.newaxis]
+        others = xp.where(own, -np.inf, x.high).max(axis=-1)
+        alone = others <= x.low.max(axis=-1)
+        return cls(index, alone, x.high.max(axis=-1), length, x.magnitude.max(axis=-1))
+
+    def back(self, lines: Array) -> tuple[list[Array], Array]:
+        xp = namespace(lines)
+        alone = self.alone[:, np.newaxis]
+        slope = xp.where(alone, lines, xp.maximum(lines, 0))
+        constant = xp.where(alone, 0.0, xp.minimum(lines, 0)) * self.most[:, np.newaxis]
+        own = xp.arange(self.length) == self.index[:, np.newaxis, ..., np.newaxis]
+        return [slope[..., np.newaxis] * own], constant.sum(axis=tuple(range(2, lines.ndim)))
+
+    def forward(self, read: Sequence[Forms]) -> Forms:
+        xp, (x,) = namespace(self.most), read
+
+        def taken(array: Array, index: Any) -> Array:
+            made: Array = xp.take_along_axis(array, index[..., np.newaxis], axis=-1)[..., 0]
+            return made
+
+        wide = xp.broadcast_to(self.index[:, np.newaxis], x.slope.shape[:-1])
+        slope, spread = taken(x.slope, wide), taken(x.spread, wide)
+        offset, rest = taken(x.offset, self.index), taken(x.rest, self.index)
+        alone, wide = self.alone, self.alone[:, np.newaxis]
+        # Else from the line below to the constant above.
+        below, least = slope - spread, offset - rest
+        return Forms(
+            xp.where(wide, slope, below / 2),
+            xp.where(wide, spread, -below / 2),
+            xp.where(alone, offset, (self.most + least) / 2),
+            xp.where(alone, rest, (self.most - least) / 2),
+        )
+
+
+def _pool(given: Given, node: MaxPool) -> list[Operation]:
+    """Over windows, their entries side by side; in place of padding the first that is there."""
+    (shape,) = given.shapes
+    places = np.arange(math.prod(shape)).reshape(1, *shape)
+    rank = len(node.kernel)
+    seen = planes.slide(places, node.kernel, node.stride, node.padding, -1, node.dilation)[0]
+    seen = seen.reshape(*seen.shape[: 1 + rank], -1)
+    seen = np.where(seen < 0, seen.max(axis=-1, keepdims=True), seen)
+    windows = Linear(
+        f"{node.name}/windows", given.inputs, seen.shape, given.whole, (Moved(seen, shape),), np.zeros(())
+    )
+    return [windows, Maximum(given.name, (windows.name,), given.shape, given.whole)]
+
+
+RULES: Rules = {MaxPool: _pool}

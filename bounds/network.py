@@ -1,0 +1,123 @@
+"""Networks as bounds see them: operations in order, each of which bounds and linearises what it makes.
+
+An operation is one of few kinds, each in a file of its own: ``linear``, ``elementwise``, ``product`` and
+``maximum``. ``reading`` makes them of float networks and of networks of integers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import ClassVar, NamedTuple, Protocol, Self
+
+from bounds.arrays import Array, Interval, Mask, Namespace
+from circuits.graphs.types import Shape
+
+
+class Forms(NamedTuple):
+    """For each entry two functions of the input's ``delta``, which it lies between:
+
+        (slope - spread) delta + (offset - rest)   and   (slope + spread) delta + (offset + rest)
+
+    slope, spread: float64[n, d, *shape] for the d coordinates of ``delta``; offset, rest: float64[n, *shape].
+    """
+
+    slope: Array
+    spread: Array
+    offset: Array
+    rest: Array
+
+
+class Relaxed(Protocol):
+    """What an operation makes, between linear functions of what it reads, for a batch of intervals."""
+
+    def back(self, lines: Array) -> tuple[list[Array], Array]:
+        """Of what is bounded from below by ``lines`` [n, s, *shape] times what is made: the lines of what is
+        read, [n, s, *input shape] each, and what is added to them, [n, s]."""
+        ...
+
+    @property
+    def scale(self) -> Array:
+        """Of each entry the largest sum of absolute values that ``back`` adds up for a line of 1."""
+        ...
+
+    def forward(self, read: Sequence[Forms]) -> Forms:
+        """The forms of what is made, rounding left aside."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class Operation:
+    """Makes the tensor ``name`` of ``shape`` from the tensors ``inputs``. ``whole``: it makes integers.
+    ``linear``: its lines are itself, over any intervals."""
+
+    linear: ClassVar[bool] = False
+
+    name: str
+    inputs: tuple[str, ...]
+    shape: Shape
+    whole: bool
+
+    def value(self, *read: Array) -> Array:
+        """float64[n, *shape]: what floats make of values."""
+        raise NotImplementedError
+
+    def image(self, *read: Interval) -> Interval:
+        """What it makes of any values within the intervals."""
+        raise NotImplementedError
+
+    def relaxed(self, *read: Interval) -> Relaxed:
+        """Its lines over the intervals."""
+        raise NotImplementedError
+
+    def tangent(self, *read: Array) -> Relaxed:
+        """Its slopes at values."""
+        return self.relaxed(*(Interval(each, each) for each in read))
+
+    def curved(self, *read: Interval) -> Sequence[Mask | None]:
+        """Where tighter intervals of what it reads would make tighter lines: of each input booleans
+        [n, *input shape], or None for nowhere."""
+        return [None] * len(read)
+
+    def keeps(self) -> bool:
+        """Whether entries of what it makes are as independent as those of what it reads."""
+        return False
+
+    def on(self, xp: Namespace) -> Self:
+        """The same with its arrays in another namespace."""
+        return self
+
+    @property
+    def terms(self) -> int:
+        """Of the longest sum in it."""
+        return 1
+
+
+@dataclass(frozen=True, eq=False)
+class Network:
+    """``operations`` in topological order over one ``input``; the tensor ``output`` is what is bounded."""
+
+    input: str
+    input_shape: Shape
+    operations: tuple[Operation, ...]
+    output: str
+
+    @property
+    def shapes(self) -> Mapping[str, Shape]:
+        """The shape of every tensor."""
+        return {self.input: self.input_shape, **{each.name: each.shape for each in self.operations}}
+
+    def on(self, xp: Namespace) -> Network:
+        """The same with its arrays in another namespace."""
+        return replace(self, operations=tuple(each.on(xp) for each in self.operations))
+
+    def values(self, x: Array) -> dict[str, Array]:
+        """Every tensor for inputs x[n, *input shape]."""
+        values = {self.input: x}
+        for operation in self.operations:
+            values[operation.name] = operation.value(*(values[name] for name in operation.inputs))
+        return values
+
+    def run(self, x: Array) -> Array:
+        """The output, float64[n, outputs]."""
+        return self.values(x)[self.output].reshape(len(x), -1)

@@ -1,0 +1,149 @@
+"""Products of two bounded tensors, entry by entry or as matrices.
+
+With x = m + a and y = w + b, ``x y = w x + m y - m w + a b``, and ``|a b|`` is at most the product of the two
+radii: one pair of slopes for both sides, the mean of McCormick's two planes below and of his two above.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from bounds.arrays import UNIT, Array, Interval, Mask, gamma, namespace
+from bounds.elementwise import rescaled
+from bounds.given import Given, Rules
+from bounds.network import Forms, Operation, Relaxed
+from circuits.operators.matmul import MatMul, QuantMatMul
+from circuits.operators.multiply import Mul, QuantMul
+
+
+@dataclass(frozen=True, eq=False)
+class Product(Operation):
+    """``factor`` times the product of two tensors: of matrices [groups, m, k] and [groups, k, n] where
+    ``matrices``, else entry by entry. ``within``: where it is known to lie, whatever intervals say."""
+
+    matrices: bool
+    factor: float
+    length: int
+    within: tuple[float, float] = (-np.inf, np.inf)
+
+    def value(self, *read: Array) -> Array:
+        return self.multiplied(*read) * self.factor
+
+    def multiplied(self, left: Array, right: Array) -> Array:
+        made: Array = left @ right if self.matrices else left * right
+        return made
+
+    def image(self, *read: Interval) -> Interval:
+        left, right = read
+        xp = namespace(left.low)
+        parts = [(left, right)]
+        if self.matrices:
+            parts = [
+                (
+                    Interval(*(each[..., at : at + 1] for each in left)),
+                    Interval(*(each[..., at : at + 1, :] for each in right)),
+                )
+                for at in range(self.length)
+            ]
+        low = high = size = xp.zeros(())
+        for one, other in parts:
+            ends = [a * b for a in one for b in other]
+            least = xp.minimum(xp.minimum(ends[0], ends[1]), xp.minimum(ends[2], ends[3]))
+            most = xp.maximum(xp.maximum(ends[0], ends[1]), xp.maximum(ends[2], ends[3]))
+            low, high, size = low + least, high + most, size + xp.maximum(abs(least), abs(most))
+        if self.factor != 1:
+            low, high = sorted_pair(xp, low * self.factor, high * self.factor)
+            size = size * abs(self.factor)
+        if not self.whole or float(size.max()) >= 2.0**52:
+            error = gamma(self.length + 4) * size
+            low, high = low - error, high + error
+        return Interval(xp.clip(low, *self.within), xp.clip(high, *self.within))
+
+    def relaxed(self, *read: Interval) -> Relaxed:
+        return _Around(self, *read)
+
+    def curved(self, *read: Interval) -> Sequence[Mask | None]:
+        return [each.low < each.high for each in read]
+
+    @property
+    def terms(self) -> int:
+        return 2 * self.length
+
+
+def sorted_pair(xp: object, one: Array, other: Array) -> tuple[Array, Array]:
+    """The lesser and the larger of each."""
+    space = namespace(one)
+    return space.minimum(one, other), space.maximum(one, other)
+
+
+class _Around(NamedTuple):
+    operation: Product
+    left: Interval
+    right: Interval
+
+    @property
+    def scale(self) -> Array:
+        """Of both linear terms, the constant and the remainder."""
+        operation = self.operation
+        reach = operation.multiplied(self.left.magnitude, self.right.magnitude)
+        return 4 * abs(operation.factor) * reach
+
+    def back(self, lines: Array) -> tuple[list[Array], Array]:
+        operation, xp = self.operation, namespace(lines)
+        lines = lines * operation.factor
+        (left, right), (a, b) = (
+            (self.left.centre, self.right.centre),
+            (self.left.radius, self.right.radius),
+        )
+        axes = tuple(range(2, lines.ndim))
+        fixed, rest = (
+            operation.multiplied(left, right),
+            operation.multiplied(a, b) * (1 + 2 * gamma(operation.length)),
+        )
+        added = -(lines * fixed[:, np.newaxis]).sum(axis=axes)
+        added = added - (abs(lines) * rest[:, np.newaxis]).sum(axis=axes)
+        if operation.matrices:
+            return [
+                lines @ xp.swapaxes(right, -1, -2)[:, np.newaxis],
+                xp.swapaxes(left, -1, -2)[:, np.newaxis] @ lines,
+            ], added
+        return [lines * right[:, np.newaxis], lines * left[:, np.newaxis]], added
+
+    def forward(self, read: Sequence[Forms]) -> Forms:
+        x, y = read
+        operation, factor = self.operation, self.operation.factor
+        left, right, a, b = self.left.centre, self.right.centre, self.left.radius, self.right.radius
+        wide_left, wide_right = left[:, np.newaxis], right[:, np.newaxis]
+        times = operation.multiplied
+        return Forms(
+            factor * (times(x.slope, wide_right) + times(wide_left, y.slope)),
+            abs(factor) * (times(x.spread, abs(wide_right)) + times(abs(wide_left), y.spread)),
+            factor * (times(x.offset, right) + times(left, y.offset) - times(left, right)),
+            abs(factor)
+            * (times(x.rest, abs(right)) + times(abs(left), y.rest) + times(a, b) * (1 + 8 * UNIT)),
+        )
+
+
+def _mul(given: Given, node: Mul) -> list[Operation]:
+    return [Product(given.name, given.inputs, given.shape, False, False, 1.0, 1)]
+
+
+def _matmul(given: Given, node: MatMul) -> list[Operation]:
+    return [Product(given.name, given.inputs, given.shape, False, True, node.factor, given.shapes[0][2])]
+
+
+def _quant_mul(given: Given, node: QuantMul) -> list[Operation]:
+    made = Product(given.sums, given.inputs, given.shape, True, False, 1.0, 1)
+    return rescaled(given, made, node.rescale)
+
+
+def _quant_matmul(given: Given, node: QuantMatMul) -> list[Operation]:
+    made = Product(given.sums, given.inputs, given.shape, True, True, 1.0, given.shapes[0][2])
+    return rescaled(given, made, node.rescale)
+
+
+RULES: Rules = {Mul: _mul, MatMul: _matmul, QuantMul: _quant_mul, QuantMatMul: _quant_matmul}

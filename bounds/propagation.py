@@ -1,0 +1,193 @@
+"""Through a network: intervals, lines backwards from what is asked, and forms forwards from the input.
+
+What rounding does to a line on its way back is added up beside it: an operation that multiplies a line
+``a`` by numbers of which each entry needs a sum of absolute values ``scale`` is off by at most
+``gamma sum |a| scale``, since every entry that is read is at most the magnitude that ``scale`` counts.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import Final, Literal
+
+import numpy as np
+
+from bounds.arrays import Array, Interval, gamma, namespace
+from bounds.ball import Region
+from bounds.network import Forms, Network, Operation, Relaxed
+
+Method = Literal["crown", "crown-ibp", "forward", "ibp"]
+
+# Lines that go back together have so many entries in the widest tensor: 128 MiB.
+_AT_ONCE: Final = 1 << 24
+
+
+@dataclass
+class Bounds:
+    """Of a batch of samples, each in its part of ``region``, by ``method``.
+
+    ``crown``: intervals of what is curved come from lines that go back to the input; ``crown-ibp``: from
+    intervals; ``forward``: from forms; ``ibp``: there are intervals alone, and lines go back no further than
+    sums of these. ``intervals`` has those of every tensor.
+    """
+
+    network: Network
+    region: Region
+    method: Method
+    intervals: dict[str, Interval] = field(default_factory=dict)
+    _relaxed: dict[str, Relaxed] = field(default_factory=dict)
+    _forms: dict[str, Forms] = field(default_factory=dict)
+    _size: dict[str, Array] = field(default_factory=dict)
+    _direct: set[str] = field(default_factory=set)
+    _whole: set[str] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        self.intervals[self.network.input] = self.region.interval()
+        # Where interval arithmetic loses nothing: one sum of entries that are independent.
+        independent = {self.network.input} if self.region.independent else set[str]()
+        self._direct |= independent
+        if self.method == "forward":
+            self._start()
+        for operation in self.network.operations:
+            if self.method == "crown":
+                self._tighten(operation)
+            read = [self.intervals[name] for name in operation.inputs]
+            self.intervals[operation.name] = operation.image(*read)
+            if operation.whole:
+                self._whole.add(operation.name)
+            if self.method != "ibp" or operation.linear:
+                self._relaxed[operation.name] = operation.relaxed(*read)
+            if self.method == "forward":
+                self._step(operation)
+            if set(operation.inputs) <= independent and len(operation.inputs) == 1:
+                self._direct.add(operation.name)
+                if operation.keeps():
+                    independent.add(operation.name)
+
+    def least(self, lines: Array) -> Array:
+        """[n, s]: no more than ``lines`` [n, s, outputs] times the network's output."""
+        output = self.network.output
+        lines = lines.reshape(*lines.shape[:2], *self.network.shapes[output])
+        if output in self._direct:
+            return self._at(lines, output)
+        # Where intervals are wide they may say more than lines.
+        by_intervals, _ = self._back(lines, output, short=True)
+        if self.method == "ibp":
+            return by_intervals
+        far = self._along(lines, output) if self.method == "forward" else self._back(lines, output)[0]
+        return namespace(lines).maximum(by_intervals, far)  # type: ignore[no-any-return]
+
+    def slopes(self, lines: Array) -> Array:
+        """What ``lines`` [n, s, outputs] become at the input, [n, s, *input shape]. Of methods with lines."""
+        output = self.network.output
+        return self._back(lines.reshape(*lines.shape[:2], *self.network.shapes[output]), output)[1]
+
+    def _at(self, lines: Array, tensor: str) -> Array:
+        """By the intervals of a tensor alone."""
+        xp, (low, high) = namespace(lines), self.intervals[tensor]
+        flat, (low, high) = (
+            lines.reshape(*lines.shape[:2], -1),
+            (each.reshape(len(each), -1, 1) for each in (low, high)),
+        )
+        exact = (xp.maximum(flat, 0) @ low + xp.minimum(flat, 0) @ high)[..., 0]
+        size = (abs(flat) @ xp.maximum(abs(low), abs(high)))[..., 0]
+        return exact - gamma(flat.shape[-1] + 4) * size  # type: ignore[no-any-return]
+
+    def _tighten(self, operation: Operation) -> None:
+        """The intervals of what it reads, where that makes its lines tighter."""
+        for name, wanted in zip(
+            operation.inputs,
+            operation.curved(*(self.intervals[name] for name in operation.inputs)),
+            strict=True,
+        ):
+            if wanted is None or name in self._direct or not wanted.any():
+                continue
+            old = self.intervals[name]
+            xp = namespace(old.low)
+            shape, (places,) = old.low.shape, xp.nonzero(wanted.reshape(len(wanted), -1).any(axis=0))
+            size = math.prod(shape[1:])
+            low, high = (each.reshape(len(each), -1).copy() for each in old)
+            widest = max(math.prod(each) for each in self.network.shapes.values())
+            step = max(1, _AT_ONCE // (2 * widest * len(low)))
+            for start in range(0, len(places), step):
+                some = places[start : start + step]
+                lines = xp.zeros((1, len(some), size))
+                lines[0, xp.arange(len(some)), some] = 1.0
+                lines = xp.broadcast_to(
+                    xp.concatenate([lines, -lines], axis=1), (len(low), 2 * len(some), size)
+                )
+                found, _ = self._back(lines.reshape(len(low), -1, *shape[1:]), name)
+                low[:, some], high[:, some] = found[:, : len(some)], -found[:, len(some) :]
+            if name in self._whole:
+                low, high = xp.ceil(low), xp.floor(high)
+            found_interval = Interval(low.reshape(shape), high.reshape(shape))
+            self.intervals[name] = old.within(found_interval)
+
+    def _back(self, lines: Array, tensor: str, *, short: bool = False) -> tuple[Array, Array]:
+        """``least`` of any tensor, by lines that go back to the input, and what they are there. ``short``:
+        no further than through sums, whose terms' intervals are known."""
+        xp = namespace(lines)
+        waiting, total, size = {tensor: lines}, xp.zeros(lines.shape[:2]), xp.zeros(lines.shape[:2])
+        terms = 64
+        for operation in reversed(self.network.operations):
+            if operation.name not in waiting:
+                continue
+            here = waiting.pop(operation.name)
+            if short and not operation.linear:
+                total = total + self._at(here, operation.name)
+                continue
+            relaxed = self._relaxed[operation.name]
+            made, added = relaxed.back(here)
+            total = total + added
+            size = size + _dot(abs(here), relaxed.scale)
+            terms = max(terms, 4 * operation.terms, 4 * math.prod(operation.shape))
+            for name, each in zip(operation.inputs, made, strict=True):
+                waiting[name] = waiting[name] + each if name in waiting else each
+        ends = waiting.get(self.network.input)
+        if ends is None:
+            ends = xp.zeros((*lines.shape[:2], *self.network.input_shape))
+        bound = total + self.region.least(ends) - gamma(terms) * size * (1 + 2.0**-20)
+        return xp.where(xp.isnan(bound), -np.inf, bound), ends
+
+    def _start(self) -> None:
+        name = self.network.input
+        self._forms[name] = self.region.forms()
+        _, self._size[name] = self.region.reach(self._forms[name])
+
+    def _step(self, operation: Operation) -> None:
+        """Forms of what an operation makes, whose ``rest`` takes what rounding did to them, and intervals."""
+        relaxed, name = self._relaxed[operation.name], operation.name
+        made = relaxed.forward([self._forms[each] for each in operation.inputs])
+        sizes = relaxed.forward([_constant(self._size[each]) for each in operation.inputs])
+        error = gamma(4 * operation.terms + 16) * 2 * (sizes.rest + abs(sizes.offset))
+        self._forms[name] = made._replace(rest=made.rest + error)
+        found, self._size[name] = self.region.reach(self._forms[name])
+        self.intervals[name] = self.intervals[name].within(found)
+
+    def _along(self, lines: Array, tensor: str) -> Array:
+        """``least`` by the forms of a tensor."""
+        flat = lines.reshape(*lines.shape[:2], -1)
+        own = [each.reshape(*each.shape[:2], -1) for each in self._forms[tensor][:2]]
+        offset, rest, size = (
+            each.reshape(len(each), -1, 1) for each in (*self._forms[tensor][2:], self._size[tensor])
+        )
+        across = flat.swapaxes(1, 2)
+        error = gamma(flat.shape[-1] + 16) * (abs(flat) @ size)
+        made = Forms(
+            own[0] @ across, own[1] @ abs(across), (flat @ offset)[..., 0], (abs(flat) @ rest + error)[..., 0]
+        )
+        return self.region.reach(made)[0].low
+
+
+def _constant(size: Array) -> Forms:
+    """Forms of anything up to ``size``."""
+    nothing = namespace(size).zeros_like(size)
+    return Forms(nothing[:, np.newaxis], nothing[:, np.newaxis], nothing, size)
+
+
+def _dot(lines: Array, x: Array) -> Array:
+    """[n, s] of lines[n, s, *shape] and x[n, *shape]."""
+    flat = lines.reshape(*lines.shape[:2], -1)
+    made: Array = (flat @ x.reshape(len(x), -1, 1))[..., 0]
+    return made

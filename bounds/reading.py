@@ -1,0 +1,52 @@
+"""From float networks and networks of integers to what is bounded.
+
+What a float network computes is taken as real numbers: its weights are what they are, and bounds hold of
+exact arithmetic. A network of integers computes integers, and bounds hold of these.
+"""
+
+from __future__ import annotations
+
+from bounds import curves, elementwise, linear, maximum, product, softmax
+from bounds.given import Given, Rules
+from bounds.network import Network, Operation
+from circuits.graphs.graph import Graph
+from circuits.quantised.graph import QuantGraph
+from zenerrors import ModelError
+
+RULES: Rules = {
+    **linear.RULES,
+    **elementwise.RULES,
+    **curves.RULES,
+    **product.RULES,
+    **maximum.RULES,
+    **softmax.RULES,
+}
+
+
+def read(graph: Graph | QuantGraph) -> Network:
+    """The network of one input and one output.
+
+    Raises ``ModelError``: ``model.inputs``, ``model.outputs``, and ``model.unsupported_operator`` with all
+    operators that have no bounds.
+    """
+    source, output = graph.input, graph.output
+    without = sorted({node.operator() for node in graph.nodes if type(node) not in RULES})
+    if without:
+        raise ModelError(
+            "model.unsupported_operator",
+            f"there are no bounds of {', '.join(without)}; bound the part of the network without them",
+        )
+    types = graph.types if isinstance(graph, QuantGraph) else {}
+    operations = list[Operation]()
+    for node in graph.nodes:
+        given = Given(
+            node.name,
+            node.inputs,
+            graph.shapes[node.name],
+            tuple(graph.shapes[name] for name in node.inputs),
+            tuple(types.get(name) for name in node.inputs),
+            isinstance(graph, QuantGraph),
+            getattr(node, "rescale", None) is not None,
+        )
+        operations += RULES[type(node)](given, node)
+    return Network(source.name, source.shape, tuple(operations), output)
