@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from circuits.schemes.inputs import input_values
     from circuits.schemes.recognition import Recognition, compile_recognition
     from circuits.schemes.registration import Registration, compile_registration, parameters
+    from circuits.schemes.robustness import Robustness, compile_robustness
     from circuits.tuning import Tuned, tune
 
 _HOMES = {
@@ -38,6 +39,7 @@ _HOMES = {
     "schemes.inference": ("Inference", "compile_inference", "plan_inference"),
     "schemes.inputs": ("input_values",),
     "schemes.recognition": ("Recognition", "compile_recognition"),
+    "schemes.robustness": ("Robustness", "compile_robustness"),
     "schemes.registration": ("Registration", "compile_registration", "parameters"),
     "tuning": ("Tuned", "tune"),
 }
@@ -60,12 +62,14 @@ __all__ = [
     "QuantGraph",
     "Recognition",
     "Registration",
+    "Robustness",
     "Tuned",
     "TypedGraph",
     "compile_accuracy",
     "compile_inference",
     "compile_recognition",
     "compile_registration",
+    "compile_robustness",
     "export_model",
     "export_torch",
     "input_values",

@@ -1,5 +1,5 @@
 """Charts as SVG text, for reports: lines over numbers, bars over names, and, in the colours of the page that
-they stand on, histograms, pairs and tables of counts. Nothing but strings.
+they stand on, histograms, pairs, tables of counts and pictures of numbers. Nothing but strings.
 """
 
 from __future__ import annotations
@@ -151,6 +151,23 @@ def matrix(rows_are: str, columns_are: str, rows: Sequence[Sequence[int]]) -> st
         f'<g transform="translate(14 {(_SIDE - _LEFT) / 2}) rotate(-90)">{_text(0, 0, rows_are)}</g>'
     )
     return _plain(parts, _SIDE, _SIDE - _LEFT + 46)
+
+
+def heat(rows: Sequence[Sequence[float]]) -> str:
+    """A picture of numbers of at least 0: the darker, the larger."""
+    wide = max(map(len, rows), default=1)
+    size, most = _SIDE / max(wide, len(rows), 1), max((max(row) for row in rows), default=0.0) or 1.0
+    parts = [
+        f'<rect x="{size * right:.2f}" y="{size * down:.2f}" width="{size:.2f}" height="{size:.2f}" '
+        f'fill="{_CUT}" fill-opacity="{value / most:.2f}"/>'
+        for down, row in enumerate(rows)
+        for right, value in enumerate(row)
+        if value >= most / 200
+    ]
+    frame = (
+        f'<rect width="{size * wide:.2f}" height="{size * len(rows):.2f}" fill="none" stroke="currentColor"/>'
+    )
+    return _plain([*parts, frame], size * wide, size * len(rows))
 
 
 class _Axis:

@@ -22,7 +22,7 @@ from circuits.graphs.calibration import Method
 from circuits.graphs.graph import Graph
 from circuits.graphs.site import Settings
 from circuits.graphs.tensors import as_samples
-from circuits.graphs.types import LEAST_BITS, MOST_BITS, FloatArray
+from circuits.graphs.types import MOST_BITS, FloatArray
 from circuits.operators.weighted import Parametric, WeightedSum
 from circuits.quantisation.labels import right
 from circuits.quantisation.plan import input_names, output_names
@@ -46,6 +46,8 @@ _GUARD: Final = 3
 _SHARE: Final = 0.95
 _SAMPLES: Final = 512
 _FIRST: Final = 8
+# Networks of single bits are trained, not found.
+_LEAST_BITS: Final = 2
 _TOO_MUCH: Final = "not tried: many samples, or a large network"
 _LOWERINGS: Final = (4, 2, 1)
 # Of all trials together, half a minute of a processor, in products of weights and inputs. Each takes some of
@@ -288,7 +290,7 @@ def _none_such() -> Iterator[None]:
 def _search(trials: _Trials, weight_bits: int | None, max_loss: float) -> Tuned:
     """The least bits that are enough for all, then fewer where that saves most by the noise that it makes."""
     found = _uniform(trials, weight_bits, max_loss)
-    while found.settings.bits in range(LEAST_BITS + 1, _FIRST + 1) and trials.may_try:
+    while found.settings.bits in range(_LEAST_BITS + 1, _FIRST + 1) and trials.may_try:
         fewer = _of_bits(trials, found.settings.bits - 1, weight_bits)
         if fewer is None or fewer.judgement.guarded > max_loss:
             break
@@ -360,7 +362,7 @@ def _with_fewer(trials: _Trials, found: _Trial, slot: Slot, by: int, why: dict[S
     for name in slot.names:
         bits, weight_bits = layers.get(name, default)
         layers[name] = (bits, weight_bits - by) if slot.weights else (bits - by, weight_bits)
-    if min(map(min, layers.values())) < LEAST_BITS:
+    if min(map(min, layers.values())) < _LEAST_BITS:
         why[slot] = "there are no fewer" if by == 1 else why[slot]
         return None
     if not trials.may_try:

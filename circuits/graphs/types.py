@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from relations.bounds import Bound, Proof
 from relations.functions import Requantisation
 from relations.integers import INTEGER_LIMIT, JSON_LIMIT, IntArray, Interval
 from zenerrors import ModelError
@@ -20,8 +21,8 @@ FloatArray = NDArray[np.float64]
 Shape = tuple[int, ...]
 WeightArray = NDArray[np.uint8] | NDArray[np.uint16]
 
-# Of tensors and of weights. A given type may have one bit, as an input of booleans has.
-LEAST_BITS, MOST_BITS = 2, 16
+# Of tensors and of weights.
+LEAST_BITS, MOST_BITS = 1, 16
 MOST_SHIFT = 61
 # Of inputs that are compared alone: features of one tensor may span very different ranges.
 MOST_COMPARED_BITS = 32
@@ -72,7 +73,10 @@ class Affine:
 
 @dataclass(frozen=True, eq=False)
 class WeightType:
-    """The same for weights: ``scale`` float64[1], ``zero_point`` int64[1], or [outputs] for each its own."""
+    """The same for weights: ``scale`` float64[1], ``zero_point`` int64[1], or [outputs] for each its own.
+
+    Weights of one bit are -1 and 1, ``real = scale (2 q - 1)``: they have no zero, and zero points of 0.
+    """
 
     scale: FloatArray
     zero_point: IntArray
@@ -82,13 +86,44 @@ class WeightType:
         require(LEAST_BITS <= self.bits <= MOST_BITS, f"bits must be {LEAST_BITS} to {MOST_BITS}")
         require(self.scale.ndim == self.zero_point.ndim == 1, "weight scales and zero points are vectors")
         require(bool((np.isfinite(self.scale) & (self.scale > 0)).all()), "a scale must be positive")
-        inside = (self.zero_point >= 0) & (self.zero_point <= self.top)
-        require(bool(inside.all()), f"a zero point must lie in [0, {self.top}]")
+        most = 0 if self.signs else self.top
+        inside = (self.zero_point >= 0) & (self.zero_point <= most)
+        require(bool(inside.all()), f"a zero point must lie in [0, {most}]")
 
     @property
     def top(self) -> int:
         """The largest integer, 2^bits - 1."""
         return (1 << self.bits) - 1
+
+    @property
+    def signs(self) -> bool:
+        """Whether weights are -1 and 1."""
+        return self.bits == 1
+
+    def quantise(self, weight: FloatArray) -> WeightArray:
+        """The nearest integers of weight[outputs, ..], in the ``dtype`` of the type."""
+        if self.signs:
+            return (weight >= 0).astype(np.uint8)
+        q = np.rint(weight / self._along(self.scale, weight)) + self._along(self.zero_point, weight)
+        made: WeightArray = np.clip(q, 0, self.top).astype(self.dtype)
+        return made
+
+    def centred(self, q: WeightArray) -> IntArray:
+        """What layers multiply by, int64 of the shape of ``q``: ``q - zero_point``, or -1 and 1."""
+        whole = q.astype(np.int64)
+        return 2 * whole - 1 if self.signs else whole - self._along(self.zero_point, q)
+
+    def bound(self, q: WeightArray, proof: Proof) -> Bound:
+        """Of ``centred``."""
+        if self.signs:
+            return Bound.of(-1, 1, proof, step=2)
+        zero = self._along(self.zero_point, q)
+        return Bound(-zero, self.top - zero, proof)
+
+    @staticmethod
+    def _along(values: NDArray[Any], weight: NDArray[Any]) -> NDArray[Any]:
+        """Broadcasting to the weights' shape."""
+        return values.reshape(-1, *(1 for _ in weight.shape[1:]))
 
     @property
     def dtype(self) -> np.dtype[Any]:
@@ -97,7 +132,9 @@ class WeightType:
 
     @property
     def reach(self) -> IntArray:
-        """The largest absolute value of ``q - zero_point``: int64[1] or [outputs]."""
+        """The largest absolute value of ``centred``: int64[1] or [outputs]."""
+        if self.signs:
+            return np.ones_like(self.zero_point)
         return np.maximum(self.zero_point, self.top - self.zero_point)
 
 
@@ -106,7 +143,8 @@ class Declared:
     """A quantisation that the file prescribes: ``real = scale (q - zero_point)``.
 
     ``q`` has ``bits`` bits and is signed (two's complement) or not. ``scale`` float64 and ``zero_point``
-    int64 are scalars [] or, for weights alone, one per output channel [out].
+    int64 are scalars [] or, for weights alone, one per output channel [out]. Signed weights of one bit are
+    -1 and 1, with a zero point of 0.
     """
 
     scale: FloatArray
@@ -141,6 +179,9 @@ class Declared:
     @property
     def of_weights(self) -> WeightType:
         """The same type for weights, their integers unsigned."""
+        if self.bits == 1:
+            require(self.signed and not self.zero_point.any(), "weights of one bit are -1 and 1")
+            return WeightType(np.atleast_1d(self.scale), np.zeros(self.scale.size, np.int64), 1)
         zero = np.atleast_1d(self.zero_point).astype(np.int64) - self.integers[0]
         return WeightType(np.atleast_1d(self.scale), zero, self.bits)
 

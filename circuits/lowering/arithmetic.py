@@ -76,7 +76,7 @@ class Arithmetic(ABC):
 
     @abstractmethod
     def largest(self, name: str, wires: IntArray, bits: int) -> IntArray:
-        """The largest value in each row of wires[n, k], which differ by less than 2^bits: wires [n]."""
+        """The largest value in each row of wires[n, k], which are in [0, 2^bits): wires [n]."""
 
     @abstractmethod
     def largest_cost(self, count: int, width: int, bits: int) -> Cost: ...

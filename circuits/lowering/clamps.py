@@ -1,11 +1,11 @@
-"""How a sum T becomes clamp(floor(T / 2^k), low, high) by lookups: four ways, and one where nothing is cut.
+"""How a sum T becomes clamp(floor(T / 2^k), low, high) by lookups: five ways, and one where nothing is cut.
 
 Where tables hold the clamped values they can as well hold what a function makes of them, which then needs no
 lookup of its own, but a table.
 
-All but ``Whole`` commit to a quotient t and say ``T = 2^k t + ρ`` with ρ range-checked to k bits: t is an
-integer since a table or a range check says so, and then ρ and t are unique. Where rows may read T (it is a
-short sum), ρ is no wire but ``T - 2^k t``, and neither it nor the equation costs a row.
+All but ``Whole`` and ``Joined`` commit to a quotient t and say ``T = 2^k t + ρ`` with ρ range-checked to k
+bits: t is an integer since a table or a range check says so, and then ρ and t are unique. Where rows may
+read T (it is a short sum), ρ is no wire but ``T - 2^k t``, and neither it nor the equation costs a row.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from __future__ import annotations
 import hashlib
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import ClassVar, Protocol
@@ -21,7 +21,7 @@ from typing import ClassVar, Protocol
 import numpy as np
 
 from circuits.lowering.cost import Cost
-from circuits.r1cs.builder import Builder
+from circuits.lowering.joint import MOST_BITS, Choosing, Joint, joints
 from circuits.r1cs.linear import Linear, LinearCombinations, Weighted
 from circuits.r1cs.lookups import FOLD
 from circuits.r1cs.sources import Source
@@ -34,14 +34,10 @@ from relations.integers import INTEGER_LIMIT, IntArray, Interval
 _WIDEST = 16
 
 
-class Tools(Protocol):
+class Tools(Choosing, Protocol):
     """What clamps are made with: ``circuits.lowering.tables``."""
 
-    builder: Builder
-
-    def chosen(self, name: str, *shape: int) -> IntArray: ...
     def ranged(self, name: str, value: LinearCombinations, bits: int, lowest: int = 0) -> None: ...
-    def look_up(self, name: str, table: Table, values: Sequence[LinearCombinations]) -> None: ...
 
 
 @dataclass(frozen=True)
@@ -49,9 +45,11 @@ class Clamp(ABC):
     """For T in ``scaled``. ``rescale`` says what k, low and high are.
 
     ``tabulates``: clamped values come from a table. ``function``: of these, where the table has it instead.
+    ``reads_sums``: rows read T, however long it is.
     """
 
     tabulates: ClassVar[bool] = False
+    reads_sums: ClassVar[bool] = False
 
     rescale: Requantisation
     scaled: Interval
@@ -82,9 +80,10 @@ class Clamp(ABC):
         function = function.within(self.rescale.low, self.rescale.high)
         return replace(self, function=function) if self.tabulates else None
 
-    def _table_of(self, values: Interval, shift: int) -> Table:
-        """Of all these values, and clamp(floor(value / 2^shift)) beside them, or the function of that."""
-        return _clamp_table(*values, shift, self.rescale.low, self.rescale.high, self.function)
+    def _table_of(self, values: Interval, shift: int, step: int = 1) -> Table:
+        """Of all these values, in steps of ``step``, and clamp(floor(value / 2^shift)) beside them, or the
+        function of that."""
+        return _clamp_table(*values, shift, self.rescale.low, self.rescale.high, self.function, step)
 
     def _look_up(
         self, tools: Tools, layer: str, table: Table, value: LinearCombinations, shift: int
@@ -120,7 +119,7 @@ class Whole(Clamp):
 
     @property
     def _table(self) -> Table:
-        return self._table_of(self.scaled, self.rescale.shift)
+        return self._table_of(self.scaled, self.rescale.shift, _step(self.rescale))
 
     def cost(self, count: int, *, inline: bool) -> Cost:
         return Cost(rows=2 * count, tables=frozenset({self._table}))
@@ -133,6 +132,34 @@ class Whole(Clamp):
             total = Weighted.wires(wires)
             source.equate(f"{layer}/divide", total, self.scaled)
         return self._look_up(tools, layer, self._table, total, self.rescale.shift)
+
+
+@dataclass(frozen=True)
+class Joined(Clamp):
+    """Outputs of few bits, looked up with the T that rows can read, which are an integer each (``joint``)."""
+
+    reads_sums = True
+
+    joint: Joint
+
+    @property
+    def _way(self) -> str:
+        return f"one table of all sums with their outputs, and one of {self.joint.group} outputs"
+
+    @property
+    def interval(self) -> Interval:
+        return self.scaled
+
+    def cost(self, count: int, *, inline: bool) -> Cost:
+        return self.joint.cost(count)
+
+    def lower(self, tools: Tools, layer: str, source: Source) -> IntArray:
+        name, low = f"{layer}/out", self.rescale.low
+        assert source.sums is not None  # noqa: S101  the plan knows what is hidden
+        out = tools.chosen(name, source.rows)
+        tools.builder.fill(Clip(name, out, source.sums, self.rescale.shift, low, self.rescale.high))
+        self.joint.lower(tools, layer, source.sums, Linear.wires(out).shift(-low), short=source.short)
+        return out
 
 
 class _Divided(Clamp):
@@ -371,8 +398,10 @@ def _capped(
 def clamps(rescale: Requantisation, scaled: Interval, widths: Iterable[int] = ()) -> Iterator[Clamp]:
     """The ways there are. ``widths``: the bits of tables that others might look up anyway."""
     low, high = scaled[0] >> rescale.shift, scaled[1] >> rescale.shift
-    if scaled[1] - scaled[0] < 1 << _WIDEST:
+    if scaled[1] - scaled[0] < _step(rescale) << _WIDEST:
         yield Whole(rescale, scaled)
+        if rescale.high - rescale.low < 1 << MOST_BITS:
+            yield from (Joined(rescale, scaled, each) for each in _joints(rescale, scaled))
     if rescale.low <= low and high <= rescale.high:
         yield Uncut(rescale, scaled)
         return
@@ -386,6 +415,19 @@ def clamps(rescale: Requantisation, scaled: Interval, widths: Iterable[int] = ()
     yield BySign(rescale, scaled)
 
 
+def _joints(rescale: Requantisation, scaled: Interval) -> Iterator[Joint]:
+    low, high = rescale.low, rescale.high
+    clamped = _clamp_table(*scaled, rescale.shift, low, high, None, _step(rescale))
+    from_zero = Table(f"{clamped.name}_from_zero", clamped.columns - (0, low))
+    yield from joints(from_zero, (high - low).bit_length(), (scaled[1] - scaled[0]).bit_length())
+
+
+def _step(rescale: Requantisation) -> int:
+    """Tables of outputs of few bits hold only what T can be: all are multiples of it from the first on."""
+    few = rescale.high - rescale.low < 1 << MOST_BITS
+    return int(np.gcd.reduce(rescale.multiplier, axis=None)) if few else 1
+
+
 def quotient_bits(rescale: Requantisation, scaled: Interval) -> int:
     """The least b with floor(T / 2^k) in [-2^b, 2^b)."""
     low, high = scaled[0] >> rescale.shift, scaled[1] >> rescale.shift
@@ -394,13 +436,15 @@ def quotient_bits(rescale: Requantisation, scaled: Interval) -> int:
 
 @lru_cache(maxsize=64)
 def _clamp_table(
-    first: int, last: int, shift: int, low: int, high: int, function: Tabulation | None = None
+    first: int, last: int, shift: int, low: int, high: int, function: Tabulation | None, step: int
 ) -> Table:
-    values = np.arange(first, last + 1)
+    values = np.arange(first, last + 1, step)
     made, name = (
         np.clip(values >> shift, low, high),
         "_".join(map(str, ("clamp", first, last, shift, low, high))),
     )
+    if step > 1:
+        name = f"{name}_{step}"
     if function is not None:
         made, name = function.apply(made), f"{name}_{digest(function)}"
     return Table(name, np.stack([values, made], axis=1))

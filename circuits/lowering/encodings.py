@@ -13,7 +13,7 @@ import math
 from abc import ABC, abstractmethod
 from collections import Counter
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -140,7 +140,7 @@ class Hidden(Source):
         self.tools, self.encoding, self.layer, self.wires, self.known = tools, encoding, layer, wires, known
         self.rows, self.interval, self.sums, self.short = layer.rows, layer.interval, None, False
 
-    @property
+    @cached_property
     def values(self) -> LinearCombinations:
         layer = self.layer
         sums = KernelSums(layer.kernel, *self.wires)

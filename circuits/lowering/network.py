@@ -61,6 +61,7 @@ from relations.relation import (
     Term,
     Total,
     WindowSum,
+    Within,
 )
 
 Level = Literal[0, 1, 2, 3, 4, 5]
@@ -133,6 +134,8 @@ class Lowering:
                     self._absolute(relation)
                 case AtLeast():
                     self._at_least(relation)
+                case Within():
+                    self._within(relation)
         self._require_all_alike()
 
     def _require_all_alike(self) -> None:
@@ -404,6 +407,11 @@ class Lowering:
         wires, name = self.wires[relation.out].ravel(), relation.out.name
         self._builder.zero(name, linear.Linear.wires(wires) - linear.Linear.wires(found))
         self._builder.fill(steps.Sum(name, wires, found))
+
+    def _within(self, relation: Within) -> None:
+        value, bound = self.values(relation.value), relation.out.bound
+        self._tools.ranged(relation.name, value, bound.bits, bound.interval[0])
+        self._sums[relation.out] = _Held(value, np.arange(value.rows).reshape(relation.out.shape), short=True)
 
     def _out(self, tensor: Tensor) -> IntArray:
         """The wires of a tensor that is given, or such that the prover chooses."""

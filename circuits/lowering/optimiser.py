@@ -48,11 +48,13 @@ from relations.relation import (
     Maximum,
     Move,
     OneHot,
+    Parameter,
     Product,
     Quotient,
     Relations,
     Tabulated,
     WindowSum,
+    Within,
 )
 
 # Five strands take 14 slots of a field element: more than sums of 8-bit products leave.
@@ -253,6 +255,8 @@ class Optimiser:
 
     def _held_scaled(self, layer: Layer, lookup: Lookup, encoding: Encoding) -> Iterator[Option]:
         for clamp, rest in self._clamps(lookup, layer.interval):
+            if clamp is not None and clamp.reads_sums:
+                continue
             cost, other = self._tools.requantise_cost(
                 layer.rows, layer.interval, lookup.function, clamp, readable=False, short=False
             )
@@ -320,17 +324,19 @@ def _cost_of_movers(tools: Arithmetic, network: Relations) -> Cost:
             costs.append(Cost(rows=1))
         if isinstance(relation, Tabulated) and relation.value not in network.functions:
             costs.append(_cost_of_function(tools, network, relation))
-            if relation.value.bits is None:
+            if relation.value.bits is None and not isinstance(relation.value, Parameter):
                 costs.append(Cost(rows=math.prod(relation.value.shape)))
         if isinstance(relation, Maximum):
             batch, bits = relation.out.shape[0], relation.value.bits
             assert bits is not None  # noqa: S101  sums are never pooled
-            for width, count in maxima(relation).items():
+            for count, width in maxima(relation):
                 costs.append(tools.largest_cost(batch * count, width, bits))
         if isinstance(relation, Argmax):
             *rows, wanted = relation.out.shape
             count, bounds = math.prod(relation.value.shape) // math.prod(rows), relation.value.bound.interval
             costs.append(argmax_cost(tools, math.prod(rows), count, wanted, bounds))
+        if isinstance(relation, Within):
+            costs.append(Cost.range_checks(relation.out.bound.bits, math.prod(relation.out.shape)))
         if isinstance(relation, OneHot):
             costs.append(one_hot_cost(math.prod(relation.place.shape), relation.most))
     return Cost.sum(costs)

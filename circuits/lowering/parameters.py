@@ -16,6 +16,8 @@ from relations.relation import Parameter
 MODEL = "model"
 # A SHA-256 as so many integers, lowest first: below 2^62, like all others.
 DIGEST_LIMBS, _LIMB_BITS = 5, 52
+# Between -1 and 1, which have nothing between them.
+_SIGNS = 2
 
 
 def digest_limbs(digest: bytes) -> IntArray:
@@ -45,7 +47,9 @@ def hold(tools: Arithmetic, *parameters: Parameter) -> list[IntArray]:
 def parameters_cost(*parameters: Parameter) -> Cost:
     """Of those that are proven to be of their types."""
     return Cost.sum(
-        Cost.range_checks(each.bound.bits, each.values.size)
+        Cost(rows=each.values.size)
+        if each.bound.step == _SIGNS
+        else Cost.range_checks(each.bound.bits, each.values.size)
         for each in parameters
         if each.bound.proof == "range"
     )
@@ -62,8 +66,11 @@ def _take(tools: Arithmetic, parameter: Parameter) -> IntArray:
 
 
 def _check(tools: Arithmetic, parameter: Parameter, wires: IntArray) -> None:
+    """Range checks; a row for each of those that are -1 or 1: its square is 1."""
     low, bits, values = parameter.bound.low, parameter.bound.bits, Weighted.wires(wires.ravel())
-    if low.ndim == 0:
+    if parameter.bound.step == _SIGNS:
+        tools.builder.multiply(parameter.name, values, values, Linear.constant(np.ones_like(wires.ravel())))
+    elif low.ndim == 0:
         tools.ranged(parameter.name, values, bits, int(low))
     else:
         tools.ranged(parameter.name, values.shift(-np.broadcast_to(low, wires.shape).ravel()), bits)

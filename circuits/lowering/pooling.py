@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -38,16 +37,16 @@ def max_pool(largest: Largest, pool: Maximum, x: IntArray) -> IntArray:
     return best
 
 
-def maxima(pool: Maximum) -> Counter[int]:
-    """Of how many values ``max_pool`` takes the largest, and how often, for one sample."""
-    counts: Counter[int] = Counter()
+def maxima(pool: Maximum) -> list[tuple[int, int]]:
+    """How many times, and of how many values, each call of ``max_pool`` takes the largest, for one sample."""
+    calls: list[tuple[int, int]] = []
 
     def count(name: str, wires: IntArray) -> IntArray:
-        counts[wires.shape[1]] += len(wires)
+        calls.append(wires.shape)
         return wires[:, 0]
 
     max_pool(count, pool, np.zeros(pool.value.shape[1:], dtype=np.int64))
-    return counts
+    return calls
 
 
 def _seen(x: IntArray, sliding: Sliding) -> IntArray:

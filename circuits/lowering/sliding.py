@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from circuits.r1cs.linear import Linear, LinearCombinations, Picked, Unvalued
+from circuits.r1cs.linear import ONE, Linear, LinearCombinations, Picked, Unvalued
 from circuits.r1cs.tiles import Products
 from relations import planes
 from relations.integers import IntArray
@@ -139,6 +139,10 @@ class PublicKernel(LinearCombinations):
     @property
     def width(self) -> int:
         return self._slid.width + 1
+
+    @property
+    def columns(self) -> IntArray:
+        return np.unique(np.append(self._slid.x, ONE))
 
     def part(self, start: int, stop: int) -> Linear:
         slid = self._slid

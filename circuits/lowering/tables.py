@@ -13,6 +13,7 @@ import numpy as np
 from circuits.lowering.arithmetic import Arithmetic
 from circuits.lowering.clamps import Clamp, clamps, values_table
 from circuits.lowering.cost import Cost
+from circuits.lowering.joint import Rounds, rounds
 from circuits.r1cs import gadgets
 from circuits.r1cs.builder import Builder
 from circuits.r1cs.gadgets import require_fit
@@ -48,6 +49,10 @@ class Tables(Arithmetic):
     def look_up(self, name: str, table: Table, values: Sequence[LinearCombinations]) -> None:
         """Each tuple of values is a row of the table. Rows: as many as columns."""
         self._lookups.look_up(name, table, [value.whole() for value in values])
+
+    def look_up_sums(self, name: str, table: Table, sums: LinearCombinations) -> None:
+        """Sums of any number of wires are rows of a table of one column. Rows: 1."""
+        self._lookups.look_up_sums(name, table, sums)
 
     def look_up_among(
         self, name: str, entries: Sequence[Linear], values: Sequence[Linear], places: Linear
@@ -86,7 +91,7 @@ class Tables(Arithmetic):
         short: bool,
     ) -> tuple[Cost, Interval | None]:
         assert clamp is not None  # noqa: S101  ``clamps`` has no None
-        return clamp.cost(count, inline=short), None if short else clamp.interval
+        return clamp.cost(count, inline=short), None if short or clamp.reads_sums else clamp.interval
 
     def tabulate(self, layer: str, value: IntArray, function: Tabulation, total: int = 0) -> IntArray:
         """Rows: 2, and once the table's; or those of ``gadgets.tabulate``.
@@ -106,10 +111,13 @@ class Tables(Arithmetic):
         return Cost(rows=2 * count, tables=frozenset({values_table(function)}))
 
     def largest(self, name: str, wires: IntArray, bits: int) -> IntArray:
-        """Rows: k range checks of ``bits``, and k - 1.
+        """Rows: k range checks of ``bits``, and k - 1; of few bits those of ``joint`` where they are fewer.
 
         Sound: no value exceeds it, and the product of what each lacks is 0, so that it equals one of them.
         """
+        by_tables = _rounds(len(wires), wires.shape[1], bits)
+        if by_tables is not None:
+            return by_tables.largest(self, name, wires)
         builder, (count, width) = self.builder, wires.shape
         out = self.chosen(f"{name}/chosen", count)
         builder.fill(Maximum(f"{name}/chosen", out, wires.ravel()))
@@ -127,7 +135,17 @@ class Tables(Arithmetic):
         return out
 
     def largest_cost(self, count: int, width: int, bits: int) -> Cost:
-        return Cost.range_checks(bits, width * count) + Cost(rows=(width - 1) * count)
+        by_tables = _rounds(count, width, bits)
+        return by_tables.cost(count, width) if by_tables else _largest_by_products(count, width, bits)
+
+
+def _rounds(count: int, width: int, bits: int) -> Rounds | None:
+    """Where the largest of values of few bits are cheaper by tables of their own."""
+    return rounds(count, width, bits, _largest_by_products(count, width, bits).total(by_digits=False))
+
+
+def _largest_by_products(count: int, width: int, bits: int) -> Cost:
+    return Cost.range_checks(bits, width * count) + Cost(rows=(width - 1) * count)
 
 
 def _is_by_digits(count: int, function: Tabulation) -> bool:

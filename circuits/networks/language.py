@@ -85,14 +85,18 @@ class Tensor:
         stride: int | Pair = 1,
         padding: int | Sizes = 0,
         groups: int = 1,
+        declared: Declared | None = None,
     ) -> Tensor:
-        """Cross-correlation with weight[out, channels / groups, kh, kw] and bias[out]."""
+        """Cross-correlation with weight[out, channels / groups, kh, kw] and bias[out]. ``declared``: the
+        weights' type, else it is left to the quantiser."""
         weight, bias = _parameters(weight, bias)
-        return self.then(Conv, weight, bias, _pair(stride), _around(padding), groups)
+        return self.then(Conv, weight, bias, _pair(stride), _around(padding), groups, declared)
 
-    def dense(self, weight: ArrayLike, bias: ArrayLike | None = None) -> Tensor:
-        """``weight · x + bias`` for a vector x: weight[out, in], bias[out]."""
-        return self.then(Dense, *_parameters(weight, bias))
+    def dense(
+        self, weight: ArrayLike, bias: ArrayLike | None = None, *, declared: Declared | None = None
+    ) -> Tensor:
+        """``weight · x + bias`` for a vector x: weight[out, in], bias[out]; ``declared`` as for ``conv``."""
+        return self.then(Dense, *_parameters(weight, bias), declared)
 
     def scale(self, factor: ArrayLike, offset: ArrayLike | None = None) -> Tensor:
         """Each channel times its factor, plus its offset: a batch norm. Folded into its neighbours."""

@@ -16,7 +16,6 @@ from circuits.graphs.calibration import Interval, Method, Seen, interval
 from circuits.graphs.node import Node
 from circuits.graphs.site import Settings, Site
 from circuits.graphs.types import (
-    LEAST_BITS,
     MOST_BITS,
     MOST_SHIFT,
     Affine,
@@ -43,6 +42,8 @@ from zenerrors import ModelError
 _NARROWEST = 1 / 16
 # Keeps a product that float64 rounded up from the next integer.
 _ROUNDING = 1 - 2**-40
+# Of whole weights: those of one bit are -1 and 1, and whole ones may be 0.
+_LEAST_WHOLE = 2
 # What proves that parameters are of their types.
 PROOFS: Final[dict[Privacy, Proof]] = {
     "public": "relation",
@@ -83,13 +84,20 @@ class Parametric(Node):
         key = settings.weight_bits, settings.method, by_channel
         if key not in self._spans:
             parts = self.weight if by_channel else (self.weight,)
-            found = [interval(Seen.of(part), settings.weight_bits, settings.method) for part in parts]
-            self._spans[key] = found
+            self._spans[key] = [_span(part, settings) for part in parts]
         return self._spans[key]
 
     @cached_property
     def _spans(self) -> dict[tuple[int, Method, bool], list[Interval]]:
         return {}
+
+
+def _span(weight: FloatArray, settings: Settings) -> Interval:
+    """Of one bit the two values ±a nearest to the weights, a the mean of their absolute values."""
+    if settings.weight_bits == 1:
+        mean = float(np.abs(weight).mean())
+        return Interval(-mean, mean)
+    return interval(Seen.of(weight), settings.weight_bits, settings.method)
 
 
 def declared_for_rows(step: Step, weight: Constant) -> Declared | None:
@@ -116,10 +124,7 @@ def integers(node: Parametric, declared: Declared | None, site: Site) -> Integer
     """``declared``: the type that the file prescribes for the weights."""
     incoming = site.incoming()
     kind, rescale = _scales(node, declared, site)
-    along = kind.scale.reshape(-1, *(1 for _ in node.weight.shape[1:]))
-    zero = kind.zero_point.reshape(along.shape)
-    weight = np.clip(np.rint(node.weight / along) + zero, 0, kind.top).astype(kind.dtype)
-    return Integers(weight, kind, _bias(node, kind.scale * incoming.scale), rescale)
+    return Integers(kind.quantise(node.weight), kind, _bias(node, kind.scale * incoming.scale), rescale)
 
 
 def _scales(node: Parametric, declared: Declared | None, site: Site) -> tuple[WeightType, Rescale | None]:
@@ -136,7 +141,7 @@ def _scales(node: Parametric, declared: Declared | None, site: Site) -> tuple[We
         if settings.per_channel and not unscaled:
             return _by_channel(node, site, what)
         (span,) = node.spans(settings, by_channel=False)
-        kind = _weight_type([rescaling.affine(span, settings.weight_bits, what)])
+        kind = _weight_type([_affine(span, settings.weight_bits, what)])
     if unscaled:
         return kind, None
     return kind, site.rescale(_along(kind.scale * site.incoming().scale, site.shape))
@@ -151,7 +156,7 @@ def _whole(node: Parametric, site: Site) -> Affine | None:
     if span.high - span.low >= 1 << MOST_BITS:
         return None
     kind = rescaling.exact(span, node.name)
-    return replace(kind, bits=max(kind.bits, LEAST_BITS))
+    return replace(kind, bits=max(kind.bits, _LEAST_WHOLE))
 
 
 def _by_channel(node: Parametric, site: Site, what: str) -> tuple[WeightType, Rescale]:
@@ -160,7 +165,7 @@ def _by_channel(node: Parametric, site: Site, what: str) -> tuple[WeightType, Re
     spans = node.spans(site.settings, by_channel=True)
     widest = max(span.high - span.low for span in spans)
     spans = [_widened(span, widest * _NARROWEST) for span in spans]
-    kinds = [rescaling.affine(span, bits, what) for span in spans]
+    kinds = [_affine(span, bits, what) for span in spans]
     steps = np.array([kind.scale for kind in kinds]) * incoming.scale
     rescale = site.rescale(np.array([steps.max()]))
     ratios = steps / rescale.output.scale
@@ -170,10 +175,19 @@ def _by_channel(node: Parametric, site: Site, what: str) -> tuple[WeightType, Re
     multiplier = np.ceil(np.ldexp(ratios, shift) * _ROUNDING).astype(np.int64)
     exact = np.ldexp(multiplier.astype(np.float64), -shift) * rescale.output.scale / incoming.scale
     kinds = [
-        Affine(scale, min(round(-span.low / scale), kind.top), kind.bits)
+        Affine(scale, 0 if bits == 1 else min(round(-span.low / scale), kind.top), bits)
         for scale, span, kind in zip(exact.tolist(), spans, kinds, strict=True)
     ]
     return _weight_type(kinds), replace(rescale, multiplier=_along(multiplier, site.shape), shift=shift)
+
+
+def _affine(span: Interval, bits: int, what: str) -> Affine:
+    """Scale and zero point of the weights that ``span`` holds."""
+    if bits > 1:
+        return rescaling.affine(span, bits, what)
+    scale = (span.high - span.low) / 2
+    rescaling.usable(scale, what)
+    return Affine(scale, 0, bits)
 
 
 def _along(values: NDArray[Any], shape: Shape) -> NDArray[Any]:
@@ -223,9 +237,8 @@ class WeightedSum(Windowed):
 
     @cached_property
     def centred_weight(self) -> IntArray:
-        """``q_w - z_w``, int64 of the weights' shape."""
-        zero = self.weight_type.zero_point.reshape(-1, *(1 for _ in self.weight.shape[1:]))
-        return self.weight.astype(np.int64) - zero
+        """``q_w - z_w``, or ±1: int64 of the weights' shape."""
+        return self.weight_type.centred(self.weight)
 
     @property
     def bias_bits(self) -> int:
@@ -265,9 +278,8 @@ class WeightedSum(Windowed):
 
     def parameters(self, privacy: Privacy) -> tuple[Parameter, Parameter]:
         """The weights, less their zero points, and biases."""
-        kind, proof = self.weight_type, PROOFS[privacy]
-        zero = kind.zero_point.reshape(-1, *(1 for _ in self.weight.shape[1:]))
-        bound = Bound(-zero, kind.top - zero, proof)
+        proof = PROOFS[privacy]
+        bound = self.weight_type.bound(self.weight, proof)
         reach = 1 << self.bias_bits
         return (
             Parameter(

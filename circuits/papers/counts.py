@@ -26,12 +26,13 @@ from circuits.quantisation import quantise
 from circuits.quantised import QuantGraph
 from circuits.quantised.typed import TypedGraph
 from circuits.r1cs.builder import Builder
-from circuits.r1cs.linear import Linear, LinearCombinations
+from circuits.r1cs.linear import LinearCombinations
 from circuits.r1cs.tiles import Products
 from circuits.schemes.accuracy import plan_accuracy
 from circuits.schemes.cost import layer_of
 from circuits.schemes.inference import all_shown, lower_inference
 from circuits.schemes.registration import lower_registration
+from circuits.zoo.weights import initial
 from relations.integers import IntArray
 from verifier.schemes import Privacy
 
@@ -183,7 +184,7 @@ def _networks(name: str) -> tuple[Graph, FloatArray]:
     if not shape:
         return zoo.network(name), zoo.calibration(name)
     outputs, inputs = map(int, shape.split("x"))
-    weights = zoo.initial(name)
+    weights = initial(name)
     if kind == "conv":
         image = tensor("image", inputs, 28, 28)
         graph = image.conv(weights("conv", (outputs, inputs, 5, 5))).relu().global_average_pool().graph()
@@ -226,7 +227,7 @@ class _Ledger(Builder):
 
     def post_challenge(self, step: object) -> None: ...
 
-    def fixed(self, name: str, value: Linear) -> None: ...
+    def fixed(self, name: str, value: LinearCombinations) -> None: ...
 
     def _take(self, part: list[IntArray], name: str, shape: tuple[int, ...]) -> IntArray:
         if prod(shape) > _UNREAD:

@@ -47,7 +47,8 @@ def quantise(
     ranges: Ranges | None = None,
     layers: Widths | None = None,
 ) -> QuantGraph:
-    """Quantise ``graph`` to ``bits`` (2 to 16) per tensor element, and ``weight_bits`` (``bits``) per weight.
+    """Quantise ``graph`` to ``bits`` (1 to 16) per tensor element, and ``weight_bits`` (``bits``) per weight:
+    weights of one bit are ±1 times their scale.
 
     ``calibration``: float[n, *input shape], typical inputs, of several inputs by name: ``method`` takes the
     range of each tensor from them, an input's always by min-max. Integers and booleans are exact, of as many
@@ -60,16 +61,7 @@ def quantise(
     Raises ``TensorError`` (``input.*``) for calibration data that do not fit the network, and ``ModelError``
     (``model.*``) for a network that has no exact integer form.
     """
-    weight_bits = bits if weight_bits is None else weight_bits
-    for field, value in (
-        *(("bits", bits), ("weight_bits", weight_bits)),
-        *(("layers", value) for pair in (layers or {}).values() for value in pair),
-    ):
-        if not LEAST_BITS <= value <= MOST_BITS:
-            raise ModelError("model.quantised", f"{field} must be {LEAST_BITS} to {MOST_BITS}", field=field)
-    if method not in METHODS:
-        raise ModelError("model.quantised", f"method must be one of {', '.join(METHODS)}", field="method")
-    settings = Settings(bits, weight_bits, method, per_channel)
+    settings = Settings(bits, bits if weight_bits is None else weight_bits, method, per_channel)
     return Calibrated.by(graph, calibration, ranges).quantised(settings, layers or {})
 
 
@@ -152,7 +144,18 @@ class Calibrated:
         return {}
 
     def quantised(self, settings: Settings, layers: Widths) -> QuantGraph:
-        """By these settings; ``layers`` as for ``quantise``."""
+        """By these settings; ``layers`` and errors as for ``quantise``."""
+        for field, bits in (
+            ("bits", settings.bits),
+            ("weight_bits", settings.weight_bits),
+            *(("layers", bits) for pair in layers.values() for bits in pair),
+        ):
+            if not LEAST_BITS <= bits <= MOST_BITS:
+                raise ModelError(
+                    "model.quantised", f"{field} must be {LEAST_BITS} to {MOST_BITS}", field=field
+                )
+        if settings.method not in METHODS:
+            raise ModelError("model.quantised", f"method must be one of {', '.join(METHODS)}", field="method")
         return _Quantiser(self, settings, layers).run()
 
 

@@ -111,12 +111,12 @@ class Builder:
         """``step`` completes the circuit. The last one deferred runs first, and may use earlier gadgets."""
         self._deferred.append(step)
 
-    def fixed(self, name: str, value: Linear) -> None:
+    def fixed(self, name: str, value: LinearCombinations) -> None:
         """``value`` must be fixed before the challenges: by public and committed wires, and by rows without
         challenges. ``program`` refuses the circuit where it is not. A check at a challenge whose operands
         depend on the challenge themselves proves nothing.
         """
-        self._fixed.append((name, np.unique(value.column)))
+        self._fixed.append((name, value.columns))
 
     def boolean(self, name: str, wires: IntArray) -> None:
         """Each wire is 0 or 1. One row each."""

@@ -8,6 +8,7 @@ made in parts, so that a layer with 10^7 coefficients is never in memory as a wh
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -33,6 +34,11 @@ class LinearCombinations(ABC):
     @abstractmethod
     def part(self, start: int, stop: int) -> Linear:
         """The rows from ``start`` up to ``stop``."""
+
+    @property
+    def columns(self) -> IntArray:
+        """The wires that rows may read."""
+        return np.unique(self.whole().column)
 
     @abstractmethod
     def evaluate(self, z: IntArray) -> IntArray:
@@ -269,6 +275,10 @@ class Combination(LinearCombinations):
     def width(self) -> int:
         return sum(sums.width for _, sums in self.terms) + 1
 
+    @property
+    def columns(self) -> IntArray:
+        return np.unique(np.concatenate([np.array([ONE]), *(sums.columns for _, sums in self.terms)]))
+
     def part(self, start: int, stop: int) -> Linear:
         parts = [Linear.constant(self.constant[start:stop])]
         for factor, sums in self.terms:
@@ -277,9 +287,13 @@ class Combination(LinearCombinations):
         return Linear.total(parts)
 
     def evaluate(self, z: IntArray) -> IntArray:
+        return self.add_up(lambda sums: sums.evaluate(z))
+
+    def add_up(self, values: Callable[[LinearCombinations], IntArray]) -> IntArray:
+        """The sums, int64[rows], for the ``values`` of the terms."""
         total = self.constant.copy()
         for factor, sums in self.terms:
-            total += factor * sums.evaluate(z)
+            total += factor * values(sums)
         return total
 
 
@@ -327,12 +341,13 @@ class Knitted(Unvalued):
         return part.knit(row, slot * self._step, stop - start)
 
 
-def evaluate(matrix: Csr, z: IntArray) -> IntArray:
-    """Its product with ``z``, int64[rows], for coefficients of 64 bits."""
+def evaluate(matrix: Csr, z: IntArray, rows: slice | None = None) -> IntArray:
+    """Its product with ``z``, int64[rows], for coefficients of 64 bits; or of these rows alone."""
     pool = np.array(matrix.pool or (0,), dtype=np.int64)
-    running = np.zeros(len(matrix.columns) + 1, dtype=np.int64)
-    np.cumsum(pool[matrix.coefficients] * z[matrix.columns], out=running[1:])
-    return np.diff(running[matrix.offsets])
+    offsets, columns, coefficients = matrix.entries(rows or slice(0, matrix.rows))
+    running = np.zeros(len(columns) + 1, dtype=np.int64)
+    np.cumsum(pool[coefficients] * z[columns], out=running[1:])
+    return np.diff(running[offsets])
 
 
 def _times(a: int | IntArray, b: int | IntArray) -> int | IntArray:

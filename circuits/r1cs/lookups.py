@@ -28,7 +28,7 @@ from typing import NamedTuple
 import numpy as np
 
 from circuits.r1cs.builder import Builder
-from circuits.r1cs.linear import Linear
+from circuits.r1cs.linear import ONE, Linear, LinearCombinations, Weighted
 from circuits.r1cs.powers import Powers
 from circuits.r1cs.steps import Counts, Lookup, Multiplicities, Operand, Product, Quotient
 from circuits.r1cs.table import Table
@@ -67,11 +67,19 @@ class Lookups:
                 "statement.table_width", f"{name}: {len(values)} columns do not fit the table {table.name}"
             )
         inverses, factor = self._inverses(name, values, scale)
-        if table not in self._batches:
-            self._batches[table] = []
-            self.builder.defer(partial(self._close, table))
-        self._batches[table].append(_Batch(Lookup(tuple(value.compact for value in values), scale), inverses))
+        self._batch(table).append(_Batch(Lookup(tuple(value.compact for value in values), scale), inverses))
         self.builder.post_challenge(Quotient(f"{name}/inverse", inverses, scale, factor.compact))
+
+    def look_up_sums(self, name: str, table: Table, sums: LinearCombinations) -> None:
+        """``look_up`` of one column, of combinations of so many wires that they are made in parts, and stand
+        in A: what stands in B costs a proving key points of G2."""
+        self.builder.fixed(name, sums)
+        inverses = self.builder.private(f"{name}/inverse", sums.rows)
+        factor = Weighted.wires(self._points(sums.rows)) - sums
+        one = Weighted.wires(np.full(sums.rows, ONE))
+        self.builder.multiply(f"{name}/lookup", factor, Weighted.wires(inverses), one)
+        self._batch(table).append(_Batch(Lookup((sums,), 1), inverses))
+        self.builder.post_challenge(Quotient(f"{name}/inverse", inverses, 1, factor))
 
     def look_up_among(
         self, name: str, entries: Sequence[Linear], values: Sequence[Linear], places: Operand
@@ -122,8 +130,18 @@ class Lookups:
         self.builder.post_challenge(Product(name, products, value.compact, weights))
         return Linear.wires(products)
 
+    def _batch(self, table: Table) -> list[_Batch]:
+        """The lookups in a table, so far."""
+        if table not in self._batches:
+            self._batches[table] = []
+            self.builder.defer(partial(self._close, table))
+        return self._batches[table]
+
+    def _points(self, count: int) -> IntArray:
+        return np.full(count, self.builder.challenge(POINT))
+
     def _point(self, count: int) -> Linear:
-        return Linear.wires(np.full(count, self.builder.challenge(POINT)))
+        return Linear.wires(self._points(count))
 
     def _close(self, table: Table) -> None:
         rows, width = table.columns.shape

@@ -11,8 +11,9 @@ does so on the processor. Values of a ``Constant`` may be secret: no step shows 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Literal, NamedTuple
+from collections.abc import Iterator
+from dataclasses import dataclass, field, fields
+from typing import Final, Literal, NamedTuple
 
 import numpy as np
 
@@ -189,6 +190,18 @@ class CrossProducts(Step):
     right: Operand = field(repr=False)
     taps: int
     slots: IntArray = field(repr=False)
+
+
+_OPERANDS: Final = {"value", "left", "right", "rest", "numerator", "denominator", "entries", "places"}
+
+
+def operands(step: Step) -> Iterator[Operand]:
+    """What it reads."""
+    for each in fields(step):
+        if each.name in _OPERANDS:
+            yield getattr(step, each.name)
+    if isinstance(step, Multiplicities):
+        yield from (value for lookup in step.lookups for value in lookup.values)
 
 
 class Steps(NamedTuple):

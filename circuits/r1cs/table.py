@@ -36,26 +36,34 @@ class Table:
         steps, first = self._index
         keys = np.zeros(len(values[0]), dtype=np.int64)
         present = np.ones(len(keys), dtype=np.bool_)
-        for (distinct, pairs), value in zip(steps, values, strict=True):
+        for (distinct, pairs), value in zip(steps, values, strict=False):
             place, found = _place(distinct, value)
             keys, known = _place(pairs, keys * len(distinct) + place)
             present &= found & known
-        return np.where(present, first[keys], -1)
+        rows = first[keys]
+        for column, value in zip(self.columns.T[len(steps) :], values[len(steps) :], strict=True):
+            present &= column[rows] == value
+        return np.where(present, rows, -1)
 
     @cached_property
     def _index(self) -> tuple[list[tuple[IntArray, IntArray]], IntArray]:
         """For each column its distinct values, and those of the keys of the rows so far; for each key after
-        the last column its first row."""
+        the last column its first row. Columns behind those that tell all rows apart have none."""
         steps, keys = [], np.zeros(len(self.columns), dtype=np.int64)
         for column in self.columns.T:
             distinct, place = np.unique(column, return_inverse=True)
             # Keys are numbered anew after each column: they stay below the square of the rows.
             pairs, keys = np.unique(keys * len(distinct) + place, return_inverse=True)
             steps.append((distinct, pairs))
+            if len(pairs) == len(keys):
+                break
         return steps, np.unique(keys, return_index=True)[1]
 
 
 def _place(ascending: IntArray, values: IntArray) -> tuple[IntArray, NDArray[np.bool_]]:
     """Where each value is among the others, or some place, and whether it is there."""
-    place = np.minimum(np.searchsorted(ascending, values), len(ascending) - 1)
+    first, last = ascending[0], len(ascending) - 1
+    if ascending[-1] - first == last:
+        return np.clip(values - first, 0, last), (values >= first) & (values <= ascending[-1])
+    place = np.minimum(np.searchsorted(ascending, values), last)
     return place, ascending[place] == values

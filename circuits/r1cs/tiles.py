@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from kernels import FrArray
-from prover.blocks import Block, Csr, ProductBlock, RowValues, SparseBlock
+from prover.blocks import Block, Csr, ProductBlock, RowValues, Shorts, SparseBlock
 from relations.integers import IntArray
 
 # Left factor, right factor and product of each row: int64[rows], variables.
@@ -26,8 +26,8 @@ class Tile:
     def matrices(self) -> tuple[Csr, Csr, Csr]:
         return self._block().matrices()
 
-    def evaluate(self, z: FrArray, out: RowValues, threads: int = 1) -> None:
-        self._block().evaluate(z, out, threads)
+    def evaluate(self, z: FrArray, out: RowValues, threads: int = 1, *, shorts: Shorts | None = None) -> None:
+        self._block().evaluate(z, out, threads, shorts=shorts)
 
     def _block(self) -> Made:
         return self._kept[0] if self._kept else self.make()

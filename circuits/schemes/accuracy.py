@@ -194,10 +194,11 @@ class Accuracy(Circuit):
         targets: NDArray[np.integer[Any]] | None = None,
         *,
         statement: int = 0,
+        threads: int = 1,
     ) -> FrArray:
         """The satisfying assignment, uint64[variables, 4], Montgomery. Raises as ``dataset_values``."""
         given = self._checked(samples, labels, targets)
-        return self._witness({name: values.ravel() for name, values in given.items()}, statement)
+        return self._witness({name: values.ravel() for name, values in given.items()}, statement, threads)
 
     def values(self, labels: NDArray[np.integer[Any]]) -> Values:
         """What a proof shows, by the names of ``public_layout``."""

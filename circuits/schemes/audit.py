@@ -30,6 +30,7 @@ from circuits.schemes.circuit import Circuit
 from circuits.schemes.inference import compile_inference
 from circuits.schemes.recognition import compile_recognition
 from circuits.schemes.registration import compile_registration
+from circuits.schemes.robustness import compile_robustness
 from prover.constraint_system import ConstraintSystem
 from prover.groth16 import VerifyingKey, ceremony
 from prover.groth16.ceremony import State
@@ -318,6 +319,10 @@ def _recompiled(qgraph: QuantGraph, description: Mapping[str, Any]) -> Circuit:
                 weight_privacy=privacy["weights"],
                 reference_privacy=privacy["reference"],
                 level=level,
+            )
+        case "robustness":
+            return compile_robustness(
+                qgraph, input_privacy=privacy["input"], weight_privacy=privacy["weights"]
             )
         case "inference":
             several = {name.partition("/")[2]: each for name, each in privacy.items() if "/" in name}

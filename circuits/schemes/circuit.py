@@ -207,8 +207,8 @@ class Circuit(ABC):
             listed += value if isinstance(value, list) else [value]
         return [value % fr.modulus for value in listed]
 
-    def _witness(self, values: Mapping[str, ArrayLike], statement: int) -> FrArray:
-        z = self.program.witness(values)
+    def _witness(self, values: Mapping[str, ArrayLike], statement: int, threads: int) -> FrArray:
+        z = self.program.witness(values, threads)
         z[self.layout["statement"]] = fr.from_ints([statement])
         return z
 

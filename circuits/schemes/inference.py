@@ -172,12 +172,14 @@ class Inference(Circuit):
         label: Values = {} if reveal == "values" else {self._called("label", name): order[0]}
         return label | ({} if reveal == "label" else {group: logits.tolist()})
 
-    def witness(self, q: Integers, bounds: Bounds | None = None, *, statement: int = 0) -> FrArray:
+    def witness(
+        self, q: Integers, bounds: Bounds | None = None, *, statement: int = 0, threads: int = 1
+    ) -> FrArray:
         """The satisfying assignment for the inputs ``q``: uint64[variables, 4], Montgomery.
 
         It holds the inputs and, where they are private, the weights. Raises ``TensorError`` as ``values``.
         """
-        return self._witness(self._given(q, bounds), statement)
+        return self._witness(self._given(q, bounds), statement, threads)
 
     def assign(self, q: Integers, bounds: Bounds | None = None) -> IntArray:
         """``witness`` as plain integers, int64[variables], 0 for what does not fit (``Program.assign``)."""

@@ -14,6 +14,7 @@ from circuits.schemes.accuracy import plan_accuracy
 from circuits.schemes.inference import plan_inference
 from circuits.schemes.inputs import input_values
 from circuits.schemes.registration import parameters, plan_registration
+from circuits.schemes.robustness import plan_robustness
 from prover.size import Size
 from verifier.schemes import Measure, Privacy
 
@@ -49,6 +50,11 @@ def accuracy(
     )
     samples = len(input_values(qgraph)) + batch * math.prod(qgraph.input.shape)
     return _planned(plan, qgraph, weight_privacy, samples)
+
+
+def robustness(qgraph: QuantGraph, weight_privacy: Privacy) -> Planned:
+    """That of ``compile_robustness``."""
+    return _planned(plan_robustness(qgraph, weight_privacy=weight_privacy), qgraph, weight_privacy)
 
 
 def _planned(plan: Plan, qgraph: QuantGraph, weight_privacy: Privacy, others: int = 0) -> Planned:

@@ -65,16 +65,19 @@ def prove(
     system: ProofSystem,
     circuit: Circuit,
     key: Path,
-    witness: Callable[[], FrArray],
+    witness: Callable[..., FrArray],
     openings: Callable[[FrArray], Mapping[str, Opening]],
     threads: int,
     progress: Progress,
 ) -> bytes:
-    """A proof, linked to the commitments that the circuit names: to what opens them, told the witness."""
+    """A proof, linked to the commitments that the circuit names: to what opens them, told the witness.
+
+    ``witness``: of the circuit, given ``threads``.
+    """
     progress("load key", 0.0)
     proving_key = system.load_key(key)
     progress("witness", 0.0)
-    z = witness()
+    z = witness(threads=threads)
     linked = openings(z)
     return system.prove(
         proving_key,

@@ -100,10 +100,16 @@ class Recognition(Circuit):
         return shown | {"threshold": threshold, "match": int(self.matches(q, reference, threshold))}
 
     def witness(
-        self, q: NDArray[np.integer[Any]], reference: IntArray, threshold: int, *, statement: int = 0
+        self,
+        q: NDArray[np.integer[Any]],
+        reference: IntArray,
+        threshold: int,
+        *,
+        statement: int = 0,
+        threads: int = 1,
     ) -> FrArray:
         """The satisfying assignment, uint64[variables, 4], Montgomery. Raises ``TensorError``."""
-        return self._witness(self._given(q, reference, threshold), statement)
+        return self._witness(self._given(q, reference, threshold), statement, threads)
 
     def assign(self, q: NDArray[np.integer[Any]], reference: IntArray, threshold: int) -> IntArray:
         """``witness`` as plain integers, int64[variables]."""

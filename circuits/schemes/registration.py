@@ -51,9 +51,9 @@ class Registration(Circuit):
     def privacy(self) -> dict[str, Privacy]:
         return {"weights": "committed"}
 
-    def witness(self, *, statement: int = 0) -> FrArray:
+    def witness(self, *, statement: int = 0, threads: int = 1) -> FrArray:
         """The satisfying assignment, uint64[variables, 4], Montgomery: it holds the weights."""
-        return self._witness({}, statement)
+        return self._witness({}, statement, threads)
 
     def public_inputs(self, *, statement: int = 0) -> list[int]:
         """The statement's public inputs in order, as ``public_layout`` describes them."""

@@ -1,13 +1,12 @@
 """The papers' networks by name (docs/zoo.md), trained where somebody trained them.
 
-Names are those of the papers' tables, ``shallownet-mnist``; short ones, ``shallownet``, stand for them.
+Names are those of the papers' tables, ``shallownet-mnist``; short ones, ``shallownet``, stand for them. Those
+of few bits, ``lenet-mnist-w1a2``, are in ``lowbit``, and stand for themselves.
 """
 
 from __future__ import annotations
 
-import hashlib
 import json
-import math
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -18,8 +17,9 @@ import numpy as np
 from circuits.graphs.graph import Graph
 from circuits.graphs.types import FloatArray, Shape
 from circuits.onnx.write import to_onnx
-from circuits.zoo import networks
+from circuits.zoo import lowbit, networks
 from circuits.zoo.networks import Weights
+from circuits.zoo.weights import initial, uniform
 from zenerrors import ModelError
 
 _CIFAR, _ORL = (3, 32, 32), (1, 56, 46)
@@ -52,10 +52,13 @@ def resolve(name: str) -> str:
     """The full name of a network. Raises ``ModelError`` (``model.unknown``)."""
     full = {known.rpartition("-")[0]: known for known in NAMES} | {known: known for known in NAMES}
     full[EMBEDDING] = EMBEDDING
+    if lowbit.is_name(name):
+        return name
     if name not in full:
         raise ModelError(
             "model.unknown",
-            f"{name[:80]!r} is neither a file nor a network of the zoo: {', '.join([*NAMES, EMBEDDING])}",
+            f"{name[:80]!r} is neither a file nor a network of the zoo: {', '.join([*NAMES, EMBEDDING])};"
+            f" or, of few bits, {', '.join(lowbit.ARCHITECTURES)}, each with its bits behind it: -w1a2",
             field="network",
         )
     return full[name]
@@ -67,6 +70,8 @@ def network(name: str) -> Graph:
     if full == EMBEDDING:
         weights = _trained("lenet-face-small-orl")
         return networks.lenet_embedding(weights, _ORL, (6, 16, 120), 84)
+    if lowbit.is_name(full):
+        return lowbit.graph(full)
     trained = (TRAINED / f"{full}.npz").is_file()
     return _BUILDERS[full](_trained(full) if trained else initial(full))
 
@@ -83,22 +88,12 @@ def calibration(name: str) -> FloatArray:
     """
     full = resolve(name)
     shape = network(full).input.shape
-    noise = _uniform(f"calibration of {full}", (_SAMPLES, *shape))
+    noise = uniform(f"calibration of {full}", (_SAMPLES, *shape))
     for axis in (2, 3):
         noise = (noise + np.roll(noise, 1, axis) + np.roll(noise, 2, axis)) / 3
     low, high = noise.min(axis=(1, 2, 3), keepdims=True), noise.max(axis=(1, 2, 3), keepdims=True)
     spread: FloatArray = (noise - low) / (high - low) * (1 - 2**-20)
     return spread
-
-
-def initial(name: str) -> Weights:
-    """Untrained weights: uniform with the variance of He et al. (2015), 2 / fan-in; the same everywhere."""
-
-    def weights(layer: str, shape: Shape) -> FloatArray:
-        reach = math.sqrt(6 / math.prod(shape[1:]))
-        return reach * (2 * _uniform(f"{name}/{layer}", shape) - 1)
-
-    return weights
 
 
 def report() -> dict[str, Any]:
@@ -116,11 +111,3 @@ def _trained(name: str) -> Weights:
         return array
 
     return weights
-
-
-def _uniform(seed: str, shape: Shape) -> FloatArray:
-    """In [0, 1), from the bits of Philox, whose stream is part of numpy's promise."""
-    key = int.from_bytes(hashlib.sha256(seed.encode()).digest()[:16], "little")
-    raw = np.random.Philox(key=key).random_raw(math.prod(shape))
-    values: FloatArray = (raw >> np.uint64(11)).astype(np.float64) * 2.0**-53
-    return values.reshape(shape)

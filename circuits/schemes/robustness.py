@@ -1,0 +1,223 @@
+"""Robustness: that a network gives every input near the given one the same label.
+
+The statement: for every input q' of the network's type with ``|q'_i - q_i| <= radius`` for all i, the output
+``label`` is larger than every other. It is about the network of integers, all of it: what is committed and
+proven is that intervals and lines hold (``circuits.schemes.certificate``), from which that follows. Where it
+does not follow there is no proof, though the label may be the same.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from circuits.lowering import Cost, Lowering, Plan, arithmetic, best_plan
+from circuits.lowering.arithmetic import Arithmetic
+from circuits.lowering.parameters import hold, parameters_cost
+from circuits.quantised import QuantGraph
+from circuits.quantised.typed import TypedGraph
+from circuits.r1cs.builder import Builder
+from circuits.r1cs.linear import Linear
+from circuits.r1cs.steps import Constant
+from circuits.schemes import measures
+from circuits.schemes.certificate import Certificate, certified
+from circuits.schemes.circuit import (
+    Circuit,
+    Values,
+    checked_integers,
+    public_group,
+    require_classes,
+    require_known,
+    require_one,
+)
+from circuits.schemes.inputs import begin, input_wires, inputs_cost
+from kernels import FrArray
+from relations.integers import IntArray
+from relations.relation import Absolute, Relations
+from verifier.schemes import Privacy
+from zenerrors import StatementError
+
+
+@dataclass(frozen=True, eq=False)
+class Robustness(Circuit):
+    """The circuit of one certificate."""
+
+    certificate: Certificate
+    scheme = "robustness"
+
+    @property
+    def claim(self) -> str:
+        return (
+            "The prover knows an input of this type such that {network} gives the label to every input of"
+            " integers of this type none of whose entries differs from its own by more than the radius: the"
+            " label's output is larger than every other there."
+        )
+
+    @property
+    def public_layout(self) -> list[dict[str, Any]]:
+        graph = self.qgraph
+        return self._layout(
+            public_group("radius", (), 0, graph.input.type.top, {"scale": graph.input.type.scale}),
+            public_group("label", (), 0, graph.classes - 1),
+        )
+
+    def values(self, q: NDArray[np.integer[Any]], radius: int) -> Values:
+        """What a proof shows, by the names of ``public_layout``. Raises ``TensorError``."""
+        given = self._given(q, radius)
+        shown = self._shown_inputs(self.checked(q))
+        return shown | {"radius": radius, "label": int(given["label"][0])}
+
+    def margins(self, q: NDArray[np.integer[Any]], radius: int) -> IntArray:
+        """What the certificate leaves of the label's lead over each of the others, in order, int64, at a
+        scale of its own: there is a proof where all are positive."""
+        return self._read(self.assign(q, radius), "output/margins")
+
+    def witness(
+        self, q: NDArray[np.integer[Any]], radius: int, *, statement: int = 0, threads: int = 1
+    ) -> FrArray:
+        """The satisfying assignment, uint64[variables, 4], Montgomery. Raises ``TensorError``, and
+        ``StatementError`` (``statement.not_certified``) where a margin is not positive."""
+        values = self._complete(q, radius)
+        margins = self._read(self.program.assign(values), "output/margins")
+        if (margins <= 0).any():
+            raise StatementError(
+                "statement.not_certified",
+                f"there is no certificate that the label is the same within {radius} steps: ask for a smaller"
+                " radius (zenserve robustness says how far it goes), or train the network for this",
+                field="radius",
+            )
+        return self._witness(values, statement, threads)
+
+    def assign(self, q: NDArray[np.integer[Any]], radius: int) -> IntArray:
+        """``witness`` as plain integers, int64[variables], whether margins are positive or not."""
+        return self.program.assign(self._complete(q, radius))
+
+    def public_inputs(self, q: NDArray[np.integer[Any]], radius: int, *, statement: int = 0) -> list[int]:
+        """The statement's public inputs in order, as ``public_layout`` describes them."""
+        return self._listed(self.values(q, radius), statement)
+
+    def _given(self, q: NDArray[np.integer[Any]], radius: int) -> dict[str, IntArray]:
+        top = self.qgraph.input.type.top
+        checked = self.checked(q)["input"]
+        return {
+            "input": checked.ravel(),
+            "radius": checked_integers(np.array([radius]), (1,), top, "radius"),
+            "label": np.array([self.qgraph.execute(checked).label]),
+        }
+
+    def _complete(self, q: NDArray[np.integer[Any]], radius: int) -> dict[str, IntArray]:
+        """With what the prover chooses, for the intervals that follow from the input alone."""
+        values = self._given(q, radius)
+        bounded = self.program.assign(values)
+        for lines in self.certificate.lines:
+            shape = lines.least.shape[1:]
+            ends = (
+                self._read(bounded, tensor.name).reshape(shape) // 2 for tensor in (lines.least, lines.most)
+            )
+            chosen = lines.rescaling.chosen(*ends)
+            values |= {each.name: found.ravel() for each, found in zip(lines.chosen, chosen, strict=True)}
+        return values
+
+    def _read(self, z: IntArray, name: str) -> IntArray:
+        return z[self.layout[name].ravel()]
+
+
+def compile_robustness(
+    qgraph: QuantGraph,
+    *,
+    input_privacy: Privacy = "public",
+    weight_privacy: Privacy = "public",
+) -> Robustness:
+    """The circuit of ``qgraph``, whose outputs are classes. Linked segments: "model" and "input", where they
+    are committed.
+
+    Raises ``StatementError`` as ``compile_inference``, and ``ModelError`` (``model.unsupported_operator``)
+    for operators that there are no certificates of.
+    """
+    builder = Builder()
+    tools = arithmetic(builder, 5)
+    typed, certificate, plan = _planned(qgraph, input_privacy, weight_privacy, tools)
+    network = typed.relations
+    lowering = Lowering(tools, certificate.relations, 5, plan)
+    begin(builder, typed)
+    _hold_parameters(lowering, tools, network, certificate)
+    lowering.hold(network.input, input_wires(tools, typed, qgraph.input.name))
+    for tensor in (certificate.radius, certificate.label):
+        lowering.hold(tensor, builder.public(tensor.name, 1))
+    for tensor in certificate.chooses:
+        lowering.hold(tensor, tools.chosen(tensor.name, math.prod(tensor.shape)))
+    for tensor in certificate.made:
+        lowering.hold(tensor, builder.private(tensor.name, math.prod(tensor.shape)))
+    for tensor in (certificate.radius, *certificate.chooses):
+        low, bits = tensor.bound.interval[0], tensor.bound.bits
+        tools.ranged(f"{tensor.name}/range", lowering.values(tensor), bits, low)
+    lowering.lower()
+    return Robustness(
+        typed, 5, builder.program(), plan, certificate.relations, lowering.wires, certificate=certificate
+    )
+
+
+def plan_robustness(
+    qgraph: QuantGraph, *, input_privacy: Privacy = "public", weight_privacy: Privacy = "public"
+) -> Plan:
+    """The rows of ``compile_robustness``, without building anything. Raises as it does."""
+    return _planned(qgraph, input_privacy, weight_privacy, arithmetic(Builder(), 5))[2]
+
+
+def _planned(
+    qgraph: QuantGraph, input_privacy: Privacy, weight_privacy: Privacy, tools: Arithmetic
+) -> tuple[TypedGraph, Certificate, Plan]:
+    require_known(5, input_privacy=input_privacy, weight_privacy=weight_privacy)
+    _require_classes(qgraph)
+    typed = TypedGraph(qgraph, input_privacy, weight_privacy)
+    certificate = certified(typed.relations)
+    return typed, certificate, best_plan(tools, certificate.relations, 5, _cost(typed, certificate, tools))
+
+
+def require_certificates(qgraph: QuantGraph) -> None:
+    """That there are certificates of the network. Raises as ``compile_robustness``."""
+    _require_classes(qgraph)
+    certified(TypedGraph(qgraph, "public", "public").relations)
+
+
+def _require_classes(qgraph: QuantGraph) -> None:
+    require_one(qgraph, "a certificate")
+    require_classes(qgraph.classes, "scheme", "there is no label to keep")
+
+
+def _hold_parameters(
+    lowering: Lowering, tools: Arithmetic, network: Relations, certificate: Certificate
+) -> None:
+    """All parameters of the network, in order, and those that are on wires of theirs."""
+    hidden = [parameter for parameter in network.parameters if parameter.privacy != "public"]
+    for parameter in hidden:
+        lowering.hold(parameter, *hold(tools, parameter))
+    if not hidden:
+        return
+    zero = tools.builder.private("zero", 1)
+    tools.builder.zero("zero", Linear.wires(zero))
+    tools.builder.fill(Constant("zero", zero, np.zeros(1, np.int64)))
+    for parameter, view in certificate.views.items():
+        wires = zero if view.of is None else lowering.wires[view.of].ravel()
+        lowering.hold(parameter, wires[view.places])
+
+
+def _cost(typed: TypedGraph, certificate: Certificate, tools: Arithmetic) -> Cost:
+    """Of all but what relations cost by themselves."""
+    relations = certificate.relations
+    ranged = (certificate.radius, *certificate.chooses)
+    hidden = [each for each in typed.relations.parameters if each.privacy != "public"]
+    beside = {*hidden} - {*relations.parameters}
+    return Cost.sum(
+        [
+            inputs_cost(typed),
+            parameters_cost(*beside),
+            Cost(rows=sum(math.prod(tensor.shape) for tensor in certificate.made) + bool(hidden)),
+            *(Cost.range_checks(tensor.bound.bits, math.prod(tensor.shape)) for tensor in ranged),
+            *(measures.cost(tools, each) for each in relations.relations if isinstance(each, Absolute)),
+        ]
+    )
