@@ -34,9 +34,11 @@ from verifier.judging import Case, Known, Registration, Verification, judge_each
 from verifier.keys import OpenedKey, opened
 from verifier.receipts import ReceiptVerification
 from verifier.schemes import OUTPUT
+from verifier.stream import StreamFile, StreamVerification, judge_stream
 from zenerrors import RequestError, ZenError, in_words, named, naming
 
 Pinned = TypeVar("Pinned", Expected, ExpectedReceipt)
+Verdict = Verification | ReceiptVerification | StreamVerification
 Given = Mapping[str, Any]
 """Options with their values: paths or texts."""
 
@@ -150,16 +152,18 @@ class _Once(Action):
 def _parser(prog: str) -> ArgumentParser:
     parser = _Parser(
         prog=prog,
-        description="Verify a proof or a receipt, here and now: no service is asked.",
+        description="Verify a proof, a receipt or a stream, here and now: no service is asked.",
         epilog="Exit code 0: valid; 1: not valid; 2: anything else.",
         allow_abbrev=False,
     )
-    parser.add_argument("file", type=Path, metavar="FILE", help="the proof, or the receipt")
+    parser.add_argument("file", type=Path, metavar="FILE", help="the proof, the receipt or the stream")
     for name, text in _FILES.items():
         parser.add_argument(_option(name), action=_Once, type=Path, metavar="FILE", help=text)
     for name, (metavar, text) in _TEXTS.items():
         kind = _KINDS.get(name, str)
         parser.add_argument(_option(name), action=_Once, type=kind, metavar=metavar, help=text)
+    text = "the folder of a stream's keys, NAME.json, from whom you trust; with circuits, NAME.zen"
+    parser.add_argument("--keys", action=_Once, type=Path, metavar="FOLDER", help=text)
     text = "a file with what is always to be compared, by the fields that docs/verifying.md names"
     parser.add_argument("--policy", action=_Once, type=Path, metavar="FILE", help=text)
     parser.add_argument("--json", action="store_true", help="answer in JSON")
@@ -207,13 +211,18 @@ class _Version(Action):
         parser.exit()
 
 
-def verify(options: Namespace) -> Verification | ReceiptVerification:
-    """The verdict on a proof or a receipt. Raises ``ZenError``."""
+def verify(options: Namespace) -> Verdict:
+    """The verdict on a proof, a receipt or a stream. Raises ``ZenError``."""
     given: Given = {
         name: getattr(options, name) for name in (*_FILES, *_TEXTS) if getattr(options, name) is not None
     }
     with _reading("file", options.file):
         document = _document(options.file.read_bytes())
+    if isinstance(document, StreamFile):
+        _refuse_idle(given.keys() | ({"policy"} if options.policy else set()), "a stream")
+        return judge_stream(document, _keys(options.keys))
+    if options.keys is not None:
+        raise RequestError("request.invalid", "--keys is for streams: give --key", field="keys")
     if isinstance(document, Receipt):
         _refuse_idle(given.keys() & _FILES.keys(), "a receipt")
         ruled = _ruled(options.policy, ExpectedReceipt.model_fields.keys(), "a receipt")
@@ -233,11 +242,15 @@ def verify(options: Namespace) -> Verification | ReceiptVerification:
     return judge_each([Case(document, key, expected, _known(given, document, key))])[0]
 
 
-def _document(data: bytes) -> ProofDocument | Receipt:
+def _document(data: bytes) -> ProofDocument | Receipt | StreamFile:
     fields = parse(data)
-    if isinstance(fields, dict) and fields.get("format") == "zenserve receipt":
-        return checked(Receipt, fields)
-    return checked(ProofDocument, fields)
+    match fields.get("format") if isinstance(fields, dict) else None:
+        case "zenserve receipt":
+            return checked(Receipt, fields)
+        case "zenserve stream":
+            return checked(StreamFile, fields)
+        case _:
+            return checked(ProofDocument, fields)
 
 
 def _read(kind: type[DocumentKind], given: Given, name: str) -> DocumentKind:
@@ -347,6 +360,20 @@ def _key(given: Given, name: str) -> OpenedKey:
     return key
 
 
+def _keys(folder: Path | None) -> dict[str, OpenedKey]:
+    """By their ids, the keys in a folder's files; beside a transparent one, its circuit."""
+    if folder is None:
+        raise RequestError("request.invalid", "a stream needs --keys, the folder of its keys", field="keys")
+    keys = {}
+    for file in sorted(folder.glob("*.json")):
+        with _reading("keys", file):
+            key = opened(read(KeyFile, file.read_bytes()))
+            if (circuit := file.with_suffix(".zen")).is_file():
+                key.system.take_circuit(circuit.read_bytes())
+        keys[key.reference.id] = key
+    return keys
+
+
 def _require_comparable(given: Given, document: ProofDocument, key: OpenedKey, known: Known) -> None:
     """Raises ``RequestError`` where what was given says nothing of the proof: it may well be valid."""
     dataset, openings = document.statement.dataset, known.openings
@@ -366,7 +393,7 @@ def _require_comparable(given: Given, document: ProofDocument, key: OpenedKey, k
         _refuse_idle({"opening"}, f"a proof {what}, which that file does not open,")
 
 
-def lines(verdict: Verification | ReceiptVerification) -> list[str]:
+def lines(verdict: Verdict) -> list[str]:
     """The verdict as a person reads it."""
     word = "valid" if verdict.valid else "NOT valid"
     shown = [f"{word}: {verdict.detail} [{verdict.reason}]"]

@@ -664,11 +664,12 @@ _PARTS: Final[Mapping[AnyScheme, tuple[tuple[str, ...], Collection[tuple[str, ..
     ),
     "recognition": (("model", "input", "reference"), [("threshold", "match")]),
     "accuracy": (("model", "dataset", "correct"), [("size",)]),
+    "robustness": (("model", "input"), [("radius", "label")]),
 }
 """Of each scheme what can be committed to, in order, and what it may show beside an input and a reference."""
-_SINGLE: Final = ("statement", "label", "threshold", "match", "size")
+_SINGLE: Final = ("statement", "label", "threshold", "match", "size", "radius")
 """Groups of which words are made as of one number, also those of one of several outputs."""
-_SAID: Final = ("values", "threshold", "bounds")
+_SAID: Final = ("values", "threshold", "bounds", "radius")
 """Groups whose integers words have as real numbers."""
 
 
@@ -708,7 +709,7 @@ class Description(BaseModel):
         if self.public_inputs[0].name != "statement" or self.public_inputs[0].count != 1:
             raise ValueError("public_inputs: the first must be the statement")
         inputs = [*self.quantisation.types]
-        if len(inputs) > 1 and self.scheme in ("recognition", "accuracy"):
+        if len(inputs) > 1 and self.scheme in ("recognition", "accuracy", "robustness"):
             raise ValueError(f"quantisation: the scheme {self.scheme} is of one input")
         several = {INPUT: inputs, OUTPUT: [*self.quantisation.output_types]}
         outside = [part for name in _PARTS[self.scheme][0] for part in several.get(name, [name])]

@@ -22,6 +22,8 @@ class OpenedKey(NamedTuple):
     shows_ceremony: bool
     """Whether the file shows that the key's secrets are of a ceremony, or only says so."""
     system: VerifyingSystem
+    described: Mapping[str, Any]
+    """The whole description of the circuit, of which ``circuit`` is what judging a proof reads."""
 
 
 def key_file(
@@ -69,7 +71,8 @@ def opened(key_file: KeyFile, systems: Systems = SYSTEMS) -> OpenedKey:
     if key_file.transcript is not None:
         _check(system, key_file.transcript, key)
     shown = key_file.transcript is not None and key.setup == CEREMONY
-    return OpenedKey(key, circuit, key_file.reference, shown, systems.get(system, key_file.proof_system))
+    verifies = systems.get(system, key_file.proof_system)
+    return OpenedKey(key, circuit, key_file.reference, shown, verifies, key_file.circuit)
 
 
 def _check(system: str, transcript: Mapping[str, Any], key: VerifyingKey) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Any, Final, Literal
 
-Scheme = Literal["inference", "recognition", "accuracy"]
+Scheme = Literal["inference", "recognition", "accuracy", "robustness"]
 """What a proof that somebody asks for claims."""
 AnyScheme = Literal["registration", Scheme]
 """What any proof does, that of a registration too."""

@@ -120,6 +120,8 @@ class VerifyingSystem(ABC):
     id: ClassVar[str]
     commitments: CommitmentScheme
     capabilities: ClassVar[frozenset[Capability]]
+    judges_by_circuits: ClassVar[bool] = False
+    """Whether keys only name their circuits, which a verifier has to have."""
     setups: ClassVar[Mapping[str, str]]
     reasons: ClassVar[Mapping[str, str]]
     most_proof_bytes: ClassVar[int]

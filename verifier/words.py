@@ -41,6 +41,11 @@ _OUTPUT_UNSAID = (
     "What the committed output is: the commitment alone says nothing about it, and only its opening shows it."
 )
 _REFERENCE_UNSAID = "Whose the committed reference is, or what it was made from."
+_ROBUSTNESS_UNSAID = (
+    "Anything of inputs further away in any one entry, or changed otherwise, as a picture that is turned;"
+    " or of numbers between the steps, which are rounded before the network sees them. Nor that the label is"
+    " right."
+)
 _REGISTRATION_UNSAID = "What the network's weights are, or who trained it."
 _PARENT_UNSAID = "That the model was made from its parent: it names it, and that is all."
 _ORDER_UNSAID = (
@@ -154,6 +159,9 @@ def _fact(group: Group, values: Values, bounds: Group | None) -> str:
         return _outputs(group, group.numbers(values[group.name]))
     if bounds:
         return _places(bounds, bounds.numbers(values[bounds.name]), group.numbers(values[group.name]))
+    if group.kind == "radius":
+        said, steps = _reals(group, group.numbers(values[group.name]))
+        return f"The radius is {said[0]}, {steps}."
     if group.kind in ("label", "logits", "top") and group.owner:
         return _FACTS[group.kind]({group.kind: values[group.name]})
     return ""
@@ -178,7 +186,8 @@ def does_not_say(
             if scheme != "registration" and "model" in description.commitments
             else []
         ),
-        *(_inputs_unsaid(description) if scheme in ("inference", "recognition") else []),
+        *(_inputs_unsaid(description) if scheme in ("inference", "recognition", "robustness") else []),
+        *([_ROBUSTNESS_UNSAID] if scheme == "robustness" else []),
         *([_OUTPUT_UNSAID] if description.quantisation.output_types else []),
         *([_REFERENCE_UNSAID] if "reference" in description.commitments else []),
         *([_ORDER_UNSAID] if dataset else []),

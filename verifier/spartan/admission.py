@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from verifier.spartan import ledger
-from verifier.spartan.code import Code
+from verifier.spartan.code import MOST_LOG_DEGREE, Code
 from verifier.spartan.shape import Segment, Shape
 from zenerrors import StatementError
 
@@ -73,9 +73,13 @@ def shape_of(sizes: Sizes, code: Code, commitments: Sequence[Commitment]) -> Sha
     )
     log_rows = max(1, (sizes.rows - 1).bit_length())
     shape = Shape(code, sizes.public, sizes.challenges, segments, sizes.private, log_rows)
-    if code.queries >= code.degree or max(log_rows, shape.variables) > _MOST_VARIABLES:
+    needed = (shape.known + sum(part.size for part in shape.parts) - 1).bit_length()
+    too_long = code.log_degree > max(MOST_LOG_DEGREE, needed)
+    if too_long or code.queries >= code.degree or max(log_rows, shape.variables) > _MOST_VARIABLES:
         raise StatementError(
-            "statement.too_large", "the witness has no room in rows of this code", field="code"
+            "statement.too_large",
+            "rows of this code have no room for the witness, or far too much",
+            field="code",
         )
     require_sure(ledger.terms(shape))
     return shape

@@ -55,6 +55,14 @@ class Circuit:
         rows = sum(a.rows for a, _, _ in self.blocks)
         return Sizes(self.public, self.challenges, self.segments, self.private, rows)
 
+    @property
+    def nbytes(self) -> int:
+        """About what the coefficients take as they stand in a file."""
+        return sum(
+            8 * len(matrix.offsets) + 8 * len(matrix.columns) + FR.element_bytes * len(matrix.pool)
+            for matrix in itertools.chain(*self.blocks)
+        )
+
     @cached_property
     def digest(self) -> bytes:
         """SHA-256 over the sizes and every coefficient (docs/formats.md), 32 bytes."""

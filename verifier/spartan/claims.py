@@ -14,21 +14,22 @@ from verifier.spartan.shape import Pads
 
 
 class Form:
-    """``constant`` and, by their places, the coefficients of ``pads``, modulo ``modulus``. It adds up."""
+    """``constant`` and, by their places, the coefficients of ``pads``, not reduced. It adds up."""
 
     def __init__(self, modulus: int) -> None:
         self.modulus, self.constant, self.pads = modulus, 0, dict[int, int]()
 
     def number(self, value: int) -> None:
-        self.constant = (self.constant + value) % self.modulus
+        self.constant += value
 
     def pad(self, place: int, factor: int) -> None:
-        self.pads[place] = (self.pads.get(place, 0) + factor) % self.modulus
+        self.pads[place] = self.pads.get(place, 0) + factor
 
     def truth(self, said: int, place: int, factor: int) -> None:
         """``factor`` times what was said, less its pad."""
-        self.number(factor * said)
-        self.pad(place, -factor)
+        factor %= self.modulus
+        self.constant += factor * said
+        self.pads[place] = self.pads.get(place, 0) - factor
 
     def rounds(self, said: Sequence[Sequence[int]], point: Sequence[int], place: int, factor: int) -> int:
         """``factor`` times the claim that a sum-check's rounds end with; what the claim that they begin with

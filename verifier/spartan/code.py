@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import cached_property
+from functools import lru_cache
 from typing import Final
 
 from verifier.spartan.field import Field
@@ -15,6 +15,9 @@ QUERY_BITS: Final = 135
 LOG_BLOWUP: Final = 2
 """A word has 2^2 times as many entries as a polynomial coefficients. It is no parameter of keys: to verify
 takes as long as a proof is, not as long as somebody says."""
+MOST_LOG_DEGREE: Final = 16
+"""Of rows longer than all variables together, as commitments may have them: whoever verifies has tables of a
+row's length, and a proof does not grow with that."""
 
 
 @dataclass(frozen=True)
@@ -45,12 +48,17 @@ class Code:
         """How many wrong entries are decoded uniquely."""
         return (self.length - self.degree) // 2
 
-    @cached_property
+    @property
     def queries(self) -> int:
         """The fewest places with an error below 2^-query_bits, drawn without replacement."""
-        bits, right = 0.0, self.length - self.radius - 1
-        for drawn in range(right):
-            if bits >= self.query_bits:
-                return drawn
-            bits -= math.log2((right - drawn) / (self.length - drawn))
-        return right
+        return _queries(self.length, self.radius, self.query_bits)
+
+
+@lru_cache(maxsize=256)
+def _queries(length: int, radius: int, query_bits: int) -> int:
+    bits, right = 0.0, length - radius - 1
+    for drawn in range(right):
+        if bits >= query_bits:
+            return drawn
+        bits -= math.log2((right - drawn) / (length - drawn))
+    return right

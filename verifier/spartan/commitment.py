@@ -10,7 +10,7 @@ from blake3 import blake3
 
 from verifier.document import check_header, from_hex
 from verifier.spartan import merkle
-from verifier.spartan.code import LOG_BLOWUP, Code
+from verifier.spartan.code import LOG_BLOWUP, MOST_LOG_DEGREE, Code
 from verifier.spartan.field import FR
 from zenerrors import FileFormatError
 
@@ -38,7 +38,7 @@ class Rows:
         """The inverse of ``identity``. Raises ``FileFormatError`` (``file.json``) for numbers of no code."""
         parts = (identity[i : i + _NUMBER] for i in range(0, len(identity), _NUMBER))
         numbers = [int.from_bytes(part, "little") for part in parts]
-        if len(identity) != 2 * _NUMBER or numbers[0] > FR.two_adicity - LOG_BLOWUP:
+        if len(identity) != 2 * _NUMBER or numbers[0] > MOST_LOG_DEGREE:
             raise FileFormatError("file.json", "basis: no such code", field="basis")
         rows = cls(Code(FR, numbers[0], numbers[0] + LOG_BLOWUP), numbers[1])
         if not rows.code.queries <= rows.tail < rows.code.degree:
@@ -93,8 +93,8 @@ def bound(seed: bytes, values: bytes | memoryview) -> bytes:
     return blake3(values, key=seed).digest()
 
 
-def stream(seed: bytes, what: str, length: int) -> bytes:
-    return blake3(seed, derive_key_context=what).digest(length=length)
+def stream(seed: bytes, what: str, length: int, start: int = 0) -> bytes:
+    return blake3(seed, derive_key_context=what).digest(length=length, seek=start)
 
 
 def _elements(seed: bytes, count: int) -> list[int]:

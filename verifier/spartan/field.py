@@ -30,7 +30,7 @@ class Field:
         """The generator of the subgroup of order 2^log_size, as the kernels' domains have it."""
         return pow(self.generator, (self.modulus - 1) >> log_size, self.modulus)
 
-    def eq(self, point: Sequence[int]) -> list[int]:
+    def eq(self, point: Sequence[int]) -> Sequence[int]:
         """The values of eq(point, x) for x in {0, 1}^v, the first variable the index's highest bit."""
         p, table = self.modulus, [1]
         for r in point:
@@ -67,6 +67,10 @@ class Field:
 
     def to_bytes(self, values: Sequence[int]) -> bytes:
         return b"".join(value.to_bytes(self.element_bytes, "little") for value in values)
+
+    def are_canonical(self, data: bytes) -> bool:
+        """Whether the integers that stand there are below the modulus."""
+        return max(self.from_bytes(data), default=0) < self.modulus
 
     def from_bytes(self, data: bytes) -> list[int]:
         """The integers that stand there, whether they are below the modulus or not."""

@@ -18,7 +18,7 @@ from verifier.spartan.shape import Shape
 from verifier.system import TRANSPARENT
 from zenerrors import FileFormatError, StatementError
 
-_HEADER: Final[Mapping[str, str | int]] = {"format": "zenserve transparent key", "version": 1}
+_HEADER: Final[Mapping[str, str | int]] = {"format": "zenserve transparent key", "version": 2}
 _MOST: Final = 1 << 40
 DIGEST_BYTES: Final = 32
 

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from verifier.spartan.code import Code
-from verifier.spartan.shape import Shape
+from verifier.spartan.shape import Folding, Shape, renewal_folding
 
 LEAST_BITS: Final = 128
 MOST_LINKS: Final = 4
@@ -45,7 +45,23 @@ def terms(shape: Shape) -> list[Term]:
         over_field("the pads' mask", 1),
         *(over_field(f"proximity of {name}", folds * code.length) for code, name, folds in codes),
         *(Term(f"columns of {name}", _missed(code)) for code, name, _ in codes),
+        *of_folding(shape.folding),
     ]
+
+
+def of_folding(folding: Folding) -> list[Term]:
+    """Of a vector that is folded (``verifier.spartan.folding``)."""
+    field_bits, levels = math.log2(folding.beside.field.modulus), folding.levels
+    found = [
+        Term("claims of a row's columns", field_bits - math.log2(len(levels) + 1)),
+        Term("rounds of a row's sum-check", field_bits - math.log2(2 * folding.variables)),
+    ]
+    if levels:
+        folds = sum(level.row_variables * level.code.length for level in levels)
+        missed = sum(2.0 ** -_missed(level.code) for level in levels)
+        found.append(Term("proximity of a row's folds", field_bits - math.log2(folds)))
+        found.append(Term("columns of a row's folds", -math.log2(missed)))
+    return found
 
 
 def of_renewal(code: Code, rows: int) -> list[Term]:
@@ -56,6 +72,7 @@ def of_renewal(code: Code, rows: int) -> list[Term]:
         Term("a renewal's mask", field_bits),
         Term("proximity of a renewal", field_bits - math.log2(2 * (log_rows + 1) * code.length)),
         Term("columns of a renewal", _missed(code)),
+        *(Term(f"{name}, renewed", bits) for name, bits in of_folding(renewal_folding(code))),
     ]
 
 

@@ -42,10 +42,18 @@ def siblings(places: Sequence[int], log_leaves: int) -> list[int]:
 def top(leaves: Mapping[int, bytes], log_leaves: int, path: Sequence[bytes]) -> bytes:
     """Node 1, by the leaves at some places and the hashes of ``siblings``, exactly as many."""
     given = iter(path)
-    level = {(1 << log_leaves) + place: digest for place, digest in leaves.items()}
-    while 1 not in level:
-        for place in sorted(level):
-            if place ^ 1 not in level:
-                level[place ^ 1] = next(given)
-        level = {place // 2: node(level[place], level[place + 1]) for place in level if place % 2 == 0}
-    return level[1]
+    level = sorted(((1 << log_leaves) + place, digest) for place, digest in leaves.items())
+    while level[0][0] > 1:
+        above, here = list[tuple[int, bytes]](), iter(level)
+        following = next(here, None)
+        while following is not None:
+            (place, digest), following = following, next(here, None)
+            if place % 2:
+                parent = node(next(given), digest)
+            elif following is not None and following[0] == place + 1:
+                parent, following = node(digest, following[1]), next(here, None)
+            else:
+                parent = node(digest, next(given))
+            above.append((place // 2, parent))
+        level = above
+    return level[0][1]

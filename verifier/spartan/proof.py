@@ -7,10 +7,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from verifier.spartan import merkle
 from verifier.spartan.claims import Said
+from verifier.spartan.code import Code
 from verifier.spartan.field import Field
 from verifier.spartan.merkle import DIGEST_BYTES, siblings
-from verifier.spartan.shape import Shape
+from verifier.spartan.shape import Folding, Shape
 
 
 class MalformedError(Exception):
@@ -29,17 +31,41 @@ class Opening:
         opened = (salt + column for salt, column in zip(self.salts, self.columns, strict=True))
         return b"".join(opened) + b"".join(self.path)
 
+    def root(self, code: Code, values: int, tail: int, places: Sequence[int]) -> bytes:
+        """Of the tree that this is of, at these places, if it is over so many values."""
+        columns = zip(places, self.salts, self.columns, strict=True)
+        leaves = {place: merkle.leaf(salt, column) for place, salt, column in columns}
+        top = merkle.top(leaves, code.log_length, self.path)
+        return merkle.root(top, values, tail, code.log_degree, code.log_length)
+
+
+@dataclass(frozen=True)
+class Folded:
+    """What is told of a vector, but for openings (``verifier.spartan.folding``): ``messages``, the roots of
+    its levels and the last vector, as bytes, and the ``rounds`` behind each.
+    """
+
+    messages: Sequence[bytes]
+    rounds: Sequence[Sequence[Sequence[int]]]
+
+    def to_bytes(self, field: Field) -> bytes:
+        told = zip(self.messages, self.rounds, strict=True)
+        return b"".join(
+            message + field.to_bytes([value for said in rounds for value in said]) for message, rounds in told
+        )
+
 
 @dataclass(frozen=True)
 class Body:
     """All of a proof but the openings. ``roots``: of the segments, of the private variables and the mask, of
-    the pads. ``row``, ``pad_row``: the rows combined, with their masks, as
-    bytes; ``pad_mask``: the inner product of the pads' mask.
+    the pads. ``product``: of the row with eq at the columns' coordinates; ``row``, ``pad_row``: the rows
+    combined, with their masks, the latter as bytes; ``pad_mask``: the inner product of the pads' mask.
     """
 
     roots: Sequence[bytes]
     said: Said
-    row: bytes
+    product: int
+    row: Folded
     pad_mask: int
     pad_row: bytes
 
@@ -48,7 +74,7 @@ class Body:
         numbers = [value for part in said.outer for value in part]
         numbers += said.claims
         numbers += [value for part in said.inner for value in part]
-        parts = [field.to_bytes([*numbers, said.mask]), self.row]
+        parts = [field.to_bytes([*numbers, said.mask, self.product]), self.row.to_bytes(field)]
         parts += [field.to_bytes([*said.opened, self.pad_mask]), self.pad_row]
         return b"".join([*self.roots, *parts])
 
@@ -64,27 +90,40 @@ class Reader:
         outer = [self.elements(3) for _ in range(shape.log_rows)]
         claims = self.elements(3)
         inner = [self.elements(2) for _ in range(shape.variables)]
-        (mask,), row = self.elements(1), self.canonical(shape.code.degree)
+        (mask, product), row = self.elements(2), self.folded(shape.folding)
         opened, (pad_mask,) = self.elements(2), self.elements(1)
         pad_row = self.canonical(shape.pads.code.degree)
-        return Body(roots, Said(outer, claims, inner, mask, opened), row, pad_mask, pad_row)
+        return Body(roots, Said(outer, claims, inner, mask, opened), product, row, pad_mask, pad_row)
 
-    def openings(self, rows: Sequence[int], places: Sequence[int], log_leaves: int) -> list[Opening]:
+    def folded(self, folding: Folding) -> Folded:
+        messages, rounds = list[bytes](), list[list[list[int]]]()
+        for index, count in enumerate(folding.rounds):
+            if index < len(folding.levels):
+                messages += self.digests(1)
+            else:
+                messages.append(self.canonical(1 << folding.told))
+            rounds.append([self.elements(2) for _ in range(count)])
+        return Folded(messages, rounds)
+
+    def openings(
+        self, rows: Sequence[int], places: Sequence[int], log_leaves: int, *, salted: bool = True
+    ) -> list[Opening]:
         """Those of matrices of so many rows, at the same places."""
-        hashes = len(siblings(places, log_leaves))
-        column_bytes = DIGEST_BYTES * len(rows) + self._field.element_bytes * sum(rows)
+        hashes, salts = len(siblings(places, log_leaves)), DIGEST_BYTES * salted
+        column_bytes = salts * len(rows) + self._field.element_bytes * sum(rows)
         self._require(len(places) * column_bytes + DIGEST_BYTES * hashes * len(rows))
-        return [self._opening(each, len(places), hashes) for each in rows]
+        return [self._opening(each, len(places), hashes, salts) for each in rows]
 
     def finish(self) -> None:
         if self._at != len(self._data):
             raise MalformedError("the proof is longer than its statement's are")
 
-    def _opening(self, rows: int, places: int, hashes: int) -> Opening:
+    def _opening(self, rows: int, places: int, hashes: int, salt_bytes: int) -> Opening:
         salts, columns = [], []
         for _ in range(places):
-            salts += self.digests(1)
-            columns.append(self.canonical(rows))
+            salts.append(self._take(salt_bytes))
+            columns.append(self._take(rows * self._field.element_bytes))
+        self._check(b"".join(columns))
         return Opening(salts, columns, self.digests(hashes))
 
     def digests(self, count: int) -> list[bytes]:
@@ -97,9 +136,12 @@ class Reader:
     def canonical(self, count: int) -> bytes:
         """The bytes of ``count`` elements, each in its one spelling."""
         data = self._take(count * self._field.element_bytes)
-        if any(value >= self._field.modulus for value in self._field.from_bytes(data)):
-            raise MalformedError("a number of the proof is not below the modulus")
+        self._check(data)
         return data
+
+    def _check(self, data: bytes) -> None:
+        if not self._field.are_canonical(data):
+            raise MalformedError("a number of the proof is not below the modulus")
 
     def _take(self, length: int) -> bytes:
         self._require(length)

@@ -11,28 +11,30 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from verifier.spartan.commitment import Rows
-from verifier.spartan.field import FR
-from verifier.spartan.proof import MalformedError, Opening, Reader
+from verifier.spartan.field import FR, Field
+from verifier.spartan.folding import Claim, shown, words_at
+from verifier.spartan.proof import Folded, MalformedError, Reader
+from verifier.spartan.shape import renewal_folding
 from verifier.spartan.transcript import Transcript
-from verifier.spartan.verification import opened_root
+from verifier.verdict import OK
 
 
 @dataclass(frozen=True)
 class Renewal:
     """``mask_root``: to two random rows; ``product``: of their difference with the columns' weights;
-    ``rows``: the masked combinations of the old matrix and the new one, as bytes; ``openings``: of both, and
-    of the masks."""
+    ``rows``: the masked combinations of the old matrix and the new one, one behind the other; ``openings``:
+    of both, of the masks, and of the rows' levels, as bytes."""
 
     mask_root: bytes
     product: int
-    rows: Sequence[bytes]
-    openings: Sequence[Opening]
+    rows: Folded
+    openings: Sequence[bytes]
 
     def to_bytes(self) -> bytes:
-        opened = b"".join(opening.to_bytes() for opening in self.openings)
-        return b"".join([self.mask_root, FR.to_bytes([self.product]), *self.rows, opened])
+        return b"".join([self.mask_root, FR.to_bytes([self.product]), self.rows.to_bytes(FR), *self.openings])
 
 
 def row_count(rows: Rows, size: int) -> int:
@@ -68,30 +70,55 @@ def is_renewed(rows: Rows, size: int, old: bytes, new: bytes, proof: bytes) -> b
 
 def _holds(rows: Rows, size: int, old: bytes, new: bytes, reader: Reader) -> bool:
     code, count = rows.code, row_count(rows, size)
-    width = code.degree - rows.tail
+    folding = renewal_folding(code)
     (mask_root,), (product,) = reader.digests(1), reader.elements(1)
-    said = [reader.canonical(code.degree) for _ in range(2)]
+    told = reader.folded(folding)
     transcript = begin(rows, size, old, new)
     transcript.absorb("mask", mask_root)
     r, s = weights(rows, size, transcript)
     transcript.say("product", [product])
     factor = transcript.challenge("mask")
-    for row in said:
-        transcript.absorb("row", row)
+    transcript.absorb("row", told.messages[0])
     places = transcript.places("places", code.queries, code.log_length)
     openings = reader.openings([count, count, 2], places, code.log_length)
-    reader.finish()
     sizes = ((size, rows.tail), (size, rows.tail), (2 * code.degree, 0))
     for opening, (values, tail), expected in zip(openings, sizes, (old, new, mask_root), strict=True):
-        if opened_root(code, values, tail, places, opening) != expected:
+        if opening.root(code, values, tail, places) != expected:
             return False
-    combined, by_row = [FR.from_bytes(row) for row in said], FR.eq(r)[:count]
-    encoded = [code.field.encode(row, code.log_length) for row in combined]
-    for index, place in enumerate(places):
-        *columns, masks = (FR.from_bytes(opening.columns[index]) for opening in openings)
-        for mask, column, word in zip(masks, columns, encoded, strict=True):
-            if (mask + factor * FR.dot(by_row, column) - word[place]) % FR.modulus:
-                return False
-    by_column = FR.eq(s)[:width]
-    before, after = (FR.dot(by_column, row[:width]) for row in combined)
-    return (before - after - product) % FR.modulus == 0
+    by_row = FR.eq(r)[:count]
+    *both, masks = ([FR.from_bytes(column) for column in opening.columns] for opening in openings)
+    entries = [
+        (mask[which] + factor * FR.dot(by_row, column)) % FR.modulus
+        for which, columns in enumerate(both)
+        for mask, column in zip(masks, columns, strict=True)
+    ]
+    claim = Claim(product, entries, partial(_at, rows, s, places))
+    reason = shown(folding, claim, told, transcript, reader)
+    reader.finish()
+    return reason == OK
+
+
+def _at(
+    rows: Rows, s: Sequence[int], places: Sequence[int], weights: Sequence[int], point: Sequence[int]
+) -> int:
+    """``Claim.at`` for both rows, of which the point's first number chooses one."""
+    which, *column = point
+    old, new = (words_at(rows.code, places, half, column) for half in _halves(weights))
+    compared = eq_below(FR, rows.code.degree - rows.tail, s, column)
+    return (1 - 2 * which) * compared + (1 - which) * old + which * new
+
+
+def _halves(values: Sequence[int]) -> tuple[Sequence[int], Sequence[int]]:
+    half = len(values) // 2
+    return values[:half], values[half:]
+
+
+def eq_below(field: Field, end: int, point: Sequence[int], other: Sequence[int]) -> int:
+    """The sum of eq(point, i) eq(other, i) of all i below ``end``, which is below 2^v."""
+    # From the last bit on: of what is below end's own last bits, and of all.
+    below, every = 0, 1
+    for bit, (a, b) in enumerate(zip(reversed(point), reversed(other), strict=True)):
+        zero, one = (1 - a) * (1 - b) % field.modulus, a * b % field.modulus
+        below = (zero * every + one * below if end >> bit & 1 else zero * below) % field.modulus
+        every = (zero + one) * every % field.modulus
+    return below

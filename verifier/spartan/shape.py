@@ -11,8 +11,18 @@ from __future__ import annotations
 import itertools
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Final, NamedTuple
 
 from verifier.spartan.code import Code
+
+MOST_TOLD: Final = 10
+"""Variables of a vector that is told as it is; of two less, proofs are no shorter."""
+_LEAST_TOLD: Final = 9
+_ROW_VARIABLES: Final = 3
+_LOG_BLOWUP: Final = 3
+_MORE_BITS: Final = 3
+"""A proof and the links of its chains have seven levels each at most, which take no more than a proof's own
+columns and theirs."""
 
 
 @dataclass(frozen=True)
@@ -83,6 +93,11 @@ class Shape:
         return tuple(part.rows + (part is self.parts[-1]) for part in self.parts)
 
     @cached_property
+    def folding(self) -> Folding:
+        """Of all rows combined."""
+        return Folding(self.code, self.code.log_degree)
+
+    @cached_property
     def pads(self) -> Pads:
         return Pads(self.code, self.log_rows, self.variables)
 
@@ -129,6 +144,51 @@ class Pads:
         logs = itertools.count(self.count.bit_length())
         codes = (replace(self.beside, log_degree=log, log_length=log + 3) for log in logs)
         return next(code for code in codes if self.count + code.queries <= code.degree)
+
+
+class Level(NamedTuple):
+    """A vector as a matrix of 2^``row_variables`` rows under ``code``."""
+
+    code: Code
+    row_variables: int
+
+    @property
+    def rows(self) -> int:
+        return 1 << self.row_variables
+
+
+@dataclass(frozen=True)
+class Folding:
+    """Of a vector of 2^``variables`` numbers, over the field of the code ``beside``, and surer."""
+
+    beside: Code
+    variables: int
+
+    @cached_property
+    def levels(self) -> tuple[Level, ...]:
+        found, left = list[Level](), self.variables
+        while left > MOST_TOLD:
+            row_variables = min(_ROW_VARIABLES, left - _LEAST_TOLD)
+            left -= row_variables
+            bits = self.beside.query_bits + _MORE_BITS
+            code = replace(self.beside, log_degree=left, log_length=left + _LOG_BLOWUP, query_bits=bits)
+            found.append(Level(code, row_variables))
+        return tuple(found)
+
+    @property
+    def told(self) -> int:
+        """The variables of the vector that is told."""
+        return self.levels[-1].code.log_degree if self.levels else self.variables
+
+    @property
+    def rounds(self) -> tuple[int, ...]:
+        """Of the sum-check, behind each message."""
+        return (*(level.row_variables for level in self.levels), self.told)
+
+
+def renewal_folding(code: Code) -> Folding:
+    """Of a renewal's two rows, one behind the other."""
+    return Folding(code, code.log_degree + 1)
 
 
 def _rows(size: int, width: int) -> int:

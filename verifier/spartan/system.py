@@ -75,10 +75,14 @@ class RowsOverFr(CommitmentScheme):
 
 
 class KnownCircuit(Matrices, Protocol):
-    """What a verifier trusts: the matrices, and which variables and rows they are of."""
+    """What a verifier trusts: the matrices, and which variables and rows they are of. ``nbytes``: about what
+    it takes in memory.
+    """
 
     @property
     def sizes(self) -> Sizes: ...
+    @property
+    def nbytes(self) -> int: ...
 
 
 class SpartanVerifier(VerifyingSystem):
@@ -87,6 +91,7 @@ class SpartanVerifier(VerifyingSystem):
     id = "spartan-bls12-381"
     commitments = RowsOverFr()
     capabilities = frozenset({"challenges", "links"})
+    judges_by_circuits = True
     setups = {  # noqa: RUF012
         TRANSPARENT: "That BLAKE3 is as good as a random oracle: the proof rests on that, and on nobody's"
         " secret."
@@ -95,8 +100,8 @@ class SpartanVerifier(VerifyingSystem):
     most_proof_bytes = 1 << 26
     field: ClassVar[Field] = FR
     """What it computes with."""
-    most_circuits: ClassVar[int] = 8
-    """That it judges by: those it was last given."""
+    most_circuit_bytes: ClassVar[int] = 1 << 30
+    """Of the circuits that it judges by, those it was last given; the last one stays, whatever it takes."""
 
     def __init__(self) -> None:
         self._circuits = OrderedDict[bytes, KnownCircuit]()
@@ -111,8 +116,9 @@ class SpartanVerifier(VerifyingSystem):
         with self._turn:
             self._circuits[digest] = circuit
             self._circuits.move_to_end(digest)
-            if len(self._circuits) > self.most_circuits:
-                self._circuits.popitem(last=False)
+            free = self.most_circuit_bytes - sum(each.nbytes for each in self._circuits.values())
+            while free < 0 and len(self._circuits) > 1:
+                free += self._circuits.popitem(last=False)[1].nbytes
 
     def lacks_circuit(self, key: SpartanKey) -> bool:
         return key.circuit not in self._circuits

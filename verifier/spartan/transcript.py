@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from struct import Struct
 from typing import Final
 
 from blake3 import blake3
 
 from verifier.spartan.field import Field
 
-_START: Final = "zenserve spartan 1: transcript"
+_START: Final = "zenserve spartan 2: transcript"
+"""Of the protocol's second version: what is committed to is as it was."""
 ABSORB: Final = "zenserve spartan 1: absorb"
 CHALLENGE: Final = "zenserve spartan 1: challenge"
 ASKING: Final = "challenge"
 # A remainder of twice the bits is as good as uniform: for 255 bits 2^-257 from it.
-_WIDE: Final = 64
-_PLACE: Final = 4
+WIDE: Final = 64
+_PLACE: Final = Struct("<I")
 
 
 class Transcript:
@@ -37,8 +39,8 @@ class Transcript:
 
     def challenges(self, label: str, count: int) -> list[int]:
         """``count`` elements of the field."""
-        stream = self._stream(label, _WIDE * count)
-        parts = (stream[i : i + _WIDE] for i in range(0, len(stream), _WIDE))
+        stream = self.draw(label, WIDE * count)
+        parts = (stream[i : i + WIDE] for i in range(0, len(stream), WIDE))
         return [int.from_bytes(part, "little") % self._field.modulus for part in parts]
 
     def challenge(self, label: str) -> int:
@@ -48,21 +50,21 @@ class Transcript:
     def places(self, label: str, count: int, log_size: int) -> list[int]:
         """``count`` different numbers below 2^log_size, ascending: the first that the stream has."""
         found: set[int] = set()
-        mask, length = (1 << log_size) - 1, _PLACE * count
+        mask, length = (1 << log_size) - 1, _PLACE.size * count
         while len(found) < count:
             length *= 2
-            stream = self._stream(label, length) if not found else self._again(length)
-            parts = (stream[i : i + _PLACE] for i in range(0, length, _PLACE))
-            numbers = (int.from_bytes(part, "little") & mask for part in parts)
+            stream = self.draw(label, length) if not found else self.draw_again(length)
+            numbers = (number & mask for (number,) in _PLACE.iter_unpack(stream))
             found = set(list(dict.fromkeys(numbers))[:count])
         return sorted(found)
 
-    def _stream(self, label: str, length: int) -> bytes:
+    def draw(self, label: str, length: int) -> bytes:
         """Bytes that follow from all that was said, and from this label."""
         self.absorb(ASKING, label.encode())
-        return self._again(length)
+        return self.draw_again(length)
 
-    def _again(self, length: int) -> bytes:
+    def draw_again(self, length: int) -> bytes:
+        """The same bytes, and more."""
         return blake3(self.state, derive_key_context=CHALLENGE).digest(length=length)
 
 

@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from typing import Final, Protocol
 
 from verifier.spartan.claims import Drawn, Known, combined, forms
-from verifier.spartan.code import Code
 from verifier.spartan.field import Field
-from verifier.spartan.merkle import leaf, root, top
+from verifier.spartan.folding import Claim, shown, words_at
 from verifier.spartan.proof import Body, MalformedError, Opening, Reader
 from verifier.spartan.shape import Shape
 from verifier.spartan.transcript import Transcript
@@ -117,12 +116,12 @@ class _Verifier:
         places = transcript.places("columns", shape.code.queries, shape.code.log_length)
         openings = self._reader.openings(shape.opened_rows, places, shape.code.log_length)
         for part, opening, expected in zip(shape.parts, openings, self._roots, strict=True):
-            if opened_root(shape.code, part.size, part.tail, places, opening) != expected:
+            if opening.root(shape.code, part.size, part.tail, places) != expected:
                 return verdict("opening")
         weights = self._field.eq(drawn.inner[: shape.row_variables])
-        if not self._combines(weights, drawn.mask, places, openings):
-            return verdict("proximity")
-        return self._judge_pads(drawn, weights)
+        claim = self._claim(drawn, places, self._entries(weights, drawn.mask, openings))
+        reason = shown(shape.folding, claim, self._body.row, transcript, self._reader)
+        return verdict(reason) if reason != OK else self._judge_pads(drawn, weights)
 
     def _draw(self) -> Drawn:
         shape, transcript, said = self._shape, self._transcript, self._body.said
@@ -133,7 +132,8 @@ class _Verifier:
         inner = [self._round(values) for values in said.inner]
         transcript.say("mask", [said.mask])
         mask = transcript.challenge("mask")
-        transcript.absorb("row", self._body.row)
+        transcript.say("product", [self._body.product])
+        transcript.absorb("row", self._body.row.messages[0])
         triple = transcript.challenge("triple")
         transcript.say("opened", said.opened)
         return Drawn(zero, outer, matrices, inner, mask, triple)
@@ -142,22 +142,24 @@ class _Verifier:
         self._transcript.say("round", values)
         return self._transcript.challenge("round")
 
-    def _combines(
-        self, weights: Sequence[int], factor: int, places: Sequence[int], openings: Sequence[Opening]
-    ) -> bool:
-        """Whether the row is, at all places, the mask and ``factor`` times the weighted rows."""
-        field, parts = self._field, self._shape.parts
-        encoded = field.encode(field.from_bytes(self._body.row), self._shape.code.log_length)
-        for index, place in enumerate(places):
-            columns = [field.from_bytes(opening.columns[index]) for opening in openings]
-            mask = columns[-1].pop()
-            total = sum(
-                field.dot(weights[part.first : part.first + part.rows], column)
-                for part, column in zip(parts, columns, strict=True)
-            )
-            if (mask + factor * total - encoded[place]) % field.modulus:
-                return False
-        return True
+    def _entries(self, weights: Sequence[int], factor: int, openings: Sequence[Opening]) -> list[int]:
+        """Of the row's code word, at the opened places: the mask, and ``factor`` times the weighted rows."""
+        field, parts, entries = self._field, self._shape.parts, list[int]()
+        own = [*weights[parts[0].first : parts[-1].first + parts[-1].rows]]
+        for each in zip(*(opening.columns for opening in openings), strict=True):
+            *column, mask = field.from_bytes(b"".join(each))
+            entries.append((mask + factor * field.dot(own, column)) % field.modulus)
+        return entries
+
+    def _claim(self, drawn: Drawn, places: Sequence[int], entries: Sequence[int]) -> Claim:
+        """Of the row: its product with eq at the columns' coordinates, and its code word's entries."""
+        shape = self._shape
+        columns = drawn.inner[shape.row_variables :]
+
+        def at(weights: Sequence[int], point: Sequence[int]) -> int:
+            return self._field.eq_at(columns, point) + words_at(shape.code, places, weights, point)
+
+        return Claim(self._body.product, entries, at)
 
     def _judge_pads(self, drawn: Drawn, weights: Sequence[int]) -> Verdict:
         shape, transcript, body, pads = self._shape, self._transcript, self._body, self._shape.pads
@@ -166,7 +168,7 @@ class _Verifier:
         known = Known(
             self._matrices.evaluate(shape, drawn.outer, drawn.inner, drawn.matrices),
             known_part(field, self._known, weights, column_weights),
-            field.dot(column_weights, field.from_bytes(body.row)),
+            body.product,
         )
         equations = forms(pads, body.said, drawn, known)
         functional, value = combined(equations, transcript.challenges("forms", len(equations)), pads.count)
@@ -176,7 +178,7 @@ class _Verifier:
         places = transcript.places("pad columns", pads.code.queries, pads.code.log_length)
         (opening,) = self._reader.openings([2], places, pads.code.log_length)
         self._reader.finish()
-        if opened_root(pads.code, pads.count, pads.code.queries, places, opening) != self._pads_root:
+        if opening.root(pads.code, pads.count, pads.code.queries, places) != self._pads_root:
             return verdict("opening")
         pad_row = field.from_bytes(body.pad_row)
         encoded = field.encode(pad_row, pads.code.log_length)
@@ -187,11 +189,3 @@ class _Verifier:
         if (field.dot(functional, pad_row[: pads.count]) - body.pad_mask - factor * value) % field.modulus:
             return verdict("constraints")
         return verdict(OK)
-
-
-def opened_root(code: Code, values: int, tail: int, places: Sequence[int], opening: Opening) -> bytes:
-    """The root of a tree by what is opened of it."""
-    columns = zip(places, opening.salts, opening.columns, strict=True)
-    leaves = {place: leaf(salt, column) for place, salt, column in columns}
-    found = top(leaves, code.log_length, opening.path)
-    return root(found, values, tail, code.log_degree, code.log_length)

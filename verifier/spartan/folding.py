@@ -1,0 +1,102 @@
+"""A public vector that is not told, but folded: linear claims about it, by roots and a shorter vector.
+
+Ligerito's way (ePrint 2025/1187), without anything random: what is folded hides all that it is of. While it
+is long, the vector is a matrix whose code words have a root. Claims are weighted, and become one; a sum-check
+binds the variables that choose the row, which makes of vector and claim those of the rows combined: the next
+vector. Columns of the matrix, drawn once that has a root of its own, are claims about it in turn. The last
+vector is told as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from verifier.spartan.code import Code
+from verifier.spartan.field import Field
+from verifier.spartan.proof import Folded, Reader
+from verifier.spartan.shape import Folding
+from verifier.spartan.transcript import Transcript
+from verifier.verdict import OK
+
+
+class Claim(NamedTuple):
+    """Of a vector: its inner product with some vector w, and ``columns``, its inner products with others.
+
+    ``at``: by the columns' weights and a point, the extension there of w and the others, weighted.
+    """
+
+    product: int
+    columns: Sequence[int]
+    at: Callable[[Sequence[int], Sequence[int]], int]
+
+
+def powers_at(field: Field, x: int, point: Sequence[int]) -> int:
+    """The multilinear extension of 1, x, x^2, x^3, .."""
+    result = 1
+    for r in reversed(point):
+        result = result * (1 - r + r * x) % field.modulus
+        x = x * x % field.modulus
+    return result
+
+
+def words_at(code: Code, places: Sequence[int], weights: Sequence[int], point: Sequence[int]) -> int:
+    """The extension of what makes a row's coefficients its code word's entries at these places, weighted."""
+    field = code.field
+    root = field.root_of_unity(code.log_length)
+    each = (powers_at(field, pow(root, place, field.modulus), point) for place in places)
+    return field.dot(weights, list(each))
+
+
+class _Opened(NamedTuple):
+    code: Code
+    places: Sequence[int]
+    weights: Sequence[int]
+
+
+def shown(folding: Folding, claim: Claim, told: Folded, transcript: Transcript, reader: Reader) -> str:
+    """``ok``, or the reason why the claim is not shown by what was ``told``, of which the first message was
+    absorbed. Raises ``MalformedError``."""
+    left = _left(folding, claim, told, transcript, reader)
+    if left is None:
+        return "opening"
+    return "proximity" if left else OK
+
+
+def _left(folding: Folding, claim: Claim, told: Folded, transcript: Transcript, reader: Reader) -> int | None:
+    """What the claim lacks at the end, None where something else is opened than was committed to."""
+    field, point, opened = folding.beside.field, list[int](), list[_Opened]()
+    first = transcript.challenges("weights", len(claim.columns))
+    value = claim.product + field.dot(first, claim.columns)
+    for index, rounds in enumerate(told.rounds):
+        value, drawn = _bound(field, value, rounds, transcript)
+        point += drawn
+        if index < len(folding.levels):
+            code, height = folding.levels[index].code, folding.levels[index].rows
+            transcript.absorb("row", told.messages[index + 1])
+            places = transcript.places("places", code.queries, code.log_length)
+            (opening,) = reader.openings([height], places, code.log_length, salted=False)
+            if opening.root(code, height * code.degree, 0, places) != told.messages[index]:
+                return None
+            weights, by_row = transcript.challenges("weights", len(places)), field.eq(drawn)
+            entries = [field.dot(by_row, field.from_bytes(column)) for column in opening.columns]
+            value += field.dot(weights, entries)
+            opened.append(_Opened(code, places, weights))
+    weight = claim.at(first, point)
+    for each in opened:
+        weight += words_at(each.code, each.places, each.weights, point[-each.code.log_degree :])
+    last = field.dot(field.eq(point[-folding.told :]), field.from_bytes(told.messages[-1]))
+    return (value - last * weight) % field.modulus
+
+
+def _bound(
+    field: Field, value: int, rounds: Sequence[Sequence[int]], transcript: Transcript
+) -> tuple[int, list[int]]:
+    """The claim that a sum-check's rounds end with, and what was drawn in them."""
+    drawn = []
+    for constant, square in rounds:
+        transcript.say("round", [constant, square])
+        r = transcript.challenge("round")
+        value = (constant + r * (value - 2 * constant - square + r * square)) % field.modulus
+        drawn.append(r)
+    return value, drawn

@@ -1,0 +1,298 @@
+"""Streams as files: every frame's proof, in one chain, and the verdict on all of them.
+
+A frame's statement answers a challenge that follows from the stream's head and from all frames before it, so
+that frames cannot be left out, doubled, put in another order or taken from another stream. Which model each
+frame is for, and with which prior, is computed again from the labels (``verifier.streams``).
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Mapping
+from itertools import accumulate, pairwise
+from typing import Annotated, Final, Literal, Self
+
+from pydantic import Field, model_validator
+
+from verifier.bank import ANSWER, PRIOR, SEEN, adds_prior
+from verifier.documents import (
+    MOST_INTEGER,
+    Challenge,
+    Commitment,
+    Digest,
+    Document,
+    Expected,
+    Numbers,
+    ProofDocument,
+    Size,
+    Time,
+    canonical,
+)
+from verifier.judging import Case, judge_each
+from verifier.keys import OpenedKey
+from verifier.schemes import INPUT
+from verifier.streams.choice import Candidate, Choice
+from verifier.streams.course import Course, Plan
+from verifier.streams.detector import Detection
+from verifier.verdict import OK, RefusedError, refuse
+
+MOST_FRAMES: Final = 1 << 17
+MOST_MODELS: Final = 64
+MOST_CLASSES: Final = 1 << 11
+MOST_SAMPLES: Final = 1 << 16
+MOST_OUTPUTS: Final = 1 << 22
+"""Of a bank's models and samples together: each choice reads half of them at the most."""
+MOST_STEPS: Final = (1 << 31) - 1
+"""Of an output, a margin, a bit: with a prior of so many frames all sums are below 2^53."""
+MOST_RUNS: Final = 1 << 8
+_HEAD: Final = b"zenserve stream 1\n"
+_FRAME: Final = b"zenserve frame 1\n"
+
+REASONS: Final[dict[str, str]] = {
+    "no_key": "The key of one of the bank's models was not given.",
+    "bank_mismatch": "The key is not of a network that adds a prior of this bank to what it sees.",
+}
+"""Beside those of ``verifier.judging``, which are of the frame that is named."""
+NOT_VERIFIED: Final = (
+    "That there were no more frames after the last.",
+    "That bank and rules are those agreed on: how the chain begins tells, to whoever knows it.",
+    "Why frames have no proof: whoever proves may leave out any so, and the course does not see them.",
+    "That what the head says of profiled samples is what the models compute of them.",
+    "That answers are right, or that another model's would be.",
+    "What each frame's statement does not say, beside.",
+)
+
+
+Steps = Annotated[int, Field(ge=1, le=MOST_STEPS)]
+Outputs = Annotated[
+    list[Annotated[int, Field(ge=-MOST_STEPS, le=MOST_STEPS)]], Field(max_length=MOST_CLASSES, fail_fast=True)
+]
+
+
+class BankModel(Document):
+    """A model of a bank: a network that says the labels of its outputs, and of these with ``prior`` added.
+
+    ``bit``, ``margin`` and ``outputs`` are those of ``verifier.streams.choice.Candidate``.
+    """
+
+    commitment: Commitment | None = Field(description="Null where its weights are public.")
+    verification_key: Digest = Field(description="Of the proofs of its frames.")
+    cost: Size = Field(description="What a proof costs, such as its milliseconds.", examples=[280])
+    bit: Steps = Field(description="256 times the steps of its outputs that double the odds.", examples=[709])
+    margin: Steps = Field(description="The most steps that a prior takes off.", examples=[255])
+    outputs: Annotated[list[Outputs], Field(max_length=MOST_SAMPLES, fail_fast=True)] = Field(
+        description="Of each profiled sample, its outputs without a prior.", examples=[[[90, 12], [14, 80]]]
+    )
+
+
+class Bank(Document):
+    """Models of the same classes, the most accurate first, and each cheaper than the one before."""
+
+    format: Literal["zenserve bank"] = Field(default="zenserve bank", description="What this document is.")
+    version: int = Field(default=1, ge=1, le=1, description="Of its format.")
+    classes: int = Field(ge=2, le=MOST_CLASSES, description="How many its models tell apart.", examples=[2])
+    labels: Annotated[Numbers, Field(max_length=MOST_SAMPLES)] = Field(
+        description="Of the samples that were profiled, of each class equally many.", examples=[[0, 1]]
+    )
+    models: list[BankModel] = Field(
+        min_length=1, max_length=MOST_MODELS, description="The most accurate first."
+    )
+
+    @model_validator(mode="after")
+    def _is_a_bank(self) -> Self:
+        costs = [model.cost for model in self.models]
+        if any(later >= earlier for earlier, later in pairwise(costs)):
+            raise ValueError("models: each must be cheaper than the one before")
+        each = Counter(self.labels)
+        if {*each} != {*range(self.classes)} or len({*each.values()}) > 1:
+            raise ValueError("labels: all of the bank's classes, and of each equally many")
+        if len(self.models) * len(self.labels) * self.classes > MOST_OUTPUTS:
+            raise ValueError(f"models: they have more than {MOST_OUTPUTS} outputs")
+        for place, model in enumerate(self.models):
+            if len(model.outputs) != len(self.labels) or any(
+                len(row) != self.classes for row in model.outputs
+            ):
+                raise ValueError(f"models.{place}.outputs: one row a sample, with a number for each class")
+        return self
+
+    def choice(self, caution: int) -> Choice:
+        """Between its models."""
+        models = [Candidate(model.bit, model.margin, model.outputs) for model in self.models]
+        return Choice(self.classes, self.labels, models, caution)
+
+
+class Rules(Document):
+    """The numbers of a course: those of ``streams.detector.Detection``, ``patience`` of ``streams.course``,
+    ``caution`` of ``streams.skew``."""
+
+    hazard: int = Field(
+        default=600, ge=2, le=MOST_INTEGER, description="Frames between changes, in the mean."
+    )
+    noise: int = Field(default=10, ge=2, le=1 << 16, description="One label of so many is at random.")
+    runs: int = Field(default=30, ge=2, le=MOST_RUNS, description="How many runs are kept.")
+    young: int = Field(default=12, ge=1, le=MOST_RUNS, description="How many of the latest are kept always.")
+    dominance: int = Field(
+        default=2, ge=1, le=1 << 16, description="How many times heavier a later run is that is believed."
+    )
+    patience: int = Field(
+        default=5, ge=1, le=1 << 16, description="How many frames a run has before a model is chosen for it."
+    )
+    caution: int = Field(
+        default=3, ge=1, le=1 << 16, description="Of so many frames more, of any class, priors are made."
+    )
+
+    @model_validator(mode="after")
+    def _keeps_an_old_run(self) -> Self:
+        if self.young >= self.runs:
+            raise ValueError("young: fewer than runs")
+        return self
+
+
+class Head(Document):
+    """What a stream is: nothing of it changes once it has begun."""
+
+    bank: Bank = Field(description="Its models.")
+    rules: Rules = Field(description="The numbers of its course.")
+    begun_at: Time = Field(description="When it began.")
+
+    def course(self) -> Course:
+        """At its first frame."""
+        rules = self.rules
+        detection = Detection(
+            self.bank.classes, rules.hazard, rules.noise, rules.runs, rules.young, rules.dominance
+        )
+        return Course(self.bank.choice(rules.caution), detection, rules.patience)
+
+
+class Missed(Document):
+    """A frame without a proof: it stands in the chain all the same."""
+
+    missed: Challenge = Field(description="Why, in print.", examples=["deadline"])
+
+
+class StreamFile(Document):
+    """A whole stream: with the keys of its bank's models it is all that a verifier needs."""
+
+    format: Literal["zenserve stream"] = Field(
+        default="zenserve stream", description="What this document is."
+    )
+    version: int = Field(default=1, ge=1, le=1, description="Of its format.")
+    head: Head = Field(description="What it is.")
+    frames: list[ProofDocument | Missed] = Field(
+        max_length=MOST_FRAMES, fail_fast=True, description="In order."
+    )
+
+
+def beginning(head: Head) -> bytes:
+    """The chain's link before the first frame."""
+    return hashlib.sha256(_HEAD + canonical(head)).digest()
+
+
+def following(link: bytes, frame: ProofDocument | Missed) -> bytes:
+    """The link after a frame: it covers what the frame says, not the numbers that prove it."""
+    said = frame.statement.sha256 if isinstance(frame, ProofDocument) else canonical(frame)
+    return hashlib.sha256(_FRAME + link + said).digest()
+
+
+def challenge(link: bytes, number: int) -> str:
+    """What the statement of frame ``number`` answers, counted from 0."""
+    return f"frame {number} after {link.hex()}"
+
+
+class StreamVerification(Document):
+    """The verdict on a stream. ``frame``: the first that is wrong; ``head`` and ``link``: the chain's links
+    before the first and after the last."""
+
+    valid: bool
+    reason: str
+    detail: str
+    frame: int | None = None
+    frames: int = 0
+    head: Digest | None = Field(default=None, description="Of bank, rules and beginning.")
+    link: Digest | None = Field(default=None, description="Of the head and what all frames say.")
+    missed: list[int] = Field(default=[], description="The numbers of frames without a proof.")
+    by_model: list[int] = Field(default=[], description="How many frames each model of the bank labelled.")
+    changes: list[int] = Field(default=[], description="The frames at which the classes changed.")
+    labels: list[int | None] = Field(default=[], description="Null for frames without a proof.")
+    verified: list[str] = Field(default=[], description="In sentences, what a reader may rely on.")
+    not_verified: list[str] = Field(default=[], description="In sentences, what a reader may not rely on.")
+
+
+def judge_stream(file: StreamFile, keys: Mapping[str, OpenedKey]) -> StreamVerification:
+    """Whether each frame is proven in its place, by the model of the course; ``keys`` by their ids.
+
+    The course follows labels that are proven: so a file costs its reader no more than a part of what it cost
+    its writer.
+    """
+    links = [*accumulate(file.frames, following, initial=beginning(file.head))]
+    cases: dict[int, Case] = {}
+    for number, frame in enumerate(file.frames):
+        if isinstance(frame, ProofDocument):
+            key = frame.statement.verification_key.id
+            if key not in keys:
+                return _refused("no_key", f"{REASONS['no_key']} It is {key}.", number)
+            cases[number] = Case(frame, keys[key], Expected(challenge=challenge(links[number], number)))
+    for number, answer in zip(cases, judge_each([*cases.values()]), strict=True):
+        if not answer.valid:
+            return _refused(answer.reason, answer.detail, number)
+    return _followed(file, cases, links)
+
+
+def _followed(file: StreamFile, cases: Mapping[int, Case], links: list[bytes]) -> StreamVerification:
+    """Whether the frames, which are proven, are by the models of the course."""
+    bank, course, changes = file.head.bank, file.head.course(), []
+    used, labels = [0] * len(bank.models), list[int | None]([None] * len(file.frames))
+    for number, case in cases.items():
+        place = course.plan.model
+        try:
+            seen, labels[number] = _labels(case, bank, course.plan)
+            if not used[place] and not adds_prior(
+                case.key.described, bank.classes, bank.models[place].margin
+            ):
+                refuse("bank_mismatch", REASONS["bank_mismatch"])
+        except RefusedError as refusal:
+            return _refused(refusal.reason, refusal.detail, number)
+        used[place] += 1
+        if course.observe(seen):
+            changes.append(number)
+    missed = [number for number in range(len(file.frames)) if number not in cases]
+    return StreamVerification(
+        valid=True,
+        reason=OK,
+        detail="Every frame is proven in its place, by the model that the frames before it ask for.",
+        frames=len(labels),
+        head=links[0].hex(),
+        link=links[-1].hex(),
+        missed=missed,
+        by_model=used,
+        changes=changes,
+        labels=labels,
+        verified=[
+            f"There are {len(labels)} frames in this order, {len(missed)} of them without a proof.",
+            f"By the bank's models, in their order, there are answers to {', '.join(map(str, used))} frames.",
+            "Each answer is its model's, with the prior that the frames before it give.",
+            f"The chain begins with {links[0].hex()} and ends with {links[-1].hex()}.",
+        ],
+        not_verified=[*NOT_VERIFIED],
+    )
+
+
+def _labels(case: Case, bank: Bank, plan: Plan) -> tuple[int, int]:
+    """What the frame's model sees, and its answer. Raises ``RefusedError`` where it is not the plan's."""
+    model, said = bank.models[plan.model], case.statement
+    if said.verification_key.id != model.verification_key:
+        refuse("key_mismatch", f"By the frames before it, it is for the key {model.verification_key}.")
+    if said.commitments.get("model") != model.commitment:
+        refuse("model_mismatch", "By the frames before it, it is for another model of the bank.")
+    if said.values.get(f"{INPUT}/{PRIOR}") != [model.margin + value for value in plan.prior]:
+        refuse("input_mismatch", "The frames before it give another prior.")
+    seen, answer = (said.values.get(f"label/{output}") for output in (SEEN, ANSWER))
+    own = range(bank.classes)
+    if not (isinstance(seen, int) and isinstance(answer, int) and seen in own and answer in own):
+        refuse("values_mismatch", "It does not say two labels of the bank's classes.")
+    return seen, answer
+
+
+def _refused(reason: str, detail: str, frame: int) -> StreamVerification:
+    return StreamVerification(valid=False, reason=reason, detail=f"Frame {frame}: {detail}", frame=frame)
