@@ -19,12 +19,12 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from client.api import AsyncClient, Client
     from client.errors import ApiError, ClientError, JobError, SignatureError, UnreachableError
-    from client.resources import Commitment, Dataset, Model, Proof, Verification
+    from client.resources import Commitment, Dataset, Frame, Model, Proof, Stream, Verification
 
 _HOMES = {
     "api": ("AsyncClient", "Client"),
     "errors": ("ApiError", "ClientError", "JobError", "SignatureError", "UnreachableError"),
-    "resources": ("Commitment", "Dataset", "Model", "Proof", "Verification"),
+    "resources": ("Commitment", "Dataset", "Frame", "Model", "Proof", "Stream", "Verification"),
 }
 
 
@@ -43,10 +43,12 @@ __all__ = [
     "ClientError",
     "Commitment",
     "Dataset",
+    "Frame",
     "JobError",
     "Model",
     "Proof",
     "SignatureError",
+    "Stream",
     "UnreachableError",
     "Verification",
 ]

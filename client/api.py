@@ -1,5 +1,5 @@
-"""The clients proper: one blocks, one awaits. What they can do: ``proving``, ``verifying``, ``managing``,
-``ceremonies``."""
+"""The clients proper: one blocks, one awaits. What they can do: ``proving``, ``streaming``, ``verifying``,
+``managing``, ``ceremonies``."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ from client.flows import Effect, Flow, Item, Listen, NextLine, Pause, Request, S
 from client.managing import Managing
 from client.proving import Proving
 from client.resources import JobKind
+from client.streaming import Streaming
 from client.verifying import Verifying
 
 T = TypeVar("T")
@@ -30,7 +31,7 @@ HERE = "http://127.0.0.1:8000"
 _KEY_VARIABLE = "ZENSERVE_API_KEY"
 
 
-class Client(Proving, Verifying, Managing, Holding):
+class Client(Proving, Streaming, Verifying, Managing, Holding):
     """Talks to the service at ``base_url``, and waits for its answers.
 
     Raises ``ApiError`` and ``UnreachableError`` throughout. ``api_key`` is taken from ``ZENSERVE_API_KEY``
@@ -104,7 +105,7 @@ class Client(Proving, Verifying, Managing, Holding):
                     move = partial(stream.throw, error)
 
 
-class AsyncClient(Proving, Verifying, Managing, Holding):
+class AsyncClient(Proving, Streaming, Verifying, Managing, Holding):
     """``Client`` for programs that await: the same methods, and ``async for`` over what comes in numbers."""
 
     def __init__(

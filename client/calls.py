@@ -9,12 +9,13 @@ import time
 from collections.abc import Generator, Mapping
 from dataclasses import replace
 from datetime import datetime
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 from urllib.parse import quote
 from uuid import uuid4
 
 import httpx
 
+from client import resources
 from client.errors import ApiError, UnreachableError
 from client.flows import Effect, Flow, Item, Listen, NextLine, Pause, Request, Stream
 from client.resources import Ceremony, Contribution, Dataset, Job, JobKind, Model, Proof, read
@@ -34,6 +35,7 @@ _PATHS: dict[type[Job], str] = {
     Proof: "proofs",
     Ceremony: "ceremonies",
     Contribution: "contributions",
+    resources.Stream: "streams",
 }
 
 
@@ -211,19 +213,14 @@ def _listen(
     job: JobKind, request: Request, deadline: float
 ) -> Generator[Effect | Item[JobKind], Any, tuple[bool, JobKind]]:
     """What one connection tells: whether to listen again, and the job as it was last seen."""
-    headers = {"Accept": "text/event-stream", "Last-Event-ID": str(job.revision)}
     try:
-        is_stream: bool = yield Listen(replace(request, headers=headers), _SILENCE_SECONDS)
-        event = ""
+        is_stream: bool = yield listen(request, job.revision)
         while is_stream and time.monotonic() < deadline:
-            line: str | None = yield NextLine()
-            if line is None:
+            event = yield from next_event()
+            if event is None:
                 break
-            name, _, value = line.partition(":")
-            if name == "event":
-                event = value.strip()
-            elif name == "data" and event in ("progress", "end"):
-                seen = read(type(job), json.loads(value))
+            if event.name in ("progress", "end"):
+                seen = read(type(job), json.loads(event.data))
                 if seen != job:
                     job = seen
                     yield Item(job)
@@ -234,6 +231,36 @@ def _listen(
     except (KeyError, TypeError, ValueError):  # events of something else
         return False, job
     return is_stream, job
+
+
+class Event(NamedTuple):
+    """Of an event stream; one without a name is a sign of life."""
+
+    name: str
+    data: str
+
+
+def next_event() -> Flow[Event | None]:
+    """Of what is listened to; None at its end. Raises ``UnreachableError``."""
+    event = ""
+    while True:
+        line: str | None = yield NextLine()
+        if line is None:
+            return None
+        name, _, value = line.partition(":")
+        if name == "event":
+            event = value.strip()
+        elif name == "data":
+            return Event(event, value)
+        elif line.startswith(":"):
+            return Event("", "")
+
+
+def listen(request: Request, last_event_id: int | None) -> Listen:
+    """For events after that one."""
+    last = {} if last_event_id is None else {"Last-Event-ID": str(last_event_id)}
+    headers = {"Accept": "text/event-stream", **last}
+    return Listen(replace(request, headers=headers), _SILENCE_SECONDS)
 
 
 def refused(response: httpx.Response) -> ApiError:

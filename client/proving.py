@@ -285,6 +285,7 @@ class Proving(Calls):
         reference: Any = None,
         reference_id: str | None = None,
         threshold: int | None = None,
+        radius: int | None = None,
         dataset_id: str | None = None,
         measure: Measure | None = None,
         challenge: str | None = None,
@@ -301,7 +302,8 @@ class Proving(Calls):
         ``privacy`` or with the ``id`` of a commitment, and ``outputs``, what is shown of those it names. With
         ``reveal`` ``threshold`` it takes ``at_least`` or ``at_most``, with ``range`` ``bounds``, all in the
         outputs' own units, of several outputs by their names: the values stay hidden.
-        Recognition takes the same input, ``threshold``, and ``reference`` or ``reference_id``. Accuracy takes
+        Recognition takes the same input, ``threshold``, and ``reference`` or ``reference_id``; robustness,
+        too, and ``radius``, how far each entry may be changed, in its integers' steps. Accuracy takes
         ``dataset_id``, ``measure``, and with ``top-k`` ``top``. All take ``challenge``, a text to appear in
         the statement; ``labels``, what to find it by in lists; ``priority``, -10 to 10; ``deadline_seconds``,
         after which the job is given up; ``expires_in_days``, after which the proof is deleted (docs/api.md).
@@ -322,6 +324,7 @@ class Proving(Calls):
             "reference": reference,
             "reference_id": reference_id,
             "threshold": threshold,
+            "radius": radius,
             "dataset_id": dataset_id,
             "measure": measure,
             "challenge": challenge,

@@ -35,6 +35,9 @@ Event = Literal[
     "dataset.succeeded",
     "dataset.failed",
     "dataset.canceled",
+    "stream.succeeded",
+    "stream.failed",
+    "stream.canceled",
 ]
 
 _FIRST = "groth16-bls12-381"
@@ -137,6 +140,44 @@ class Proof(Job):
 
 
 @dataclass(frozen=True, kw_only=True)
+class Stream(Job):
+    """A stream of frames over a bank, the ``models``. It takes frames, from ``begun_at`` to ``ended_at``:
+    ``frames`` were handed in, of which the first ``frames_over`` are proven or missed. ``head``: what its
+    chain begins with, as verdicts have it.
+    """
+
+    name: str
+    models: list[str]
+    classes: int
+    input_privacy: PublicOrPrivate
+    deadline_seconds: int | None
+    backlog: int
+    begun_at: datetime | None
+    head: str | None = None
+    ended_at: datetime | None
+    frames: int
+    frames_over: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Frame:
+    """A frame of a stream. ``missed``: why there is no proof. ``label``: its class; ``seen``: the one that
+    its model sees without a prior. ``seconds``: what its proof took.
+    """
+
+    number: int
+    proof_id: str
+    state: State
+    missed: str | None
+    model_id: str | None
+    label: int | None
+    seen: int | None
+    created_at: datetime
+    finished_at: datetime | None
+    seconds: float
+
+
+@dataclass(frozen=True, kw_only=True)
 class Contribution(Job):
     """A contribution to a ceremony: part of it, in its ``place``, once it ``succeeded``. ``hashes``, one for
     each circuit, are what its contributor publishes.
@@ -208,6 +249,7 @@ class ProofFields(TypedDict, total=False):
     reference: Any
     reference_id: str | None
     threshold: int | None
+    radius: int | None
     dataset_id: str | None
     measure: Measure | None
     challenge: str | None

@@ -29,6 +29,7 @@ from service.api.routes import (
     models,
     pages,
     proofs,
+    streams,
     uploads,
     verification,
     webhooks,
@@ -102,7 +103,7 @@ def create_app(runtime: Runtime) -> FastAPI:
     app.add_middleware(Observation, requests=app.state.requests)  # the last one added is the outermost
     problems.install(app)
     everywhere = problems.responses(413, 422, 429, 500, 503)
-    for room in (models, commitments, datasets, proofs, ceremonies, uploads, accounts, webhooks):
+    for room in (models, commitments, datasets, proofs, streams, ceremonies, uploads, accounts, webhooks):
         shut = problems.responses(401, 403)
         app.include_router(room.router, prefix="/v1", responses=everywhere | shut)
     app.include_router(verification.router, prefix="/v1", responses=everywhere)

@@ -7,13 +7,14 @@ show; the proofs are read to be handed on alone, piece by piece.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from service.runtime import Runtime
 from service.storage.records.resources import Proof
 from verifier.documents import ProofDocument
+from verifier.stream import Missed
 
 _IN_A_ROW: Final = 1 << 16
 """Bytes of proofs."""
@@ -36,6 +37,13 @@ def keep(runtime: Runtime, document: ProofDocument) -> Kept:
     if sum(map(len, document.proofs)) <= 2 * _IN_A_ROW:
         return Kept(row, None)
     return Kept(row, runtime.store.put(json.dumps(row.pop("proofs")).encode()))
+
+
+def missed(problem: Mapping[str, Any] | None) -> Missed:
+    """What a stream's chain says of a frame whose job came to no proof: it has this problem, or was
+    canceled.
+    """
+    return Missed(missed=str(problem["code"]).removeprefix("resource.") if problem else "canceled")
 
 
 def pieces(runtime: Runtime, proof: Proof) -> Iterator[bytes]:

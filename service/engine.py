@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import partial
 from typing import Any, Final
 
 import circuits
 from base.memory import free_memory
-from circuits import Circuit, Inference, QuantGraph, Recognition
+from circuits import Circuit, Inference, QuantGraph, Recognition, Robustness
 from kernels import FrArray
 from prover.size import Size
 from prover.system import CommitmentKey, ProofSystem
@@ -29,22 +30,33 @@ from zenerrors import ModelError
 _KEPT_BYTES: Final = 256 << 20
 # What it holds for an entry of a matrix, its row's share included.
 _ENTRY_BYTES: Final = 16
+# What it is counted as, however small.
+_LEAST_BYTES: Final = 8 << 20
 
 # Of a proof, on one processor: coarse, to choose a queue by. What proofs took is kept with their circuit.
 _SECONDS_PER_ROW: Final = 20e-6
 
 _COMPILERS: Final[Mapping[str, str]] = {
-    scheme: f"compile_{scheme}" for scheme in ("registration", "inference", "recognition", "accuracy")
+    scheme: f"compile_{scheme}"
+    for scheme in ("registration", "inference", "recognition", "accuracy", "robustness")
 }
 
 
 def compile_circuit(quantised: bytes, scheme: str, **options: Any) -> Circuit:
     """The circuit of a quantised network; ``options`` are JSON-able. Those used last are at hand: all images
-    of a model share its."""
-    return _compiled(quantised, scheme, canonical(options))
+    of a model share its, and streams go from one model of their banks to another."""
+    key = quantised, scheme, canonical(options)
+    circuit = _at_hand.pop(key, None) or _compiled(*key)
+    _at_hand[key] = circuit
+    while len(_at_hand) > 2 and sum(map(_held_bytes, list(_at_hand.values()))) > 2 * _KEPT_BYTES:
+        _at_hand.popitem(last=False)
+    return circuit
 
 
-@lru_cache(maxsize=2)
+_at_hand: Final[OrderedDict[tuple[bytes, str, bytes], Circuit]] = OrderedDict()
+"""The last two, and as many more as hold little."""
+
+
 def _compiled(quantised: bytes, scheme: str, options: bytes) -> Circuit:
     network = QuantGraph.from_bytes(quantised)
     circuit: Circuit = getattr(circuits, _COMPILERS[scheme])(network, **json.loads(options))
@@ -52,14 +64,19 @@ def _compiled(quantised: bytes, scheme: str, options: bytes) -> Circuit:
     return circuit
 
 
+def _held_bytes(circuit: Circuit) -> int:
+    entries = _ENTRY_BYTES * Size.of(circuit.constraint_system).nonzeros
+    return max(_LEAST_BYTES, min(_KEPT_BYTES, entries))
+
+
 @dataclass(frozen=True)
 class Task:
     """A circuit with its input: what a proof shows, its witness for a statement's hash, and what the
     commitments to outputs are to that it makes, by their segments."""
 
-    circuit: Inference | Recognition
+    circuit: Inference | Recognition | Robustness
     values: Values
-    witness: Callable[[int], FrArray]
+    witness: Callable[..., FrArray]
     committed: Mapping[str, Integers] = field(default_factory=dict)
 
 
@@ -73,19 +90,21 @@ def task(
     """What a proof about one input takes. ``asked``: what its request says (``submissions.orders``)."""
     several = {name.partition("/")[2]: each.values for name, each in secrets.items() if "/" in name}
     q = several or secrets["input"].values
-    options = {"weight_privacy": weight_privacy, "input_privacy": asked["input_privacy"]}
     if scheme == "inference":
-        options |= {"reveal": asked["reveal"], "top": asked["top"], "bounds": bounds_count(asked)}
-        circuit = compile_circuit(quantised, "inference", **options)
-        assert isinstance(circuit, Inference)  # noqa: S101  narrows the type
-        inference, bounds = circuit, asked.get("bounds")
+        inference, bounds = inference_of(quantised, weight_privacy, asked), asked.get("bounds")
         return Task(
             inference,
             inference.values(q, bounds),
-            lambda hash_: inference.witness(q, bounds, statement=hash_),
+            partial(inference.witness, q, bounds),
             inference.committed_values(q),
         )
-    image, reference, threshold = secrets["input"].values, secrets["reference"].values, asked["threshold"]
+    image = secrets["input"].values
+    options = {"weight_privacy": weight_privacy, "input_privacy": asked["input_privacy"]}
+    if scheme == "robustness":
+        circuit, radius = compile_circuit(quantised, "robustness", **options), asked["radius"]
+        assert isinstance(circuit, Robustness)  # noqa: S101  narrows the type
+        return Task(circuit, circuit.values(image, radius), partial(circuit.witness, image, radius))
+    reference, threshold = secrets["reference"].values, asked["threshold"]
     options |= {"reference_privacy": asked["reference_privacy"]}
     circuit = compile_circuit(quantised, "recognition", **options)
     assert isinstance(circuit, Recognition)  # noqa: S101  narrows the type
@@ -93,8 +112,17 @@ def task(
     return Task(
         recognition,
         recognition.values(image, reference, threshold),
-        lambda hash_: recognition.witness(image, reference, threshold, statement=hash_),
+        partial(recognition.witness, image, reference, threshold),
     )
+
+
+def inference_of(quantised: bytes, weight_privacy: Privacy, asked: Mapping[str, Any]) -> Inference:
+    """The circuit of what a request for an inference says."""
+    options = {"weight_privacy": weight_privacy, "input_privacy": asked["input_privacy"]}
+    options |= {"reveal": asked["reveal"], "top": asked["top"], "bounds": bounds_count(asked)}
+    circuit = compile_circuit(quantised, "inference", **options)
+    assert isinstance(circuit, Inference)  # noqa: S101  narrows the type
+    return circuit
 
 
 def bounds_count(asked: Mapping[str, Any]) -> int:

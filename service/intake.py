@@ -10,15 +10,15 @@ import json
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict
-from functools import lru_cache
-from typing import Any, Final, NamedTuple, cast, get_args
+from dataclasses import asdict, dataclass
+from functools import lru_cache, partial
+from typing import Any, Final, NamedTuple, Self, cast, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 import circuits
-from circuits import QuantGraph, samples
+from circuits import QuantGraph, banks, samples
 from circuits.graphs.graph import Graph
 from circuits.lowering.parameters import DIGEST_LIMBS
 from circuits.quantisation import report
@@ -31,11 +31,13 @@ from circuits.schemes.inference import all_shown, require_outputs
 from circuits.schemes.intervals import integer_bounds
 from circuits.schemes.outputs import committed_outputs, taking
 from circuits.schemes.recognition import embedding_type
+from circuits.schemes.robustness import require_certificates
 from circuits.tuning import Tuned
 from service.encryption import Integers, Secret, pack
 from verifier.datasets import LabelledData, one_input, quantise_targets
 from verifier.measures import takes_targets
 from verifier.schemes import BOUNDED, Compared, Measure, Privacy, Reveal
+from verifier.stream import MOST_OUTPUTS
 from zenerrors import ConflictError, RequestError, StatementError, TensorError
 
 Floats = NDArray[np.float64]
@@ -378,6 +380,77 @@ def read_input(
     return _fitting(graph, _entry(graph, name), numbers(values, field), field, saturate=saturate)
 
 
+@dataclass(frozen=True)
+class FrameInput:
+    """What a bank's model takes frames as. ``saturate``: as for ``read_input``."""
+
+    form: banks.Form
+    entry: QuantInput
+    saturate: bool
+
+    @classmethod
+    def of(cls, quantised: bytes, *, saturate: bool) -> Self:
+        """Raises ``ModelError`` (``model.bank``) where the network is none of a bank."""
+        graph = _graph(quantised)
+        form = banks.form_of(graph)
+        return cls(form, graph.entries[form.input], saturate)
+
+    def read(self, values: Floats, field: str, index: int | None = None) -> Integers:
+        """As ``read_input``."""
+        fitted = _fitted(values, self.entry.shape)
+        return _placed(partial(self.entry.quantise, fitted, saturate=self.saturate), field, index)
+
+
+def read_profile(bank: Sequence[FrameInput], samples: Any, labels: Sequence[int]) -> dict[str, Secret]:
+    """Samples for each of a bank's models by its place, int64[n, *input_shape], and the ``labels`` of all.
+    Raises ``TensorError``, ``RequestError``.
+    """
+    fields = "profile.samples", "profile.labels"
+    values, classes = numbers(samples, fields[0]), [each.form.classes for each in bank]
+    if len({*classes}) > 1:
+        raise RequestError(
+            "request.invalid",
+            f"models: they tell {classes} classes apart: give models of one",
+            field="models",
+        )
+    right = _classes(np.array(labels), classes[0], fields[1])
+    if len({*np.bincount(right, minlength=classes[0]).tolist()}) > 1:
+        raise RequestError(
+            "request.invalid", f"{fields[1]}: give equally many of each class", field=fields[1]
+        )
+    if len(right) * sum(classes) > MOST_OUTPUTS:
+        most = MOST_OUTPUTS // sum(classes)
+        raise RequestError("request.invalid", f"{fields[1]}: give {most} at most", field=fields[1])
+    if values.shape[:1] != right.shape:
+        raise TensorError(
+            "input.shape", f"{fields[0]}: give one for each of the {len(right)} labels", field=fields[0]
+        )
+    return _by_place(
+        np.stack([each.read(sample, fields[0], index) for index, sample in enumerate(values)])
+        for each in bank
+    ) | {"labels": Secret(right)}
+
+
+def frame_values(bank: Sequence[FrameInput], values: Any) -> dict[str, Secret]:
+    """The input of a frame for each of a bank's models, by its place: which one it is for is not known yet.
+    Raises ``TensorError``.
+    """
+    real = numbers(values, "input")
+    return _by_place(each.read(real, "input") for each in bank)
+
+
+def of_place(secrets: Mapping[str, Secret], place: int) -> Integers:
+    """Of ``read_profile`` or ``frame_values``."""
+    return secrets.get(str(place), secrets["0"]).values
+
+
+def _by_place(parts: Iterable[Integers]) -> dict[str, Secret]:
+    """Without those that are as the first: most banks have one calibration."""
+    kept = list(parts)
+    other = {place: part for place, part in enumerate(kept) if not place or not np.array_equal(part, kept[0])}
+    return {str(place): Secret(part) for place, part in other.items()}
+
+
 def read_reference(quantised: bytes, image: Any, field: str, *, saturate: bool = False) -> Integers:
     """The embedding of an image, int64[n]. ``saturate``: as for ``read_input``. Raises ``TensorError``, and
     ``StatementError`` for a network that makes none.
@@ -398,6 +471,20 @@ def check_threshold(quantised: bytes, threshold: int) -> None:
             "input.out_of_range",
             f"threshold must be from 0 to {most}, the largest distance",
             field="threshold",
+        )
+
+
+def check_radius(quantised: bytes, radius: int) -> None:
+    """Raises ``TensorError`` for more than the input's integers reach, ``StatementError`` and ``ModelError``
+    for a network that there are no certificates of.
+    """
+    graph = _graph(quantised)
+    require_certificates(graph)
+    if not 0 <= radius <= graph.input.type.top:
+        raise TensorError(
+            "input.out_of_range",
+            f"radius must be from 0 to {graph.input.type.top}, in steps of the input's integers",
+            field="radius",
         )
 
 
@@ -466,8 +553,14 @@ def _fitting(
     *,
     saturate: bool,
 ) -> Integers:
+    read = partial(graph.quantise_entry, entry.name, _fitted(values, entry.shape), saturate=saturate)
+    return _placed(read, field, index)
+
+
+def _placed(read: Callable[[], Integers], field: str, index: int | None) -> Integers:
+    """What is read from the ``field``, or from so many of what it has."""
     try:
-        return graph.quantise_entry(entry.name, _fitted(values, entry.shape), saturate=saturate)
+        return read()
     except TensorError as error:
         place = field if index is None else f"{field}[{index}]"
         message = error.message.replace("input", place, 1)

@@ -44,6 +44,7 @@ _AHEAD: Final = 3
 _RENEWAL: Final = timedelta(minutes=1)
 """After which another may try what a worker began and did not end."""
 _PAUSE_SECONDS: Final = 0.1
+_UNKNOWN: Final = "after a backup was restored nobody knows how often it was opened"
 
 
 def add(
@@ -72,6 +73,7 @@ def add(
             proofs=key.openings - renewals - spent,
             renewals=renewals,
             height=0,
+            columns=key.columns,
         )
     )
 
@@ -80,7 +82,7 @@ def check(session: Session, commitments: Collection[str]) -> None:
     """Raises ``ConflictError`` (``conflict.retired``) where one of these, in hex, is not to be opened."""
     ledger = Ledgers(session).seen()
     if ledger and (retired := Roots(session, ledger.epoch).retired(commitments)):
-        raise _retired(retired)
+        raise _retired(retired, _UNKNOWN)
 
 
 @dataclass(frozen=True)
@@ -120,7 +122,7 @@ class Openings:
         """Whether fewer proofs than these are left, and nobody else sees to it by now."""
         with self.runtime.database.write() as session:
             roots, until = self._roots(session), clock(session) + _RENEWAL
-            registered = _registered(roots, held)
+            registered = self._registered(roots, held)
             return roots.left(registered) < least and roots.claim_renewal(registered, until)
 
     def _renew(self, held: Opening, values: FrArray, least: int) -> None:
@@ -136,7 +138,7 @@ class Openings:
         """Whose place another is to take, its opening for that counted; None where enough are left."""
         with self.runtime.database.write(lasting=True) as session:
             ledger, roots = self._ledger(session), self._roots(session)
-            registered = _registered(roots, held)
+            registered = self._registered(roots, held)
             if roots.left(registered) >= least:
                 return None
             parent = roots.next_to_renew(registered)
@@ -176,6 +178,7 @@ class Openings:
                     proofs=0 if height else self.key.openings - 1,
                     renewals=self.key.openings - 1 if height else 0,
                     height=max(0, height - 1),
+                    columns=parent.columns,
                     opening=stored,
                 )
             )
@@ -183,21 +186,37 @@ class Openings:
 
     def _taken(self, held: Mapping[str, Opening]) -> dict[str, Root]:
         """For each the root that is to be opened, all counted; or else, and nothing counted, those that
-        there are."""
+        there are. A commitment of several names is opened once: a proof shows the same columns of all."""
         with self.runtime.database.write(lasting=True) as session:
             ledger, roots = self._ledger(session), self._roots(session)
-            found = {
-                name: root
-                for name, opening in held.items()
-                if (root := roots.next_for_proof(_registered(roots, opening)))
-            }
-            if len(found) < len(held):
-                return found
-            for root in found.values():
+            registered = {name: self._registered(roots, opening) for name, opening in held.items()}
+            found = {each: roots.next_for_proof(each) for each in set(registered.values())}
+            taken = {name: root for name, each in registered.items() if (root := found[each])}
+            if len(taken) < len(held):
+                return taken
+            for root in filter(None, found.values()):
                 root.proofs -= 1
             ledger.spent += len(found)
         self._note(ledger)
-        return found
+        return taken
+
+    def _registered(self, roots: Roots, held: Opening) -> str:
+        """The commitment in hex, if it may be opened. Raises ``ConflictError``."""
+        commitment = held.commitment.hex()
+        root = roots.get(commitment)
+        if root is None:
+            raise ConflictError(
+                "conflict.changed", f"the commitment {commitment} was deleted in the meantime"
+            )
+        if root.epoch != roots.epoch:
+            raise _retired(commitment, _UNKNOWN)
+        if root.columns != self.key.columns:
+            raise _retired(
+                commitment,
+                f"its openings were counted by a version whose proofs show {root.columns or 'other'} columns,"
+                f" and this one's show {self.key.columns}",
+            )
+        return commitment
 
     def _opening(self, held: Opening, root: Root) -> Opening:
         if root.opening is None:
@@ -272,22 +291,11 @@ def _require_newest(runtime: Runtime, ledger: Ledger) -> None:
         )
 
 
-def _registered(roots: Roots, held: Opening) -> str:
-    """The commitment in hex, if it may be opened. Raises ``ConflictError``."""
-    commitment = held.commitment.hex()
-    root = roots.get(commitment)
-    if root is None:
-        raise ConflictError("conflict.changed", f"the commitment {commitment} was deleted in the meantime")
-    if root.epoch != roots.epoch:
-        raise _retired(commitment)
-    return commitment
-
-
-def _retired(commitment: str) -> ConflictError:
+def _retired(commitment: str, why: str) -> ConflictError:
     return ConflictError(
         "conflict.retired",
-        f"the commitment {commitment} was retired: after a backup was restored nobody knows how often it was"
-        " opened. Register the model, commit to the input or add the dataset anew",
+        f"the commitment {commitment} was retired: {why}. Register the model, commit to the input or add the"
+        " dataset anew",
     )
 
 

@@ -8,8 +8,10 @@ PyTorch is optional: of modules it is asked to export them, ONNX files need nump
 """
 
 from zenerrors import ZenError
+from zenserve.certificate import certify
 from zenserve.committed import Committed
 from zenserve.proof import Proof, verify
 from zenserve.proving import prove
+from zenserve.robustness import robustness
 
-__all__ = ["Committed", "Proof", "ZenError", "prove", "verify"]
+__all__ = ["Committed", "Proof", "ZenError", "certify", "prove", "robustness", "verify"]

@@ -13,6 +13,7 @@ from typing import Any
 from base.processors import usable_cores
 from base.progress import Progress, silent
 from circuits import Circuit, Graph, QuantGraph, compile_inference, compile_registration, parameters
+from circuits.graphs.types import FloatArray
 from circuits.operators.weighted import Parametric
 from circuits.quantisation import report
 from circuits.quantisation.plan import input_names
@@ -91,12 +92,9 @@ def prove(
     own = networks.inputs(graph, x)
     if taken:
         graph = taking(graph, taken.output.described)
-    if calibration is None:
-        samples = {entry.name: networks.varied(own[entry.name], entry.values) for entry in graph.inputs}
-    else:
-        samples = networks.samples(graph, calibration)
+    samples = calibrated(graph, own, calibration)
     known = None if labels is None else networks.array(labels)
-    weight_privacy = weight_privacy or _most_private(graph)
+    weight_privacy = weight_privacy or most_private(graph)
     qgraph = tune(
         graph,
         samples,
@@ -146,7 +144,15 @@ def prove(
     return proof
 
 
-def _most_private(graph: Graph) -> Privacy:
+def calibrated(graph: Graph, own: Mapping[str, FloatArray], calibration: Any) -> dict[str, FloatArray]:
+    """What is calibrated with: ``calibration``, or where there is none what an input tells of itself."""
+    if calibration is None:
+        return {entry.name: networks.varied(own[entry.name], entry.values) for entry in graph.inputs}
+    return networks.samples(graph, calibration)
+
+
+def most_private(graph: Graph) -> Privacy:
+    """What weights are unless it is said."""
     return "committed" if any(isinstance(node, Parametric) for node in graph.nodes) else "public"
 
 
@@ -213,9 +219,9 @@ class Party:
         made = proving.prove(
             self.system, circuit, file, assigned, lambda _: self.openings, THREADS, self.progress
         )
-        return Keyed(ProofDocument.of(statement, [made]), key, circuit=self._file_of(circuit, key))
+        return Keyed(ProofDocument.of(statement, [made]), key, circuit=self.file_of(circuit, key))
 
-    def _file_of(self, circuit: Circuit, key: KeyFile) -> bytes | None:
+    def file_of(self, circuit: Circuit, key: KeyFile) -> bytes | None:
         """Of a key without secrets: whoever verifies has no other way to the circuit but to compile it."""
         if key.setup != TRANSPARENT:
             return None

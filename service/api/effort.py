@@ -7,7 +7,7 @@ point of a key or a proof takes.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
 from service.api.schemas import VerifyRequest
 from verifier.documents import KeyFile, ProofDocument
@@ -24,16 +24,38 @@ _SUMMANDS_OF_A_POINT: Final = 1 << 8
 """Counts of all shards, which a total has a constraint of."""
 _BYTES_OF_A_POINT: Final = 1 << 8
 """Of what opens a total, which may be a proof, and is verified in plain Python."""
+_JUDGED_BYTES_OF_A_POINT: Final = 1 << 17
+"""Of a circuit, each of whose coefficients is multiplied to judge a proof."""
+_LOADED_BYTES_OF_A_POINT: Final = 1 << 14
+"""Of one that is loaded: hashed, and looked through for what a prover could choose too late."""
 
 
-def verifications(requests: Sequence[VerifyRequest]) -> int:
-    """As how many verifications they count."""
-    return sum(-(-points(request) // POINTS_OF_A_VERIFICATION) for request in requests)
+class ByCircuits(NamedTuple):
+    """Points, beside those of documents and keys, where systems judge by circuits: for each proof, and once
+    for each circuit that is not in memory.
+    """
+
+    judging: int
+    loading: int
 
 
-def check(requests: Sequence[VerifyRequest], field: str) -> None:
+def judging(circuit_bytes: int, proofs: int) -> int:
+    return -(-circuit_bytes // _JUDGED_BYTES_OF_A_POINT) * proofs
+
+
+def loading(circuit_bytes: int) -> int:
+    return -(-circuit_bytes // _LOADED_BYTES_OF_A_POINT)
+
+
+def verifications(requests: Sequence[VerifyRequest], more: int = 0) -> int:
+    """As how many verifications they count, with so many points ``more``."""
+    each = (*map(points, requests), more)
+    return sum(-(-needed // POINTS_OF_A_VERIFICATION) for needed in each)
+
+
+def check(requests: Sequence[VerifyRequest], field: str, more: int = 0) -> None:
     """Raises ``ResourceError`` (``resource.verification``) where they take more than one request may."""
-    needed = sum(map(points, requests))
+    needed = sum(map(points, requests)) + more
     if needed > MOST_POINTS:
         raise ResourceError(
             "resource.verification",

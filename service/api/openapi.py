@@ -50,6 +50,7 @@ _IDS: Final = {
     "key_id": "key_5d1f0c",
     "ceremony_id": "cer_5d1f0c",
     "contribution_id": "ctb_5d1f0c",
+    "stream_id": "str_5d1f0c",
 }
 _QUEUED: Final[Json] = {
     "state": "queued",

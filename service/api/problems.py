@@ -58,7 +58,8 @@ _EXAMPLES = {
     507: ("resource.storage", "there is no room left to store this"),
 }
 _FORMS = ("/v1/models", "/v1/datasets")
-_RETRY_SECONDS = {429: 10, 503: 1}
+_RETRY_SECONDS: Final[Mapping[int | str, int]] = {429: 10, 503: 1, "quota.frames": 1}
+"""By status, and of codes that differ from theirs."""
 
 
 class Problem(BaseModel):
@@ -118,13 +119,14 @@ def install(app: FastAPI) -> None:
 def answer(error: ZenError, headers: Mapping[str, str] | None = None) -> JSONResponse:
     """The answer to an error, with the status that goes with its code."""
     status = status_of(error.code)
-    return respond(status, error, _usual_headers(status) | dict(headers or {}))
+    return respond(status, error, _usual_headers(status, error.code) | dict(headers or {}))
 
 
-def _usual_headers(status: int) -> dict[str, str]:
+def _usual_headers(status: int, code: str) -> dict[str, str]:
     if status == 401:
         return {"WWW-Authenticate": "Bearer"}
-    return {"Retry-After": str(_RETRY_SECONDS[status])} if status in _RETRY_SECONDS else {}
+    seconds = _RETRY_SECONDS.get(code) or _RETRY_SECONDS.get(status)
+    return {"Retry-After": str(seconds)} if seconds else {}
 
 
 def problem(error: ZenError, status: int | None = None) -> Problem:

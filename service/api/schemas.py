@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import datetime
-from typing import Any, Generic, Literal, TypeVar
+from typing import Any, Generic, Literal, TypeVar, cast
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from service.documents import missed
 from service.jobs import progress
 from service.settings import QueueName
 from service.storage.database import now
@@ -15,6 +16,7 @@ from service.storage.paging import Page, Row
 from service.storage.records.accounts import Upload
 from service.storage.records.jobs import Job
 from service.storage.records.resources import Commitment, Dataset, Model, Proof
+from service.storage.records.streams import Frame, Stream
 from service.submissions.requests import ResourceId
 from verifier.documents import Expected, Group, KeyFile, Opening, ProofDocument
 from verifier.registry import FIRST
@@ -61,14 +63,17 @@ def listing(page: Page[Row], view: Callable[[Row], Item]) -> Listing[Item]:
 class JobView(BaseModel):
     """How a job is doing."""
 
-    id: str = Field(description="Names it from now on: `mdl_…`, `dst_…` or `prf_…`.", examples=["prf_5d1f0c"])
+    id: str = Field(
+        description="Names it from now on: `mdl_…`, `dst_…`, `prf_…` or `str_…`.", examples=["prf_5d1f0c"]
+    )
     tenant_id: str = Field(description="Whose it is.", examples=["tnt_5d1f0c"])
     state: State = Field(
         description="Over for good with `succeeded`, `failed` or `canceled`.", examples=["succeeded"]
     )
     revision: int = Field(description="Grows with every change.", examples=[9])
     stage: str | None = Field(
-        description="What is being done; `shards` while a proof waits for those.", examples=["done"]
+        description="What is being done; `shards` or `frames` while a proof or a stream waits for those.",
+        examples=["done"],
     )
     percent: float = Field(description="How much of this stage is done.", examples=[100.0])
     overall_percent: float | None = Field(
@@ -385,6 +390,59 @@ class ProofView(JobView):
     )
 
 
+class StreamView(JobView):
+    """A stream of frames. It is `running`, at the stage `frames`, while it takes some."""
+
+    name: str = Field(description="What its owner calls it.", examples=["gate 3"])
+    models: list[str] = Field(
+        description="Its bank, the most accurate model first.", examples=[["mdl_5d1f0c", "mdl_77aa01"]]
+    )
+    classes: int = Field(description="How many the models tell apart.", examples=[10])
+    input_privacy: PublicOrPrivate = Field(
+        description="Whether proofs show the frames.", examples=["private"]
+    )
+    deadline_seconds: int | None = Field(
+        description="A frame that is not proven so long after it was handed in is missed.", examples=[60]
+    )
+    backlog: int = Field(description="How many frames may wait or be proven at once.", examples=[16])
+    begun_at: datetime | None = Field(
+        description="Since when it takes frames: the keys are there.", examples=["2026-11-22T10:00:00Z"]
+    )
+    head: str | None = Field(
+        description="Of its bank, rules and beginning: what its chain begins with, as verdicts have it.",
+        examples=["5d" * 32],
+    )
+    ended_at: datetime | None = Field(description="Since when it takes no more.", examples=[None])
+    frames: int = Field(description="How many were handed in; the next one's number.", examples=[120])
+    frames_over: int = Field(
+        description="How many of these are proven or missed, of the first ones without a gap.", examples=[117]
+    )
+
+
+class FrameView(BaseModel):
+    """A frame, and what its proof says."""
+
+    number: int = Field(description="Its place in the stream, from 0.", examples=[7])
+    proof_id: str = Field(description="The proof, as any other.", examples=["prf_5d1f0c"])
+    state: State = Field(description="The proof's.", examples=["succeeded"])
+    missed: str | None = Field(
+        description="Why there is no proof, as the stream's chain says: `deadline`, …", examples=[None]
+    )
+    model_id: str | None = Field(
+        description="The model that the labels before it asked for, once it is proven.",
+        examples=["mdl_77aa01"],
+    )
+    label: int | None = Field(description="The class that it was given.", examples=[3])
+    seen: int | None = Field(
+        description="The class that the model sees without a prior: the course follows this.", examples=[3]
+    )
+    created_at: datetime = Field(description="When it was handed in.", examples=["2026-11-22T10:00:00Z"])
+    finished_at: datetime | None = Field(
+        description="When it was proven or missed.", examples=["2026-11-22T10:00:01Z"]
+    )
+    seconds: float = Field(description="What its proof took a worker.", examples=[0.31])
+
+
 class VerifyRequest(BaseModel):
     """A proof to verify, and the key to verify it with: by id, inline, or by the document's own word."""
 
@@ -497,6 +555,34 @@ def proof_summary(proof: Proof, values: dict[str, Any] | None) -> ProofView:
         label=shown.get("label") if shown else None,
         values=shown,
         output_ids=proof.request.get("output_ids") if shown is not None else None,
+    )
+
+
+def stream_view(stream: Stream) -> StreamView:
+    names = ("name", "classes", "input_privacy", "deadline_seconds", "backlog", "begun_at", "ended_at")
+    return StreamView(
+        **job_fields(stream.job),
+        **{name: getattr(stream, name) for name in names},
+        models=[each.model_id for each in stream.models],
+        head=stream.begins_with,
+        frames=stream.count,
+        frames_over=stream.over,
+    )
+
+
+def frame_view(stream: Stream, frame: Frame, job: Job) -> FrameView:
+    is_missed = job.state in ("failed", "canceled")
+    return FrameView(
+        number=frame.number,
+        proof_id=frame.id,
+        state=cast("State", job.state),
+        missed=missed(job.problem).missed if is_missed else None,
+        model_id=None if frame.model is None else stream.models[frame.model].model_id,
+        label=frame.answer,
+        seen=frame.seen,
+        created_at=job.created_at,
+        finished_at=job.finished_at,
+        seconds=round(sum(job.timings.values()), 4),
     )
 
 

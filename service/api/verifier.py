@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from asyncio import wrap_future
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from functools import lru_cache
 from threading import Lock
 from typing import Final, NamedTuple
@@ -18,6 +19,7 @@ from prover.registry import SYSTEMS
 from service.api import effort
 from service.api.schemas import VerifyRequest
 from service.runtime import Runtime
+from service.storage.records.resources import Circuit
 from service.storage.repositories import Circuits, VerificationKeys
 from verifier.documents import KeyFile, ProofDocument
 from verifier.judging import Case, Known, Registration, Verification, judge_each
@@ -53,7 +55,7 @@ class Verifier:
         self._database, self._store = runtime.database, runtime.store
         threads = max(1, runtime.settings.threads // runtime.settings.processes)
         self._threads = ThreadPoolExecutor(threads, thread_name_prefix="verifier")
-        self._lock = Lock()
+        self._lock, self._loading = Lock(), Lock()
         self._waiting: deque[_Submission] = deque()
         self._together = MOST_TOGETHER
         self._key = lru_cache(maxsize=_KEYS)(self._read_key)
@@ -75,6 +77,22 @@ class Verifier:
         for _ in parts:
             self._threads.submit(self._answer_next)
         return [answer for part in parts for answer in await wrap_future(part.answers)]
+
+    def by_circuits(self, requests: Sequence[VerifyRequest]) -> effort.ByCircuits:
+        """What the circuits take that these are judged by."""
+        judging, loading = 0, dict[str, int]()
+        for request in requests:
+            for document, given in _documents(request):
+                if not document.statement.proof_system.judges_by_circuits:
+                    continue
+                with suppress(ZenError):  # is said when it is judged
+                    key = self._opened(document, given)
+                    if circuit := self._circuit(key):
+                        size = circuit.proving_key_bytes
+                        judging += effort.judging(size, len(document.proofs))
+                        if key.system.lacks_circuit(key.verifying):
+                            loading[circuit.proving_key] = effort.loading(size)
+        return effort.ByCircuits(judging, sum(loading.values()))
 
     def _answer_next(self) -> None:
         taken: list[_Submission] = []
@@ -109,39 +127,43 @@ class Verifier:
 
     def _case(self, request: VerifyRequest) -> Case | ZenError:
         try:
-            given = request.verification_key or request.verification_key_id
-            return Case(
-                request.proof, self._key_of(request.proof, given), request.expected, self._known(request)
+            (proof, key), *registrations = (
+                (document, self._key_of(document, given)) for document, given in _documents(request)
             )
+            known = Known(registration=Registration(*registrations[0])) if registrations else Known()
+            return Case(proof, key, request.expected, known)
         except ZenError as error:
             return error
 
-    def _known(self, request: VerifyRequest) -> Known:
-        if request.registration is None:
-            return Known()
-        key = self._key_of(request.registration, request.registration_key)
-        return Known(registration=Registration(request.registration, key))
-
     def _key_of(self, document: ProofDocument, given: KeyFile | str | None) -> OpenedKey:
-        """The key that was given, or by its id; else the one that the document names."""
-        if isinstance(given, KeyFile):
-            key = opened(given, SYSTEMS)
-        else:
-            key = self._key(given or document.statement.verification_key.id)
+        key = self._opened(document, given)
         if key.system.lacks_circuit(key.verifying):
-            self._load_circuit(key)
+            with self._loading:  # one after the other: who waited has what another loaded
+                if key.system.lacks_circuit(key.verifying) and (circuit := self._circuit(key)):
+                    SYSTEMS[key.system.id].load_key(self._store.path(circuit.proving_key))
         return key
 
-    def _load_circuit(self, key: OpenedKey) -> None:
+    def _opened(self, document: ProofDocument, given: KeyFile | str | None) -> OpenedKey:
+        """The key that was given, or by its id; else the one that the document names."""
+        if isinstance(given, KeyFile):
+            return opened(given, SYSTEMS)
+        return self._key(given or document.statement.verification_key.id)
+
+    def _circuit(self, key: OpenedKey) -> Circuit | None:
         """Where the system judges by circuits, its proving keys have them."""
         with self._database.read() as session:
-            circuit = Circuits(session).of_key(key.reference.id)
-        if circuit is not None:
-            SYSTEMS[key.system.id].load_key(self._store.path(circuit.proving_key))
+            return Circuits(session).of_key(key.reference.id)
 
     def _read_key(self, key_id: str) -> OpenedKey:
         with self._database.read() as session:
             return opened(VerificationKeys(session).get(key_id), SYSTEMS)
+
+
+def _documents(request: VerifyRequest) -> Iterator[tuple[ProofDocument, KeyFile | str | None]]:
+    """The proof, and the registration if one is given, each with the key that is."""
+    yield request.proof, request.verification_key or request.verification_key_id
+    if request.registration is not None:
+        yield request.registration, request.registration_key
 
 
 def _verdicts(cases: Sequence[Case]) -> list[Answer]:

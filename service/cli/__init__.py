@@ -23,7 +23,9 @@ from service.cli import (
     key,
     models,
     proofs,
+    robustness,
     serving,
+    streams,
     tables,
     webhooks,
 )
@@ -114,6 +116,7 @@ for name, command in (
     ("compile", compile.compile_network),
     ("audit", audit.audit_key),
     ("tables", tables.make_tables),
+    ("robustness", robustness.show_robustness),
     ("serve", serving.serve),
     ("token", serving.print_token),
     ("api", serving.serve_api),
@@ -131,6 +134,7 @@ for name, room in (
     ("models", models.app),
     ("datasets", datasets.app),
     ("proofs", proofs.app),
+    ("streams", streams.app),
     ("webhooks", webhooks.app),
     ("key", key.app),
 ):

@@ -26,14 +26,14 @@ from service.cli.precision import Bits, MaxLoss, Measure, Ranges, WeightBits
 from service.cli.samples import FILES, LabelColumn, LabelFile, Mean, Reading, Sizes, Std
 from service.submissions import named
 from verifier.schemes import Privacy
-from zenerrors import RequestError, naming
+from zenerrors import RequestError, StatementError, naming
 
 if TYPE_CHECKING:
     from base.progress import Progress
     from circuits import Circuit, Graph, QuantGraph
     from circuits.samples import Samples
 
-Scheme = Literal["inference", "recognition"]
+Scheme = Literal["inference", "recognition", "robustness"]
 
 THREADS = usable_cores()
 SAMPLES = 16
@@ -55,7 +55,8 @@ def compile_network(
         typer.Option(min=0, max=5, help="The most that the compiler may use: 5 is all, 0 to 4 compare."),
     ] = 5,
     scheme: Annotated[
-        Scheme, typer.Option(help="What proofs say: the class, or that it is the person of a reference.")
+        Scheme,
+        typer.Option(help="What proofs say: the class, a reference's person, or the class of all nearby."),
     ] = "inference",
     bits: Bits = 8,
     weight_bits: WeightBits = None,
@@ -220,13 +221,17 @@ def _report(graph: Graph, qgraph: QuantGraph, given: Samples) -> dict[str, Any]:
 
 
 def _circuit(qgraph: Any, options: dict[str, Any]) -> Circuit:
-    from circuits import compile_inference, compile_recognition
+    from circuits import compile_inference, compile_recognition, compile_robustness
 
-    lower = compile_recognition if options["scheme"] == "recognition" else compile_inference
     privacy = options["privacy"]
-    return lower(
-        qgraph, input_privacy=privacy["input"], weight_privacy=privacy["weights"], level=options["level"]
-    )
+    chosen = {"input_privacy": privacy["input"], "weight_privacy": privacy["weights"]}
+    if options["scheme"] == "robustness":
+        if options["level"] != 5:
+            reason = "certificates take level 5: lower levels have no challenges"
+            raise StatementError("statement.level", reason, field="level")
+        return compile_robustness(qgraph, **chosen)
+    lower = compile_recognition if options["scheme"] == "recognition" else compile_inference
+    return lower(qgraph, **chosen, level=options["level"])
 
 
 def _host() -> bytes:

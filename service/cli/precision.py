@@ -13,8 +13,8 @@ def _bits(value: Any) -> int | Literal["auto"]:
     text = str(value)
     if text == "auto":
         return "auto"
-    if not text.isdecimal() or not 2 <= int(text) <= 16:
-        raise typer.BadParameter("it must be auto, or from 2 to 16")
+    if not text.isdecimal() or not 1 <= int(text) <= 16:
+        raise typer.BadParameter("it must be auto, or from 1 to 16")
     return int(text)
 
 
@@ -23,10 +23,12 @@ Bits = Annotated[
     typer.Option(
         metavar="BITS",
         parser=_bits,
-        help="Precision of the quantised network, 2 to 16; auto: as little as --max-loss allows.",
+        help="Precision of the quantised network, 1 to 16; auto: as little as --max-loss allows.",
     ),
 ]
-WeightBits = Annotated[int | None, typer.Option(min=2, max=16, help="Of weights, where it is another.")]
+WeightBits = Annotated[
+    int | None, typer.Option(min=1, max=16, help="Of weights, where it is another; of one bit they are ±1.")
+]
 MaxLoss = Annotated[
     float,
     typer.Option(

@@ -100,6 +100,10 @@ def prove(
     ] = None,
     reference: Annotated[str | None, typer.Option(help="A committed reference, cmt_…, or an image.")] = None,
     threshold: Annotated[int | None, typer.Option(min=0, help="Largest squared distance of a match.")] = None,
+    radius: Annotated[
+        int | None,
+        typer.Option(min=0, help="With robustness: how far each entry may be changed, in steps of integers."),
+    ] = None,
     dataset_id: Annotated[
         str | None, typer.Option("--dataset", help="What the accuracy is on, dst_…")
     ] = None,
@@ -129,7 +133,7 @@ def prove(
         ),
     ] = None,
 ) -> Proof | DryRun:
-    """Prove what MODEL makes of INPUT, how near that is to a reference, or its accuracy on a dataset."""
+    """Prove what MODEL makes of INPUT, of all near it, how near that is to a reference, or an accuracy."""
     if not wait and (output or key_out or opening):
         raise RequestError(
             "request.invalid",
@@ -159,6 +163,7 @@ def prove(
         "reference": reading.one(image, "reference", shapes) if image else None,
         "reference_id": reference if committed else None,
         "threshold": threshold,
+        "radius": radius,
         "dataset_id": dataset_id,
         "measure": measure,
         "challenge": challenge,

@@ -87,7 +87,13 @@ def _going_on(job_id: str) -> Iterator[None]:
     try:
         yield
     except KeyboardInterrupt:
-        kinds = {"mdl": "models", "dst": "datasets", "cer": "ceremonies", "ctb": "ceremonies"}
+        kinds = {
+            "mdl": "models",
+            "dst": "datasets",
+            "str": "streams",
+            "cer": "ceremonies",
+            "ctb": "ceremonies",
+        }
         kind = kinds.get(job_id[:3], "proofs")
         err.print(f"\n{job_id} goes on without you; zenserve {kind} cancel {job_id} stops it")
         sys.exit(130)

@@ -16,10 +16,12 @@ from client.resources import (
     Dataset,
     Delivery,
     DryRun,
+    Frame,
     Job,
     Key,
     Model,
     Proof,
+    Stream,
     Tenant,
     Webhook,
 )
@@ -46,6 +48,8 @@ _COLUMNS: dict[type, list[str]] = {
     Model: ["id", "state", "created_at", "weight_privacy", "name"],
     Dataset: ["id", "state", "created_at", "model_id", "size", "name"],
     Proof: ["id", "state", "created_at", "model_id", "scheme", "label"],
+    Stream: ["id", "state", "created_at", "frames", "frames_over", "name"],
+    Frame: ["number", "proof_id", "state", "label", "missed", "model_id", "seconds"],
     Ceremony: ["id", "phase", "state", "created_at", "model_id", "name"],
     Webhook: ["id", "created_at", "disabled_at", "url", "events"],
     Delivery: ["id", "state", "created_at", "event", "job_id", "attempts"],
@@ -215,6 +219,15 @@ def _about(job: Job) -> dict[str, str]:
                 "samples": f"{job.size} ({job.privacy})",
                 "sha256": job.sha256,
                 "shards": shards,
+            }
+        case Stream():
+            rows = {
+                "name": escape(job.name),
+                "models": ", ".join(job.models),
+                "frames": f"{job.frames}, of which {job.frames_over} are over, and {job.backlog} may wait",
+                "deadline": job.deadline_seconds and f"{job.deadline_seconds} s",
+                "head": job.head,
+                "takes frames": "no more" if job.ended_at else "yes" if job.begun_at else "not yet",
             }
         case Ceremony():
             rows = _of_ceremony(job)

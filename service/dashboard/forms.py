@@ -68,17 +68,18 @@ class ProofForm:
 
     @property
     def schemes(self) -> Sequence[str]:
-        """What can be proven: all but inferences are of one input, recognitions of one output, too."""
+        """What can be proven: all but inferences are of one input, some of one output, too."""
         if len(self.entries) > 1:
             return ["inference"]
-        return ["inference", *(["recognition"] if len(self.outputs) == 1 else []), "accuracy"]
+        return ["inference", *(["recognition", "robustness"] if len(self.outputs) == 1 else []), "accuracy"]
 
     @property
     def fields(self) -> Sequence[str]:
         """Those that the form has."""
         inputs = [name for entry in self.entries for name in (entry.field, f"{entry.field}.privacy")]
         outputs = [_of(end, output) for output in self.outputs for end in _ENDS]
-        others = ("input_privacy", "reference", "threshold", "dataset_id", "measure", "top", "challenge")
+        of_one = ("input_privacy", "reference", "threshold", "radius")
+        others = (*of_one, "dataset_id", "measure", "top", "challenge")
         return [*inputs, *map(shows, self.outputs), *outputs, *others]
 
     @property
@@ -103,6 +104,8 @@ class ProofForm:
             said |= self._outputs(given)
         if scheme == "recognition":
             said |= {"reference": numbers("reference"), "threshold": given.get("threshold")}
+        if scheme == "robustness":
+            said |= {"radius": given.get("radius")}
         return {name: value for name, value in said.items() if value not in ("", None, {})}
 
     def _inputs(self, given: Given, numbers: Callable[..., Any]) -> dict[str, Any]:

@@ -89,6 +89,8 @@ def _answer(statement: Mapping[str, Any]) -> str:
         return f"{values['correct']:,} of {values['size']:,} right, {share:.1f} %"
     if scheme == "recognition":
         return f"{'A match' if values['match'] else 'No match'} within {values['threshold']:,}"
+    if scheme == "robustness":
+        return f"{values['label']}, within {values['radius']:,} steps too"
     if hidden == [OUTPUT]:
         return "A commitment to the output"
     if several := [*(name for name in values if "/" in name and kind_of(name) != INPUT), *hidden]:

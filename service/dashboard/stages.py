@@ -12,6 +12,8 @@ EXPLAINED: Final = {
     "compile": "The network becomes a circuit: a list of equations that hold only for its true output.",
     "count": "The network is run on all samples, and what it gets right is counted.",
     "shards": "The proofs of the parts are made, by as many workers as there are.",
+    "profile": "Each model of the bank says what it sees of the samples that models are chosen by.",
+    "frames": "Frames are handed in, and proven one after the other.",
     "basis": "The points that all commitments are made over are prepared.",
     "lagrange": "Of the keys: the powers of the setup's secret number are prepared. Once for a circuit.",
     "columns": "Of the keys: the equations are evaluated at the secret number. Once for a circuit.",

@@ -1,8 +1,9 @@
 """Jobs that another one waits for.
 
 The transaction in which the last child succeeds queues its parent again; one in which a child fails ends the
-parent and all its children. So they agree after every commit, wherever a process dies. Where transactions run
-side by side (PostgreSQL), those that touch a parent and its child lock the parent first.
+parent and all its children; of a stream, the next frame has its turn. So they agree after every commit,
+wherever a process dies. Where transactions run side by side (PostgreSQL), those that touch a parent and its
+child lock the parent first.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from typing import Any
 from sqlalchemy import case, func, select, update
 from sqlalchemy.orm import Session
 
-from service.jobs import lifecycle
+from service.jobs import frames, lifecycle
 from service.jobs.lifecycle import QUEUED, WAITING
 from service.storage.database import clock
 from service.storage.records.jobs import Job
@@ -26,7 +27,17 @@ def locked_parent(session: Session, job_id: str) -> str | None:
     return parent_id
 
 
-def one_succeeded(session: Session, parent_id: str) -> None:
+def ended(session: Session, parent_id: str, state: str, problem: dict[str, Any] | None = None) -> None:
+    """What the end of a child, with this ``state``, means to its parent, which is locked."""
+    if frames.are_of(session, parent_id):
+        frames.advance(session, parent_id)
+    elif state == "succeeded":
+        _one_succeeded(session, parent_id)
+    elif state == "failed":
+        _one_failed(session, parent_id, problem)
+
+
+def _one_succeeded(session: Session, parent_id: str) -> None:
     """Queue a waiting parent if all its children have; else show how many."""
     succeeded = func.sum(case((Job.state == "succeeded", 1), else_=0))
     of_parent = select(func.count(), succeeded).where(Job.parent_id == parent_id)
@@ -41,7 +52,7 @@ def one_succeeded(session: Session, parent_id: str) -> None:
         session.execute(update(Job).where(waits).values(**shown))
 
 
-def one_failed(session: Session, parent_id: str, problem: dict[str, Any]) -> None:
+def _one_failed(session: Session, parent_id: str, problem: dict[str, Any] | None) -> None:
     """End a waiting parent for the same reason, and stop the other children."""
     lifecycle.end(session, (Job.id == parent_id) & WAITING, "failed", problem=problem)
     lifecycle.stop(session, Job.parent_id == parent_id)

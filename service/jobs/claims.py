@@ -15,6 +15,7 @@ from service.jobs.lifecycle import NO_WORKER, QUEUED
 from service.settings import QueueName
 from service.storage.database import clock
 from service.storage.records.jobs import Job
+from service.storage.records.streams import Frame, Stream
 from service.storage.repositories.totals import Totals
 
 Stop = Literal["cancel", "deadline", "lost"]
@@ -109,24 +110,29 @@ class Claims:
         spent: Any = {"seconds": sum(timings.values()), "rows": rows}
         ended = lifecycle.end(self._session, is_held(claim), "succeeded", **shown, **spent)
         if ended and parent_id:
-            children.one_succeeded(self._session, parent_id)
+            children.ended(self._session, parent_id, "succeeded")
         if ended:
-            for stage in sorted(timings):  # in one order, that no two wait for each other
-                Totals(self._session).add("stage", stage, 1, timings[stage])
+            Totals(self._session).add_stages(timings)
         return bool(ended)
 
     def fail(self, claim: Claim, problem: dict[str, Any]) -> bool:
-        """End for good: another attempt would fail the same way. A parent ends with its child."""
+        """End for good: another attempt would fail the same way. A parent ends with its child, but for a
+        stream.
+        """
         parent_id = children.locked_parent(self._session, claim.id)
         failures = self._with_failure(claim, problem)
         ended = lifecycle.end(self._session, is_held(claim), "failed", problem=problem, failures=failures)
         if ended and parent_id:
-            children.one_failed(self._session, parent_id, problem)
+            children.ended(self._session, parent_id, "failed", problem)
         return bool(ended)
 
     def canceled(self, claim: Claim) -> bool:
         """End because the caller asked for it."""
-        return bool(lifecycle.end(self._session, is_held(claim), "canceled"))
+        parent_id = children.locked_parent(self._session, claim.id)
+        ended = lifecycle.end(self._session, is_held(claim), "canceled")
+        if ended and parent_id:
+            children.ended(self._session, parent_id, "canceled")
+        return bool(ended)
 
     def give_back(self, claim: Claim, problem: dict[str, Any] | None, max_attempts: int) -> bool:
         """End an attempt and queue the job again; fail it if that was the last attempt.
@@ -153,14 +159,20 @@ class Claims:
             available_at=moment + timedelta(seconds=pause),
         )
         if queued:
-            Totals(self._session).add("requeues", str(problem["code"]), 1, 0.0)
+            Totals(self._session).add("requeues", str(problem["code"]))
         return bool(queued)
 
     def ready(self, job_id: str) -> Sequence[Row[str, QueueName]]:
-        """The id and queue of this job and of its parent, as far as they are queued and need not pause."""
+        """The id and queue of this job, of its parent and of the frame whose turn it is after this one, as
+        far as they are queued and need not pause.
+        """
         parent = select(Job.parent_id).where(Job.id == job_id).scalar_subquery()
+        of_stream = Frame.stream_id == Stream.id, Frame.number == Stream.over, Stream.id == parent
+        after = select(Frame.id).where(*of_stream).scalar_subquery()
         queued = select(Job.id, Job.queue).where(
-            or_(Job.id == job_id, Job.id == parent), Job.state == "queued", lifecycle.rested(self._session)
+            or_(Job.id == job_id, Job.id == parent, Job.id == after),
+            Job.state == "queued",
+            lifecycle.rested(self._session),
         )
         return self._session.execute(queued).all()
 

@@ -34,7 +34,7 @@ def record_end(session: Session, ended: Sequence[str], state: str, seconds: floa
     Deliveries(session).add_for(ended)
     counts = select(Job.kind, func.count()).where(Job.id.in_(ended)).group_by(Job.kind)
     for kind, count in session.execute(counts.order_by(Job.kind)).all():
-        Totals(session).add("jobs ended", f"{kind}/{state}", count, 0.0)
+        Totals(session).add("jobs ended", f"{kind}/{state}", count)
 
 
 def after(session: Session, job_id: str, revision: int = -1) -> Sequence[JobEvent]:

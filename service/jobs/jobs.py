@@ -11,7 +11,7 @@ from sqlalchemy import insert, select
 from sqlalchemy.orm import Session
 
 from service import telemetry
-from service.jobs import events, lifecycle
+from service.jobs import children, events, frames, lifecycle
 from service.jobs.lifecycle import QUEUED
 from service.settings import QueueName
 from service.storage.database import clock
@@ -34,6 +34,7 @@ class Terms:
     labels: dict[str, str] | None = None
     deadline_at: datetime | None = None
     expires_at: datetime | None = None
+    parent_id: str | None = None
     trace: str | None = field(default_factory=telemetry.current_trace)
     idempotency_key: str | None = None
     """As the caller gave it."""
@@ -55,16 +56,14 @@ class Jobs:
         found = select(Job.id, Job.revision, Job.state).where(Job.id.in_(job_ids))
         return {row.id: (row.revision, row.state) for row in self._session.execute(found)}
 
-    def create(
-        self, job_id: str, kind: str, terms: Terms | None = None, *, parent_id: str | None = None
-    ) -> Job:
+    def create(self, job_id: str, kind: str, terms: Terms | None = None) -> Job:
         """A queued job. Raises ``IntegrityError`` where its idempotency key was faster elsewhere."""
         terms = terms or Terms()
         key, moment = terms.idempotency_key, clock(self._session)
         job = Job(
             id=job_id,
             kind=kind,
-            parent_id=parent_id,
+            parent_id=terms.parent_id,
             tenant_id=terms.tenant_id,
             queue=terms.queue,
             priority=terms.priority,
@@ -90,9 +89,9 @@ class Jobs:
         """Queued jobs on their parent's terms, without its labels: no list has them."""
         parent = self._session.get_one(Job, parent_id)
         names = ("tenant_id", "queue", "priority", "memory", "cost", "deadline_at", "trace")
-        terms = Terms(**{name: getattr(parent, name) for name in names})
+        terms = Terms(parent_id=parent_id, **{name: getattr(parent, name) for name in names})
         for job_id in job_ids:
-            self.create(job_id, kind, terms, parent_id=parent_id)
+            self.create(job_id, kind, terms)
 
     def earlier(self, terms: Terms) -> str | None:
         """The id that this ``Idempotency-Key`` made before; ``ConflictError`` if for another request."""
@@ -110,8 +109,12 @@ class Jobs:
         """Cancel what is queued or waits, and its children; ask the worker to stop what runs. Canceling twice
         is no error.
         """
+        parent_id = children.locked_parent(self._session, job_id)
         if lifecycle.stop(self._session, Job.id == job_id):
             lifecycle.stop(self._session, Job.parent_id == job_id)
+            for stream_id in (parent_id, job_id):
+                if stream_id and frames.are_of(self._session, stream_id):
+                    frames.advance(self._session, stream_id)
             return
         state = self.state(job_id)
         if state is None:

@@ -10,21 +10,24 @@ Callers ask for them in ``jobs``, workers in ``claims``, the reaper in ``reaping
 A worker holds a job by its fence, a number that grows with every claim. Whatever it writes is conditional
 on the fence, so a worker that was given up for dead cannot disturb its successor.
 
-A job may wait for others, its ``children``: it then runs without a worker, so no lease of it can expire.
+A job may wait for others, its ``children``, and a stream for its ``frames``: it then runs without a worker,
+so no lease of it can expire.
 
 All times that decide anything are the database's: hosts' clocks may differ.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Final
 
-from sqlalchemy import ColumnElement, or_, select, update
+from sqlalchemy import ColumnElement, exists, or_, select, update
 from sqlalchemy.orm import Session
 
 from service.jobs import events
 from service.storage.database import clock
 from service.storage.records.jobs import Job
+from service.storage.records.streams import Frame, Stream
 
 _AT_ONCE: Final = 1000
 """So many are changed in one round; the next is soon."""
@@ -42,8 +45,9 @@ WAITING: Final = (Job.state == "running") & Job.worker.is_(None)
 
 
 def rested(session: Session) -> ColumnElement[bool]:
-    """Jobs that need not pause any more."""
-    return or_(Job.available_at.is_(None), Job.available_at <= clock(session))
+    """Jobs that need not pause any more, of the frames of a stream the one whose turn it is."""
+    later = exists().where(Frame.id == Job.id, Stream.id == Frame.stream_id, Frame.number > Stream.over)
+    return or_(Job.available_at.is_(None), Job.available_at <= clock(session)) & ~later
 
 
 def change(session: Session, which: ColumnElement[bool], **values: Any) -> list[str]:
@@ -84,9 +88,9 @@ def stop(session: Session, which: ColumnElement[bool]) -> int:
     return len(idle) + len(change(session, which & (Job.state == "running"), cancel_requested=True))
 
 
-def free(session: Session, which: ColumnElement[bool]) -> ColumnElement[bool]:
-    """Those of the jobs that no other transaction is at, locked. Whoever takes many waits for none: two such
-    could wait for each other. The others' turn is in the next round.
+def free(session: Session, which: ColumnElement[bool]) -> Sequence[str]:
+    """The ids of those of the jobs that no other transaction is at, locked. Whoever takes many waits for
+    none: two such could wait for each other. The others' turn is in the next round.
     """
     unlocked = select(Job.id).where(which).limit(_AT_ONCE).with_for_update(skip_locked=True)
-    return Job.id.in_(session.scalars(unlocked).all())
+    return session.scalars(unlocked).all()

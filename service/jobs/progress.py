@@ -25,11 +25,11 @@ class Overall:
 
 def overall(job: Job, moment: datetime) -> Overall:
     """By what each stage took before, or by estimate; of a proof that waits for its shards, by their
-    number.
+    number. Nobody knows how long a stream goes on.
     """
     if job.state == "succeeded":
         return Overall(100.0, 0.0, 0.0)
-    if job.state != "running":
+    if job.state != "running" or job.stage == "frames":
         return Overall()
     if job.worker is None:
         return _by_children(job, moment)

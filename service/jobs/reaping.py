@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any, Final
 
-from sqlalchemy import Row, and_, or_, select, update
+from sqlalchemy import Row, and_, func, or_, select, update
 from sqlalchemy.orm import Session
 
-from service.jobs import children, lifecycle
+from service.jobs import children, frames, lifecycle
 from service.jobs.claims import Claim, Claims, is_held, late
 from service.jobs.lifecycle import WAITING
 from service.settings import QueueName
@@ -70,18 +70,25 @@ class Reaping:
 
     def end_late(self) -> None:
         """Fail what is queued or waits past its deadline; what runs hears of it from its heartbeat."""
-        # By state first, of which there is an index with few rows; children end with their parent.
-        unfinished = Job.state.in_(("queued", "running")) & Job.parent_id.is_(None)
+        # By state first, of which there is an index with few rows; shards end with their parent.
+        unfinished = Job.state.in_(("queued", "running")) & (Job.kind != "shard")
         overdue = unfinished & (Job.deadline_at < clock(self._session)) & or_(Job.state == "queued", WAITING)
-        free = lifecycle.free(self._session, overdue)
-        for job_id in lifecycle.end(self._session, free, "failed", problem=late()):
+        eldest = func.coalesce(Job.parent_id, Job.id)
+        found = self._session.scalars(select(eldest).where(overdue).distinct()).all()
+        if not found:
+            return
+        free = lifecycle.free(self._session, Job.id.in_(found))
+        for job_id in lifecycle.end(self._session, overdue & eldest.in_(free), "failed", problem=late()):
             lifecycle.stop(self._session, Job.parent_id == job_id)
+        for job_id in free:
+            if frames.are_of(self._session, job_id):
+                frames.advance(self._session, job_id)
 
     def leave_queue(self, queue: QueueName, other: QueueName, seconds: float) -> None:
         """Move what has waited for longer: there is no worker for its queue."""
         old = Job.created_at < clock(self._session) - timedelta(seconds=seconds)
         waits = (Job.queue == queue) & (Job.state == "queued") & old
-        lifecycle.change(self._session, lifecycle.free(self._session, waits), queue=other)
+        lifecycle.change(self._session, Job.id.in_(lifecycle.free(self._session, waits)), queue=other)
 
 
 def lost_worker(attempt: int) -> dict[str, Any]:

@@ -31,8 +31,8 @@ def claim_next(
     """The next job that this worker can take, if there is one.
 
     Tenants take turns: first come those with the fewest jobs running, then those that were served longest
-    ago; within a tenant priority decides, then age. So nobody's thousand jobs keep another's only one
-    waiting. Those of suspended tenants wait until these are not.
+    ago; within a tenant priority decides, then age, of a frame since its turn came. So nobody's thousand jobs
+    keep another's only one waiting. Those of suspended tenants wait until these are not.
     """
     if is_postgresql(session):  # turns are taken one at a time, else two workers would serve one tenant twice
         session.execute(select(func.pg_advisory_xact_lock(_CLAIM_LOCK)))
@@ -43,6 +43,7 @@ def claim_next(
         .subquery()
     )
     running = func.coalesce(held.c.count, 0)
+    since = func.coalesce(Job.available_at, Job.created_at)
     row = session.execute(
         select(Job.id, Job.tenant_id)
         .outerjoin(Tenant, Tenant.id == Job.tenant_id)
@@ -55,7 +56,7 @@ def claim_next(
             Tenant.suspended_at.is_(None),
             or_(Tenant.max_running.is_(None), running < Tenant.max_running),
         )
-        .order_by(running, Tenant.served_at.asc().nulls_first(), Job.priority.desc(), Job.created_at, Job.id)
+        .order_by(running, Tenant.served_at.asc().nulls_first(), Job.priority.desc(), since, Job.id)
         .limit(1)
     ).one_or_none()
     if row is None:

@@ -17,7 +17,7 @@ from service.jobs.jobs import Jobs
 from service.jobs.scheduling import hold_admissions
 from service.runtime import Runtime
 from service.storage.database import clock
-from service.storage.repositories import Ceremonies, Commitments, Datasets, Models, Proofs
+from service.storage.repositories import Ceremonies, Commitments, Datasets, Models, Proofs, Streams
 from service.storage.repositories.remains import Kind, Remains
 from service.storage.repositories.uploads import Uploads
 from zenerrors import ConflictError, NotFoundError
@@ -59,6 +59,8 @@ def _delete(session: Session, tenant_id: str, kind: Kind, row_id: str) -> list[s
         case "proof":
             proof = Proofs(session).delete(row_id)
             return [proof.input, proof.proofs]
+        case "stream":
+            return Streams(session).delete(row_id)
         case "dataset":
             dataset = Datasets(session).delete(row_id)
             return [dataset.samples, dataset.openings]

@@ -1,5 +1,5 @@
-"""What is kept for a time only: proofs that are over, uploads that nobody used, states that were handed in to
-be verified, logins.
+"""What is kept for a time only: proofs and streams that are over, uploads that nobody used, states that were
+handed in to be verified, logins.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from service import log
 from service.runtime import Runtime
 from service.storage.database import clock
 from service.storage.records.accounts import Upload
-from service.storage.repositories import Contributions, Proofs
+from service.storage.repositories import Contributions, Proofs, Streams
 from service.storage.repositories.accounts import Logins
 from service.storage.repositories.uploads import Uploads
 from zenerrors import ConflictError, NotFoundError
@@ -21,10 +21,13 @@ def forget(runtime: Runtime) -> None:
     with runtime.database.read() as session:
         moment = clock(session)
         proofs = Proofs(session).past(moment, runtime.settings.retention_days)
+        streams = Streams(session).past(moment, runtime.settings.retention_days)
         uploads = Uploads(session).expired(moment)
         contributions = Contributions(session).over_with_handed()
     for proof_id in proofs:
         _forget_proof(runtime, proof_id)
+    for stream_id in streams:
+        _forget_stream(runtime, stream_id)
     for upload in uploads:
         _forget_upload(runtime, upload, moment)
     for contribution_id in contributions:
@@ -43,6 +46,18 @@ def _forget_proof(runtime: Runtime, proof_id: str) -> None:
         if digest is not None:
             runtime.store.delete(digest)
     log.event("proof.forgotten", id=proof_id)
+
+
+def _forget_stream(runtime: Runtime, stream_id: str) -> None:
+    try:
+        with runtime.database.write() as session:
+            stored = Streams(session).delete(stream_id)
+    except (NotFoundError, ConflictError):
+        return
+    for digest in stored:
+        if digest is not None:
+            runtime.store.delete(digest)
+    log.event("stream.forgotten", id=stream_id)
 
 
 def _forget_upload(runtime: Runtime, upload: Upload, moment: datetime) -> None:

@@ -38,12 +38,14 @@ _TAKES: Final = {
     "inference": ("input_privacy", "reveal", "outputs", "top", "bounds"),
     "recognition": ("input_privacy", "reference_privacy"),
     "accuracy": ("shard_size", "measure", "top"),
+    "robustness": ("input_privacy",),
 }
 _DEFAULTS: Final[dict[str, dict[str, Any]]] = {
     "registration": {},
     "inference": {"input_privacy": "private", "top": 1},
     "recognition": {"input_privacy": "private", "reference_privacy": "public"},
     "accuracy": {"measure": "accuracy", "top": 1},
+    "robustness": {"input_privacy": "public"},
 }
 _MEMORY_PER_BYTE: Final = 4
 """Of a state: what verifying the next one, or closing, takes, coarsely."""

@@ -33,6 +33,12 @@ def of_shard(runtime: Runtime, model: Model, batch: int, asked: Mapping[str, Any
     return _of(runtime, model.system, circuit)
 
 
+def of_certificate(runtime: Runtime, model: Model) -> Estimate:
+    """Of the proof of a robustness: many times what an inference's takes."""
+    graph = QuantGraph.from_bytes(encryption.open_network(runtime, model))
+    return _of(runtime, model.system, planned.robustness(graph, model.weight_privacy))
+
+
 def _of(runtime: Runtime, system: str, circuit: Planned) -> Estimate:
     return {
         "memory": registry.find(system).estimate(circuit.size, runtime.settings.threads).memory,

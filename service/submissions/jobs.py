@@ -15,20 +15,23 @@ from service.jobs.scheduling import admit, routed
 from service.runtime import Runtime
 from service.storage.records.ceremonies import Ceremony, Contribution
 from service.storage.records.resources import Dataset, Model, Proof
-from service.storage.repositories import Ceremonies, Contributions, Datasets, Models, Proofs
+from service.storage.records.streams import Stream
+from service.storage.repositories import Ceremonies, Contributions, Datasets, Models, Proofs, Streams
+from service.storage.repositories.resources import is_frame
 from service.submissions import files
 from service.submissions.estimates import Estimate
 from service.submissions.files import Handed
 from zenerrors import ConflictError, ZenError
 
-Row = Model | Dataset | Proof | Ceremony | Contribution
-_Rows = type[Models] | type[Datasets] | type[Proofs] | type[Ceremonies] | type[Contributions]
+Row = Model | Dataset | Proof | Ceremony | Contribution | Stream
+_Rows = type[Models] | type[Datasets] | type[Proofs] | type[Ceremonies] | type[Contributions] | type[Streams]
 _ROWS: Final[dict[str, _Rows]] = {
     "model": Models,
     "dataset": Datasets,
     "proof": Proofs,
     "ceremony": Ceremonies,
     "contribution": Contributions,
+    "stream": Streams,
 }
 KEEPERS: Final[dict[str, tuple[Scope, ...]]] = {
     "model": ("register", "admin"),
@@ -36,6 +39,7 @@ KEEPERS: Final[dict[str, tuple[Scope, ...]]] = {
     "proof": ("prove", "admin"),
     "ceremony": ("admin",),
     "contribution": ("admin",),
+    "stream": ("prove", "admin"),
 }
 """Who may cancel and retry, by kind."""
 
@@ -143,6 +147,8 @@ def queue_again(session: Session, kind: str, job_id: str) -> list[str]:
     """
 
     def check() -> None:
+        if kind == "proof" and (frame := Proofs(session).get(job_id).job).parent_id is not None:
+            raise is_frame(frame)
         if kind == "proof" and not Proofs(session).has_input(job_id):
             raise ConflictError(
                 "conflict.input_deleted",

@@ -26,6 +26,7 @@ TAKES: Final = {
     "inference": (*_INPUT, "inputs", "reveal", "outputs", "top", *_ENDS),
     "recognition": (*_INPUT, "reference", "reference_id", "threshold"),
     "accuracy": ("dataset_id", "measure", "top"),
+    "robustness": (*_INPUT, "radius"),
 }
 _ALL: Final = (
     *("model_id", "scheme", "challenge", "labels"),
@@ -63,7 +64,9 @@ def check_fields(body: ProofRequest) -> None:
             raise _invalid(f"inputs.{name}", "give values, with their privacy, or the id of a commitment")
     if {"reveal", "outputs"} <= given:
         raise _invalid("outputs", "give reveal, of all outputs, or outputs, by their names")
-    if body.scheme == "recognition":
+    if body.scheme == "robustness":
+        _require_one(given, "radius")
+    elif body.scheme == "recognition":
         _require_one(given, "reference", "reference_id")
         _require_one(given, "threshold")
     elif ("top" in {body.reveal, *(body.outputs or {}).values()}) != ("top" in given):
@@ -135,6 +138,9 @@ def _order(runtime: Runtime, session: Session, tenant_id: str, body: ProofReques
         if bounds := intake.bounded(quantised, model.weight_privacy, reveal, asked):
             request["bounds"] = bounds
         return Order(request | {"reveal": reveal, "top": body.top or 1}, secrets)
+    if body.scheme == "robustness":
+        intake.check_radius(quantised, int(body.radius or 0))
+        return Order(request | {"radius": body.radius}, secrets)
     intake.check_threshold(quantised, int(body.threshold or 0))
     if body.reference_id is not None:
         secrets["reference"] = _committed(
@@ -200,6 +206,8 @@ def _form(body: ProofRequest, order: Order, dataset: Dataset | None) -> dict[str
     privacy = {f"input/{name}": each for name, each in several.items()} or {"input": given}
     if body.scheme == "recognition":
         return {"scheme": body.scheme, "privacy": privacy | {"reference": asked["reference_privacy"]}}
+    if body.scheme == "robustness":
+        return {"scheme": body.scheme, "privacy": privacy}
     form = {"scheme": body.scheme, "privacy": privacy, "reveal": asked["reveal"], "top": asked["top"]}
     return form | keys.bounding(asked)
 

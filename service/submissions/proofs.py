@@ -20,6 +20,7 @@ from service.submissions import estimates, jobs, orders
 from service.submissions.estimates import Estimate
 from service.submissions.orders import Order
 from service.submissions.requests import ProofRequest
+from verifier.schemes import Scheme
 
 
 def ask(runtime: Runtime, caller: Principal, body: ProofRequest, idempotency_key: str | None = None) -> str:
@@ -40,7 +41,7 @@ def ask(runtime: Runtime, caller: Principal, body: ProofRequest, idempotency_key
             return earlier
         model = Models(session, tenant_id).ready(body.model_id)
         order = orders.order(runtime, session, tenant_id, body, model)
-        estimate = _estimate(runtime, session, model, order)
+        estimate = _estimate(runtime, session, model, order, body.scheme)
         terms = _timed(terms, body, clock(session))
     row = Proof(
         id=new_id("prf"),
@@ -73,8 +74,12 @@ def delete(runtime: Runtime, caller: Principal, proof_id: str) -> None:
     jobs.delete(runtime, [proof.input, proof.proofs])
 
 
-def _estimate(runtime: Runtime, session: Session, model: Model, order: Order) -> Estimate | None:
-    """Of the default proof, which others are like; of a dataset, of the proof of a shard."""
+def _estimate(
+    runtime: Runtime, session: Session, model: Model, order: Order, scheme: Scheme
+) -> Estimate | None:
+    """Of the default proof, which all but certificates are like; of a dataset, of the proof of a shard."""
+    if scheme == "robustness":
+        return estimates.of_certificate(runtime, model)
     if order.dataset_id is None:
         return model.estimate
     dataset = Datasets(session, model.job.tenant_id).ready(order.dataset_id)

@@ -20,17 +20,18 @@ from verifier.schemes import (
     Reveal,
     Scheme,
 )
+from verifier.stream import MOST_FRAMES, MOST_MODELS, MOST_SAMPLES, Rules
 
 PRINTABLE = r"^[^\x00-\x1f\x7f-\x9f]*$"
 Name = Annotated[str, StringConstraints(min_length=1, max_length=200, pattern=PRINTABLE)]
 OwnName = Annotated[str, StringConstraints(pattern=OWN_NAME)]
 """Of one of several inputs or outputs."""
 ResourceId = Annotated[str, StringConstraints(max_length=64, pattern=PRINTABLE)]
-WidthBits = Annotated[int, Field(ge=2, le=16)]
+WidthBits = Annotated[int, Field(ge=1, le=16)]
 Bits = Annotated[
     str,
-    StringConstraints(pattern=r"^(auto|[2-9]|1[0-6])$"),
-    WithJsonSchema({"anyOf": [{"type": "integer", "minimum": 2, "maximum": 16}, {"const": "auto"}]}),
+    StringConstraints(pattern=r"^(auto|[1-9]|1[0-6])$"),
+    WithJsonSchema({"anyOf": [{"type": "integer", "minimum": 1, "maximum": 16}, {"const": "auto"}]}),
 ]
 MaxLoss = Annotated[float, Field(ge=0, le=100)]
 MOST = 1_000_000
@@ -178,6 +179,13 @@ class ProofRequest(BaseModel):
         le=MOST_INTEGER,
         description="Recognition: the largest squared distance of a match.",
     )
+    radius: int | None = Field(
+        default=None,
+        ge=0,
+        le=MOST_INTEGER,
+        description="Robustness: how far each entry of the input may be changed, in steps of its integers.",
+        examples=[8],
+    )
     dataset_id: ResourceId | None = Field(default=None, description="Accuracy: what it is about.")
     measure: Measure | None = Field(
         default=None,
@@ -195,6 +203,76 @@ class ProofRequest(BaseModel):
     expires_in_days: int | None = Field(
         default=None, ge=1, le=MOST_DAYS, description="When it is to be deleted; else the tenant's rule."
     )
+
+
+class ProfileRequest(BaseModel):
+    """Samples of which the models of a bank say what they see."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    samples: list[Any] = Field(description="Numbers, nested: one input of the models after the other.")
+    labels: list[int] = Field(
+        min_length=1,
+        max_length=MOST_SAMPLES,
+        description="The class of each, of all classes equally many.",
+        examples=[[0, 1]],
+    )
+
+
+class StreamRequest(BaseModel):
+    """Open a stream of frames over a bank of models. The numbers of its course are ``verifier.stream.Rules``:
+    the same ones for all frames.
+    """
+
+    model_config = ConfigDict(
+        extra="forbid",
+        json_schema_extra={
+            "examples": [
+                {
+                    "models": ["mdl_5d1f0c", "mdl_77aa01"],
+                    "profile": {"samples": [[0.0, 0.5], [1.0, 0.5]], "labels": [0, 1]},
+                    "deadline_seconds": 60,
+                }
+            ]
+        },
+    )
+
+    models: list[ResourceId] = Field(
+        min_length=1,
+        max_length=MOST_MODELS,
+        description="Registered models of a bank (`circuits.priors`), the most accurate one first, and each"
+        " cheaper to prove than the one before.",
+    )
+    profile: ProfileRequest = Field(description="By which a model is chosen for the classes that are seen.")
+    name: Name = Field(default="unnamed", description="What to call it.", examples=["gate 3"])
+    rules: Rules = Field(default=Rules(), description="The numbers of its course (docs/streams.md).")
+    input_privacy: PublicOrPrivate = Field(default="private", description="Whether proofs show the frames.")
+    deadline_seconds: int | None = Field(
+        default=None,
+        ge=1,
+        le=MOST,
+        description="A frame that is not proven so long after it was handed in is missed.",
+    )
+    backlog: int = Field(
+        default=16, ge=1, le=1000, description="How many frames may wait or be proven at once."
+    )
+    labels: Labels | None = Field(
+        default=None,
+        description="Names and values to find it by, 16 at most; no part of its proofs.",
+        examples=[{"gate": "3"}],
+    )
+    priority: int = Field(default=0, ge=-10, le=10, description="Among your own jobs; more is sooner.")
+
+
+class FrameRequest(BaseModel):
+    """The next frame of a stream."""
+
+    model_config = ConfigDict(
+        extra="forbid", json_schema_extra={"examples": [{"number": 0, "input": [0.0, 0.5]}]}
+    )
+
+    number: int = Field(ge=0, lt=MOST_FRAMES, description="Its place, from 0: none is left out.")
+    input: list[Any] = Field(description="Numbers, nested to the shape of the models' input.")
 
 
 class CircuitRequest(BaseModel):

@@ -61,13 +61,19 @@ async def follow(
     yield ServerSentEvent(event="end", data=seen, id=str(seen.revision))
 
 
-def _missed(runtime: Runtime, seen: JobView, last_event_id: str | None) -> list[Milestone]:
+def number_of(last_event_id: str | None) -> int | None:
+    """None where there is none, or one that was never given."""
     text = last_event_id or ""
-    if not (text.isascii() and text.isdecimal() and len(text) <= _DIGITS):
+    return int(text) if text.isascii() and text.isdecimal() and len(text) <= _DIGITS else None
+
+
+def _missed(runtime: Runtime, seen: JobView, last_event_id: str | None) -> list[Milestone]:
+    last = number_of(last_event_id)
+    if last is None:
         return []
     with runtime.database.read() as session:
         return [
             Milestone.model_validate(event)
-            for event in events.after(session, seen.id, int(text))
+            for event in events.after(session, seen.id, last)
             if event.revision < seen.revision
         ]

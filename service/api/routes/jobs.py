@@ -51,7 +51,7 @@ class JobRoutes(Generic[View]):
         return await settled(await run_in_threadpool(view), view, patience, response)
 
     def add_get(self, description: str) -> None:
-        self._add("get", "", self._shown(), description, problems.responses(404))
+        self._add("get", "", self.shown(), description, problems.responses(404))
 
     def add_cancel(self, description: str) -> None:
         self._add_change("cancel", jobs.cancel, description)
@@ -66,7 +66,7 @@ class JobRoutes(Generic[View]):
             runtime: RuntimeDep,
             principal: Annotated[Principal, Depends(needs(*self.readers))],
             seat: SeatDep,
-            seen: Annotated[JobView, Depends(self._shown())],
+            seen: Annotated[JobView, Depends(self.shown())],
             last_event_id: LastEventId = None,
         ) -> AsyncIterator[ServerSentEvent]:
             view = partial(self.show, runtime, principal, seen.id)
@@ -76,7 +76,9 @@ class JobRoutes(Generic[View]):
         stream: dict[str, Any] = {"response_class": EventSourceResponse, "response_model": None}
         self._add("follow", "events", endpoint, description, problems.responses(404), **stream)
 
-    def _shown(self) -> Callable[..., View]:
+    def shown(self) -> Callable[..., View]:
+        """A dependency: the resource that the path names, of a caller who may see it."""
+
         def endpoint(
             runtime: RuntimeDep,
             principal: Annotated[Principal, Depends(needs(*self.readers))],

@@ -83,8 +83,9 @@ async def create_proof(
     idempotency_key: IdempotencyKey = None,
 ) -> ProofView | JSONResponse:
     """Prove what the model makes of an input, by scheme: its label (`inference`), its distance to a reference
-    (`recognition`), or how much of a dataset it gets right (`accuracy`). The input is checked at once, stored
-    encrypted, and deleted when the proof is done or canceled, or too long ago for it to be tried again.
+    (`recognition`), that all near it have one label (`robustness`), or how much of a dataset it gets right
+    (`accuracy`). The input is checked at once, stored encrypted, and deleted when the proof is done or
+    canceled, or too long ago for it to be tried again.
 
     With `Prefer: wait=N` the answer comes when the proof is done, or after N seconds; the job goes on
     either way. `deadline_seconds` says when it is to be given up. With `Prefer: dry-run` nothing is made: the

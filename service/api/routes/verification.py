@@ -180,7 +180,7 @@ async def verify_proof(verifier: VerifierDep, request: Request, body: VerifyRequ
     prover vouches for proves nothing to you: compare its id with the one you trust.
     """
     _check_key(body)
-    await _charge(request, [body], "proof")
+    await _charge(request, verifier, [body], "proof")
     (answer,) = await verifier.judge([body])
     if isinstance(answer, Exception):
         raise answer
@@ -194,7 +194,7 @@ async def verify_batch(verifier: VerifierDep, request: Request, body: VerifyBatc
     """
     requests = await run_in_threadpool(lambda: [*map(_item, body.proofs)])
     good = [request for request in requests if isinstance(request, VerifyRequest)]
-    await _charge(request, good, "proofs")
+    await _charge(request, verifier, good, "proofs")
     answers = iter(await verifier.judge(good) if good else [])
     return VerifyBatch(
         verdicts=[_shown(next(answers) if isinstance(each, VerifyRequest) else each) for each in requests]
@@ -231,9 +231,13 @@ def _check_key(body: VerifyRequest) -> None:
         )
 
 
-async def _charge(request: Request, requests: Sequence[VerifyRequest], field: str) -> None:
+async def _charge(
+    request: Request, verifier: Verifier, requests: Sequence[VerifyRequest], field: str
+) -> None:
     """Raises ``ResourceError``: they take more time, all together, than a stranger may ask for, in one
     request or in a minute.
     """
-    effort.check(requests, field)
-    await charge_for(request, effort.verifications(requests))
+    effort.check(requests, field)  # before anything is read
+    circuits = await run_in_threadpool(verifier.by_circuits, requests)
+    effort.check(requests, field, circuits.judging)
+    await charge_for(request, effort.verifications(requests, sum(circuits)))

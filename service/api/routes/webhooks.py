@@ -77,7 +77,7 @@ class NewWebhookView(WebhookView):
 class JobEnd(BaseModel):
     """A job that is over. What it made is not in the message: fetch it with a key."""
 
-    id: str = Field(description="Of the model, dataset or proof.", examples=["prf_5d1f0c"])
+    id: str = Field(description="Of the model, dataset, proof or stream.", examples=["prf_5d1f0c"])
     state: Literal["succeeded", "failed", "canceled"] = Field(
         description="How it ended.", examples=["succeeded"]
     )

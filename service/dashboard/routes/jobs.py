@@ -9,26 +9,29 @@ from fastapi.responses import StreamingResponse
 
 from service import documents
 from service.api.routes.dependencies import Id, RuntimeDep, WindowDep
+from service.dashboard.courses import MOST, Course, course_of
 from service.dashboard.pages import PageRoute, page, see
 from service.dashboard.results import Result, picture, result
 from service.dashboard.timeline import timeline
-from service.dashboard.visitors import Reader, SendingKeeper, Visitor
+from service.dashboard.visitors import Reader, SendingKeeper, SendingProver, Visitor
 from service.jobs import events, progress
 from service.runtime import Runtime
 from service.storage.database import now
 from service.storage.paging import Window
 from service.storage.records.jobs import TERMINAL, Job
 from service.storage.records.resources import Proof
+from service.storage.records.streams import Stream
+from service.storage.repositories import Streams
 from service.storage.repositories.browsing import KINDS, Browsing, Wanted
 from service.storage.repositories.webhooks import SUBJECTS
-from service.submissions import jobs, labels
+from service.submissions import jobs, labels, streams
 from service.submissions.requests import PRINTABLE
 from zenerrors import ConflictError, NotFoundError
 
 router = APIRouter(prefix="/jobs", route_class=PageRoute)
 
 _CHOICES = 50
-_KINDS = {kind: kind for kind in KINDS} | {"proof": "inference, recognition"}
+_KINDS = {kind: kind for kind in KINDS} | {"proof": "inference, recognition, robustness"}
 
 _Text = Annotated[str, Query(max_length=64, pattern=PRINTABLE)]
 
@@ -91,16 +94,24 @@ def show_job(request: Request, runtime: RuntimeDep, visitor: Reader, job_id: Id)
             overall=lambda job: progress.overall(job, moment),
             timeline=timeline(listed.job, events.after(session, job_id), moment),
             shards=browsing.shards(job_id),
+            course=_course(browsing, made),
             tenants=browsing.tenant_names(),
         )
 
 
 @router.get("/{job_id}/proof")
 def download_proof(runtime: RuntimeDep, visitor: Reader, job_id: Id) -> Response:
+    """Of a stream the whole file."""
     with runtime.database.read() as session:
-        proof = _proof(Browsing(session, visitor.principal.sight), job_id)
+        browsing = Browsing(session, visitor.principal.sight)
+        browsing.job(job_id)
+        made, head = browsing.made_by(job_id), Streams(session).head(job_id)
+        if isinstance(made, Stream) and head is not None:
+            parts = streams.pieces(runtime, made, head)
+        else:
+            parts = documents.pieces(runtime, _proof(browsing, job_id))
     return StreamingResponse(
-        documents.pieces(runtime, proof),
+        parts,
         media_type="application/json",
         headers={"Content-Disposition": f'attachment; filename="{job_id}.json"', "Cache-Control": "no-store"},
     )
@@ -132,6 +143,12 @@ def retry_job(runtime: RuntimeDep, visitor: SendingKeeper, job_id: Id) -> Respon
     return see(f"/admin/jobs/{job_id}")
 
 
+@router.post("/{job_id}/end")
+def end_stream(runtime: RuntimeDep, visitor: SendingProver, job_id: Id) -> Response:
+    streams.end(runtime, visitor.principal, job_id)
+    return see(f"/admin/jobs/{job_id}")
+
+
 def _proof(browsing: Browsing, job_id: str) -> Proof:
     """That the job has made. Raises ``NotFoundError``, ``ConflictError``."""
     job, made = browsing.job(job_id).job, browsing.made_by(job_id)
@@ -146,6 +163,12 @@ def _result(browsing: Browsing, job: Job, made: object) -> Result | None:
     if not isinstance(made, Proof) or made.document is None or job.state != "succeeded":
         return None
     return result(made.document, browsing.described(str(made.verification_key_id)))
+
+
+def _course(browsing: Browsing, made: object) -> Course | None:
+    if not isinstance(made, Stream):
+        return None
+    return course_of(browsing.frames(made, MOST), [each.model_id for each in made.models])
 
 
 def _kept(runtime: Runtime, visitor: Visitor, job_id: str) -> str:

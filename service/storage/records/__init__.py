@@ -1,4 +1,5 @@
-"""The tables. A job is the truth about a piece of work; models, datasets and proofs are what jobs make.
+"""The tables. A job is the truth about a piece of work; models, datasets, proofs and streams are what
+jobs make.
 
 Each shares its id with the job that makes it: one id travels through the API, the queue and the logs.
 Digests name blobs in the store; what is secret is sealed there, and in the columns that say so.
@@ -7,6 +8,6 @@ Everything that a tenant made carries its ``tenant_id``, on the job or on the ro
 Whoever imports one of them has all in ``Base.metadata``: they refer to each other.
 """
 
-from service.storage.records import accounts, ceremonies, deployment, jobs, resources, webhooks
+from service.storage.records import accounts, ceremonies, deployment, jobs, resources, streams, webhooks
 
-__all__ = ["accounts", "ceremonies", "deployment", "jobs", "resources", "webhooks"]
+__all__ = ["accounts", "ceremonies", "deployment", "jobs", "resources", "streams", "webhooks"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from sqlalchemy import BigInteger, Index, String
+from sqlalchemy import BigInteger, Index, String, text
 from sqlalchemy.orm import Mapped, mapped_column
 
 from service.storage.records.base import Base
@@ -45,6 +45,8 @@ class Root(Base):
     """How many are left for renewals of it."""
     height: Mapped[int]
     """How many renewals may follow the next one."""
+    columns: Mapped[int] = mapped_column(server_default=text("0"))
+    """How many each of them shows. 0: counted by a version that did not say."""
     opening: Mapped[str | None] = mapped_column(String(64))
     """What opens it, its chain of renewals included: sealed, in the store. None: its owner has that."""
     renewing_until: Mapped[datetime | None]

@@ -13,6 +13,7 @@ from service.storage.repositories.resources import (
     key_file,
     stored,
 )
+from service.storage.repositories.streams import Streams
 
 __all__ = [
     "Artifacts",
@@ -24,6 +25,7 @@ __all__ = [
     "Models",
     "Proofs",
     "Shards",
+    "Streams",
     "VerificationKeys",
     "key_file",
     "stored",

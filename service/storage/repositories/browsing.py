@@ -16,11 +16,12 @@ from service.storage.paging import Page, Place, Window, page
 from service.storage.records.accounts import Tenant
 from service.storage.records.jobs import Job
 from service.storage.records.resources import Circuit, Dataset, Model, Proof, Shard, VerificationKey
+from service.storage.records.streams import Frame, Stream
 from service.storage.records.webhooks import Delivery, Webhook
 from service.storage.repositories.labelled import Labelled
 from zenerrors import NotFoundError
 
-KINDS = ("proof", "accuracy", "model", "dataset", "shard", "ceremony", "contribution")
+KINDS = ("proof", "accuracy", "stream", "model", "dataset", "shard", "ceremony", "contribution")
 
 Query = TypeVar("Query", bound=Select[*tuple[Any, ...]])
 
@@ -51,6 +52,21 @@ class Listed:
     model_id: str | None
     name: str | None
     scheme: str | None
+
+
+@dataclass(frozen=True)
+class SeenFrame:
+    """A frame that is over, as pages show it: ``model`` is its place in the bank, None if it was missed."""
+
+    id: str
+    number: int
+    model: int | None
+    seen: int | None
+    answer: int | None
+    state: str
+    created_at: datetime
+    finished_at: datetime | None
+    seconds: float
 
 
 @dataclass(frozen=True)
@@ -87,13 +103,35 @@ class Browsing:
             raise NotFoundError("not_found", f"there is no job {job_id!r}")
         return self._about([job])[0]
 
-    def made_by(self, job_id: str) -> Model | Dataset | Proof | None:
+    def made_by(self, job_id: str) -> Model | Dataset | Proof | Stream | None:
         """What this job makes."""
         return (
             self._session.get(Proof, job_id, options=(raiseload(Proof.model),))
             or self._session.get(Model, job_id, options=_LEAN_MODEL)
             or self._session.get(Dataset, job_id, options=(raiseload(Dataset.model),))
+            or self._session.get(Stream, job_id)
         )
+
+    def frames(self, stream: Stream, most: int) -> Sequence[SeenFrame]:
+        """The last frames that are over, in order."""
+        columns = (Frame.id, Frame.number, Frame.model, Frame.seen, Frame.answer)
+        rows = select(*columns, Job.state, Job.created_at, Job.finished_at, Job.timings)
+        these = Frame.stream_id == stream.id, Frame.number < stream.over
+        last = rows.join(Job, Job.id == Frame.id).where(*these).order_by(Frame.number.desc()).limit(most)
+        return [
+            SeenFrame(
+                id=row.id,
+                number=row.number,
+                model=row.model,
+                seen=row.seen,
+                answer=row.answer,
+                state=row.state,
+                created_at=row.created_at,
+                finished_at=row.finished_at,
+                seconds=sum(row.timings.values()),
+            )
+            for row in reversed(self._session.execute(last).all())
+        ]
 
     def described(self, key_id: str) -> Mapping[str, Any]:
         """What the circuit of this verification key is."""

@@ -18,10 +18,11 @@ from service.storage.paging import Page, Place, Window, page
 from service.storage.records.ceremonies import Ceremony
 from service.storage.records.jobs import Job
 from service.storage.records.resources import Commitment, Dataset, Model, Proof
+from service.storage.records.streams import Stream
 from service.storage.repositories.labelled import Labelled
 from verifier.schemes import Scheme
 
-Made = TypeVar("Made", Model, Dataset, Proof, Ceremony)
+Made = TypeVar("Made", Model, Dataset, Proof, Ceremony, Stream)
 
 
 @dataclass(frozen=True)
@@ -56,6 +57,10 @@ class Lists:
 
     def ceremonies(self, filters: Filters, window: Window) -> Page[Ceremony]:
         rows = self._rows(select(Ceremony), Ceremony, ("ceremony",), filters, window)
+        return self._page(self._session.scalars(rows).all(), window)
+
+    def streams(self, filters: Filters, window: Window) -> Page[Stream]:
+        rows = self._rows(select(Stream), Stream, ("stream",), filters, window)
         return self._page(self._session.scalars(rows).all(), window)
 
     def proofs(self, filters: Filters, window: Window) -> Page[tuple[Proof, dict[str, Any] | None]]:
@@ -127,8 +132,8 @@ def _conditions(
 def _of_rows(table: type[Made], filters: Filters) -> list[ColumnElement[bool]]:
     """What is asked of the rows themselves, not of their jobs."""
     conditions: list[ColumnElement[bool]] = []
-    if filters.model_id is not None and not issubclass(table, Model):
+    if filters.model_id is not None and not issubclass(table, (Model, Stream)):
         conditions.append(table.model_id == filters.model_id)
-    if filters.scheme in ("inference", "recognition") and issubclass(table, Proof):
+    if filters.scheme in ("inference", "recognition", "robustness") and issubclass(table, Proof):
         conditions.append(table.scheme == filters.scheme)
     return conditions

@@ -12,10 +12,21 @@ from service.storage.records.accounts import ApiKey, AuditEntry, Tenant, Upload
 from service.storage.records.ceremonies import Ceremony
 from service.storage.records.jobs import TERMINAL, Job
 from service.storage.records.resources import Commitment, Dataset, Model, Proof
+from service.storage.records.streams import Stream
 from service.storage.records.webhooks import Delivery, Webhook
 
 Kind = Literal[
-    "delivery", "webhook", "key", "upload", "job", "proof", "dataset", "commitment", "ceremony", "model"
+    "delivery",
+    "webhook",
+    "key",
+    "upload",
+    "job",
+    "stream",
+    "proof",
+    "dataset",
+    "commitment",
+    "ceremony",
+    "model",
 ]
 
 
@@ -63,7 +74,8 @@ def _of(tenant_id: str) -> dict[Kind, Select[str]]:
         "key": select(ApiKey.id).where(ApiKey.tenant_id == tenant_id),
         "upload": select(Upload.sha256).where(Upload.tenant_id == tenant_id),
         "job": select(Job.id).where(mine, Job.kind != "shard", ~over, ~asked),
-        "proof": select(Proof.id).join(Job).where(mine, over),
+        "stream": select(Stream.id).join(Job, Job.id == Stream.id).where(mine, over),
+        "proof": select(Proof.id).join(Job).where(mine, over, Job.parent_id.is_(None)),
         "dataset": select(Dataset.id).join(Job).where(mine, over),
         "commitment": select(Commitment.id).where(Commitment.tenant_id == tenant_id),
         "ceremony": select(Ceremony.id).join(Job, Job.id == Ceremony.id).where(mine, over),

@@ -30,6 +30,7 @@ from service.storage.records.resources import (
     Shard,
     VerificationKey,
 )
+from service.storage.records.streams import Stream, StreamModel
 from service.storage.repositories.openings import forget
 from verifier.documents import KeyFile, named
 from verifier.registry import find
@@ -84,6 +85,7 @@ class Models:
             select(Proof.id).where(Proof.model_id == model_id),
             select(Dataset.id).where(Dataset.model_id == model_id),
             select(Commitment.id).where(Commitment.model_id == model_id),
+            select(StreamModel.stream_id).where(StreamModel.model_id == model_id),
             newer,
         )
         _require_over(model.job)
@@ -185,12 +187,18 @@ class Proofs:
         """Raises ``NotFoundError``."""
         return _found(self._session.scalar(self._mine(proof_id)), "proof", proof_id, "proof_id")
 
+    def each(self, proof_ids: Sequence[str]) -> Sequence[Proof]:
+        """Those that there are, in no order."""
+        return self._session.scalars(select(Proof).where(Proof.id.in_(proof_ids))).all()
+
     def delete(self, proof_id: str) -> Proof:
         """The row that was, with its shards. Raises ``NotFoundError``, and ``ConflictError``
         (``conflict.in_use``) while it is not over.
         """
         locked = self._session.scalar(self._mine(proof_id).with_for_update(of=Proof))
         proof = _found(locked, "proof", proof_id, "proof_id")
+        if proof.job.parent_id is not None:
+            raise is_frame(proof.job)
         _require_over(proof.job)
         shards = self._session.scalars(select(Shard.id).where(Shard.proof_id == proof_id)).all()
         forget(self._session, [proof_id])
@@ -218,17 +226,8 @@ class Proofs:
         """Ids of proofs that are over and to be deleted: at the time that they were given, or so many days
         after their end, by their tenant's rule or else by ``retention_days``.
         """
-        by_days: defaultdict[int, list[str]] = defaultdict(list)  # a condition for each tenant were too many
-        for tenant_id, days in self._session.execute(select(Tenant.id, Tenant.retention_days)):
-            if rule := days or retention_days:
-                by_days[rule].append(tenant_id)
-        late = [
-            Job.tenant_id.in_(tenants) & (Job.finished_at < moment - timedelta(days=days))
-            for days, tenants in by_days.items()
-        ]
-        return self._session.scalars(
-            select(Proof.id).join(Job).where(Job.state.in_(TERMINAL), or_(Job.expires_at < moment, *late))
-        ).all()
+        alone = select(Proof.id).join(Job).where(Job.parent_id.is_(None))  # frames go with their stream
+        return past(self._session, alone, moment, retention_days)
 
     def _mine(self, proof_id: str) -> Select[Proof]:
         return _of(self._owner, select(Proof).where(Proof.id == proof_id), Proof.id)
@@ -378,6 +377,7 @@ def stored(session: Session) -> set[str]:
         Commitment.opening,
         Dataset.samples,
         Dataset.openings,
+        Stream.samples,
         Proof.input,
         Proof.proofs,
         Root.opening,
@@ -388,6 +388,19 @@ def stored(session: Session) -> set[str]:
         HandedState.content,
     )
     return {digest for column in columns for digest in session.scalars(select(column)) if digest}
+
+
+def past(session: Session, rows: Select[str], moment: datetime, retention_days: int | None) -> Sequence[str]:
+    """Those of the ids, each joined with its job, that are over and to be deleted: ``Proofs.past``."""
+    by_days: defaultdict[int, list[str]] = defaultdict(list)  # a condition for each tenant were too many
+    for tenant_id, days in session.execute(select(Tenant.id, Tenant.retention_days)):
+        if rule := days or retention_days:
+            by_days[rule].append(tenant_id)
+    late = [
+        Job.tenant_id.in_(tenants) & (Job.finished_at < moment - timedelta(days=days))
+        for days, tenants in by_days.items()
+    ]
+    return session.scalars(rows.where(Job.state.in_(TERMINAL), or_(Job.expires_at < moment, *late))).all()
 
 
 def _done_with(session: Session, retry_seconds: float) -> ColumnElement[bool]:
@@ -401,6 +414,13 @@ def _of(owner: str | None, rows: Select[Row], job_id: InstrumentedAttribute[str]
     if owner is None:
         return rows
     return rows.where(select(Job.id).where(Job.id == job_id, Job.tenant_id == owner).exists())
+
+
+def is_frame(job: Job) -> ConflictError:
+    """Of a proof that is to be deleted or tried again."""
+    return ConflictError(
+        "conflict.frame", f"{job.id} is a frame of {job.parent_id}, which needs it as it is: delete that"
+    )
 
 
 def _require_over(job: Job) -> None:

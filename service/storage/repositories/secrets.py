@@ -16,6 +16,7 @@ from service.storage.records.accounts import Upload
 from service.storage.records.deployment import Issuer
 from service.storage.records.openings import Root
 from service.storage.records.resources import Commitment, Dataset, Model, Proof, Shard
+from service.storage.records.streams import Stream
 from service.storage.records.webhooks import Webhook
 
 
@@ -39,6 +40,7 @@ SEALED: Final = (
     Column(Dataset.samples, "dataset", in_store=True),
     Column(Dataset.openings, "openings", in_store=True),
     Column(Proof.input, "input", in_store=True),
+    Column(Stream.samples, "stream", in_store=True),
     Column(Shard.opening, "count", in_store=False),
     Column(Root.opening, "root", in_store=True),
     Column(Upload.content, "upload", in_store=True),

@@ -18,9 +18,11 @@ from service.storage.records.jobs import TERMINAL, Job
 from service.storage.records.webhooks import Delivery, Webhook
 from zenerrors import ConflictError, NotFoundError
 
-SUBJECTS = {"model": "model", "dataset": "dataset", "proof": "proof", "accuracy": "proof"}
+SUBJECTS = {"model": "model", "dataset": "dataset", "proof": "proof", "accuracy": "proof", "stream": "stream"}
 """What the end of a job of this kind is told as. Shards are a matter of their proof's."""
-EVENTS = tuple(f"{subject}.{state}" for subject in ("model", "dataset", "proof") for state in TERMINAL)
+EVENTS = tuple(
+    f"{subject}.{state}" for subject in ("model", "dataset", "proof", "stream") for state in TERMINAL
+)
 TEST = "webhook.test"
 BACKOFF = tuple(timedelta(seconds=n) for n in (5, 30, 120, 600, 3600, 4 * 3600, 12 * 3600))
 """How long to wait after each attempt that failed; after one more, the message is given up."""

@@ -12,6 +12,7 @@ from service.worker.tasks.ceremonies import open_ceremony, take_contribution
 from service.worker.tasks.datasets import commit_dataset
 from service.worker.tasks.proofs import make_proof
 from service.worker.tasks.registration import register_model
+from service.worker.tasks.streams import begin_stream
 
 TASKS: dict[str, Callable[[Runtime, Hold], None]] = {
     "model": register_model,
@@ -21,4 +22,5 @@ TASKS: dict[str, Callable[[Runtime, Hold], None]] = {
     "shard": prove_shard,
     "ceremony": open_ceremony,
     "contribution": take_contribution,
+    "stream": begin_stream,
 }

@@ -1,4 +1,4 @@
-"""Proofs about one input: inference and recognition."""
+"""Proofs about one input: inference, recognition and robustness."""
 
 from __future__ import annotations
 
@@ -15,20 +15,26 @@ from service.storage.records.resources import Commitment, Proof
 from service.storage.repositories import Commitments, Proofs
 from service.worker.heartbeat import Hold
 from service.worker.tasks import steps
+from service.worker.tasks.streams import turn_of
 from verifier.documents import timestamp
 from verifier.words import make_statement
 
 
 def make_proof(runtime: Runtime, hold: Hold) -> None:
-    """Prove what the model makes of the input."""
+    """Prove what the model makes of the input; of a frame, the model whose turn it is."""
     hold.progress("load model", 0.0)
     with runtime.database.read() as session:
         proof = Proofs(session).get(hold.claim.id)
     assert proof.input is not None  # noqa: S101  it is there until the job is over
     secrets = encryption.get_secrets(runtime, f"input:{proof.id}", proof.input)
+    turn = None if proof.job.parent_id is None else turn_of(runtime, hold, proof, secrets)
+    if turn is not None:
+        proof, secrets = turn.proof, turn.secrets
     quantised = encryption.open_network(runtime, proof.model)
     task = engine.task(quantised, proof.scheme, proof.model.weight_privacy, proof.request, secrets)
     keys = steps.require_keys(runtime, hold, task.circuit, proof.model)
+    if turn is not None:
+        turn.check(keys)
     opened = steps.model_opening(runtime, proof.model)
     read = keys.system.commitments.read_opening
     opened |= {name: read(secret.opening) for name, secret in secrets.items() if secret.opening}
@@ -42,7 +48,7 @@ def make_proof(runtime: Runtime, hold: Hold) -> None:
         challenge=proof.request.get("challenge"),
         saturates=proof.model.saturate,
     )
-    witness = partial(task.witness, statement.scalar)
+    witness = partial(task.witness, statement=statement.scalar)
     made = steps.prove(runtime, hold, task.circuit, keys, witness, opened, uncounted=outputs)
     document = steps.checked(hold, statement, [made], keys.file)
     kept = documents.keep(runtime, document)
@@ -55,6 +61,8 @@ def make_proof(runtime: Runtime, hold: Hold) -> None:
             proof = Proofs(session).get(proof.id)
             proof.verification_key_id = keys.file.id
             kept.write(proof)
+            if turn is not None:
+                turn.write(session, document)
             for row, opening in zip(rows, outputs.values(), strict=True):
                 Commitments(session).add(row)
                 # This proof opened it once, and nobody has seen that before now.

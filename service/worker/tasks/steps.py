@@ -98,7 +98,7 @@ def prove(
     hold: Hold,
     circuit: Circuit,
     keys: Keys,
-    witness: Callable[[], FrArray],
+    witness: Callable[..., FrArray],
     openings: Mapping[str, Opening],
     *,
     uncounted: Collection[str] = (),

@@ -1,0 +1,255 @@
+"""Streams: opened over a bank, handed one frame after the other, ended, and handed on as one file."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any, Final
+
+from sqlalchemy.orm import Session
+
+from service import documents, encryption, intake, keys
+from service.access import audit
+from service.access.principal import Principal
+from service.intake import FrameInput
+from service.jobs import frames
+from service.jobs.jobs import Jobs, Terms
+from service.jobs.scheduling import admit, routed
+from service.runtime import Runtime
+from service.storage.database import clock
+from service.storage.records.base import new_id
+from service.storage.records.resources import Model, Proof
+from service.storage.records.streams import Frame, Stream, StreamModel
+from service.storage.repositories import Models, Proofs, Streams
+from service.submissions import jobs
+from service.submissions.estimates import Estimate
+from service.submissions.requests import FrameRequest, StreamRequest
+from verifier.bank import ANSWER, PRIOR, SEEN
+from verifier.documents import canonical
+from verifier.schemes import Privacy
+from zenerrors import ConflictError, ResourceError
+
+REVEAL: Final = {SEEN: "label", ANSWER: "label"}
+"""What frames' proofs show of a bank's models."""
+_MOST_INPUTS: Final = 256
+
+
+def open_stream(
+    runtime: Runtime, caller: Principal, body: StreamRequest, idempotency_key: str | None = None
+) -> str:
+    """Check the bank and its profile, and queue the making of its keys. The stream's id, or that of the one
+    which the ``Idempotency-Key`` made. Raises ``ZenError``.
+    """
+    samples = intake.numbers(body.profile.samples, "profile.samples")
+    said = canonical(body.model_dump(mode="json", exclude={"profile": {"samples"}}, exclude_none=True))
+    terms = Terms(
+        tenant_id=caller.tenant_id,
+        priority=body.priority,
+        labels=body.labels,
+        idempotency_key=idempotency_key,
+        request_macs=runtime.vault.macs(b"stream", said, str(samples.shape).encode(), samples.tobytes()),
+    )
+    with runtime.database.read() as session:
+        if earlier := Jobs(session).earlier(terms):
+            return earlier
+        ready = Models(session, caller.tenant_id).ready
+        models = [ready(model_id, "models") for model_id in body.models]
+        bank = [input_of(runtime, model) for model in models]
+        for model, each in zip(models, bank, strict=True):
+            keys.require_ceremony(session, model, _form(each, body.input_privacy))
+    secrets = intake.read_profile(bank, samples, body.profile.labels)
+    row = Stream(
+        id=new_id("str"),
+        name=body.name,
+        classes=bank[0].form.classes,
+        input_privacy=body.input_privacy,
+        deadline_seconds=body.deadline_seconds,
+        backlog=body.backlog,
+        rules=body.rules.model_dump(mode="json"),
+        models=[StreamModel(place=place, model_id=model.id) for place, model in enumerate(models)],
+    )
+    packed = encryption.pack(secrets)
+    row.samples = encryption.put(runtime, f"stream:{row.id}", packed)
+    terms, estimate = replace(terms, size=len(packed)), _estimate(models)
+    return jobs.submit(
+        runtime,
+        caller,
+        "stream",
+        row,
+        terms,
+        "stream.create",
+        stored=[row.samples],
+        prepare=lambda _session: estimate and estimate | {"cost": 0.0},
+    )
+
+
+def add_frame(runtime: Runtime, caller: Principal, stream_id: str, body: FrameRequest) -> str:
+    """Queue the proof of the next frame. Its id, or that of the one which this number and input made before.
+
+    Raises ``ConflictError`` (``conflict.stream``, ``conflict.frame_number``), ``ResourceError``
+    (``quota.frames``, ``quota.queued``), ``TensorError``, ``NotFoundError``.
+    """
+    values = intake.numbers(body.input, "input")
+    terms = Terms(
+        tenant_id=caller.tenant_id,
+        parent_id=stream_id,
+        idempotency_key=f"{stream_id}/{body.number}",
+        request_macs=runtime.vault.macs(b"frame", str(values.shape).encode(), values.tobytes()),
+    )
+    with runtime.database.read() as session:
+        if earlier := _earlier(session, terms):
+            return earlier
+        stream = Streams(session, caller.tenant_id).get(stream_id)
+        _require_next(stream, body.number)  # before its input is read
+        models = [each.model for each in stream.models]
+        estimate = _estimate(models)
+        if stream.deadline_seconds is not None:
+            late = clock(session) + timedelta(seconds=stream.deadline_seconds)
+            terms = replace(terms, deadline_at=late)
+    bank = [input_of(runtime, model) for model in models]
+    secrets = intake.frame_values(bank, values)
+    packed = encryption.pack(secrets)
+    terms = replace(terms, priority=stream.job.priority, size=len(packed))
+    row = Proof(
+        id=new_id("prf"),
+        model_id=models[0].id,  # until its turn
+        scheme="inference",
+        request=request(bank[0], stream.input_privacy),
+        document=None,
+        verification_key_id=None,
+    )
+    row.input = encryption.put(runtime, f"input:{row.id}", packed)
+
+    def add(session: Session) -> str:
+        stream = Streams(session, caller.tenant_id).locked(stream_id)
+        if earlier := _earlier(session, terms):
+            return earlier
+        _require_next(stream, body.number)
+        row.job = Jobs(session).create(row.id, "proof", routed(session, runtime.settings, terms, estimate))
+        session.add(row)
+        session.flush()
+        session.add(Frame(id=row.id, stream_id=stream_id, number=body.number))
+        stream.count += 1
+        audit.note(session, caller, "stream.frame", row.id)
+        admit(session, runtime.settings, terms.tenant_id)
+        return row.id
+
+    made = jobs.once(runtime, lambda session: _earlier(session, terms), add, [row.input])
+    if made == row.id:
+        runtime.queue.send(row.id, row.job.queue)
+    else:
+        jobs.delete(runtime, [row.input])
+    return made
+
+
+def end(runtime: Runtime, caller: Principal, stream_id: str) -> None:
+    """Take no more frames; it is over with the last that there is. Ending twice is no error. Raises
+    ``NotFoundError``, ``ConflictError`` (``conflict.stream``).
+    """
+    with runtime.database.write() as session:
+        stream = Streams(session, caller.tenant_id).locked(stream_id)
+        if stream.ended_at is not None:
+            return
+        _require_open(stream)
+        stream.ended_at = clock(session)
+        session.flush()
+        frames.advance(session, stream_id)
+        audit.note(session, caller, "stream.end", stream_id)
+
+
+def delete(runtime: Runtime, caller: Principal, stream_id: str) -> None:
+    """With the proofs of its frames. Raises ``NotFoundError``, ``ConflictError`` (``conflict.in_use``)."""
+    with runtime.database.write() as session:
+        stored = Streams(session, caller.tenant_id).delete(stream_id)
+        audit.note(session, caller, "stream.delete", stream_id)
+    jobs.delete(runtime, stored)
+
+
+def pieces(runtime: Runtime, stream: Stream, head: Mapping[str, Any]) -> Iterator[bytes]:
+    """``verifier.stream.StreamFile`` of the frames that are over, as JSON."""
+    yield b'{"format":"zenserve stream","version":1,"head":' + canonical(head) + b',"frames":['
+    number = 0
+    while number < stream.over:
+        with runtime.database.read() as session:
+            found = Streams(session).frames(stream.id, number, stream.over)
+            proofs = {proof.id: proof for proof in Proofs(session).each([frame.id for frame, _ in found])}
+        if not found:  # deleted meanwhile
+            return
+        for frame, job in found:
+            yield b"," if frame.number else b""
+            if job.state == "succeeded":
+                yield from documents.pieces(runtime, proofs[frame.id])
+            else:
+                yield canonical(documents.missed(job.problem))
+        number = found[-1][0].number + 1
+    yield b"]}"
+
+
+def input_of(runtime: Runtime, model: Model) -> FrameInput:
+    """What it takes frames as: those used last are at hand, and no network is opened for a frame. Raises
+    ``ModelError`` (``model.bank``) for one that is of no bank.
+    """
+    found = _inputs.pop(model.id, None)
+    if found is None:
+        found = FrameInput.of(encryption.open_network(runtime, model), saturate=model.saturate)
+    _inputs[model.id] = found
+    if len(_inputs) > _MOST_INPUTS:
+        _inputs.popitem(last=False)
+    return found
+
+
+_inputs: Final[OrderedDict[str, FrameInput]] = OrderedDict()
+"""By the ids of their models, which never come to mean another."""
+
+
+def request(taken: FrameInput, input_privacy: Privacy) -> dict[str, Any]:
+    """What the proof of a frame is asked for (``orders.Order``), but for its challenge."""
+    privacy = {taken.form.input: input_privacy, PRIOR: "public"}
+    return {"input_privacy": privacy, "reveal": REVEAL, "top": 1}
+
+
+def _form(taken: FrameInput, input_privacy: Privacy) -> dict[str, Any]:
+    """What tells the circuit of a bank's model from others of its network (``keys.form_of``)."""
+    asked = request(taken, input_privacy)
+    privacy = {f"input/{name}": each for name, each in asked.pop("input_privacy").items()}
+    return asked | {"scheme": "inference", "privacy": privacy}
+
+
+def _earlier(session: Session, terms: Terms) -> str | None:
+    try:
+        return Jobs(session).earlier(terms)
+    except ConflictError:
+        raise _number("there is one of this number, with another input") from None
+
+
+def _require_next(stream: Stream, number: int) -> None:
+    _require_open(stream)
+    if number != stream.count:
+        raise _number(f"{stream.count} is the next")
+    if stream.count - stream.over >= stream.backlog:
+        raise ResourceError(
+            "quota.frames",
+            f"{stream.backlog} frames wait or are being proven, which is the backlog of {stream.id}: go on"
+            " when the first of them is over",
+        )
+
+
+def _require_open(stream: Stream) -> None:
+    if stream.begun_at is None and stream.job.state in ("queued", "running"):
+        raise ConflictError(
+            "conflict.stream", f"the keys of {stream.id} are being made: wait until its stage is frames"
+        )
+    if stream.ended_at is not None or stream.job.state != "running":
+        raise ConflictError("conflict.stream", f"{stream.id} takes no more frames")
+
+
+def _number(why: str) -> ConflictError:
+    return ConflictError("conflict.frame_number", f"number: {why}", field="number")
+
+
+def _estimate(models: list[Model]) -> Estimate | None:
+    """Of the model that takes the most memory: any of them may be chosen."""
+    known = [model.estimate for model in models if model.estimate is not None]
+    return max(known, key=lambda each: float(each["memory"]), default=None)

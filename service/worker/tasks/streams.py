@@ -1,0 +1,174 @@
+"""Streams: the keys and the profile of their banks, and what each frame is to prove.
+
+Which model a frame is for follows from the labels of all before it, as any verifier computes it
+(``verifier.streams``). A worker remembers where the streams are that it was last at; one that was not there
+before follows them from their beginning.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+from pydantic import ValidationError
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from circuits import banks
+from service import documents, encryption, engine, intake
+from service.encryption import Integers, Secret
+from service.jobs.claims import Claims, is_held
+from service.runtime import Runtime
+from service.storage.database import clock, now
+from service.storage.records.jobs import Job
+from service.storage.records.resources import Model, Proof
+from service.storage.records.streams import Frame, Stream
+from service.storage.repositories import Proofs, Streams
+from service.submissions.streams import input_of, request
+from service.worker.heartbeat import Hold
+from service.worker.tasks import steps
+from verifier.bank import ANSWER, PRIOR, SEEN
+from verifier.documents import ProofDocument, checked, first_fault, timestamp
+from verifier.stream import Bank, BankModel, Head, Rules, beginning, challenge, following
+from verifier.streams.course import Course
+from zenerrors import ConflictError, ModelError
+
+_REMEMBERED: Final = 16
+
+
+def begin_stream(runtime: Runtime, hold: Hold) -> None:
+    """Make the keys of the bank's models where there are none, and ask each what it sees of the profile."""
+    hold.progress("load model", 0.0)
+    with runtime.database.read() as session:
+        stream = Streams(session).get(hold.claim.id)
+        models = [each.model for each in stream.models]
+    assert stream.samples is not None  # noqa: S101  they are there until it has begun
+    profile = encryption.get_secrets(runtime, f"stream:{stream.id}", stream.samples)
+    members = [
+        _member(runtime, hold, stream, model, intake.of_place(profile, place))
+        for place, model in enumerate(models)
+    ]
+    try:
+        bank = Bank(classes=stream.classes, labels=profile["labels"].values.tolist(), models=members)
+    except ValidationError as error:
+        raise ModelError("model.bank", first_fault(error)[1], field="models") from None
+    rules = checked(Rules, stream.rules)
+    head = Head(bank=bank, rules=rules, begun_at=timestamp(now()))
+    with runtime.database.write() as session:
+        if not Claims(session).wait(hold.claim, "frames", hold.timings()):
+            return
+        row = Streams(session).get(stream.id)
+        row.head, row.begins_with = head.model_dump(mode="json"), beginning(head).hex()
+        row.begun_at, row.samples = clock(session), None
+    runtime.store.delete(stream.samples)
+
+
+def _member(runtime: Runtime, hold: Hold, stream: Stream, model: Model, samples: Integers) -> BankModel:
+    network = encryption.open_network(runtime, model)
+    taken = input_of(runtime, model)
+    asked = request(taken, stream.input_privacy)
+    circuit = engine.inference_of(network, model.weight_privacy, asked)
+    keys = steps.require_keys(runtime, hold, circuit, model)
+    hold.progress("profile", 0.0)
+    return BankModel(
+        commitment=model.commitment,
+        verification_key=keys.file.id,
+        cost=circuit.constraint_system.constraints,
+        bit=taken.form.bit,
+        margin=banks.MARGIN,
+        outputs=banks.profile(circuit.qgraph, samples).tolist(),
+    )
+
+
+@dataclass(frozen=True)
+class Turn:
+    """A frame whose turn it is: ``model``, its place in the bank, ``key``, of its proofs, and ``link``, the
+    chain's before it.
+    """
+
+    proof: Proof
+    secrets: dict[str, Secret]
+    model: int
+    key: str
+    link: bytes
+
+    def check(self, keys: steps.Keys) -> None:
+        """Raises ``ConflictError`` (``conflict.changed``) where a ceremony has made others since."""
+        if keys.file.id != self.key:
+            raise ConflictError(
+                "conflict.changed", "the circuit has another key since the stream began: open a new stream"
+            )
+
+    def write(self, session: Session, document: ProofDocument) -> None:
+        """What is proven, in the transaction in which the job succeeds."""
+        frame = session.get_one(Frame, self.proof.id)
+        values = document.statement.values
+        frame.model, frame.link = self.model, following(self.link, document)
+        frame.seen, frame.answer = (int(str(values[f"label/{name}"])) for name in (SEEN, ANSWER))
+
+
+def turn_of(runtime: Runtime, hold: Hold, proof: Proof, secrets: dict[str, Secret]) -> Turn:
+    """What the frame is to prove: with the model and the prior that the labels before it ask for.
+    ``secrets``: of ``intake.frame_values``.
+    """
+    with runtime.database.read() as session:
+        frame = session.get_one(Frame, proof.id)
+        stream = Streams(session).get(frame.stream_id)
+        place = _place_of(session, frame)
+        plan, link = place.course.plan, place.link
+        model = stream.models[plan.model].model
+    taken = input_of(runtime, model)
+    member = place.head.bank.models[plan.model]
+    prior = np.array([member.margin + value for value in plan.prior]).reshape(taken.form.prior)
+    asked = request(taken, stream.input_privacy) | {"challenge": challenge(link, frame.number)}
+    with runtime.database.write() as session:
+        if session.scalar(select(Job.id).where(is_held(hold.claim)).with_for_update()) is not None:
+            row = Proofs(session).get(proof.id)
+            row.model_id, row.request = model.id, asked
+            session.flush()
+            session.expire(row)
+        proof = Proofs(session).get(proof.id)
+    seen = intake.of_place(secrets, plan.model)
+    inputs = {f"input/{taken.form.input}": Secret(seen), f"input/{PRIOR}": Secret(prior)}
+    return Turn(proof, inputs, plan.model, member.verification_key, link)
+
+
+@dataclass
+class _Place:
+    """Where a stream is: ``number`` frames are behind it."""
+
+    head: Head
+    course: Course
+    link: bytes
+    number: int = 0
+
+    def pass_by(self, link: bytes | None, seen: int | None, problem: Mapping[str, Any] | None) -> None:
+        """One that is over, with what ``Streams.links`` has of it."""
+        if link is None or seen is None:
+            self.link = following(self.link, documents.missed(problem))
+        else:
+            self.link = link
+            self.course.observe(seen)
+        self.number += 1
+
+
+_places: Final[OrderedDict[str, _Place]] = OrderedDict()
+"""By their streams, those last that were used last."""
+
+
+def _place_of(session: Session, frame: Frame) -> _Place:
+    """All frames before this one are over."""
+    place = _places.pop(frame.stream_id, None)
+    if place is None or place.number > frame.number:
+        head = checked(Head, Streams(session).head(frame.stream_id))
+        place = _Place(head, head.course(), beginning(head))
+    while place.number < frame.number:
+        for link, seen, problem in Streams(session).links(frame.stream_id, place.number, frame.number):
+            place.pass_by(link, seen, problem)
+    _places[frame.stream_id] = place
+    if len(_places) > _REMEMBERED:
+        _places.popitem(last=False)
+    return place

@@ -1,0 +1,71 @@
+"""A proof that a network keeps its label near an input, in one call (docs/robustness.md)."""
+
+from __future__ import annotations
+
+import math
+from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from base.progress import Progress, silent
+from circuits import compile_robustness, parameters
+from circuits.tuning import tune
+from prover import registry
+from verifier.registry import FIRST
+from verifier.schemes import Privacy, PublicOrPrivate
+from zenserve import networks
+from zenserve.proof import Proof, verify
+from zenserve.proving import Party, calibrated, most_private
+
+
+def certify(
+    network: Any,
+    x: Any,
+    *,
+    eps: float,
+    calibration: Any = None,
+    bits: int | None = 8,
+    input_privacy: PublicOrPrivate = "public",
+    weight_privacy: Privacy | None = None,
+    challenge: str | None = None,
+    system: str = FIRST,
+    progress: Progress = silent,
+) -> Proof:
+    """A proof, verified, that ``network`` gives the label of ``x`` to every input near it.
+
+    ``eps``: by how much each entry may differ, in the input's units, of which whole steps of the quantised
+    input count; all else as ``prove`` takes it. The proof is of the network of integers that
+    ``calibration`` makes. Raises as ``prove``, ``ModelError`` (``model.unsupported_operator``) where there
+    are no certificates of such a network, and ``StatementError`` (``statement.not_certified``) where there
+    is none that reaches so far: ``robustness`` says how far they do.
+    """
+    progress("read", 0.0)
+    x = networks.plain(x)
+    graph = networks.read(network, x)
+    own = networks.inputs(graph, x)
+    weight_privacy = weight_privacy or most_private(graph)
+    samples = calibrated(graph, own, calibration)
+    qgraph = tune(graph, samples, bits=bits, weight_privacy=weight_privacy, progress=progress).qgraph
+    progress("compile", 0.0)
+    circuit = compile_robustness(qgraph, input_privacy=input_privacy, weight_privacy=weight_privacy)
+    (given,) = own.values()
+    q, radius = qgraph.quantise_input(given), _steps(eps, qgraph.input.type.scale)
+    with TemporaryDirectory() as folder:
+        party = Party(registry.find(system), Path(folder), progress)
+        weights = {"model": parameters(qgraph)} if weight_privacy == "committed" else {}
+        party.commit(weights, 0)
+        registration = party.register(qgraph) if weights else None
+        judged = party.prove(
+            circuit, circuit.values(q, radius), partial(circuit.witness, q, radius), challenge
+        )
+    progress("verify", 0.0)
+    proof = Proof(judged.document, judged.key, registration, circuit=judged.circuit)
+    if not (verdict := verify(proof)).valid:
+        raise RuntimeError(f"the fresh proof does not verify: {verdict.reason}")
+    return proof
+
+
+def _steps(eps: float, scale: float) -> int:
+    """Whole ones, where a quotient of floats may be short of one by its rounding."""
+    return math.floor(eps / scale * (1 + 2**-40))
