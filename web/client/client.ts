@@ -7,7 +7,7 @@
 import { asked, Calls, pairs, type Asked } from "./calls.ts";
 import { clock } from "./clock.ts";
 import { ClientError, JobError, TimeoutError, UnreachableError } from "./errors.ts";
-import { events } from "./events.ts";
+import { events, type Event } from "./events.ts";
 import type { Bytes } from "./routes.ts";
 import type {
   CeremonyView,
@@ -19,13 +19,16 @@ import type {
   DatasetView,
   DryRunView,
   Expected,
+  FrameView,
   ModelView,
   ProofRequest,
   ProofView,
+  StreamRequest,
+  StreamView,
   Verification,
 } from "./schema.ts";
 
-export type Job = ModelView | DatasetView | ProofView | CeremonyView | ContributionView;
+export type Job = ModelView | DatasetView | ProofView | StreamView | CeremonyView | ContributionView;
 
 /** `idempotencyKey`: one request's, however often it is sent; a fresh one unless given. */
 export interface Once {
@@ -53,6 +56,7 @@ const PLACES: Readonly<Record<string, string>> = {
   mdl: "models",
   dst: "datasets",
   prf: "proofs",
+  str: "streams",
   cer: "ceremonies",
   ctb: "contributions",
 };
@@ -89,6 +93,45 @@ export class Client extends Calls {
   async dryRun(body: ProofRequest, signal?: AbortSignal): Promise<DryRunView> {
     const request = asked("POST /v1/proofs", { body, header: { prefer: "dry-run" } });
     return (await this.json({ ...request, repeatable: true }, signal)) as DryRunView;
+  }
+
+  /** Open a stream over a bank of models. It takes frames once it has `begun_at`. */
+  createStream(body: StreamRequest, { signal, ...once }: Once = {}): Promise<StreamView> {
+    return this.call("POST /v1/streams", { body, header: idempotent(once), ...(signal && { signal }) });
+  }
+
+  /** Hand in the next frame. Handed in again it is the same one: so it is sent again where the backlog is full. */
+  async addFrame(
+    streamId: string,
+    number: number,
+    input: unknown[],
+    signal?: AbortSignal,
+  ): Promise<FrameView> {
+    const given = { path: { stream_id: streamId }, body: { number, input } };
+    const request = asked("POST /v1/streams/{stream_id}/frames", given);
+    return (await this.json({ ...request, repeatable: true }, signal)) as FrameView;
+  }
+
+  /**
+   * Each frame once it is over, in order, until the stream is: all of them, or those after the one of this number.
+   * Where something breaks the connection, it goes on where it was.
+   */
+  async *followFrames(
+    streamId: string,
+    { after, signal }: { after?: number; signal?: AbortSignal } = {},
+  ): AsyncGenerator<FrameView, void, undefined> {
+    const path = { stream_id: streamId };
+    for (;;) {
+      const stream = await this.call("GET /v1/streams/{stream_id}", { path, ...(signal && { signal }) });
+      for await (const { type, data } of this.#events(stream, after, signal)) {
+        if (type === "end") return;
+        if (type !== "frame") continue;
+        const frame = JSON.parse(data) as FrameView;
+        yield frame;
+        after = frame.number;
+      }
+      await clock.sleep(FIRST_POLL, signal);
+    }
   }
 
   /** The model, dataset, proof or ceremony as it is now. */
@@ -147,7 +190,10 @@ export class Client extends Calls {
   }
 
   /** Take a job up again that failed, while its input is still kept. */
-  async retry<J extends ModelView | DatasetView | ProofView>(job: J, signal?: AbortSignal): Promise<J> {
+  async retry<J extends ModelView | DatasetView | ProofView | StreamView>(
+    job: J,
+    signal?: AbortSignal,
+  ): Promise<J> {
     return (await this.json(about(job, "POST", "/retry"), signal)) as J;
   }
 
@@ -220,27 +266,41 @@ export class Client extends Calls {
 
   /** What one connection tells: the job as it changes, and at last whether to listen again. */
   async *#listen<J extends Job>(job: J, deadline: number, signal?: AbortSignal): AsyncGenerator<J, boolean> {
-    const over = new AbortController();
-    const headers = { Accept: "text/event-stream", "Last-Event-ID": String(job.revision) };
+    const heard = this.#events(job, job.revision, signal);
     try {
-      const response = await this.open(
-        { ...about(job, "GET", "/events"), headers },
-        AbortSignal.any([over.signal, ...(signal ? [signal] : [])]),
-      );
-      if (!response.body || !isStream(response)) return false;
-      for await (const { type, data } of events(response.body, SILENCE)) {
-        if (type === "progress" || type === "end") {
-          const seen = JSON.parse(data) as J;
+      for (;;) {
+        const { done, value } = await heard.next();
+        if (done) return value;
+        if (value.type === "progress" || value.type === "end") {
+          const seen = JSON.parse(value.data) as J;
           if (seen.id !== job.id) return false;
           if (!same(seen, job)) yield (job = seen);
         }
-        if (isOver(job) || clock.now() >= deadline) break;
+        if (isOver(job) || clock.now() >= deadline) return true;
       }
+    } catch (error) {
+      if (error instanceof SyntaxError) return false; // events of something else
+      throw error;
+    } finally {
+      await heard.return(true);
+    }
+  }
+
+  /** What one connection tells, after the event of this number, and at last whether to listen again. */
+  async *#events(job: Job, after: number | undefined, signal?: AbortSignal): AsyncGenerator<Event, boolean> {
+    const over = new AbortController();
+    const last = after === undefined ? {} : { "Last-Event-ID": String(after) };
+    try {
+      const response = await this.open(
+        { ...about(job, "GET", "/events"), headers: { Accept: "text/event-stream", ...last } },
+        AbortSignal.any([over.signal, ...(signal ? [signal] : [])]),
+      );
+      if (!response.body || !isStream(response)) return false;
+      yield* events(response.body, SILENCE);
       return true;
     } catch (error) {
       signal?.throwIfAborted();
       if (error instanceof UnreachableError) return true;
-      if (error instanceof SyntaxError) return false; // events of something else
       throw error;
     } finally {
       over.abort();

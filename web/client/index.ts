@@ -15,6 +15,7 @@ export type {
   DatasetView as Dataset,
   DryRunView as DryRun,
   Expected,
+  FrameView as Frame,
   KeyFile,
   ModelView as Model,
   Problem,
@@ -23,5 +24,7 @@ export type {
   ProofView as Proof,
   Receipt,
   Statement,
+  StreamRequest,
+  StreamView as Stream,
   Verification,
 } from "./schema.ts";

@@ -91,8 +91,9 @@ export interface Routes {
   /** The proofs, newest first. */
   "GET /v1/proofs": operations["listProofs"];
   /** Prove what the model makes of an input, by scheme: its label (`inference`), its distance to a reference
-   * (`recognition`), or how much of a dataset it gets right (`accuracy`). The input is checked at once, stored
-   * encrypted, and deleted when the proof is done or canceled, or too long ago for it to be tried again.
+   * (`recognition`), that all near it have one label (`robustness`), or how much of a dataset it gets right
+   * (`accuracy`). The input is checked at once, stored encrypted, and deleted when the proof is done or
+   * canceled, or too long ago for it to be tried again.
    *
    * With `Prefer: wait=N` the answer comes when the proof is done, or after N seconds; the job goes on
    * either way. `deadline_seconds` says when it is to be given up. With `Prefer: dry-run` nothing is made: the
@@ -101,6 +102,40 @@ export interface Routes {
   "POST /v1/proofs": operations["createProof"];
   /** The portable proof: hand it on together with the verification key it names. */
   "GET /v1/proofs/{proof_id}/proof": operations["getProofDocument"];
+  /** A stream, and how far it is. */
+  "GET /v1/streams/{stream_id}": operations["getStream"];
+  /** Forget a stream that is over, with the proofs of its frames. Files that were handed on stay as good as
+   * they are. */
+  "DELETE /v1/streams/{stream_id}": operations["deleteStream"];
+  /** Cancel a stream, and whichever of its frames wait or are being proven: these are missed. To let them be
+   * proven, end it. */
+  "POST /v1/streams/{stream_id}/cancel": operations["cancelStream"];
+  /** Try to make the keys of a stream's bank once more, after that failed. */
+  "POST /v1/streams/{stream_id}/retry": operations["retryStream"];
+  /** The streams, newest first. */
+  "GET /v1/streams": operations["listStreams"];
+  /** Open a stream over a bank of registered models. Keys that are not there yet are made as a job; once its
+   * stage is `frames`, it takes frames. Its course, which model each frame is for, follows from the labels
+   * before: anybody recomputes it. */
+  "POST /v1/streams": operations["createStream"];
+  /** The frames, newest first. */
+  "GET /v1/streams/{stream_id}/frames": operations["listFrames"];
+  /** Hand in the next frame. Its proof is a job like any other, whose turn comes when those of all frames
+   * before it are over. The same number with the same input gives the same frame, once.
+   *
+   * Where the backlog is full, the answer is 429: the same frame is to be sent again then. One that is not
+   * proven by its deadline, or not at all, is missed, and stands in the stream's chain as that. */
+  "POST /v1/streams/{stream_id}/frames": operations["createFrame"];
+  /** Server-sent events: `frame` for each frame that is over, in order and from the first on, whose `id` is
+   * its number; `progress` with the stream whenever it changes; `end` when it is over.
+   *
+   * With `Last-Event-ID` it goes on after that frame. */
+  "GET /v1/streams/{stream_id}/events": operations["followStream"];
+  /** Take no more frames. The stream is over once those that it has are; ending it again is no error. */
+  "POST /v1/streams/{stream_id}/end": operations["endStream"];
+  /** The whole stream as far as its frames are over, in one portable file: with the verification keys that
+   * it names, anybody judges it. */
+  "GET /v1/streams/{stream_id}/file": operations["getStreamFile"];
   /** A ceremony: how far it is, its circuits and who contributed. */
   "GET /v1/ceremonies/{ceremony_id}": operations["getCeremony"];
   /** Forget a ceremony. Keys that it made stay. */
@@ -258,6 +293,45 @@ export interface components {
       /** @description Where the request came from. */
       address: string | null;
     };
+    /** @description Models of the same classes, the most accurate first, and each cheaper than the one before. */
+    Bank: {
+      /**
+       * @description What this document is.
+       * @default zenserve bank
+       * @constant
+       */
+      format?: "zenserve bank";
+      /**
+       * @description Of its format.
+       * @default 1
+       */
+      version?: number;
+      /** @description How many its models tell apart. */
+      classes: number;
+      /** @description Of the samples that were profiled, of each class equally many. */
+      labels: number[];
+      /** @description The most accurate first. */
+      models: components["schemas"]["BankModel"][];
+    };
+    /**
+     * @description A model of a bank: a network that says the labels of its outputs, and of these with ``prior`` added.
+     *
+     *     ``bit``, ``margin`` and ``outputs`` are those of ``verifier.streams.choice.Candidate``.
+     */
+    BankModel: {
+      /** @description Null where its weights are public. */
+      commitment: string | null;
+      /** @description Of the proofs of its frames. */
+      verification_key: string;
+      /** @description What a proof costs, such as its milliseconds. */
+      cost: number;
+      /** @description 256 times the steps of its outputs that double the odds. */
+      bit: number;
+      /** @description The most steps that a prior takes off. */
+      margin: number;
+      /** @description Of each profiled sample, its outputs without a prior. */
+      outputs: number[][];
+    };
     createDatasetForm: {
       /** @description The registered model whose inputs they are. */
       model_id: string;
@@ -381,7 +455,7 @@ export interface components {
     };
     /** @description A ceremony, as lists show it. Its job is the one that opens it. */
     CeremonySummary: {
-      /** @description Names it from now on: `mdl_…`, `dst_…` or `prf_…`. */
+      /** @description Names it from now on: `mdl_…`, `dst_…`, `prf_…` or `str_…`. */
       id: string;
       /** @description Whose it is. */
       tenant_id: string;
@@ -392,7 +466,7 @@ export interface components {
       state: "queued" | "running" | "succeeded" | "failed" | "canceled";
       /** @description Grows with every change. */
       revision: number;
-      /** @description What is being done; `shards` while a proof waits for those. */
+      /** @description What is being done; `shards` or `frames` while a proof or a stream waits for those. */
       stage: string | null;
       /** @description How much of this stage is done. */
       percent: number;
@@ -462,7 +536,7 @@ export interface components {
     };
     /** @description A ceremony: its circuits, and who contributed. */
     CeremonyView: {
-      /** @description Names it from now on: `mdl_…`, `dst_…` or `prf_…`. */
+      /** @description Names it from now on: `mdl_…`, `dst_…`, `prf_…` or `str_…`. */
       id: string;
       /** @description Whose it is. */
       tenant_id: string;
@@ -473,7 +547,7 @@ export interface components {
       state: "queued" | "running" | "succeeded" | "failed" | "canceled";
       /** @description Grows with every change. */
       revision: number;
-      /** @description What is being done; `shards` while a proof waits for those. */
+      /** @description What is being done; `shards` or `frames` while a proof or a stream waits for those. */
       stage: string | null;
       /** @description How much of this stage is done. */
       percent: number;
@@ -550,7 +624,7 @@ export interface components {
     /** @description A circuit of a model: by its scheme and what tells it from others, or by a key that it has. */
     CircuitRequest: {
       /** @description What its proofs prove. */
-      scheme?: ("registration" | "inference" | "recognition" | "accuracy") | null;
+      scheme?: ("registration" | "inference" | "recognition" | "accuracy" | "robustness") | null;
       /** @description Inference, recognition: whether proofs show their input, of several by their names. private */
       input_privacy?:
         | ("public" | "private" | "committed")
@@ -583,7 +657,7 @@ export interface components {
        * @description What its proofs prove.
        * @enum {string}
        */
-      scheme: "registration" | "inference" | "recognition" | "accuracy";
+      scheme: "registration" | "inference" | "recognition" | "accuracy" | "robustness";
       /** @description What tells it from other circuits of the network. */
       form: {
         [key: string]: unknown;
@@ -653,7 +727,7 @@ export interface components {
     };
     /** @description A contribution, and how far its verification is. */
     ContributionView: {
-      /** @description Names it from now on: `mdl_…`, `dst_…` or `prf_…`. */
+      /** @description Names it from now on: `mdl_…`, `dst_…`, `prf_…` or `str_…`. */
       id: string;
       /** @description Whose it is. */
       tenant_id: string;
@@ -664,7 +738,7 @@ export interface components {
       state: "queued" | "running" | "succeeded" | "failed" | "canceled";
       /** @description Grows with every change. */
       revision: number;
-      /** @description What is being done; `shards` while a proof waits for those. */
+      /** @description What is being done; `shards` or `frames` while a proof or a stream waits for those. */
       stage: string | null;
       /** @description How much of this stage is done. */
       percent: number;
@@ -741,7 +815,7 @@ export interface components {
     };
     /** @description Labelled samples, as lists show them. */
     DatasetSummary: {
-      /** @description Names it from now on: `mdl_…`, `dst_…` or `prf_…`. */
+      /** @description Names it from now on: `mdl_…`, `dst_…`, `prf_…` or `str_…`. */
       id: string;
       /** @description Whose it is. */
       tenant_id: string;
@@ -752,7 +826,7 @@ export interface components {
       state: "queued" | "running" | "succeeded" | "failed" | "canceled";
       /** @description Grows with every change. */
       revision: number;
-      /** @description What is being done; `shards` while a proof waits for those. */
+      /** @description What is being done; `shards` or `frames` while a proof or a stream waits for those. */
       stage: string | null;
       /** @description How much of this stage is done. */
       percent: number;
@@ -825,7 +899,7 @@ export interface components {
     };
     /** @description Labelled samples, committed in shards. */
     DatasetView: {
-      /** @description Names it from now on: `mdl_…`, `dst_…` or `prf_…`. */
+      /** @description Names it from now on: `mdl_…`, `dst_…`, `prf_…` or `str_…`. */
       id: string;
       /** @description Whose it is. */
       tenant_id: string;
@@ -836,7 +910,7 @@ export interface components {
       state: "queued" | "running" | "succeeded" | "failed" | "canceled";
       /** @description Grows with every change. */
       revision: number;
-      /** @description What is being done; `shards` while a proof waits for those. */
+      /** @description What is being done; `shards` or `frames` while a proof or a stream waits for those. */
       stage: string | null;
       /** @description How much of this stage is done. */
       percent: number;
@@ -945,7 +1019,7 @@ export interface components {
        * @description What it would prove.
        * @enum {string}
        */
-      scheme: "inference" | "recognition" | "accuracy";
+      scheme: "inference" | "recognition" | "accuracy" | "robustness";
       /** @description The class that the network chose. */
       label: number | null;
       /** @description All that the proof would show, by name. */
@@ -1049,12 +1123,57 @@ export interface components {
       /** @description 32 bytes in hex. */
       value: string;
     };
+    /** @description The next frame of a stream. */
+    FrameRequest: {
+      /** @description Its place, from 0: none is left out. */
+      number: number;
+      /** @description Numbers, nested to the shape of the models' input. */
+      input: unknown[];
+    };
+    /** @description A frame, and what its proof says. */
+    FrameView: {
+      /** @description Its place in the stream, from 0. */
+      number: number;
+      /** @description The proof, as any other. */
+      proof_id: string;
+      /**
+       * @description The proof's.
+       * @enum {string}
+       */
+      state: "queued" | "running" | "succeeded" | "failed" | "canceled";
+      /** @description Why there is no proof, as the stream's chain says: `deadline`, … */
+      missed: string | null;
+      /** @description The model that the labels before it asked for, once it is proven. */
+      model_id: string | null;
+      /** @description The class that it was given. */
+      label: number | null;
+      /** @description The class that the model sees without a prior: the course follows this. */
+      seen: number | null;
+      /**
+       * Format: date-time
+       * @description When it was handed in.
+       */
+      created_at: string;
+      /** @description When it was proven or missed. */
+      finished_at: string | null;
+      /** @description What its proof took a worker. */
+      seconds: number;
+    };
     /** @description The state of a circuit after one's contribution, and the one that it extends. */
     HandedStateRequest: {
       /** @description SHA-256 of the state that was contributed to. */
       extends: string;
       /** @description Of the upload with the new state. */
       sha256: string;
+    };
+    /** @description What a stream is: nothing of it changes once it has begun. */
+    Head: {
+      /** @description Its models. */
+      bank: components["schemas"]["Bank"];
+      /** @description The numbers of its course. */
+      rules: components["schemas"]["Rules"];
+      /** @description When it began. */
+      begun_at: string;
     };
     Health: {
       /**
@@ -1095,7 +1214,7 @@ export interface components {
     };
     /** @description A job that is over. What it made is not in the message: fetch it with a key. */
     JobEnd: {
-      /** @description Of the model, dataset or proof. */
+      /** @description Of the model, dataset, proof or stream. */
       id: string;
       /**
        * @description How it ended.
@@ -1230,6 +1349,12 @@ export interface components {
       /** @description Give it as `cursor` for the next page; null on the last. */
       next_cursor: string | null;
     };
+    FrameViewListing: {
+      /** @description At most `limit` of them. */
+      items: components["schemas"]["FrameView"][];
+      /** @description Give it as `cursor` for the next page; null on the last. */
+      next_cursor: string | null;
+    };
     IssuerViewListing: {
       /** @description At most `limit` of them. */
       items: components["schemas"]["IssuerView"][];
@@ -1251,6 +1376,12 @@ export interface components {
     ProofViewListing: {
       /** @description At most `limit` of them. */
       items: components["schemas"]["ProofView"][];
+      /** @description Give it as `cursor` for the next page; null on the last. */
+      next_cursor: string | null;
+    };
+    StreamViewListing: {
+      /** @description At most `limit` of them. */
+      items: components["schemas"]["StreamView"][];
       /** @description Give it as `cursor` for the next page; null on the last. */
       next_cursor: string | null;
     };
@@ -1290,7 +1421,10 @@ export interface components {
         | "dataset.canceled"
         | "proof.succeeded"
         | "proof.failed"
-        | "proof.canceled";
+        | "proof.canceled"
+        | "stream.succeeded"
+        | "stream.failed"
+        | "stream.canceled";
       /**
        * Format: date-time
        * @description When it happened.
@@ -1299,6 +1433,11 @@ export interface components {
       /** @description To what. */
       data: components["schemas"]["JobEnd"];
     };
+    /** @description A frame without a proof: it stands in the chain all the same. */
+    Missed: {
+      /** @description Why, in print. */
+      missed: string;
+    };
     /** @description What is to change of a model. */
     ModelChange: {
       /** @description Whether proofs of it are made with keys of a ceremony alone. */
@@ -1306,7 +1445,7 @@ export interface components {
     };
     /** @description A registered model, as lists show it. */
     ModelSummary: {
-      /** @description Names it from now on: `mdl_…`, `dst_…` or `prf_…`. */
+      /** @description Names it from now on: `mdl_…`, `dst_…`, `prf_…` or `str_…`. */
       id: string;
       /** @description Whose it is. */
       tenant_id: string;
@@ -1317,7 +1456,7 @@ export interface components {
       state: "queued" | "running" | "succeeded" | "failed" | "canceled";
       /** @description Grows with every change. */
       revision: number;
-      /** @description What is being done; `shards` while a proof waits for those. */
+      /** @description What is being done; `shards` or `frames` while a proof or a stream waits for those. */
       stage: string | null;
       /** @description How much of this stage is done. */
       percent: number;
@@ -1391,7 +1530,7 @@ export interface components {
     };
     /** @description A registered model. */
     ModelView: {
-      /** @description Names it from now on: `mdl_…`, `dst_…` or `prf_…`. */
+      /** @description Names it from now on: `mdl_…`, `dst_…`, `prf_…` or `str_…`. */
       id: string;
       /** @description Whose it is. */
       tenant_id: string;
@@ -1402,7 +1541,7 @@ export interface components {
       state: "queued" | "running" | "succeeded" | "failed" | "canceled";
       /** @description Grows with every change. */
       revision: number;
-      /** @description What is being done; `shards` while a proof waits for those. */
+      /** @description What is being done; `shards` or `frames` while a proof or a stream waits for those. */
       stage: string | null;
       /** @description How much of this stage is done. */
       percent: number;
@@ -1617,6 +1756,13 @@ export interface components {
        */
       request_id?: string | null;
     };
+    /** @description Samples of which the models of a bank say what they see. */
+    ProfileRequest: {
+      /** @description Numbers, nested: one input of the models after the other. */
+      samples: unknown[];
+      /** @description The class of each, of all classes equally many. */
+      labels: number[];
+    };
     /** @description A proof to hand on. With the key file it names, it is all that a verifier needs. */
     ProofDocument: {
       /**
@@ -1650,7 +1796,7 @@ export interface components {
        * @default inference
        * @enum {string}
        */
-      scheme?: "inference" | "recognition" | "accuracy";
+      scheme?: "inference" | "recognition" | "accuracy" | "robustness";
       /** @description A text of whoever asks for the proof: it ends up in the statement. */
       challenge?: string | null;
       /** @description Numbers, nested to the shape of the model's input. */
@@ -1698,6 +1844,8 @@ export interface components {
       reference_id?: string | null;
       /** @description Recognition: the largest squared distance of a match. */
       threshold?: number | null;
+      /** @description Robustness: how far each entry of the input may be changed, in steps of its integers. */
+      radius?: number | null;
       /** @description Accuracy: what it is about. */
       dataset_id?: string | null;
       /** @description Accuracy: what is counted or added up. accuracy; mse of a dataset with targets */
@@ -1718,7 +1866,7 @@ export interface components {
     };
     /** @description A proof, from the request to the result. */
     ProofView: {
-      /** @description Names it from now on: `mdl_…`, `dst_…` or `prf_…`. */
+      /** @description Names it from now on: `mdl_…`, `dst_…`, `prf_…` or `str_…`. */
       id: string;
       /** @description Whose it is. */
       tenant_id: string;
@@ -1729,7 +1877,7 @@ export interface components {
       state: "queued" | "running" | "succeeded" | "failed" | "canceled";
       /** @description Grows with every change. */
       revision: number;
-      /** @description What is being done; `shards` while a proof waits for those. */
+      /** @description What is being done; `shards` or `frames` while a proof or a stream waits for those. */
       stage: string | null;
       /** @description How much of this stage is done. */
       percent: number;
@@ -1783,7 +1931,7 @@ export interface components {
        * @description What it proves.
        * @enum {string}
        */
-      scheme: "inference" | "recognition" | "accuracy";
+      scheme: "inference" | "recognition" | "accuracy" | "robustness";
       /** @description What an accuracy is on. */
       dataset_id: string | null;
       /** @description The text that whoever asked for it gave. */
@@ -1885,6 +2033,47 @@ export interface components {
       signature: string;
     };
     /**
+     * @description The numbers of a course: those of ``streams.detector.Detection``, ``patience`` of ``streams.course``,
+     *     ``caution`` of ``streams.skew``.
+     */
+    Rules: {
+      /**
+       * @description Frames between changes, in the mean.
+       * @default 600
+       */
+      hazard?: number;
+      /**
+       * @description One label of so many is at random.
+       * @default 10
+       */
+      noise?: number;
+      /**
+       * @description How many runs are kept.
+       * @default 30
+       */
+      runs?: number;
+      /**
+       * @description How many of the latest are kept always.
+       * @default 12
+       */
+      young?: number;
+      /**
+       * @description How many times heavier a later run is that is believed.
+       * @default 2
+       */
+      dominance?: number;
+      /**
+       * @description How many frames a run has before a model is chosen for it.
+       * @default 5
+       */
+      patience?: number;
+      /**
+       * @description Of so many frames more, of any class, priors are made.
+       * @default 3
+       */
+      caution?: number;
+    };
+    /**
      * @description A part of a dataset, proven on its own.
      *
      *     ``dataset``: the commitment to its samples and labels, or targets; ``correct``: to how many of them the
@@ -1938,7 +2127,7 @@ export interface components {
        * @description What kind of claim it is.
        * @enum {string}
        */
-      scheme: "registration" | "inference" | "recognition" | "accuracy";
+      scheme: "registration" | "inference" | "recognition" | "accuracy" | "robustness";
       /** @description What is claimed, in words that verifiers make again. */
       claim: string;
       /** @description The network, or its architecture where the weights are committed. */
@@ -1965,6 +2154,159 @@ export interface components {
       saturates?: true | null;
       /** @description In sentences, what is not claimed. */
       does_not_say: string[];
+    };
+    /** @description A whole stream: with the keys of its bank's models it is all that a verifier needs. */
+    StreamFile: {
+      /**
+       * @description What this document is.
+       * @default zenserve stream
+       * @constant
+       */
+      format?: "zenserve stream";
+      /**
+       * @description Of its format.
+       * @default 1
+       */
+      version?: number;
+      /** @description What it is. */
+      head: components["schemas"]["Head"];
+      /** @description In order. */
+      frames: (components["schemas"]["ProofDocument"] | components["schemas"]["Missed"])[];
+    };
+    /**
+     * @description Open a stream of frames over a bank of models. The numbers of its course are ``verifier.stream.Rules``:
+     *     the same ones for all frames.
+     */
+    StreamRequest: {
+      /** @description Registered models of a bank (`circuits.priors`), the most accurate one first, and each cheaper to prove than the one before. */
+      models: string[];
+      /** @description By which a model is chosen for the classes that are seen. */
+      profile: components["schemas"]["ProfileRequest"];
+      /**
+       * @description What to call it.
+       * @default unnamed
+       */
+      name?: string;
+      /**
+       * @description The numbers of its course (docs/streams.md).
+       * @default {
+       *       "hazard": 600,
+       *       "noise": 10,
+       *       "runs": 30,
+       *       "young": 12,
+       *       "dominance": 2,
+       *       "patience": 5,
+       *       "caution": 3
+       *     }
+       */
+      rules?: components["schemas"]["Rules"];
+      /**
+       * @description Whether proofs show the frames.
+       * @default private
+       * @enum {string}
+       */
+      input_privacy?: "public" | "private";
+      /** @description A frame that is not proven so long after it was handed in is missed. */
+      deadline_seconds?: number | null;
+      /**
+       * @description How many frames may wait or be proven at once.
+       * @default 16
+       */
+      backlog?: number;
+      /** @description Names and values to find it by, 16 at most; no part of its proofs. */
+      labels?: {
+        [key: string]: string;
+      } | null;
+      /**
+       * @description Among your own jobs; more is sooner.
+       * @default 0
+       */
+      priority?: number;
+    };
+    /** @description A stream of frames. It is `running`, at the stage `frames`, while it takes some. */
+    StreamView: {
+      /** @description Names it from now on: `mdl_…`, `dst_…`, `prf_…` or `str_…`. */
+      id: string;
+      /** @description Whose it is. */
+      tenant_id: string;
+      /**
+       * @description Over for good with `succeeded`, `failed` or `canceled`.
+       * @enum {string}
+       */
+      state: "queued" | "running" | "succeeded" | "failed" | "canceled";
+      /** @description Grows with every change. */
+      revision: number;
+      /** @description What is being done; `shards` or `frames` while a proof or a stream waits for those. */
+      stage: string | null;
+      /** @description How much of this stage is done. */
+      percent: number;
+      /** @description How much of the whole work is done, once it is known. */
+      overall_percent: number | null;
+      /** @description How long it will still take, once it is known. */
+      eta_seconds: number | null;
+      /** @description How much of that is for keys that are not there yet; 0 where they are. */
+      eta_setup_seconds: number | null;
+      /** @description What whoever asked for it finds it by: names and their values. */
+      labels: {
+        [key: string]: string;
+      };
+      /** @description Among the jobs of its tenant; more is sooner. */
+      priority: number;
+      /**
+       * @description Which workers may take it: those with a GPU, or all.
+       * @enum {string}
+       */
+      queue: "cpu" | "gpu";
+      /** @description It fails if it is not over by then. */
+      deadline_at: string | null;
+      /** @description It is deleted then. */
+      expires_at: string | null;
+      /** @description Grows when a job is taken up again after a worker was lost. */
+      attempt: number;
+      /** @description Whether somebody asked to stop it. */
+      cancel_requested: boolean;
+      /**
+       * Format: date-time
+       * @description When it was asked for.
+       */
+      created_at: string;
+      /** @description When a worker first took it. */
+      started_at: string | null;
+      /** @description When it was over. */
+      finished_at: string | null;
+      /** @description Seconds per stage, for the owner of the job. */
+      timings: {
+        [key: string]: number;
+      };
+      /** @description Why the job failed. */
+      problem: components["schemas"]["Cause"] | null;
+      /** @description The cause of every attempt that did not end well. */
+      failures: components["schemas"]["Failure"][];
+      /** @description What its owner calls it. */
+      name: string;
+      /** @description Its bank, the most accurate model first. */
+      models: string[];
+      /** @description How many the models tell apart. */
+      classes: number;
+      /**
+       * @description Whether proofs show the frames.
+       * @enum {string}
+       */
+      input_privacy: "public" | "private";
+      /** @description A frame that is not proven so long after it was handed in is missed. */
+      deadline_seconds: number | null;
+      /** @description How many frames may wait or be proven at once. */
+      backlog: number;
+      /** @description Since when it takes frames: the keys are there. */
+      begun_at: string | null;
+      /** @description Of its bank, rules and beginning: what its chain begins with, as verdicts have it. */
+      head: string | null;
+      /** @description Since when it takes no more. */
+      ended_at: string | null;
+      /** @description How many were handed in; the next one's number. */
+      frames: number;
+      /** @description How many of these are proven or missed, of the first ones without a gap. */
+      frames_over: number;
     };
     /** @description What is to change of a tenant; what is left out stays as it is. */
     TenantChange: {
@@ -2183,7 +2525,10 @@ export interface components {
        *       "dataset.canceled",
        *       "proof.succeeded",
        *       "proof.failed",
-       *       "proof.canceled"
+       *       "proof.canceled",
+       *       "stream.succeeded",
+       *       "stream.failed",
+       *       "stream.canceled"
        *     ]
        */
       events?: (
@@ -2196,6 +2541,9 @@ export interface components {
         | "proof.succeeded"
         | "proof.failed"
         | "proof.canceled"
+        | "stream.succeeded"
+        | "stream.failed"
+        | "stream.canceled"
       )[];
     };
     /** @description An address that is told when jobs are over. */
@@ -2225,6 +2573,8 @@ export interface components {
 }
 export type AttemptView = components["schemas"]["AttemptView"];
 export type AuditView = components["schemas"]["AuditView"];
+export type Bank = components["schemas"]["Bank"];
+export type BankModel = components["schemas"]["BankModel"];
 export type CreateDatasetForm = components["schemas"]["createDatasetForm"];
 export type CreateModelForm = components["schemas"]["createModelForm"];
 export type CallerView = components["schemas"]["CallerView"];
@@ -2248,7 +2598,10 @@ export type Errors = components["schemas"]["Errors"];
 export type Expected = components["schemas"]["Expected"];
 export type Failure = components["schemas"]["Failure"];
 export type FinishRequest = components["schemas"]["FinishRequest"];
+export type FrameRequest = components["schemas"]["FrameRequest"];
+export type FrameView = components["schemas"]["FrameView"];
 export type HandedStateRequest = components["schemas"]["HandedStateRequest"];
+export type Head = components["schemas"]["Head"];
 export type Health = components["schemas"]["Health"];
 export type Histogram = components["schemas"]["Histogram"];
 export type InputRequest = components["schemas"]["InputRequest"];
@@ -2263,14 +2616,17 @@ export type CeremonySummaryListing = components["schemas"]["CeremonySummaryListi
 export type CommitmentViewListing = components["schemas"]["CommitmentViewListing"];
 export type DatasetSummaryListing = components["schemas"]["DatasetSummaryListing"];
 export type DeliveryViewListing = components["schemas"]["DeliveryViewListing"];
+export type FrameViewListing = components["schemas"]["FrameViewListing"];
 export type IssuerViewListing = components["schemas"]["IssuerViewListing"];
 export type KeyViewListing = components["schemas"]["KeyViewListing"];
 export type ModelSummaryListing = components["schemas"]["ModelSummaryListing"];
 export type ProofViewListing = components["schemas"]["ProofViewListing"];
+export type StreamViewListing = components["schemas"]["StreamViewListing"];
 export type TenantViewListing = components["schemas"]["TenantViewListing"];
 export type UsageViewListing = components["schemas"]["UsageViewListing"];
 export type WebhookViewListing = components["schemas"]["WebhookViewListing"];
 export type Message = components["schemas"]["Message"];
+export type Missed = components["schemas"]["Missed"];
 export type ModelChange = components["schemas"]["ModelChange"];
 export type ModelSummary = components["schemas"]["ModelSummary"];
 export type ModelView = components["schemas"]["ModelView"];
@@ -2281,15 +2637,20 @@ export type OpeningPart = components["schemas"]["OpeningPart"];
 export type OutputReport = components["schemas"]["OutputReport"];
 export type Parent = components["schemas"]["Parent"];
 export type Problem = components["schemas"]["Problem"];
+export type ProfileRequest = components["schemas"]["ProfileRequest"];
 export type ProofDocument = components["schemas"]["ProofDocument"];
 export type ProofRequest = components["schemas"]["ProofRequest"];
 export type ProofView = components["schemas"]["ProofView"];
 export type QuantisationReport = components["schemas"]["QuantisationReport"];
 export type Readiness = components["schemas"]["Readiness"];
 export type Receipt = components["schemas"]["Receipt"];
+export type Rules = components["schemas"]["Rules"];
 export type Shard = components["schemas"]["Shard"];
 export type ShardView = components["schemas"]["ShardView"];
 export type Statement = components["schemas"]["Statement"];
+export type StreamFile = components["schemas"]["StreamFile"];
+export type StreamRequest = components["schemas"]["StreamRequest"];
+export type StreamView = components["schemas"]["StreamView"];
 export type TenantChange = components["schemas"]["TenantChange"];
 export type TenantRequest = components["schemas"]["TenantRequest"];
 export type TenantView = components["schemas"]["TenantView"];
@@ -2947,7 +3308,7 @@ export interface operations {
         /** @description Only what is of this model. */
         model_id?: string | null;
         /** @description Only proofs of this scheme. */
-        scheme?: ("inference" | "recognition" | "accuracy") | null;
+        scheme?: ("inference" | "recognition" | "accuracy" | "robustness") | null;
         /** @description How many on a page. */
         limit?: number;
         /** @description The `next_cursor` of the page before. */
@@ -3024,6 +3385,239 @@ export interface operations {
       200: {
         content: {
           "application/json": components["schemas"]["ProofDocument"];
+        };
+      };
+    };
+  };
+  getStream: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /** @description Its id. */
+        stream_id: string;
+      };
+    };
+    requestBody?: never;
+    responses: {
+      /** @description Successful Response */
+      200: {
+        content: {
+          "application/json": components["schemas"]["StreamView"];
+        };
+      };
+    };
+  };
+  deleteStream: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /** @description Its id. */
+        stream_id: string;
+      };
+    };
+    requestBody?: never;
+    responses: {
+      /** @description Successful Response */
+      204: {
+        content?: never;
+      };
+    };
+  };
+  cancelStream: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /** @description Its id. */
+        stream_id: string;
+      };
+    };
+    requestBody?: never;
+    responses: {
+      /** @description Successful Response */
+      200: {
+        content: {
+          "application/json": components["schemas"]["StreamView"];
+        };
+      };
+    };
+  };
+  retryStream: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /** @description Its id. */
+        stream_id: string;
+      };
+    };
+    requestBody?: never;
+    responses: {
+      /** @description Successful Response */
+      200: {
+        content: {
+          "application/json": components["schemas"]["StreamView"];
+        };
+      };
+    };
+  };
+  listStreams: {
+    parameters: {
+      query?: {
+        /** @description Only what is in this state. */
+        state?: ("queued" | "running" | "succeeded" | "failed" | "canceled") | null;
+        /** @description How many on a page. */
+        limit?: number;
+        /** @description The `next_cursor` of the page before. */
+        cursor?: string | null;
+        /** @description Only what was made after this. */
+        created_after?: string | null;
+        /** @description Only what was made before this. */
+        created_before?: string | null;
+        /** @description Only what has this label, `name=value`; of several, all. */
+        label?: string[] | null;
+      };
+      header?: never;
+      path?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description Successful Response */
+      200: {
+        content: {
+          "application/json": components["schemas"]["StreamViewListing"];
+        };
+      };
+    };
+  };
+  createStream: {
+    parameters: {
+      query?: never;
+      header?: {
+        /** @description The same key with the same request gives the same resource, once. */
+        "Idempotency-Key"?: string | null;
+      };
+      path?: never;
+    };
+    requestBody: {
+      content: {
+        "application/json": components["schemas"]["StreamRequest"];
+      };
+    };
+    responses: {
+      /** @description It was asked for */
+      202: {
+        content: {
+          "application/json": components["schemas"]["StreamView"];
+        };
+      };
+    };
+  };
+  listFrames: {
+    parameters: {
+      query?: {
+        /** @description How many on a page. */
+        limit?: number;
+        /** @description The `next_cursor` of the page before. */
+        cursor?: string | null;
+      };
+      header?: never;
+      path: {
+        /** @description Its id. */
+        stream_id: string;
+      };
+    };
+    requestBody?: never;
+    responses: {
+      /** @description Successful Response */
+      200: {
+        content: {
+          "application/json": components["schemas"]["FrameViewListing"];
+        };
+      };
+    };
+  };
+  createFrame: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /** @description Its id. */
+        stream_id: string;
+      };
+    };
+    requestBody: {
+      content: {
+        "application/json": components["schemas"]["FrameRequest"];
+      };
+    };
+    responses: {
+      /** @description Successful Response */
+      202: {
+        content: {
+          "application/json": components["schemas"]["FrameView"];
+        };
+      };
+    };
+  };
+  followStream: {
+    parameters: {
+      query?: never;
+      header?: {
+        /** @description The number of the frame that was seen last. */
+        "Last-Event-ID"?: string | null;
+      };
+      path: {
+        /** @description Its id. */
+        stream_id: string;
+      };
+    };
+    requestBody?: never;
+    responses: {
+      /** @description Successful Response */
+      200: {
+        content: {
+          "text/event-stream": unknown;
+        };
+      };
+    };
+  };
+  endStream: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /** @description Its id. */
+        stream_id: string;
+      };
+    };
+    requestBody?: never;
+    responses: {
+      /** @description Successful Response */
+      200: {
+        content: {
+          "application/json": components["schemas"]["StreamView"];
+        };
+      };
+    };
+  };
+  getStreamFile: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /** @description Its id. */
+        stream_id: string;
+      };
+    };
+    requestBody?: never;
+    responses: {
+      /** @description Successful Response */
+      200: {
+        content: {
+          "application/json": components["schemas"]["StreamFile"];
         };
       };
     };

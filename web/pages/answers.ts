@@ -12,6 +12,7 @@ const SCHEMES: Readonly<Record<string, string>> = {
   registration: "Registration of a model",
   inference: "Inference",
   recognition: "Recognition",
+  robustness: "Robustness",
   accuracy: "Accuracy on a dataset",
 };
 

@@ -213,6 +213,14 @@ test("lists go from page to page, as far as somebody reads", async () => {
   assert.equal(first.asked.length, 1);
 });
 
+/** Events of these frames, and whatever else comes as it is. */
+function told(...parts: (number | string)[]): Response {
+  const text = parts.map((each) =>
+    typeof each === "number" ? `event: frame\nid: ${each}\ndata: {"number": ${each}}\n\n` : each,
+  );
+  return new Response(text.join(""), { headers: { "Content-Type": "text/event-stream" } });
+}
+
 test("a job is followed through its events", async () => {
   const service = new Service(stream(QUEUED, RUNNING, RUNNING, DONE));
   assert.deepEqual(await all(service.client.follow(QUEUED)), [QUEUED, RUNNING, DONE]);
@@ -229,6 +237,32 @@ test("a stream that breaks off is taken up where it was", async () => {
     "GET /v1/proofs/prf_1/events",
   ]);
   assert.equal(service.asked[2]?.headers.get("Last-Event-ID"), "2");
+});
+
+test("a stream's frames are followed, and taken up where they broke off", async () => {
+  const open = ok({ id: "str_1", state: "running" });
+  const over = "event: end\ndata: {}\n\n";
+  const service = new Service(
+    open,
+    told(0, 1),
+    open,
+    new Response(null, { status: 503 }),
+    open,
+    told(2, over),
+  );
+  const frames = await all(service.client.followFrames("str_1"));
+  assert.deepEqual(
+    frames.map(({ number }) => number),
+    [0, 1, 2],
+  );
+  const last = service.asked.map(({ headers }) => headers.get("Last-Event-ID"));
+  assert.deepEqual(last, [null, null, null, "1", null, "1"]);
+});
+
+test("a frame is handed in until there is room", async () => {
+  const service = new Service(problem(429, "quota.frames"), ok({ number: 3 }));
+  assert.equal((await service.client.addFrame("str_1", 3, [0.5])).number, 3);
+  assert.deepEqual(await service.asked[1]?.json(), { number: 3, input: [0.5] });
 });
 
 test("events that come in pieces", async () => {

@@ -57,13 +57,20 @@ export interface TransparentCase {
   readonly reason: string;
 }
 
-interface TransparentVectors {
+/** Proofs under one key. */
+export interface TransparentProofs {
   readonly verifying_key: JsonObject;
-  readonly key_digest: string;
   readonly circuit: string;
   readonly proofs: Readonly<Record<string, string>>;
   readonly links: Readonly<Record<string, string>>;
   readonly cases: readonly TransparentCase[];
+}
+
+interface TransparentVectors extends TransparentProofs {
+  readonly key_digest: string;
+  readonly long: TransparentProofs;
+  readonly renewed: TransparentProofs;
+  readonly circuits: readonly { readonly name: string; readonly circuit: string; readonly code: string }[];
   readonly keys: readonly { readonly name: string; readonly key: JsonObject; readonly code: string }[];
   readonly openings: readonly {
     readonly name: string;

@@ -5,9 +5,9 @@ import { ZenError } from "../verifier/errors.ts";
 import { spartan } from "../verifier/spartan/system.ts";
 import type { Verdict } from "../verifier/verdict.ts";
 import { bytes, TRANSPARENT } from "./proofVectors.ts";
-import type { TransparentCase } from "./proofVectors.ts";
+import type { TransparentCase, TransparentProofs } from "./proofVectors.ts";
 
-const { verifying_key, key_digest, circuit, proofs, links, cases, keys, openings, sums } = TRANSPARENT;
+const { verifying_key, key_digest, circuit, circuits, keys, openings, sums, long, renewed } = TRANSPARENT;
 const seen = new Set<string>();
 
 function expect(verdict: Verdict, reason: string, name: string): void {
@@ -16,7 +16,8 @@ function expect(verdict: Verdict, reason: string, name: string): void {
   seen.add(reason);
 }
 
-function proofOf({ chains, proof, keep, change, more }: TransparentCase): Uint8Array {
+function proofOf({ proofs, links }: TransparentProofs, each: TransparentCase): Uint8Array {
+  const { chains, proof, keep, change, more } = each;
   const parts = chains.map((part) => bytes(part.startsWith("@") ? (links[part.slice(1)] ?? "") : part));
   const data = concat(...parts, bytes(proofs[proof] ?? "")).slice(0, keep ?? undefined);
   for (const [place, bits] of Object.entries(change)) {
@@ -25,24 +26,35 @@ function proofOf({ chains, proof, keep, change, more }: TransparentCase): Uint8A
   return concat(data, bytes(more));
 }
 
-function verdictOn(each: TransparentCase): Verdict {
+function verdictOn(recorded: TransparentProofs, each: TransparentCase): Verdict {
   const claim = {
     publicInputs: each.public_inputs.map(BigInt),
     commitments: each.commitments.map(bytes),
-    proof: proofOf(each),
+    proof: proofOf(recorded, each),
   };
-  const [flaw] = spartan.verifyGroups(spartan.readKey(verifying_key), [[claim]]);
+  const [flaw] = spartan.verifyGroups(spartan.readKey(recorded.verifying_key), [[claim]]);
   return flaw?.verdict ?? { valid: true, reason: "ok", detail: "", index: null };
 }
 
 test("a key names a circuit, which whoever verifies has", () => {
   assert.equal(hex(spartan.readKey(verifying_key).digest), key_digest);
-  for (const each of cases.slice(0, 1)) expect(verdictOn(each), "circuit_unknown", each.name);
-  spartan.takeCircuit(bytes(circuit));
+  const [each] = TRANSPARENT.cases;
+  if (each !== undefined) expect(verdictOn(TRANSPARENT, each), "circuit_unknown", each.name);
 });
 
-test("verdicts on proofs", () => {
-  for (const each of cases) expect(verdictOn(each), each.reason, each.name);
+for (const [name, recorded] of Object.entries({ short: TRANSPARENT, long, renewed })) {
+  test(`verdicts on proofs of ${name} rows`, () => {
+    spartan.takeCircuit(bytes(recorded.circuit));
+    for (const each of recorded.cases) expect(verdictOn(recorded, each), each.reason, each.name);
+  });
+}
+
+test("circuits that are refused, and another circuit", () => {
+  for (const { name, circuit, code } of circuits) {
+    const take = (): void => spartan.takeCircuit(bytes(circuit));
+    if (code === "circuit_unknown") take();
+    else assert.throws(take, (error) => error instanceof ZenError && error.code === code, name);
+  }
 });
 
 test("keys that are refused", () => {

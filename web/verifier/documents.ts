@@ -38,7 +38,7 @@ import { SCALAR_MODULUS } from "./points.ts";
 import { FIRST, SYSTEMS } from "./registry.ts";
 import type { VerifyingSystem } from "./system.ts";
 
-const MOST_INTEGER = Number.MAX_SAFE_INTEGER;
+export const MOST_INTEGER = Number.MAX_SAFE_INTEGER;
 const MOST_SHARDS = 1 << 16;
 /** Hex digits: 64 bytes a shard. */
 const MOST_SUM_OPENING = 1 << 23;
@@ -56,9 +56,9 @@ const MOST_SENTENCES = 32;
 const NAMING = 3;
 
 const hexText = textThat((digits) => fromHex(digits) !== null, "lower-case hex digits, two for each byte");
-const digest = textThat((digits) => /^[0-9a-f]{64}$/.test(digits), "64 lower-case hex digits");
+export const digest = textThat((digits) => /^[0-9a-f]{64}$/.test(digits), "64 lower-case hex digits");
 const signature = textThat((digits) => /^[0-9a-f]{128}$/.test(digits), "128 lower-case hex digits");
-const commitment = textThat(
+export const commitment = textThat(
   (digits) => /^([0-9a-f]{2}){32,64}$/.test(digits),
   "the lower-case hex digits of 32 to 64 bytes",
 );
@@ -68,8 +68,8 @@ const name = textThat(
   "a name of 1 to 40 of a to z and _, and of several, its own behind a slash",
 );
 const ownName = textThat((each) => /^[A-Za-z0-9_.-]{1,64}$/.test(each), "a name of 1 to 64 characters");
-const moment = textThat(isMoment, "a moment that there is, in UTC, as 2026-11-22T10:00:00Z");
-const challenge = textThat(
+export const moment = textThat(isMoment, "a moment that there is, in UTC, as 2026-11-22T10:00:00Z");
+export const challenge = textThat(
   // A character has two units at most. Of megabytes, no list is made.
   (words) =>
     0 < words.length &&
@@ -78,9 +78,9 @@ const challenge = textThat(
     isPrintable(words),
   `1 to ${MOST_CHALLENGE} characters that can be printed`,
 );
-const size = integer(1, MOST_INTEGER);
+export const size = integer(1, MOST_INTEGER);
 const number = integer(-MOST_INTEGER, MOST_INTEGER);
-const numbers = list(number);
+export const numbers = list(number);
 const value: Reader<number | readonly number[]> = (each, place) =>
   Array.isArray(each) ? numbers(each, place) : number(each, place);
 const systemId = textThat(
@@ -187,7 +187,7 @@ const dataset = checked(
 /** What an accuracy is about. `sha256`: its content (`datasets.ts`), null where it is private. */
 export type Dataset = Read<typeof dataset>;
 
-const SCHEMES = ["registration", "inference", "recognition", "accuracy"] as const;
+const SCHEMES = ["registration", "inference", "recognition", "accuracy", "robustness"] as const;
 
 const statement = checked(
   object({
@@ -409,7 +409,7 @@ export function numbersOf(each: Form, given: Values[string]): readonly number[] 
   return found;
 }
 
-const inputType = openObject({
+export const inputType = openObject({
   name: optional(nullable(ownName), null),
   shape: list(size, 0, MOST_AXES),
   scale: checked(real, (scale, place) => {
@@ -476,11 +476,12 @@ const PARTS: Readonly<Record<(typeof SCHEMES)[number], { outside: string[]; show
   },
   recognition: { outside: ["model", "input", "reference"], shown: [["threshold", "match"]] },
   accuracy: { outside: ["model", "dataset", "correct"], shown: [["size"]] },
+  robustness: { outside: ["model", "input"], shown: [["radius", "label"]] },
 };
 /** Groups of which words are made as of one number. */
-const SINGLE = ["statement", "label", "threshold", "match", "size"];
+const SINGLE = ["statement", "label", "threshold", "match", "size", "radius"];
 /** Groups whose integers words have as real numbers. */
-const SAID = ["values", "threshold", "bounds"];
+const SAID = ["values", "threshold", "bounds", "radius"];
 
 const described = openObject({
   scheme: oneOf(...SCHEMES),
@@ -536,7 +537,7 @@ function fits(circuit: Description, place: string): void {
     fault(place, "public_inputs: the first must be the statement");
   }
   const inputs = [...inputTypes(circuit).keys()];
-  if (inputs.length > 1 && (circuit.scheme === "recognition" || circuit.scheme === "accuracy")) {
+  if (inputs.length > 1 && ["recognition", "accuracy", "robustness"].includes(circuit.scheme)) {
     fault(place, `quantisation: the scheme ${circuit.scheme} is of one input`);
   }
   const outputs = [...outputTypes(circuit).keys()];

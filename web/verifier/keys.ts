@@ -16,6 +16,8 @@ export interface OpenedKey {
   /** Whether the file shows that the key's secrets are of a ceremony, or only says so. */
   readonly showsCeremony: boolean;
   readonly system: VerifyingSystem;
+  /** The whole description of the circuit, of which `circuit` is what judging a proof reads. */
+  readonly described: JsonObject;
 }
 
 /**
@@ -49,6 +51,7 @@ export function opened(file: KeyFile): OpenedKey {
     reference: { id: file.id, setup: file.setup },
     showsCeremony: file.transcript !== null && key.setup === CEREMONY,
     system,
+    described: file.circuit,
   };
 }
 

@@ -33,6 +33,9 @@ const INPUT_UNSAID = {
 const OUTPUT_UNSAID =
   "What the committed output is: the commitment alone says nothing about it, and only its opening shows it.";
 const REFERENCE_UNSAID = "Whose the committed reference is, or what it was made from.";
+const ROBUSTNESS_UNSAID =
+  "Anything of inputs further away in any one entry, or changed otherwise, as a picture that is turned; or of numbers" +
+  " between the steps, which are rounded before the network sees them. Nor that the label is right.";
 const REGISTRATION_UNSAID = "What the network's weights are, or who trained it.";
 const PARENT_UNSAID = "That the model was made from its parent: it names it, and that is all.";
 const ORDER_UNSAID =
@@ -110,6 +113,10 @@ export function claim(circuit: Description, values: Values): string {
 function said(group: Group, values: Values, bounds: Group | undefined): string {
   const [kind, given] = [kindOf(group.name), values[group.name] ?? []];
   if (kind === "values") return saidOutputs(group, numbersOf(group, given));
+  if (kind === "radius") {
+    const { numbers, steps } = saidReals(group, numbersOf(group, given));
+    return `The radius is ${at(numbers, 0)}, ${steps}.`;
+  }
   if (bounds !== undefined) {
     return saidPlaces(bounds, numbersOf(bounds, values[bounds.name] ?? []), numbersOf(group, given));
   }
@@ -131,7 +138,8 @@ export function doesNotSay(
     ...when(scheme === "registration", REGISTRATION_UNSAID),
     ...when(parent !== null, PARENT_UNSAID),
     ...when(scheme !== "registration" && commitments.includes("model"), COMMITTED_MODEL_UNSAID),
-    ...(scheme === "inference" || scheme === "recognition" ? inputsUnsaid(circuit) : []),
+    ...(["inference", "recognition", "robustness"].includes(scheme) ? inputsUnsaid(circuit) : []),
+    ...when(scheme === "robustness", ROBUSTNESS_UNSAID),
     ...when(outputTypes(circuit).size > 0, OUTPUT_UNSAID),
     ...when(commitments.includes("reference"), REFERENCE_UNSAID),
     ...when(dataset !== null, ORDER_UNSAID),

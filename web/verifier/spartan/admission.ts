@@ -9,6 +9,8 @@ import type { Sizes } from "./shape.ts";
 
 /** Of the witness's polynomial: what is larger fits no machine. */
 const MOST_VARIABLES = 36;
+/** Rows are as long only where there are as many variables: a verifier has tables of a row's places. */
+export const MOST_LOG_DEGREE = 16;
 
 /**
  * The shape of proofs of a constraint system, whose linked segments are commitments with rows of this `tail`. Throws
@@ -35,7 +37,9 @@ export function shapeOf(sizes: Sizes, code: Code, tail: number): Shape {
     "the witness has no room in rows of this code",
     "code",
   );
-  if (code.queries >= code.degree) throw tooLarge;
+  const variables = segments.reduce((sum, { size }) => sum + size, 1 + sizes.public + sizes.challenges);
+  const most = Math.max(MOST_LOG_DEGREE, bitLength(variables + sizes.private - 1));
+  if (code.queries >= code.degree || code.logDegree > most) throw tooLarge;
   const shape = new Shape(code, sizes, segments, logRows);
   if (Math.max(logRows, shape.variables) > MOST_VARIABLES) throw tooLarge;
   requireSure(terms(shape));

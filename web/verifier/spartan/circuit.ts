@@ -48,8 +48,8 @@ export class Circuit implements Matrices {
     places: readonly bigint[],
     weights: readonly bigint[],
   ): bigint {
-    const [byPlace, byRow] = [eq(places), eq(rows)];
-    const columns = placesOf(shape).map((place) => at(byPlace, place));
+    const byRow = eq(rows);
+    const columns = weightsOf(shape, places);
     let [total, start] = [0n, 0];
     for (const block of this.#blocks) {
       const here = byRow.slice(start, start + rowsOf(block[0]));
@@ -101,16 +101,23 @@ function valueOf(
   return reduce(total);
 }
 
-/** Of each variable; those that no row reads have any. */
-function placesOf(shape: Shape): number[] {
-  const places = Array.from({ length: shape.known }, (_, index) => index);
+/** eq(places, ·) at each variable's place; those that no row reads have any. */
+function weightsOf(shape: Shape, places: readonly bigint[]): bigint[] {
+  const { parts, known, rowVariables } = shape;
+  const [high, low] = [eq(places.slice(0, rowVariables)), eq(places.slice(rowVariables))];
   const { degree } = shape.code;
-  for (const [index, { size, tail, first }] of shape.parts.entries()) {
-    const width = degree - tail;
-    for (let i = 0; i < size; i += 1) places.push((first + Math.floor(i / width)) * degree + (i % width));
-    if (index < shape.parts.length - 1) places.push(0);
+  const found: bigint[] = [];
+  const add = (first: number, size: number, columns: number): void => {
+    for (let i = 0; i < size; i += 1) {
+      found.push(reduce(at(high, first + Math.floor(i / columns)) * at(low, i % columns)));
+    }
+  };
+  add(0, known, degree);
+  for (const [index, { size, tail, first }] of parts.entries()) {
+    add(first, size, degree - tail);
+    if (index < parts.length - 1) found.push(0n);
   }
-  return places;
+  return found;
 }
 
 /** That so many vectors add up, value by value, to the public inputs. */

@@ -12,16 +12,18 @@ export const LOG_BLOWUP = 2;
  * Polynomials of 2^`logDegree` coefficients, at the 2^`logLength`-th roots of unity.
  *
  * Unique decoding only: a word that is further than `radius` from all code words is taken for one, or two words for
- * the same, with probability 2^-135 at most over `queries` different random places.
+ * the same, with probability 2^-`queryBits` at most over `queries` different random places.
  */
 export class Code {
   readonly logDegree: number;
   readonly logLength: number;
+  readonly queryBits: number;
   #queries: number | undefined;
 
-  constructor(logDegree: number, logLength: number) {
+  constructor(logDegree: number, logLength: number, queryBits = QUERY_BITS) {
     this.logDegree = logDegree;
     this.logLength = logLength;
+    this.queryBits = queryBits;
   }
 
   /** The fewest places that are sure enough, drawn without replacement. */
@@ -56,7 +58,7 @@ export class Code {
     const right = this.length - this.radius - 1;
     let bits = 0;
     for (let drawn = 0; drawn < right; drawn += 1) {
-      if (bits >= QUERY_BITS) return drawn;
+      if (bits >= this.queryBits) return drawn;
       bits -= Math.log2((right - drawn) / (this.length - drawn));
     }
     return right;

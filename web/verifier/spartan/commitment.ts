@@ -10,8 +10,9 @@ import type { JsonObject } from "../json.ts";
 import { at } from "../lists.ts";
 import { SCALAR_MODULUS } from "../points.ts";
 import { u64 } from "../preamble.ts";
+import { MOST_LOG_DEGREE } from "./admission.ts";
 import { Code, LOG_BLOWUP } from "./code.ts";
-import { ELEMENT_BYTES, encode, fromBytes, toBytes, TWO_ADICITY } from "./field.ts";
+import { ELEMENT_BYTES, encode, fromBytes, toBytes } from "./field.ts";
 import { leaf, node, root } from "./merkle.ts";
 
 const SEED_BYTES = 32;
@@ -40,7 +41,7 @@ export class Rows {
     const view = new DataView(identity.buffer, identity.byteOffset, identity.byteLength);
     const parts = identity.length === 16 ? [0, 8].map((place) => Number(view.getBigUint64(place, true))) : [];
     const [logDegree, tail] = parts;
-    if (logDegree === undefined || tail === undefined || logDegree > TWO_ADICITY - LOG_BLOWUP) {
+    if (logDegree === undefined || tail === undefined || logDegree > MOST_LOG_DEGREE) {
       throw new ZenError("file.json", "basis: no such code", "basis");
     }
     const rows = new Rows(new Code(logDegree, logDegree + LOG_BLOWUP), tail);

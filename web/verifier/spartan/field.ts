@@ -17,7 +17,8 @@ export function reduce(value: bigint): bigint {
   return rest < 0n ? rest + SCALAR_MODULUS : rest;
 }
 
-function power(base: bigint, exponent: bigint): bigint {
+/** `base` to the power of a natural number. */
+export function power(base: bigint, exponent: bigint): bigint {
   let [result, square] = [1n, base];
   for (let rest = exponent; rest > 0n; rest >>= 1n) {
     if (rest & 1n) result = reduce(result * square);
@@ -27,7 +28,7 @@ function power(base: bigint, exponent: bigint): bigint {
 }
 
 /** The generator of the subgroup of order 2^`logSize`. */
-function rootOfUnity(logSize: number): bigint {
+export function rootOfUnity(logSize: number): bigint {
   return power(GENERATOR, (SCALAR_MODULUS - 1n) >> BigInt(logSize));
 }
 
@@ -41,6 +42,16 @@ export function eq(point: readonly bigint[]): bigint[] {
     });
   }
   return table;
+}
+
+/** The multilinear extension of the vector 1, x, x^2, … at the point. */
+export function powersAt(x: bigint, point: readonly bigint[]): bigint {
+  let [value, square] = [1n, x];
+  for (const r of [...point].reverse()) {
+    value = reduce(value * (1n - r + r * square));
+    square = reduce(square * square);
+  }
+  return value;
 }
 
 /** eq(point, other). */

@@ -15,7 +15,7 @@ import { Rows } from "./commitment.ts";
 import { ofChains, terms } from "./ledger.ts";
 import type { Shape, Sizes } from "./shape.ts";
 
-const HEADER = { format: "zenserve transparent key", version: 1, setup: TRANSPARENT };
+const HEADER = { format: "zenserve transparent key", version: 2, setup: TRANSPARENT };
 const MOST = 2 ** 40;
 const DIGEST_BYTES = 32;
 

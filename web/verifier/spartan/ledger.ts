@@ -4,6 +4,7 @@
  */
 
 import { SCALAR_MODULUS } from "../points.ts";
+import { Folding } from "./folding.ts";
 import { bitLength } from "./shape.ts";
 import type { Shape } from "./shape.ts";
 
@@ -14,8 +15,7 @@ const FIELD_BITS = Math.log2(Number(SCALAR_MODULUS));
 
 /** Of one proof, but for what the statement's own challenges can miss. */
 export function terms(shape: Shape): number[] {
-  const { code, pads } = shape;
-  const overField = (numerator: number): number => FIELD_BITS - Math.log2(numerator);
+  const { code, pads, folding } = shape;
   return [
     overField(shape.logRows),
     overField(3 * shape.logRows),
@@ -26,7 +26,23 @@ export function terms(shape: Shape): number[] {
     overField(pads.code.length),
     code.missedBits,
     pads.code.missedBits,
+    ...ofFolding(folding),
   ];
+}
+
+function ofFolding({ variables, levels }: Folding): number[] {
+  const far = levels.reduce((sum, { rounds, code }) => sum + rounds * code.length, 0);
+  return [
+    overField(levels.length + 1), // claims of columns, weighted
+    overField(2 * variables),
+    overField(far),
+    ...levels.map(({ code }) => code.missedBits),
+  ];
+}
+
+/** `numerator` / r; none at all, infinitely many bits, of 0. */
+function overField(numerator: number): number {
+  return FIELD_BITS - Math.log2(numerator);
 }
 
 /** Of as many renewals as the commitments that a proof is about can have had, together. */
@@ -36,10 +52,11 @@ export function ofChains({ code, parts }: Shape): number[] {
   if (links === 0) return [];
   const logRows = Math.max(0, bitLength(Math.max(...linked.map(({ rows }) => rows)) - 1));
   const renewal = [
-    FIELD_BITS - Math.log2(logRows + code.logDegree),
-    FIELD_BITS,
-    FIELD_BITS - Math.log2(2 * (logRows + 1) * code.length),
+    overField(logRows + code.logDegree),
+    overField(1),
+    overField(2 * (logRows + 1) * code.length),
     code.missedBits,
+    ...ofFolding(new Folding(code.logDegree + 1)),
   ];
   return renewal.map((bits) => bits - Math.log2(links));
 }

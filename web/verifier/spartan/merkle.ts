@@ -13,7 +13,7 @@ const LEAF_KEY = blake3(utf8ToBytes("zenserve spartan 1: leaf"));
 const NODE_KEY = blake3(utf8ToBytes("zenserve spartan 1: node"));
 const ROOT_KEY = blake3(utf8ToBytes("zenserve spartan 1: root"));
 
-/** The hash of one column: `salt` (32 bytes), then its entries, canonical. */
+/** The hash of one column: `salt` (32 bytes, or none), then its entries, canonical. */
 export function leaf(salt: Uint8Array, column: Uint8Array): Uint8Array {
   return blake3.create({ key: LEAF_KEY }).update(salt).update(column).digest();
 }

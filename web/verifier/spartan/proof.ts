@@ -7,11 +7,14 @@ import { SCALAR_MODULUS } from "../points.ts";
 import { at } from "../lists.ts";
 import type { Said } from "./claims.ts";
 import { ELEMENT_BYTES, fromBytes } from "./field.ts";
+import type { Folded, Folding } from "./folding.ts";
 import { DIGEST_BYTES, siblingCount } from "./merkle.ts";
 import type { Shape } from "./shape.ts";
 
 /** These bytes are no proof of this shape. */
 export class MalformedError extends Error {}
+
+const SALT_BYTES = 32;
 
 /** Of a tree, at the drawn places, ascending: salts, columns as bytes, and the siblings' hashes. */
 export interface Opening {
@@ -22,12 +25,14 @@ export interface Opening {
 
 /**
  * All of a proof but the openings. `roots`: of the segments, of the private variables and the mask, of the pads.
- * `row`, `padRow`: the rows combined, with their masks, as bytes; `padMask`: the inner product of the pads' mask.
+ * `row`: the rows combined, with their mask, as it is folded, and `product` its inner product; `padRow`: the pads with
+ * theirs, as bytes; `padMask`: the inner product of the pads' mask.
  */
 export interface Body {
   readonly roots: readonly Uint8Array[];
   readonly said: Said;
-  readonly row: Uint8Array;
+  readonly product: bigint;
+  readonly row: Folded;
   readonly padMask: bigint;
   readonly padRow: Uint8Array;
 }
@@ -42,26 +47,36 @@ export class Reader {
   }
 
   body(shape: Shape): Body {
-    const rounds = (count: number, degree: number): bigint[][] =>
-      Array.from({ length: count }, () => this.elements(degree));
     const roots = this.digests(shape.parts.length + 1);
-    const outer = rounds(shape.logRows, 3);
+    const outer = this.#rounds(shape.logRows, 3);
     const claims = this.elements(3);
-    const inner = rounds(shape.variables, 2);
+    const inner = this.#rounds(shape.variables, 2);
     const mask = this.element();
-    const row = this.canonical(shape.code.degree);
+    const product = this.element();
+    const row = this.folded(shape.folding);
     const opened = this.elements(2);
     const padMask = this.element();
     const padRow = this.canonical(shape.pads.code.degree);
-    return { roots, said: { outer, claims, inner, mask, opened }, row, padMask, padRow };
+    return { roots, said: { outer, claims, inner, mask, opened }, product, row, padMask, padRow };
+  }
+
+  folded({ levels, rest }: Folding): Folded {
+    const found = levels.map(({ rounds }) => [this.#take(DIGEST_BYTES), this.#rounds(rounds, 2)] as const);
+    found.push([this.canonical(2 ** rest), this.#rounds(rest, 2)]);
+    return { messages: found.map(([message]) => message), rounds: found.map(([, rounds]) => rounds) };
   }
 
   /** Those of matrices of so many rows, at the same places. */
-  openings(rows: readonly number[], places: readonly number[], logLeaves: number): Opening[] {
+  openings(
+    rows: readonly number[],
+    places: readonly number[],
+    logLeaves: number,
+    saltBytes = SALT_BYTES,
+  ): Opening[] {
     const hashes = siblingCount(places, logLeaves);
-    const columns = rows.reduce((sum, each) => sum + DIGEST_BYTES + ELEMENT_BYTES * each, 0);
+    const columns = rows.reduce((sum, each) => sum + saltBytes + ELEMENT_BYTES * each, 0);
     this.#require(places.length * columns + DIGEST_BYTES * hashes * rows.length);
-    return rows.map((each) => this.#opening(each, places.length, hashes));
+    return rows.map((each) => this.#opening(each, places.length, hashes, saltBytes));
   }
 
   finish(): void {
@@ -90,10 +105,14 @@ export class Reader {
     return data;
   }
 
-  #opening(rows: number, places: number, hashes: number): Opening {
+  #rounds(count: number, degree: number): bigint[][] {
+    return Array.from({ length: count }, () => this.elements(degree));
+  }
+
+  #opening(rows: number, places: number, hashes: number, saltBytes: number): Opening {
     const [salts, columns]: Uint8Array[][] = [[], []];
     for (let place = 0; place < places; place += 1) {
-      salts?.push(this.#take(DIGEST_BYTES));
+      salts?.push(this.#take(saltBytes));
       columns?.push(this.canonical(rows));
     }
     return { salts: salts ?? [], columns: columns ?? [], path: this.digests(hashes) };

@@ -8,9 +8,11 @@ import { utf8ToBytes } from "@noble/hashes/utils.js";
 import { concat, equal } from "../bytes.ts";
 import { at, zip } from "../lists.ts";
 import { readU32, u64 } from "../preamble.ts";
+import { OK } from "../verdict.ts";
 import { QUERY_BITS } from "./code.ts";
 import type { Rows } from "./commitment.ts";
-import { dot, encode, eq, fromBytes, reduce } from "./field.ts";
+import { dot, eq, fromBytes, reduce } from "./field.ts";
+import { columnsAt, Folding, judge } from "./folding.ts";
 import { MOST_LINKS } from "./ledger.ts";
 import { DIGEST_BYTES, openedRoot } from "./merkle.ts";
 import { MalformedError, Reader } from "./proof.ts";
@@ -72,17 +74,17 @@ function holds(rows: Rows, size: number, old: Uint8Array, link: Link): boolean {
   const count = rowsFor(size, width);
   const maskRoot = at(reader.digests(1), 0);
   const product = reader.element();
-  const said = [reader.canonical(code.degree), reader.canonical(code.degree)];
+  const folding = new Folding(code.logDegree + 1);
+  const row = reader.folded(folding);
   const transcript = begin(rows, size, old, link.root);
   transcript.absorb("mask", maskRoot);
   const r = transcript.challenges("rows", Math.max(0, bitLength(count - 1)));
   const s = transcript.challenges("columns", code.logDegree);
   transcript.say("product", [product]);
   const factor = transcript.challenge("mask");
-  for (const row of said) transcript.absorb("row", row);
+  transcript.absorb("row", at(row.messages, 0));
   const places = transcript.places("places", code.queries, code.logLength);
   const openings = reader.openings([count, count, 2], places, code.logLength);
-  reader.finish();
   const roots = [
     { root: old, values: size, tail },
     { root: link.root, values: size, tail },
@@ -92,20 +94,26 @@ function holds(rows: Rows, size: number, old: Uint8Array, link: Link): boolean {
     equal(openedRoot(code, expected.values, expected.tail, places, opening), expected.root),
   );
   if (!areOpened) return false;
-  const [combined, byRow] = [said.map(fromBytes), eq(r).slice(0, count)];
-  const encoded = combined.map((row) => encode(row, code.logLength));
-  const areCodeWords = places.every((place, index) => {
-    const opened = openings.map((opening) => fromBytes(at(opening.columns, index)));
-    const masks = at(opened, 2);
-    return encoded.every((word, which) => {
-      const row = at(masks, which) + factor * dot(byRow, at(opened, which));
-      return reduce(row - at(word, place)) === 0n;
-    });
+  const [byRow, byColumn] = [eq(r), eq(s).slice(0, width)];
+  const values = [0, 1].flatMap((which) => {
+    const [masks, columns] = [at(openings, 2).columns, at(openings, which).columns];
+    return zip(masks, columns).map(
+      ([mask, column]) => at(fromBytes(mask), which) + factor * dot(byRow, fromBytes(column)),
+    );
   });
-  if (!areCodeWords) return false;
-  const byColumn = eq(s).slice(0, width);
-  const [before, after] = [dot(byColumn, at(combined, 0)), dot(byColumn, at(combined, 1))];
-  return reduce(before - after - product) === 0n;
+  const weights = transcript.challenges("weights", values.length);
+  const claim = {
+    claim: product + dot(weights, values),
+    // The first variable chooses the row.
+    weights: ([which = 0n, ...point]: readonly bigint[]) => {
+      const [before, after] = [weights.slice(0, places.length), weights.slice(places.length)];
+      const both = zip(before, after).map(([one, other]) => reduce(one + which * (other - one)));
+      return (1n - 2n * which) * dot(byColumn, eq(point)) + columnsAt(code, places, both, point);
+    },
+  };
+  const isRight = judge(folding, row, claim, transcript, reader) === OK;
+  reader.finish();
+  return isRight;
 }
 
 /** What both have seen of commitments to `size` values. */

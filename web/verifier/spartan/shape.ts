@@ -8,6 +8,7 @@
 
 import { at } from "../lists.ts";
 import { Code } from "./code.ts";
+import { Folding } from "./folding.ts";
 
 /** `size` variables in rows from `first` on. `linked`: the root is a commitment from outside. */
 export interface Part {
@@ -76,6 +77,11 @@ export class Shape {
   /** How long a column is in each root: the private one has the mask beside. */
   get openedRows(): readonly number[] {
     return this.parts.map(({ rows }, index) => rows + Number(index === this.parts.length - 1));
+  }
+
+  /** Of the rows, combined into one. */
+  get folding(): Folding {
+    return new Folding(this.code.logDegree);
   }
 
   get pads(): Pads {

@@ -8,7 +8,7 @@ import { SCALAR_MODULUS } from "../points.ts";
 import { readU32, u64 } from "../preamble.ts";
 import { ELEMENT_BYTES, fromBytes, toBytes } from "./field.ts";
 
-const START = utf8ToBytes("zenserve spartan 1: transcript");
+const START = utf8ToBytes("zenserve spartan 2: transcript");
 const ABSORB = utf8ToBytes("zenserve spartan 1: absorb");
 const CHALLENGE = utf8ToBytes("zenserve spartan 1: challenge");
 const PLACE_BYTES = 4;

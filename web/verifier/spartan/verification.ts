@@ -9,6 +9,7 @@ import { QUERY_BITS } from "./code.ts";
 import { combined, forms } from "./claims.ts";
 import type { Drawn } from "./claims.ts";
 import * as field from "./field.ts";
+import { columnsAt, judge } from "./folding.ts";
 import { openedRoot } from "./merkle.ts";
 import { MalformedError, Reader } from "./proof.ts";
 import type { Body, Opening } from "./proof.ts";
@@ -123,8 +124,9 @@ class Verifier {
       if (!equal(found, at(roots, index))) return verdictOf("opening");
     }
     const weights = field.eq(drawn.inner.slice(0, rowVariables));
-    if (!this.#combines(weights, drawn.mask, places, openings)) return verdictOf("proximity");
-    return this.#judgePads(drawn, weights);
+    const values = this.#combined(weights, drawn.mask, openings);
+    const reason = this.#judgeRow(drawn.inner.slice(rowVariables), places, values);
+    return reason === OK ? this.#judgePads(drawn, weights) : verdictOf(reason);
   }
 
   get #padsRoot(): Uint8Array {
@@ -132,7 +134,7 @@ class Verifier {
   }
 
   #draw(): Drawn {
-    const { said, row } = this.#body;
+    const { said, product, row } = this.#body;
     const zero = this.#transcript.challenges("zero", this.#shape.logRows);
     const outer = said.outer.map((values) => this.#round(values));
     this.#transcript.say("claims", said.claims);
@@ -140,7 +142,8 @@ class Verifier {
     const inner = said.inner.map((values) => this.#round(values));
     this.#transcript.say("mask", [said.mask]);
     const mask = this.#transcript.challenge("mask");
-    this.#transcript.absorb("row", row);
+    this.#transcript.say("product", [product]);
+    this.#transcript.absorb("row", at(row.messages, 0));
     const triple = this.#transcript.challenge("triple");
     this.#transcript.say("opened", said.opened);
     return { zero, outer, matrices, inner, mask, triple };
@@ -151,32 +154,39 @@ class Verifier {
     return this.#transcript.challenge("round");
   }
 
-  /** Whether the row is, at all places, the mask and `factor` times the weighted rows. */
-  #combines(
-    weights: readonly bigint[],
-    factor: bigint,
-    places: readonly number[],
-    openings: readonly Opening[],
-  ): boolean {
+  /** At each place the mask's entry, and `factor` times the others, weighted. */
+  #combined(weights: readonly bigint[], factor: bigint, openings: readonly Opening[]): bigint[] {
     const { code, parts } = this.#shape;
-    const encoded = field.encode(field.fromBytes(this.#body.row), code.logLength);
     const byPart = parts.map((part) => weights.slice(part.first, part.first + part.rows));
-    return places.every((place, index) => {
+    return Array.from({ length: code.queries }, (_, index) => {
       const columns = openings.map((opening) => field.fromBytes(at(opening.columns, index)));
       const mask = columns.at(-1)?.pop() ?? 0n;
-      const total = zip(byPart, columns).reduce((sum, [own, column]) => sum + field.dot(own, column), 0n);
-      return field.reduce(mask + factor * total - at(encoded, place)) === 0n;
+      return (
+        mask + factor * zip(byPart, columns).reduce((sum, [own, column]) => sum + field.dot(own, column), 0n)
+      );
     });
+  }
+
+  /** That the row has these values at the places, and the inner product that was told. */
+  #judgeRow(columns: readonly bigint[], places: readonly number[], values: readonly bigint[]): string {
+    const { code, folding } = this.#shape;
+    const { product, row } = this.#body;
+    const weights = this.#transcript.challenges("weights", places.length);
+    const claim = {
+      claim: product + field.dot(weights, values),
+      weights: (point: readonly bigint[]) =>
+        field.eqAt(columns, point) + columnsAt(code, places, weights, point),
+    };
+    return judge(folding, row, claim, this.#transcript, this.#reader);
   }
 
   #judgePads(drawn: Drawn, weights: readonly bigint[]): Verdict {
     const { rowVariables, pads } = this.#shape;
-    const { said, row, padMask } = this.#body;
-    const columnWeights = field.eq(drawn.inner.slice(rowVariables));
+    const { said, product, padMask } = this.#body;
     const known = {
       matrices: this.#matrices.evaluate(this.#shape, drawn.outer, drawn.inner, drawn.matrices),
-      witness: knownPart(this.#known, weights, columnWeights),
-      row: field.dot(columnWeights, field.fromBytes(row)),
+      witness: knownPart(this.#known, weights, field.eq(drawn.inner.slice(rowVariables))),
+      row: product,
     };
     const equations = forms(pads, said, drawn, known);
     const combiners = this.#transcript.challenges("forms", equations.length);

@@ -1,0 +1,117 @@
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { test } from "node:test";
+import { addsPrior } from "../verifier/bank.ts";
+import { keyFile, read, size } from "../verifier/documents.ts";
+import { anyObject, list, openObject, text } from "../verifier/fields.ts";
+import { isObject, parse } from "../verifier/json.ts";
+import type { Json } from "../verifier/json.ts";
+import { opened } from "../verifier/keys.ts";
+import { courseOf, head, judgeStream, streamFile } from "../verifier/stream.ts";
+
+interface Course {
+  readonly head: unknown;
+  readonly labels: readonly number[];
+  readonly changes: readonly number[];
+  readonly plans: Readonly<Record<string, { readonly model: number; readonly prior: readonly number[] }>>;
+}
+
+interface Case {
+  readonly name: string;
+  readonly head?: unknown;
+  readonly frames: readonly (number | object)[];
+  readonly frame: number | null;
+  readonly reason: string;
+  readonly link: string | null;
+}
+
+interface Vectors {
+  readonly keys: readonly unknown[];
+  readonly head: unknown;
+  readonly frames: readonly unknown[];
+  readonly verdict: unknown;
+  readonly cases: readonly Case[];
+  readonly networks: readonly unknown[];
+  readonly courses: readonly Course[];
+}
+
+const FILE = readFileSync(new URL("../../tests/streams/vectors.json", import.meta.url));
+const VECTORS = JSON.parse(FILE.toString()) as Vectors;
+const KEYS = new Map(
+  VECTORS.keys.map((key) => {
+    const found = opened(read(keyFile, bytes(key)));
+    return [found.reference.id, found];
+  }),
+);
+
+function bytes(value: unknown): Uint8Array {
+  return new TextEncoder().encode(JSON.stringify(value));
+}
+
+for (const { name, head: own = VECTORS.head, frames: order, frame, reason, link } of VECTORS.cases) {
+  test(`a stream is judged as it was: ${name}`, () => {
+    const frames = order.map((each) => (typeof each === "number" ? VECTORS.frames[each] : each));
+    const file = { format: "zenserve stream", version: 1, head: own, frames };
+    const answer = judgeStream(read(streamFile, bytes(file)), KEYS);
+    assert.deepEqual([answer.frame, answer.reason, answer.link], [frame, reason, link]);
+    if (name === "the whole stream") assert.deepEqual(answer, VECTORS.verdict);
+  });
+}
+
+test("networks fit as they did", () => {
+  const all = parse(FILE);
+  assert.ok(isObject(all));
+  const networks = networksOf(all["networks"], "");
+  assert.equal(networks.length, VECTORS.networks.length);
+  for (const { name, described, classes, margin, fits } of networks) {
+    assert.equal(addsPrior(described, classes, margin), fits, name);
+  }
+});
+
+const networksOf = list(
+  openObject({
+    name: text,
+    described: anyObject,
+    classes: size,
+    margin: size,
+    fits: (value) => value === true,
+  }),
+);
+
+test("courses are what they were", () => {
+  for (const each of VECTORS.courses) {
+    const course = courseOf(read(head, bytes(each.head)));
+    const changes: number[] = [];
+    for (const [number, label] of each.labels.entries()) {
+      const before = course.plan;
+      if (course.observe(label)) changes.push(number);
+      assert.deepEqual(course.plan, each.plans[number + 1] ?? before);
+    }
+    assert.deepEqual(changes, each.changes);
+  }
+});
+
+test("what is no stream is refused", () => {
+  const { models } = (VECTORS.head as { bank: { models: readonly object[] } }).bank;
+  const wrong: Json[] = [{}, { format: "zenserve stream" }];
+  for (const value of wrong) assert.throws(() => read(streamFile, bytes(value)));
+  const changed = parse(bytes(VECTORS.head));
+  assert.ok(isObject(changed) && isObject(changed["bank"]));
+  const [first, second] = models;
+  const rows = (value: number, classes = 4, count = 40): number[][] =>
+    Array.from({ length: count }, () => [value, ...new Array<number>(classes - 1).fill(0)]);
+  const banks: [object, RegExp][] = [
+    [{ models: models.map((model) => ({ ...model, cost: 7 })) }, /cheaper/],
+    [{ labels: [0, 1].flatMap((label) => new Array<number>(20).fill(label)) }, /all of the bank's classes/],
+    [{ models: [{ ...first, bit: 2 ** 31 }, second] }, /bit/],
+    [{ models: [{ ...first, margin: 2 ** 31 }, second] }, /margin/],
+    [{ models: [{ ...first, outputs: rows(2 ** 31) }, second] }, /outputs/],
+    [{ models: [{ ...first, outputs: rows(-(2 ** 31)) }, second] }, /outputs/],
+    [{ models: [{ ...first, outputs: rows(0, 3) }, second] }, /one row a sample/],
+    [{ models: [{ ...first, outputs: rows(0, 4, 39) }, second] }, /one row a sample/],
+  ];
+  for (const [change, why] of banks) {
+    const bank = { ...changed["bank"], ...change };
+    assert.throws(() => read(head, bytes({ ...changed, bank })), why);
+  }
+});

@@ -1,0 +1,298 @@
+/**
+ * Streams as files: every frame's proof, in one chain, and the verdict on all of them (docs/streams.md).
+ *
+ * A frame's statement answers a challenge that follows from the stream's head and from all frames before it, so that
+ * frames cannot be left out, doubled, put in another order or taken from another stream. Which model each frame is
+ * for, and with which prior, is computed again from what was seen.
+ */
+
+import { sha256 } from "@noble/hashes/sha2.js";
+import { utf8ToBytes } from "@noble/hashes/utils.js";
+import { addsPrior, ANSWER, PRIOR, SEEN } from "./bank.ts";
+import { concat, hex } from "./bytes.ts";
+import {
+  challenge as challengeText,
+  commitment,
+  digest,
+  expected,
+  MOST_INTEGER,
+  moment,
+  numbers,
+  proofDocument,
+  readParsed,
+  same,
+  size,
+  statementHash,
+} from "./documents.ts";
+import type { ProofDocument } from "./documents.ts";
+import { checked, fault, integer, list, nullable, object, oneOf, optional } from "./fields.ts";
+import type { Read, Reader } from "./fields.ts";
+import { canonical, isObject } from "./json.ts";
+import { Case, judgeEach } from "./judging.ts";
+import type { OpenedKey } from "./keys.ts";
+import { at, zip } from "./lists.ts";
+import { Choice } from "./streams/choice.ts";
+import { Course } from "./streams/course.ts";
+import type { Plan } from "./streams/course.ts";
+import { OK, Refusal, refuse } from "./verdict.ts";
+
+const MOST_FRAMES = 1 << 17;
+const MOST_MODELS = 64;
+const MOST_CLASSES = 1 << 11;
+const MOST_SAMPLES = 1 << 16;
+/** Of a bank's models and samples together: each choice reads half of them at the most. */
+const MOST_OUTPUTS = 1 << 22;
+/** Of an output, a margin, a bit: with a prior of so many frames all sums are below 2^53. */
+const MOST_STEPS = 2 ** 31 - 1;
+const MOST_RUNS = 1 << 8;
+const HEAD = "zenserve stream 1\n";
+const FRAME = "zenserve frame 1\n";
+const NOT_VERIFIED = [
+  "That there were no more frames after the last.",
+  "That bank and rules are those agreed on: how the chain begins tells, to whoever knows it.",
+  "Why frames have no proof: whoever proves may leave out any so, and the course does not see them.",
+  "That what the head says of profiled samples is what the models compute of them.",
+  "That answers are right, or that another model's would be.",
+  "What each frame's statement does not say, beside.",
+];
+
+const model = object({
+  commitment: nullable(commitment),
+  verification_key: digest,
+  cost: size,
+  bit: integer(1, MOST_STEPS),
+  margin: integer(1, MOST_STEPS),
+  outputs: list(list(integer(-MOST_STEPS, MOST_STEPS), 0, MOST_CLASSES), 0, MOST_SAMPLES),
+});
+
+const one = optional(integer(1, 1), 1);
+/** Models of the same classes, the most accurate first, and each cheaper than the one before. */
+export const bank = checked(
+  object({
+    format: optional(oneOf("zenserve bank"), "zenserve bank"),
+    version: one,
+    classes: integer(2, MOST_CLASSES),
+    labels: checked(numbers, (labels, place) => {
+      if (labels.length > MOST_SAMPLES) fault(place, `there are ${MOST_SAMPLES} at most`);
+    }),
+    models: list(model, 1, MOST_MODELS),
+  }),
+  ({ classes, labels, models }) => {
+    if (models.some(({ cost }, place) => place > 0 && cost >= at(models, place - 1).cost)) {
+      fault("models", "each must be cheaper than the one before");
+    }
+    const each = new Map<number, number>();
+    for (const label of labels) each.set(label, (each.get(label) ?? 0) + 1);
+    const own = [...each.keys()].every((label) => 0 <= label && label < classes);
+    if (!own || each.size < classes || new Set(each.values()).size > 1) {
+      fault("labels", "they must be of all of the bank's classes, and of each equally many");
+    }
+    if (models.length * labels.length * classes > MOST_OUTPUTS) {
+      fault("models", `they have more than ${MOST_OUTPUTS} outputs`);
+    }
+    for (const [place, { outputs }] of models.entries()) {
+      if (outputs.length !== labels.length || outputs.some((row) => row.length !== classes)) {
+        fault(`models.${place}.outputs`, "one row a sample, with a number for each class");
+      }
+    }
+  },
+);
+
+const rules = checked(
+  object({
+    hazard: optional(integer(2, MOST_INTEGER), 600),
+    noise: optional(integer(2, 1 << 16), 10),
+    runs: optional(integer(2, MOST_RUNS), 30),
+    young: optional(integer(1, MOST_RUNS), 12),
+    dominance: optional(integer(1, 1 << 16), 2),
+    patience: optional(integer(1, 1 << 16), 5),
+    caution: optional(integer(1, 1 << 16), 3),
+  }),
+  ({ young, runs }, place) => {
+    if (young >= runs) fault(place, "young must be fewer than runs");
+  },
+);
+
+type Bank = Read<typeof bank>;
+
+/** What a stream is: nothing of it changes once it has begun. */
+export const head = object({ bank, rules, begun_at: moment });
+type Head = Read<typeof head>;
+
+const missed = object({ missed: challengeText });
+type Missed = Read<typeof missed>;
+const frame: Reader<ProofDocument | Missed> = (value, place) =>
+  isObject(value) && "missed" in value ? missed(value, place) : proofDocument(value, place);
+
+/** A whole stream: with the keys of its bank's models it is all that a verifier needs. */
+export const streamFile = object({
+  format: optional(oneOf("zenserve stream"), "zenserve stream"),
+  version: one,
+  head,
+  frames: list(frame, 0, MOST_FRAMES),
+});
+export type StreamFile = Read<typeof streamFile>;
+
+/** The course at its first frame. */
+export function courseOf({ bank: own, rules: numbers }: Head): Course {
+  const choice = new Choice({ ...own, candidates: own.models }, numbers.caution);
+  return new Course(choice, { classes: own.classes, ...numbers }, numbers.patience);
+}
+
+/** The chain's link before the first frame. */
+export function beginning(of: Head): Uint8Array {
+  return sha256(utf8ToBytes(HEAD + canonical(of)));
+}
+
+/** The link after a frame: it covers what the frame says, not the numbers that prove it. */
+export function following(link: Uint8Array, each: ProofDocument | Missed): Uint8Array {
+  const said = "missed" in each ? utf8ToBytes(canonical(each)) : statementHash(each.statement);
+  return sha256(concat(utf8ToBytes(FRAME), link, said));
+}
+
+/**
+ * The verdict on a stream. `frame`: the first that is wrong; `head` and `link`: the chain's links before the first
+ * and after the last; `labels`: null for frames without a proof.
+ */
+export interface StreamVerification {
+  readonly valid: boolean;
+  readonly reason: string;
+  readonly detail: string;
+  readonly frame: number | null;
+  readonly frames: number;
+  readonly head: string | null;
+  readonly link: string | null;
+  readonly missed: readonly number[];
+  readonly by_model: readonly number[];
+  readonly changes: readonly number[];
+  readonly labels: readonly (number | null)[];
+  readonly verified: readonly string[];
+  readonly not_verified: readonly string[];
+}
+
+/**
+ * Whether each frame is proven in its place, by the model of the course; `keys` by their ids.
+ *
+ * The course follows labels that are proven: so a file costs its reader no more than a part of what it cost its writer.
+ */
+export function judgeStream(file: StreamFile, keys: ReadonlyMap<string, OpenedKey>): StreamVerification {
+  const links = [beginning(file.head)];
+  const cases = new Map<number, Case>();
+  for (const [number, each] of file.frames.entries()) {
+    const link = at(links, number);
+    if (!("missed" in each)) {
+      const { id } = each.statement.verification_key;
+      const key = keys.get(id);
+      if (key === undefined) {
+        return refused("no_key", `The key of one of the bank's models was not given. It is ${id}.`, number);
+      }
+      const challenge = `frame ${number} after ${hex(link)}`;
+      cases.set(number, new Case(each, key, readParsed(expected, { challenge })));
+    }
+    links.push(following(link, each));
+  }
+  for (const [number, { valid, reason, detail }] of zip([...cases.keys()], judgeEach([...cases.values()]))) {
+    if (!valid) return refused(reason, detail, number);
+  }
+  return followed(file, cases, links);
+}
+
+/** Whether the frames, which are proven, are by the models of the course. */
+function followed(
+  { head: own, frames }: StreamFile,
+  cases: ReadonlyMap<number, Case>,
+  links: readonly Uint8Array[],
+): StreamVerification {
+  const course = courseOf(own);
+  const byModel = own.bank.models.map(() => 0);
+  const labels = frames.map((): number | null => null);
+  const changes: number[] = [];
+  for (const [number, each] of cases) {
+    const { model: place } = course.plan;
+    const { margin } = at(own.bank.models, place);
+    try {
+      const { seen, answer } = labelsOf(each, own.bank, course.plan);
+      if (at(byModel, place) === 0 && !addsPrior(each.key.described, own.bank.classes, margin)) {
+        refuse(
+          "bank_mismatch",
+          "The key is not of a network that adds a prior of this bank to what it sees.",
+        );
+      }
+      labels[number] = answer;
+      byModel[place] = at(byModel, place) + 1;
+      if (course.observe(seen)) changes.push(number);
+    } catch (refusal) {
+      if (!(refusal instanceof Refusal)) throw refusal;
+      return refused(refusal.reason, refusal.detail, number);
+    }
+  }
+  const missed = [...frames.keys()].filter((number) => !cases.has(number));
+  return {
+    valid: true,
+    reason: OK,
+    detail: "Every frame is proven in its place, by the model that the frames before it ask for.",
+    frame: null,
+    frames: frames.length,
+    head: hex(at(links, 0)),
+    link: hex(at(links, frames.length)),
+    missed,
+    by_model: byModel,
+    changes,
+    labels,
+    verified: [
+      `There are ${frames.length} frames in this order, ${missed.length} of them without a proof.`,
+      `By the bank's models, in their order, there are answers to ${byModel.join(", ")} frames.`,
+      "Each answer is its model's, with the prior that the frames before it give.",
+      `The chain begins with ${hex(at(links, 0))} and ends with ${hex(at(links, frames.length))}.`,
+    ],
+    not_verified: NOT_VERIFIED,
+  };
+}
+
+/** What the frame's model sees, and its answer. Throws `Refusal` where it is not the plan's. */
+function labelsOf({ statement: said }: Case, own: Bank, plan: Plan): { seen: number; answer: number } {
+  const { commitment, verification_key: key, margin } = at(own.models, plan.model);
+  if (said.verification_key.id !== key) {
+    refuse("key_mismatch", `By the frames before it, it is for the key ${key}.`);
+  }
+  if ((said.commitments["model"] ?? null) !== commitment) {
+    refuse("model_mismatch", "By the frames before it, it is for another model of the bank.");
+  }
+  const prior = said.values[`input/${PRIOR}`];
+  if (
+    !Array.isArray(prior) ||
+    !same(
+      prior,
+      plan.prior.map((value) => margin + value),
+    )
+  ) {
+    refuse("input_mismatch", "The frames before it give another prior.");
+  }
+  const [seen, answer] = [said.values[`label/${SEEN}`], said.values[`label/${ANSWER}`]];
+  if (!isLabel(seen, own.classes) || !isLabel(answer, own.classes)) {
+    refuse("values_mismatch", "It does not say two labels of the bank's classes.");
+  }
+  return { seen, answer };
+}
+
+function isLabel(said: unknown, classes: number): said is number {
+  return typeof said === "number" && 0 <= said && said < classes;
+}
+
+function refused(reason: string, detail: string, number: number): StreamVerification {
+  return {
+    valid: false,
+    reason,
+    detail: `Frame ${number}: ${detail}`,
+    frame: number,
+    frames: 0,
+    head: null,
+    link: null,
+    missed: [],
+    by_model: [],
+    changes: [],
+    labels: [],
+    verified: [],
+    not_verified: [],
+  };
+}
