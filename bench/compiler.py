@@ -76,7 +76,7 @@ def some_input(qgraph: QuantGraph) -> IntArray:
 def compute_circuit(qgraph: QuantGraph, q: IntArray) -> int:
     """All constraints and all values, as vectors and matrices: how many constraints."""
     circuit = compile_inference(qgraph, level=2)
-    circuit.witness(q)
+    circuit.witness(q, threads=THREADS)
     for _ in circuit.constraint_system.matrices(threads=THREADS):
         pass
     return circuit.constraint_system.constraints
@@ -128,8 +128,12 @@ def zoo_rows(names: tuple[str, ...], weights: Privacy, cache: str, repetitions: 
         size, peak = report["constraints"], report["compiled"]["peak_memory"] / 1e6
         threads = report["seconds"]["threads"]
         yield Row(f"{label}_compile", size, first, threads=threads, peak_mb=peak)
-        for what, timing in (("cached", again), ("execute", execute), ("witness", witness)):
-            yield Row.of(f"{label}_{what}", size, timing, threads=1)
+        for what, timing, used in (
+            ("cached", again, 1),
+            ("execute", execute, 1),
+            ("witness", witness, THREADS),
+        ):
+            yield Row.of(f"{label}_{what}", size, timing, threads=used)
 
 
 def command(name: str, weights: str, cache: str, *options: str) -> Any:
@@ -145,7 +149,7 @@ def command(name: str, weights: str, cache: str, *options: str) -> Any:
 
 
 def _run(name: str, weights: Privacy, repetitions: int) -> tuple[Timing, Timing]:
-    """Times of the executor, and of the witness, all that depends on the challenges included."""
+    """Times of the executor, and of the witness on all threads, with all that depends on the challenges."""
     qgraph = quantise(zoo.network(name), zoo.calibration(name))
     circuit = compile_inference(qgraph, weight_privacy=weights)
     q = qgraph.quantise_input(zoo.calibration(name)[0])
@@ -153,9 +157,9 @@ def _run(name: str, weights: Privacy, repetitions: int) -> tuple[Timing, Timing]
     drawn = slice(1 + circuit.constraint_system.public, circuit.constraint_system.instance)
 
     def complete() -> None:
-        z = circuit.witness(q)
+        z = circuit.witness(q, threads=THREADS)
         z[drawn] = challenges
-        circuit.program.post_challenge(z, challenges)
+        circuit.program.post_challenge(z, challenges, THREADS)
 
     execute = measure(lambda: circuit.execute(q), repetitions=repetitions)
     return execute, measure(complete, repetitions=repetitions)

@@ -1,6 +1,6 @@
 """CPU figures: products, transforms, multi-scalar multiplications and whole proofs, beside peers.
 
-    python -m bench.cpu [--peer NAME=PATH ...] [--sizes 16 18 20] [--json FILE] [--quick]
+    python -m bench.cpu [--proofs] [--peer NAME=PATH ...] [--sizes 16 18 20] [--json FILE] [--quick]
 
 Every figure is given for one thread and for all. A peer is measured in turn with ours, on the same points
 and scalars, and has a row of its own: "vs peer" there is its time over ours. py_arkworks_bls12381 is always
@@ -24,9 +24,9 @@ from py_arkworks_bls12381 import G1Point, G2Point, Scalar
 
 from bench import digits, peers, proofs
 from bench.elements import random_elements
-from bench.measure import Timing, argument_parser, in_turn, seconds, threads_to_measure
+from bench.measure import Contestants, argument_parser, in_turn, seconds, threads_to_measure
 from bench.peers import Peer
-from bench.report import Report, Row
+from bench.report import Report, Row, rows_of
 from kernels import FrArray, Group, Kernels, PrimeField, WordArray, available_targets, load
 from prover.groth16.cost import msm_products
 
@@ -35,22 +35,6 @@ ARKWORKS_POINTS = 1 << 16
 FEW_FROM = 14
 CHAINS = 64
 """Of products that do not wait for each other: eight vectors of eight."""
-
-Contestants = dict[str, Callable[[], float]]
-"""Ours, without a name, and the peers; each gives its seconds."""
-
-
-def rows_of(figure: Row, timings: dict[str, Timing]) -> list[Row]:
-    """``figure`` with each one's time: ours first, then a row for each peer."""
-    others = list(timings.items())[1:]
-    theirs = [
-        replace(figure, name=f"{peer}_{figure.name}", peer=peer, ratio=timing.ratio, floor=None)
-        for peer, timing in others
-    ]
-    return [
-        replace(row, median=timing.median, spread=timing.spread)
-        for row, timing in zip([figure, *theirs], timings.values(), strict=True)
-    ]
 
 
 def products(competitors: Sequence[Peer], repetitions: int) -> list[Row]:
@@ -163,15 +147,20 @@ def arkworks_msm(
 def main() -> None:
     parser = argument_parser(__doc__)
     parser.add_argument("--peer", type=peers.option, action="append", default=[], metavar="NAME=PATH")
+    parser.add_argument("--proofs", action="store_true", help="whole proofs alone")
     parser.add_argument("--sizes", type=int, nargs="*", default=[16, 18, 20], help="log2 of the proofs' rows")
     options = parser.parse_args()
     note = f"target {available_targets()[0]}; median of {1 if options.quick else 5}, 3 if it is long"
     report = Report("cpu", note)
-    with peers.started(dict(options.peer)) as competitors:
-        measure_kernels(report, competitors, quick=options.quick)
-    proofs.measure_proofs(report, [10] if options.quick else options.sizes, 1 if options.quick else 3)
-    threads = threads_to_measure()
-    digits.measure_digits(report, *((1, threads[-1:]) if options.quick else (5, threads)))
+    programs = dict(options.peer)
+    if not options.proofs:
+        with peers.started(programs) as competitors:
+            measure_kernels(report, competitors, quick=options.quick)
+    repetitions = 1 if options.quick else 3
+    proofs.measure_proofs(report, [10] if options.quick else options.sizes, repetitions, programs)
+    if not options.proofs:
+        threads = threads_to_measure()
+        digits.measure_digits(report, *((1, threads[-1:]) if options.quick else (5, threads)))
     report.write(options.json)
 
 

@@ -6,7 +6,7 @@ import argparse
 import multiprocessing
 import statistics
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -14,6 +14,9 @@ from typing import Any, TypeVar
 from base.processors import usable_cores
 
 Answer = TypeVar("Answer")
+
+Contestants = dict[str, Callable[[], float]]
+"""Ours, without a name, and the peers; each gives its seconds."""
 
 
 @dataclass
@@ -39,7 +42,7 @@ def measure(
     return Timing(median, spread, statistics.median(ratios) if ratios else None)
 
 
-def in_turn(contestants: Mapping[str, Callable[[], float]], *, repetitions: int = 5) -> dict[str, Timing]:
+def in_turn(contestants: Contestants, *, repetitions: int = 5) -> dict[str, Timing]:
     """Each one's seconds, as it reports them, and the paired ratios of its time to the first one's.
 
     The first, ours, is warmed up.
@@ -82,9 +85,18 @@ def _with_peak(work: Callable[..., Any], arguments: tuple[object, ...]) -> tuple
 def peak_mb() -> float:
     """This process' peak resident set, in 2^20 bytes."""
     # Not getrusage: its maximum is inherited from the process that forked this one.
+    return _status_mb("VmHWM")
+
+
+def forget_peak() -> float:
+    """Have the peak begin with what is resident now: that, in 2^20 bytes."""
+    Path("/proc/self/clear_refs").write_text("5")
+    return _status_mb("VmRSS")
+
+
+def _status_mb(name: str) -> float:
     status = Path("/proc/self/status").read_text()
-    peak_kb = next(line.split()[1] for line in status.splitlines() if line.startswith("VmHWM"))
-    return int(peak_kb) / 1024
+    return int(next(line.split()[1] for line in status.splitlines() if line.startswith(name))) / 1024
 
 
 def threads_to_measure() -> tuple[int, ...]:

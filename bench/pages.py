@@ -1,5 +1,5 @@
-"""docs/performance.md, docs/gpu.md, docs/coverage.md: the templates beside this file, with tables of
-bench/results.
+"""docs/performance.md, docs/gpu.md, docs/coverage.md, docs/lowbit.md: the templates beside this file, with
+tables of bench/results.
 
     python -m bench.pages
 
@@ -14,7 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from bench import coverage, ezkl_networks, spartan
+from bench import cameras, coverage, ezkl_networks, large, spartan, streams
 from bench.report import Cells, Row, duration, figure, lines_of, more, number, numeric, ratio, read
 from bench.schemes import CELLS, of_paper
 from bench.stages import STAGES
@@ -26,12 +26,16 @@ TEMPLATES: Final = ROOT / "bench" / "templates"
 CPU: Final = "cpu-2026-11-21-xeon-avx512"
 GPU: Final = "gpu-2026-11-21-h200"
 SPARTAN_GPU: Final = "spartan-gpu-2026-11-23-h200"
+PRODUCTS: Final = "products-2026-11-23-h200"
 LINES: Final = "lines-2026-11-23"
 COMPILER: Final = "compiler-2026-11-21-epyc-milan"
 SHARING: Final = "sharing-2026-11-21-epyc-milan"
 SCHEMES: Final = "schemes-2026-11-21-epyc-milan"
 SCHEMES_AVX512: Final = "schemes-2026-11-21-xeon-avx512"
 SPARTAN: Final = "spartan-2026-11-23-epyc"
+SPARTAN_AVX2: Final = "spartan-2026-11-23-epyc-avx2"
+LARGE: Final = "large-2026-11-23-epyc"
+CAMERAS: Final = "streams-2026-11-23-epyc"
 SERVICE: Final = "service-2026-11-22-epyc-avx512"
 SERVICE_BUSY: Final = "service-2026-11-22-epyc-busy"
 COVERAGE: Final = (
@@ -43,6 +47,7 @@ COVERAGE: Final = (
 )
 EZKL_NETWORKS: Final = "ezkl-networks-2026-11-23-epyc"
 SENTENCES: Final = "minilm-2026-11-23-epyc"
+LOWBIT: Final = "lowbit-2026-11-23-epyc"
 MAGIKA: Final = "magika-2026-11-23-epyc"
 DEAREST: Final = 8
 
@@ -236,8 +241,13 @@ def schemes() -> str:
     return table([*lines, *((*line, "", "") for line in of_zen if "inference" in line[0])], headings)
 
 
-def without_setup() -> str:
-    return listed(rows(SPARTAN, ""), {**spartan.CELLS, "prove s": lambda row: f"{row.median:.3g}"})
+def without_setup(name: str) -> str:
+    return listed(rows(name, ""), {**spartan.CELLS, "prove s": lambda row: f"{row.median:.3g}"})
+
+
+def shown(file: str, topic: str, cells: Cells) -> str:
+    """As the benchmark itself shows it."""
+    return listed(rows(file, topic), cells)
 
 
 def _first(chosen: Iterable[Row]) -> list[Row]:
@@ -325,6 +335,18 @@ def spartan_proofs() -> str:
     return grouped(rows(SPARTAN_GPU, "Proofs"), {"rows": power}, cells)
 
 
+def few_bits() -> str:
+    """Products of integers of few bits, by shapes and widths."""
+    cells = {
+        "made of": more("plan"),
+        "time": ours,
+        "cuBLASLt": lambda row: figure(row) if row.peer == "cublaslt" else "",
+        "cuBLASLt / ours": beside("cublaslt"),
+        "APNN-TC / ours": beside("apnn"),
+    }
+    return grouped(rows(PRODUCTS, ""), {"rows, columns, depth": lambda row: row.topic, "": kernel}, cells)
+
+
 def lines() -> str:
     """Of the kernels, of the host, and of ZERA."""
     key = {"": lambda row: row.topic}
@@ -375,10 +397,6 @@ def refused() -> str:
     return "; ".join(f"of {suite} {', '.join(names)}" for suite, names in chosen.items() if names) or "none"
 
 
-def beside_ezkl() -> str:
-    return listed(rows(EZKL_NETWORKS, ""), ezkl_networks.CELLS)
-
-
 def _suites() -> list[tuple[str, list[Row]]]:
     chosen = [row for file in COVERAGE for row in rows(file, "")]
     return [
@@ -427,11 +445,66 @@ def magika() -> str:
     return listed([row for row in rows(MAGIKA, "") if "agree" in row.more], cells)
 
 
+def low_bits_accuracy() -> str:
+    cells: Cells = {"images": size, "floats": lambda row: f"{row.more['floats']:.1f} %"}
+    by_bits = _by_bits(lambda row: f"{row.median:.1f} %", "w4a4", "w2a2", "w1a2")
+    return grouped(rows(LOWBIT, "Accuracy"), {"network": _architecture}, {**cells, **by_bits})
+
+
+def low_bits_constraints() -> str:
+    """Each with its part of the 8-bit network's."""
+
+    def part(row: Row) -> str:
+        return f"{number(row.size)} ({1 / row.ratio:.2f})" if row.ratio else number(row.size)
+
+    key = {"network": _architecture, "weights": more("weights")}
+    return grouped(rows(LOWBIT, "Constraints"), key, _by_bits(part, "w8a8", "w4a4", "w2a2", "w1a2"))
+
+
+def _architecture(row: Row) -> str:
+    return row.name.rpartition("-")[0]
+
+
+def _by_bits(cell: Callable[[Row], str], *names: str) -> Cells:
+    return {bits: ending(f"-{bits}", cell) for bits in names}
+
+
+def low_bits_proofs() -> str:
+    cells: Cells = {
+        "": name,
+        "system": more("system"),
+        "rows": size,
+        "setup s": more("setup_s"),
+        "prove s": lambda row: number(row.median),
+        "verify s": more("verify_s"),
+        "proof bytes": more("proof_bytes"),
+        "peak MB": megabytes,
+    }
+    return listed(rows(LOWBIT, "Proofs"), cells)
+
+
+def low_bits_witnesses() -> str:
+    cells: Cells = {
+        "": name,
+        "rows": size,
+        "execute s": more("execute_s"),
+        "compile s": more("compile_s"),
+        "witness s": lambda row: number(row.median),
+        "check s": more("check_s"),
+        "peak MB": megabytes,
+    }
+    return listed(rows(LOWBIT, "At 224"), cells)
+
+
 TABLES: Final[dict[str, Callable[[], str]]] = {
     "sentences": sentences,
     "layer": partial(proven, SENTENCES),
     "magika": magika,
     "magika proven": partial(proven, MAGIKA),
+    "low bits' accuracy": low_bits_accuracy,
+    "low bits' constraints": low_bits_constraints,
+    "low bits' proofs": low_bits_proofs,
+    "low bits' witnesses": low_bits_witnesses,
     "cpu kernels": cpu_kernels,
     "cpu proofs": cpu_proofs,
     "digits": digits,
@@ -444,7 +517,14 @@ TABLES: Final[dict[str, Callable[[], str]]] = {
     "shared": shared,
     "equal weights": equal_weights,
     "schemes": schemes,
-    "spartan": without_setup,
+    "spartan": partial(without_setup, SPARTAN),
+    "spartan avx2": partial(without_setup, SPARTAN_AVX2),
+    "large networks": partial(shown, LARGE, "Networks", large.CELLS),
+    "renewals": partial(shown, LARGE, "Renewals", large.RENEWAL_CELLS),
+    "switches": partial(shown, CAMERAS, "switches", streams.SWITCHES),
+    "detector": partial(shown, CAMERAS, "frames", streams.FRAMES),
+    "bank": partial(shown, CAMERAS, "bank", cameras.NETWORKS),
+    "filmed": partial(shown, CAMERAS, "cameras", cameras.STREAMS),
     "documents": documents,
     "loads": partial(loads, SERVICE, "verify", "submissions", "pages"),
     "streams": partial(loads, SERVICE_BUSY, "streams"),
@@ -452,7 +532,7 @@ TABLES: Final[dict[str, Callable[[], str]]] = {
     "ezkl": ezkl,
     "covered": covered,
     "blockers": blockers,
-    "beside ezkl": beside_ezkl,
+    "beside ezkl": partial(shown, EZKL_NETWORKS, "", ezkl_networks.CELLS),
     "networks": networks,
     "refused": refused,
     "ceilings": ceilings,
@@ -460,6 +540,7 @@ TABLES: Final[dict[str, Callable[[], str]]] = {
     "gpu proofs": gpu_proofs,
     "spartan kernels": spartan_kernels,
     "spartan proofs": spartan_proofs,
+    "few bits": few_bits,
     "lines": lines,
 }
 

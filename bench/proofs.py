@@ -1,35 +1,40 @@
 """Proofs of random statements with a network's shape: time, stages, memory.
 
 The statements are those of bench/synthetic.py; one key serves both of its witnesses. Each figure comes from a
-fresh process; "peak MB" is its resident set at the most, "formula MB" what it held before the proof and what
-``prover.groth16.memory`` foretells for it. The smallest size is proven on one thread, two
-and all, the others on all.
+fresh process, which asks peers that prove (bench/peers/README.md) in turn; "peak MB" is its resident set at
+most, "formula MB" what it held before the proof and what ``prover.groth16.memory`` foretells for it. The
+smallest size is proven on one thread, two and all, the others on all.
 """
 
 from __future__ import annotations
 
-import statistics
 import tempfile
 import time
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from base.processors import usable_cores
-from bench.measure import alone
-from bench.report import Report, Row
+from bench import peers
+from bench.measure import Contestants, alone, in_turn
+from bench.report import Report, Row, rows_of
 from bench.synthetic import PUBLIC, Shape, Stages, random_statement, random_witness
 from prover import groth16
 from prover.groth16 import memory
 from prover.size import Size
 
 
-def measure_proofs(report: Report, sizes: list[int], repetitions: int) -> None:
+def measure_proofs(report: Report, sizes: list[int], repetitions: int, programs: dict[str, str]) -> None:
+    """``programs``: names of peers and their paths."""
     with tempfile.TemporaryDirectory() as directory:
         for size in sizes:
-            show_size(report, size, Path(directory) / f"{size}.key", repetitions, size == min(sizes))
+            key = Path(directory) / f"{size}.key"
+            show_size(report, size, key, repetitions, size == min(sizes), programs)
 
 
-def show_size(report: Report, log_size: int, path: Path, repetitions: int, few_threads: bool) -> None:
+def show_size(
+    report: Report, log_size: int, path: Path, repetitions: int, few_threads: bool, programs: dict[str, str]
+) -> None:
     every = usable_cores()
     setup_s, peak = alone(_setup, log_size, path, every)
     setup = Row("groth16_setup", 1 << log_size, setup_s, threads=every, peak_mb=peak)
@@ -37,8 +42,8 @@ def show_size(report: Report, log_size: int, path: Path, repetitions: int, few_t
     shapes: tuple[Shape, ...] = ("network", "dense")
     for shape in shapes:
         for threads in sorted({1, min(2, every), every}) if few_threads else (every,):
-            row, peak = alone(_prove, log_size, shape, path, threads, repetitions)
-            rows.append(replace(row, peak_mb=peak))
+            (ours, *theirs), peak = alone(_prove, log_size, shape, path, threads, repetitions, programs)
+            rows += [replace(ours, peak_mb=peak), *theirs]
     report.show(f"Groth16, 2^{log_size} rows", [setup, *rows])
 
 
@@ -51,7 +56,10 @@ def _setup(log_size: int, path: Path, threads: int) -> float:
     return taken
 
 
-def _prove(log_size: int, shape: Shape, path: Path, threads: int, repetitions: int) -> Row:
+def _prove(
+    log_size: int, shape: Shape, path: Path, threads: int, repetitions: int, programs: dict[str, str]
+) -> list[Row]:
+    """Our row, then the peers'."""
     system = random_statement(log_size)
     formula = memory.proving(Size.of(system), threads)
     before = _forget_peak()
@@ -59,25 +67,28 @@ def _prove(log_size: int, shape: Shape, path: Path, threads: int, repetitions: i
     proof = groth16.prove(key, system, z, threads=threads)
     verdict = groth16.verify(key.verifying_key, [1] * PUBLIC, proof)
     assert verdict.valid, verdict
-    times, shares = [], []
-    for _ in range(repetitions):
+    shares: dict[float, dict[str, float]] = {}
+
+    def ours() -> float:
         stages = Stages()
         groth16.prove(key, system, z, threads=threads, progress=stages)
-        times.append(stages.total())
-        shares.append(stages.shares())
-    median = statistics.median_low(times)
-    return Row(
-        "groth16_prove",
-        1 << log_size,
-        median,
-        (max(times) - min(times)) / median,
-        threads=threads,
-        more={
-            "scalars": shape,
-            "formula_mb": (before + formula) / 2**20,
-            "stages": shares[times.index(median)],
-        },
-    )
+        taken = stages.total()
+        shares[taken] = stages.shares()
+        return taken
+
+    contestants: Contestants = {"": ours}
+    with peers.started(programs) as competitors:
+        contestants |= {
+            peer.name: partial(peer.prove, shape, log_size, threads)
+            for peer in competitors
+            if peer.has_proofs()
+        }
+        timings = in_turn(contestants, repetitions=repetitions)
+    figure = Row("groth16_prove", 1 << log_size, 0, threads=threads, more={"scalars": shape})
+    median, *theirs = rows_of(figure, timings)
+    nearest = min(shares, key=lambda taken: abs(taken - median.median))
+    more = {"formula_mb": (before + formula) / 2**20, "stages": shares[nearest]}
+    return [replace(median, more=figure.more | more), *theirs]
 
 
 def _forget_peak() -> int:

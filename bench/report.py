@@ -49,6 +49,19 @@ class Row:
         return cls(name, size, timing.median, timing.spread, ratio=timing.ratio, **others)
 
 
+def rows_of(figure: Row, timings: dict[str, Timing]) -> list[Row]:
+    """``figure`` with each one's time: ours first, then a row for each peer."""
+    others = list(timings.items())[1:]
+    theirs = [
+        replace(figure, name=f"{peer}_{figure.name}", peer=peer, ratio=timing.ratio, floor=None)
+        for peer, timing in others
+    ]
+    return [
+        replace(row, median=timing.median, spread=timing.spread)
+        for row, timing in zip([figure, *theirs], timings.values(), strict=True)
+    ]
+
+
 Cells = Mapping[str, Callable[[Row], str]]
 """The columns of a table: headings, and what stands beneath them."""
 

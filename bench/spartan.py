@@ -6,7 +6,8 @@ Both prove the same constraints of the same witness, with commitments that were 
 from the image's integers, the witness included; "witness s" is its part, nothing for random statements, and
 "after" the ratio without it. Verification is by the kernels; "plain s" in Python alone, by a circuit that was
 compiled before. Peaks are of processes that prove under one of the two alone. Groth16's setup is in no
-figure: Spartan has none. ``--keys`` keeps Groth16's keys for the next run.
+figure: Spartan has none. Where that setup takes minutes Spartan is measured alone, by bench.large. ``--keys``
+keeps Groth16's keys for the next run.
 """
 
 from __future__ import annotations
@@ -49,8 +50,6 @@ NETS: Final = (
     "lenet-small",
     "lenet-medium",
     "lenet-face-small",
-    "lenet-face-medium",
-    "lenet-face-large",
 )
 LOG_SIZES: Final = (16, 18, 20)
 QUICK_LOG_SIZE: Final = 10
@@ -80,14 +79,14 @@ class Statement:
             self.system: ConstraintSystem = random_statement(subject.log_size)
             z = random_witness(self.system, subject.shape)
             self.witness: Callable[[], FrArray] = lambda: z
-            self.public_inputs: Callable[[], list[int]] = lambda: [1] * PUBLIC
+            self.public = [1] * PUBLIC
             self.post_challenge: Callable[[FrArray, FrArray], None] = lambda z, challenges: None
         else:
             case = schemes.case(subject)
             circuit = case.circuit
             circuit.keep_matrices(KEPT_BYTES)
             self.system = circuit.constraint_system
-            self.witness, self.public_inputs = case.witness, case.public_inputs
+            self.witness, self.public = case.witness, case.public_inputs()
             self.post_challenge = partial(circuit.program.post_challenge, threads=THREADS)
             self.committed = [fr.from_int64(case.committed[name]) for name in circuit.commitments]
 
@@ -120,7 +119,7 @@ class Spartan:
     def verify(self, proof: bytes, matrices: Matrices, field: Field) -> None:
         roots = [each.root for each in self._linked]
         shape = replace(self._shape, code=replace(self._shape.code, field=field))
-        verdict = verification.verify(shape, matrices, self._statement.public_inputs(), roots, proof)
+        verdict = verification.verify(shape, matrices, self._statement.public, roots, proof)
         assert verdict.valid, verdict
 
 
@@ -148,7 +147,7 @@ class Groth16:
 
     def verify(self, proof: bytes) -> None:
         commitments = [opening.commitment for opening in self._openings]
-        public, parsed = self._statement.public_inputs(), groth16.Proof.from_bytes(proof)
+        public, parsed = self._statement.public, groth16.Proof.from_bytes(proof)
         verdict = groth16.verify(self._key.verifying_key, public, parsed, commitments)
         assert verdict.valid, verdict
 

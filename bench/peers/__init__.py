@@ -46,6 +46,13 @@ class Peer:
     def has_ntt(self) -> bool:
         return self._ask("ntt 4 1") != _CANNOT
 
+    def prove(self, shape: str, log_size: int, threads: int) -> float:
+        """Seconds of a Groth16 proof of a statement and a witness like those of bench/synthetic.py."""
+        return float(self._ask(f"prove {shape} {log_size} {threads}"))
+
+    def has_proofs(self) -> bool:
+        return self._ask("prove network 4 1") != _CANNOT
+
     def product(self, field: str) -> float:
         """Seconds for one product, amortised over independent chains. ``field``: "fp" or "fr"."""
         return float(self._ask(f"product {field}"))

@@ -1,4 +1,4 @@
-// gnark-crypto behind the lines of bench/peers/README.md.
+// gnark and gnark-crypto behind the lines of bench/peers/README.md.
 package main
 
 import (
@@ -166,6 +166,13 @@ func answer(line string) (string, error) {
 		}
 		runtime.GOMAXPROCS(threads)
 		return ntt(n, threads), nil
+	case "prove":
+		var shape string
+		if _, err := fmt.Sscan(rest, &shape, &n, &threads); err != nil {
+			return "", err
+		}
+		runtime.GOMAXPROCS(threads)
+		return prove(shape, n)
 	}
 	switch line {
 	case "product fp":

@@ -1,0 +1,196 @@
+"""A bank's proofs, and what a camera's owner pays for them: topics of ``bench.streams``.
+
+"bank": the camera's networks (examples/camera), proven by Groth16, weights committed and images private:
+seconds of a frame's proof, witness included. "cameras": streams of test images that no profile has, a third
+of classes at a time; each frame is the integers' answer of the network that its course asks for, at what
+"bank" measured. "times" is how many times as long the full network takes for all; "filter" what priors add to
+the smallest one's accuracy. Needs CIFAR-10 (docs/zoo.md).
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from base.processors import usable_cores
+from base.progress import silent
+from bench.measure import Timing, alone, measure
+from bench.report import Cells, Row, number
+from circuits import compile_inference, load_onnx, parameters, plan_inference, quantise
+from circuits.banks import MARGIN, profile
+from circuits.onnx.write import to_onnx
+from circuits.priors import with_prior
+from circuits.schemes import proving
+from examples.camera import network
+from examples.camera.network import CLASSES
+from examples.zoo.data import FOLDER, cifar
+from prover import registry
+from relations.integers import IntArray
+from verifier.bank import ANSWER, PRIOR, SEEN
+from verifier.stream import Rules
+from verifier.streams.choice import Candidate, Choice
+from verifier.streams.course import Course
+from verifier.streams.detector import Detection
+from zenserve.proving import Party
+
+THREADS: Final = usable_cores()
+SYSTEM: Final = "groth16-bls12-381"
+CHANGES: Final = 6
+SHORTEST: Final = 30
+"""Frames between two switches."""
+
+
+class Measured(NamedTuple):
+    """A network of the bank: what it takes to prove a frame, and its outputs of all test images."""
+
+    seconds: Timing
+    constraints: int
+    prior: float
+    bit: int
+    outputs: IntArray
+
+
+def measured(name: str, repetitions: int) -> Measured:
+    """``prior``: the share of its constraints that the prior takes."""
+    images, test = cifar(FOLDER).seen.pixels[:64] / 255, cifar(FOLDER).held_out.pixels / 255
+    member = with_prior(to_onnx(network.network(name)), images)
+    qgraph = quantise(load_onnx(member.onnx), {"image": images, PRIOR: member.priors(CLASSES, len(images))})
+    kind = next(entry.type for entry in qgraph.inputs if entry.name != PRIOR)
+    circuit = compile_inference(
+        qgraph,
+        input_privacy={"image": "private", PRIOR: "public"},
+        weight_privacy="committed",
+        reveal={SEEN: "label", ANSWER: "label"},
+    )
+    without = plan_inference(quantise(network.network(name), images), weight_privacy="committed").rows
+    constraints = circuit.constraint_system.constraints
+    with TemporaryDirectory() as folder:
+        party = Party(registry.find(SYSTEM), Path(folder), silent)
+        party.commit({"model": parameters(qgraph)}, 0)
+        frame = {"image": kind.quantise(test[:1])[0], PRIOR: np.full(CLASSES, MARGIN)}
+        proving.setup(party.system, circuit, party.basis, party.folder / "key", THREADS, silent)
+        prove = partial(
+            proving.prove,
+            party.system,
+            circuit,
+            party.folder / "key",
+            partial(circuit.witness, frame),
+            lambda _: party.openings,
+            THREADS,
+            silent,
+        )
+        timing = measure(prove, repetitions=repetitions)
+    outputs = np.concatenate([profile(qgraph, kind.quantise(part)) for part in np.array_split(test, 20)])
+    return Measured(timing, constraints, 1 - without / constraints, member.bit, outputs)
+
+
+def bank(quick: bool) -> dict[str, Measured]:
+    """Each network in a process of its own."""
+    names = [*network.NETWORKS][-2:] if quick else [*network.NETWORKS]
+    return {name: alone(measured, name, 1 if quick else 3)[0] for name in names}
+
+
+def networks(bank: Mapping[str, Measured]) -> Iterator[Row]:
+    labels = cifar(FOLDER).held_out.labels
+    for name, each in bank.items():
+        right = float((each.outputs.argmax(axis=1) == labels).mean())
+        more = {"prior": 100 * each.prior, "accuracy": 100 * right}
+        yield Row.of(name, each.constraints, each.seconds, threads=THREADS, more=more)
+
+
+class Shape(NamedTuple):
+    """Of a camera's stream: minutes between switches, in the mean, and the most classes at a time."""
+
+    minutes: int
+    classes: int
+
+
+SHAPES: Final = (Shape(2, 2), Shape(2, 3), Shape(8, 3), Shape(32, 2))
+
+
+def streams(bank: Mapping[str, Measured], each: int) -> Iterator[Row]:
+    """Every second test image is profiled; frames are the others."""
+    labels = cifar(FOLDER).held_out.labels
+    profiled = np.arange(len(labels)) % 2 == 0
+    least = int(np.bincount(labels[profiled]).min())
+    samples = np.concatenate([np.flatnonzero(profiled & (labels == own))[:least] for own in range(CLASSES)])
+    candidates = [Candidate(one.bit, MARGIN, one.outputs[samples].tolist()) for one in bank.values()]
+    choice = Choice(CLASSES, labels[samples].tolist(), candidates, Rules().caution)
+    pool = [np.flatnonzero(~profiled & (labels == own)) for own in range(CLASSES)]
+    for shape in SHAPES:
+        tallies = np.array(
+            [_filmed(shape, seed, choice, [*bank.values()], pool, labels) for seed in range(each)]
+        )
+        frames, seconds, full, right, by_full, filtered, plain, _ = tallies.sum(axis=0)
+        more = {
+            "frames": frames,
+            "accuracy": 100 * right / frames,
+            "full": 100 * by_full / frames,
+            "filter": 100 * (filtered - plain) / frames,
+            "switch_ms": 1e3 * tallies[:, -1].max(),
+        }
+        name = f"{shape.minutes} minutes, {shape.classes} classes"
+        yield Row(name, int(frames), full / seconds, unit="times", more=more)
+
+
+def _filmed(
+    shape: Shape,
+    seed: int,
+    choice: Choice,
+    bank: Sequence[Measured],
+    pool: Sequence[IntArray],
+    labels: IntArray,
+) -> tuple[float, ...]:
+    """Of one stream: its frames, the seconds of its proofs and of those by the full network, frames that are
+    labelled rightly, by the full one, by the smallest with the course's prior and without, and the seconds
+    of the course's slowest step, the processor's."""
+    rng = np.random.default_rng([shape.minutes, shape.classes, seed])
+    course = Course(choice, Detection(CLASSES), Rules().patience)
+    own, tally, slowest = np.zeros(0, np.int64), np.zeros(7), 0.0
+    smallest = bank[-1]
+    for _ in range(CHANGES):
+        others = np.setdiff1d(np.arange(CLASSES), own)
+        own = rng.choice(others, rng.integers(2, shape.classes + 1), replace=False)
+        shares = rng.dirichlet(np.full(own.size, 8.0))
+        for _ in range(max(SHORTEST, int(rng.poisson(60 * shape.minutes)))):
+            image = rng.choice(pool[rng.choice(own, p=shares)])
+            plan, truth = course.plan, labels[image]
+            chosen = bank[plan.model]
+            found = np.array(plan.prior) * smallest.bit / chosen.bit
+            tally += (
+                1,
+                chosen.seconds.median,
+                bank[0].seconds.median,
+                (chosen.outputs[image] + plan.prior).argmax() == truth,
+                bank[0].outputs[image].argmax() == truth,
+                (smallest.outputs[image] + found).argmax() == truth,
+                smallest.outputs[image].argmax() == truth,
+            )
+            start = time.thread_time()
+            course.observe(int(chosen.outputs[image].argmax()))
+            slowest = max(slowest, time.thread_time() - start)
+    return *tally, slowest
+
+
+NETWORKS: Final[Cells] = {
+    "network": lambda row: row.name,
+    "constraints": lambda row: number(row.size),
+    "for the prior %": lambda row: f"{row.more['prior']:.2f}",
+    "accuracy %": lambda row: f"{row.more['accuracy']:.1f}",
+    "s": lambda row: f"{row.median:.3f} ({row.spread:.0%})",
+}
+STREAMS: Final[Cells] = {
+    "stream": lambda row: row.name,
+    "frames": lambda row: number(row.size),
+    "times": lambda row: f"{row.median:.1f}",
+    "accuracy %": lambda row: f"{row.more['accuracy']:.1f}",
+    "the full one's %": lambda row: f"{row.more['full']:.1f}",
+    "filter": lambda row: f"{row.more['filter']:+.1f}",
+    "slowest step ms": lambda row: f"{row.more['switch_ms']:.1f}",
+}
