@@ -58,7 +58,7 @@ def moved(images: Tensor, reach: int, mirror: bool) -> Tensor:
         height, width = images.shape[2] - 2 * reach, images.shape[3] - 2 * reach
         images = images[:, :, reach + down :, reach + across :][:, :, :height, :width]
     if mirror:
-        flip = torch.rand(len(images)) < 0.5
+        flip = torch.rand(len(images), device=images.device) < 0.5
         images = torch.where(flip[:, None, None, None], images.flip(3), images)
     return images
 
