@@ -33,6 +33,7 @@ def test_every_row_of_the_cpu_benchmark(tmp_path: Path) -> None:
         "py_arkworks_bls12381_msm_g2",
         "groth16_setup",
         "groth16_prove",
+        "stand_in_groth16_prove",
         "digits_public_weights_setup",
         "digits_private_weights_prove",
         "digits_public_weights_verify",

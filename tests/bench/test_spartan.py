@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from bench import spartan
+from bench import large, spartan
 
 
 @pytest.mark.large
@@ -26,4 +26,14 @@ def test_both_systems_prove_the_same(index: int, tmp_path: Path) -> None:
 
 def test_what_is_compared() -> None:
     names = [name for _, name, _ in spartan.subjects(False, Path())]
-    assert len(set(names)) == len(names) == 6 + 12 + 1
+    assert len(set(names)) == len(names) == 6 + 8 + 1
+
+
+@pytest.mark.large
+def test_networks_and_renewals_alone() -> None:
+    found = [measured() for _, _, _, measured in large.subjects(True)]
+    assert [row.name for row in found] == ["shallownet, registration", "shallownet, inference", "renewal"]
+    for row in found:
+        assert min(row.median, row.peak_mb or 0, row.more["commit_s"], row.more["verify_s"]) > 0
+        assert 400_000 < row.more["proof_bytes"] < 1_000_000
+    assert len(list(large.subjects(False))) == 2 * len(large.NETS) + len(large.RENEWED)

@@ -39,6 +39,7 @@ from relations.relation import (
     Term,
     Total,
     WindowSum,
+    Within,
 )
 
 # Python integers: nothing overflows.
@@ -253,6 +254,10 @@ def _at_least(check: _Check, relation: AtLeast) -> Integers:
     return np.asarray(left >= right).astype(int).astype(object)
 
 
+def _within(check: _Check, relation: Within) -> Integers:
+    return check.value(relation.value)
+
+
 _MAKES: dict[type, Any] = {
     Linear: _linear,
     Product: _product,
@@ -273,4 +278,5 @@ _MAKES: dict[type, Any] = {
     Square: _square,
     Absolute: _absolute,
     AtLeast: _at_least,
+    Within: _within,
 }

@@ -20,7 +20,7 @@ from circuits import Inference, QuantGraph, compile_inference
 from circuits.graphs.node import QuantNode
 from circuits.graphs.types import Affine, Rescale, WeightType
 from circuits.lowering import Level
-from circuits.lowering.clamps import ByParts, BySign, ByTable, Whole
+from circuits.lowering.clamps import ByParts, BySign, ByTable, Joined, Whole
 from circuits.lowering.encodings import Checked, Hidden, Packed, Stranded, Wires, exponents, layer_of
 from circuits.lowering.optimiser import Way
 from circuits.lowering.tables import Tables
@@ -191,7 +191,9 @@ def test_all_encodings_and_clamps_are_there() -> None:
     for encoding, level in ((Stranded, 3), (Packed, 4), (Packed, 5), (Checked, 5)):
         assert {(encoding, False, level), (encoding, True, level)} <= encodings
     assert {case.way.encoding.count for case in CASES if isinstance(case.way.encoding, Stranded)} == {2, 3, 4}
-    assert {type(case.way.clamp) for case in CASES} == {type(None), Whole, ByTable, ByParts, BySign}
+    assert {type(case.way.clamp) for case in CASES} == {
+        *(type(None), Whole, Joined, ByTable, ByParts, BySign)
+    }
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)

@@ -21,6 +21,7 @@ from circuits.papers import counts, figures, render, tables, zen
 from circuits.papers.counts import PRIVATE, PUBLIC, Circuit, Count
 from circuits.papers.render import Table
 from circuits.schemes.registration import compile_registration
+from circuits.zoo.weights import initial
 from tests.refusals import refuses
 
 TINY = tables.Scope(("shallownet-mnist",), ("lenet-small-cifar",), ((8, 1),), (256,))
@@ -45,7 +46,7 @@ def table(request: pytest.FixtureRequest) -> Table:
 
 def residual() -> Graph:
     """A little of everything: padding, a residual addition, pools of both kinds, dense layers."""
-    weights = zoo.initial("residual")
+    weights = initial("residual")
     image = tensor("image", 2, 8, 8)
     x = image.conv(weights("a", (3, 2, 3, 3)), padding=1).relu().average_pool(2)
     x = (x + x.conv(weights("b", (3, 3, 3, 3)), padding=1).relu()).max_pool(2)

@@ -107,7 +107,7 @@ def dense(weight: float, bias: float, *more: Node) -> Graph:
 @pytest.mark.parametrize(
     ("graph", "bits", "code"),
     [
-        (dense(1, 0), 1, "model.quantised"),
+        (dense(1, 0), 0, "model.quantised"),
         (dense(1, 0), 17, "model.quantised"),
         (dense(1e-12, 1e12), 8, "model.range_too_wide"),
         (dense(1e-5, -1e15, Clip("r", ("a",))), 8, "model.range_too_wide"),

@@ -231,21 +231,23 @@ def integer_steps(draw: st.DrawFn) -> Step:
     return draw(st.sampled_from(steps))
 
 
-def both(step: Step, inputs: list[int]) -> tuple[Z, Z]:
+def both(step: Step, inputs: list[int], threads: int = 1) -> tuple[Z, Z]:
     """The assignment after the step, by either interpreter."""
     z = np.array([1, *inputs, *[0] * 40])
     plain = z.tolist()
-    execution.fill([step], z)
+    execution.fill([step], z, threads)
     run(step, plain)
     return z.tolist(), plain
 
 
-@given(integer_steps(), INPUTS, st.sampled_from([1, 4, 1 << 16]))
+@given(integer_steps(), INPUTS, st.sampled_from([1, 4, 1 << 16]), st.sampled_from([1, 3]))
 @settings(deadline=None, max_examples=300)
-def test_steps_over_integers_do_what_their_formulas_say(step: Step, inputs: list[int], at_once: int) -> None:
+def test_steps_over_integers_do_what_their_formulas_say(
+    step: Step, inputs: list[int], at_once: int, threads: int
+) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(execution, "_AT_ONCE", at_once)
-        found, expected = both(step, inputs)
+        found, expected = both(step, inputs, threads)
     # Exact modulo 2^64, as all of them are.
     assert [(a - b) % (1 << 64) for a, b in zip(found, expected, strict=True)] == [0] * len(found)
 
@@ -268,10 +270,14 @@ def test_steps_over_the_field_do_too(
     plain = [value % R for value in [1, *inputs, *[0] * rows]]
     z = kernels.fr.from_ints(plain)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(execution, "_AT_ONCE", at_once)
-        execution.solve([step], z, threads)
+        patch.setattr(execution, "_ELEMENTS_AT_ONCE", at_once)
+        # The statement numbers wires as it likes.
+        variables = np.array(data.draw(st.permutations(range(len(z)))), dtype=np.uint32)
+        assignment = np.empty_like(z)
+        assignment[variables] = z
+        execution.solve([[step]], assignment, variables, threads)
     run(step, plain, R)
-    assert kernels.fr.to_ints(z) == plain
+    assert kernels.fr.to_ints(assignment[variables]) == plain
 
 
 @pytest.mark.parametrize("divided", [(6, 3), (-6, 3), (6, -3), (0, 5), (0, 0), (7, 0)])
@@ -290,10 +296,10 @@ def test_a_second_interpreter_fills_in_the_same_witness(privacy: Any, level: Any
     circuit = compiled(graph, privacy, level)
     system, program = circuit.constraint_system, circuit.program
     (q,) = networks.inputs(graph, 1)
-    z, signed = circuit.witness(q), circuit.assign(q)[program.order]
+    z, signed = circuit.witness(q, threads=2), circuit.assign(q)[program.order]
     drawn = slice(1 + system.public, system.instance)
     z[drawn] = challenges = kernels.fr.from_ints(range(12345, 12345 + system.challenges))
-    program.post_challenge(z, challenges)
+    program.post_challenge(z, challenges, 2)
 
     steps = program.steps
     for step in itertools.chain(*steps):
@@ -309,9 +315,41 @@ def test_a_second_interpreter_fills_in_the_same_witness(privacy: Any, level: Any
     assert kernels.fr.to_ints(z[program.order]) == plain
 
 
+def test_terms_that_several_steps_add_up_are_evaluated_once() -> None:
+    class Counted(Weighted):
+        evaluations = 0
+
+        def evaluate(self, z: IntArray) -> IntArray:
+            Counted.evaluations += 1
+            return super().evaluate(z)
+
+    sums = Counted.ones(np.array([[1, 2], [3, 4]]))
+    steps = [
+        Sum("a", np.array([5, 6]), sums),
+        Sum("b", np.array([7, 8]), sums.scale(2).shift(1)),
+        Sum("c", np.array([9, 10]), sums - Weighted.wires(np.array([5, 7]))),
+    ]
+    z = np.array([1, 10, 20, 30, 40, *[0] * 6])
+    execution.fill(steps, z)
+    assert z[5:].tolist() == [30, 70, 61, 141, 0, 9]
+    assert Counted.evaluations == 1
+
+
+def test_steps_are_grouped_by_what_they_wait_for() -> None:
+    def step(out: int, *read: int) -> Sum:
+        return Sum("s", np.array([out]), Linear.ones(np.array([read])).matrix())
+
+    first, second, chained, made = step(3, 1), step(4, 2), step(5, 3, 1), step(6, 4, 5)
+    whole = Sum("w", np.array([7]), Linear.wires(np.array([1])))
+    after = Product("p", np.array([8]), np.array([1]), np.array([7]), 3)
+    found = execution.independent([first, chained, second, made, whole, after], 9)
+    assert found == ((first, second), (chained,), (made,), (whole,), (after,))
+
+
 def test_what_is_no_step_of_a_phase_is_refused() -> None:
+    clip = Clip("c", np.array([1]), 0, 0, 0, 1)
     with pytest.raises(NotImplementedError, match="no step over field elements"):
-        execution.solve([Clip("c", np.array([1]), 0, 0, 0, 1)], kernels.fr.from_ints([1, 0]))
+        execution.solve([[clip]], kernels.fr.from_ints([1, 0]), np.arange(2, dtype=np.uint32))
 
 
 @given(integer_steps())

@@ -197,8 +197,8 @@ ATTACKS = {
     "an exponential of another score": ("activation2/out", 5),
     "a saturated lookup": ("activation2/out", 8),
     "a largest score that is not one of them": ("max1/windows3/chosen", 7),
-    "a sum of exponentials that it is not": ("sum2/out", 1),
-    "a reciprocal that is none of it": ("activation3/out", 3),
+    "a reciprocal of another sum": ("sum2/out", 1),
+    "a reciprocal that is none of it": ("sum2/out", 3),
     "shares that do not sum to one": ("mul2/out", 7),
     "a share of what the causal mask leaves out": ("pad2/padding", 7),
 }

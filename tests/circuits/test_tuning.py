@@ -106,5 +106,5 @@ def test_bits_of_layers_are_those_that_were_asked_for() -> None:
     assert [node.weight_type.bits for node in found.nodes] == [3, 8, 8]  # type: ignore[attr-defined]
     with refuses("model.quantised", match="no 'dense9'"):
         quantise(graph, x, layers={"dense9": (8, 8)})
-    with refuses("model.quantised", match="layers must be 2 to 16"):
+    with refuses("model.quantised", match="layers must be 1 to 16"):
         quantise(graph, x, layers={"dense1": (8, 17)})

@@ -5,6 +5,7 @@ puts in what is given, and draws conclusions until none is left:
 
 - a row with a factor of known value is a linear equation;
 - a product that must be zero leaves a sum the roots of its factors, x (x - 1) = 0 two of them;
+- where an equation has one variable without bounds, others have in a multiple of them what it is instead;
 - an equation of bounded integers that cannot reach another multiple of r is one of integers. It bounds each,
   and falls apart where some terms are known modulo what divides all others: digits, slots, quotients;
 - rows with challenges hold for random ones, so as polynomials: coefficient by coefficient;
@@ -140,6 +141,8 @@ class _Facts:
         self._queue: deque[int] = deque()
         self._queued: set[int] = set()
         self._variables = variables
+        # Of those without bounds an equation that has no other without.
+        self._loose: dict[int, Form] = {}
         # Those that are a product, and its factors.
         self._factors: dict[int, Row] = {}
         for row in rows:
@@ -151,7 +154,7 @@ class _Facts:
         other = _Facts({}, (), self._variables)
         other.known, other.bounds, other._facts = dict(self.known), dict(self.bounds), list(self._facts)
         other._readers = defaultdict(list, {v: list(readers) for v, readers in self._readers.items()})
-        other._factors = self._factors
+        other._factors, other._loose = self._factors, dict(self._loose)
         return other
 
     def add(self, fact: Row | Member) -> None:
@@ -363,6 +366,17 @@ class _Facts:
             low, high = self._span(terms.items())
             if high - low < R:
                 self.bound(loose[0], *sorted((k * (constant + low), k * (constant + high))))
+        elif len(loose) == 1 and loose[0] not in self._loose:
+            self._loose[loose[0]] = form
+            self._changed(loose[0])
+        elif loose and all(self._loose.get(v, form) != form for v in loose):
+            self._equation(self.reduced(self._eliminated(form, loose)))
+
+    def _eliminated(self, form: Form, loose: Sequence[int]) -> Form:
+        """A multiple of ``form`` without these, by the equation of each that has no other."""
+        multiple = math.lcm(*(abs(self._loose[v][v]) for v in loose))
+        others = ((-multiple * form[v] // self._loose[v][v], self._loose[v]) for v in loose)
+        return _sum((multiple, form), *others)
 
     def _span(self, terms: Iterable[tuple[int, int]]) -> tuple[int, int]:
         ends = [sorted((k * self.bounds[v][0], k * self.bounds[v][1])) for v, k in terms]

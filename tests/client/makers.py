@@ -11,7 +11,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from circuits import Accuracy, Inference, QuantGraph, Recognition, Registration, compile_accuracy, parameters
+from circuits import (
+    Accuracy,
+    Inference,
+    QuantGraph,
+    Recognition,
+    Registration,
+    Robustness,
+    compile_accuracy,
+    parameters,
+)
 from circuits.graphs.types import Affine
 from circuits.quantised import Integers
 from circuits.schemes.circuit import Circuit
@@ -113,6 +122,22 @@ def recognition(
     assert isinstance(circuit, Recognition)
     statement = maker.state(circuit.values(q, reference, threshold), openings)
     witness = circuit.witness(q, reference, threshold, statement=statement.scalar)
+    return ProofDocument.of(statement, [maker.prove(witness, list(openings.values()))])
+
+
+def robustness(
+    maker: Maker,
+    q: IntArray,
+    radius: int,
+    openings: Mapping[str, Opening],
+    *,
+    state: Statement | None = None,
+) -> ProofDocument:
+    """``state``: as of ``inference``."""
+    circuit = maker.circuit
+    assert isinstance(circuit, Robustness)
+    statement = state or maker.state(circuit.values(q, radius), openings)
+    witness = circuit.witness(q, radius, statement=statement.scalar)
     return ProofDocument.of(statement, [maker.prove(witness, list(openings.values()))])
 
 

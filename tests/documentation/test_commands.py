@@ -73,6 +73,7 @@ UNTYPED = {
     ("verifying", "zenserve audit"): "tests/service/test_audit_cli.py: a key of a ceremony that others held",
     ("verifying", "pip install"): "tests/client/test_wheel.py installs the client alone, and verifies",
     ("zoo", "pip install"): "asks for PyTorch, data sets, and hours",
+    ("lowbit", "pip install"): "asks for PyTorch, data sets, and a card",
 }
 """Blocks that are not typed, by their page and how they begin, and why."""
 

@@ -184,11 +184,12 @@ class Cluster:
         left = "SELECT count(*) FROM proofs WHERE id = :id AND input IS NOT NULL"
         until(lambda: self.query(left, id=proof_id) == [(0,)], "the input to be deleted")
 
-    def model(self) -> Model:
+    def model(self, system: str | None = None) -> Model:
         """A registered network with committed weights: its proofs take a tenth of a second."""
-        return self.client.wait(
-            self.client.create_model(tiny_onnx(), tiny_calibration(), weight_privacy="committed")
+        made = self.client.create_model(
+            tiny_onnx(), tiny_calibration(), weight_privacy="committed", system=system
         )
+        return self.client.wait(made)
 
     def close(self) -> None:
         """Stop everything; processes that stay are killed, and are an error."""

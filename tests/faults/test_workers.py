@@ -42,6 +42,28 @@ def test_a_worker_killed_under_its_supervisor(cluster: Cluster, model: Model) ->
     assert successor.pid != worker.pid
 
 
+def test_a_worker_killed_while_it_opens_a_commitment(cluster: Cluster) -> None:
+    """What it opened may have been seen: it stays counted, and who tries again takes another opening."""
+    model = cluster.model("spartan")
+    left = "SELECT proofs FROM roots WHERE root = :root"
+    ((before,),) = cluster.query(left, root=model.commitment)
+    stages = ("outer", "open")
+    with cluster.idle():
+        proofs = cluster.prove(model, len(stages))
+        cluster.accidents(*(f"die@{stage}" for stage in stages)).wait()
+        assert [cluster.job(proof)["stage"] for proof in proofs] == list(stages)
+        assert cluster.query(left, root=model.commitment) == [(before - 2,)]
+        cluster.let_leases_run_out()
+    for proof in proofs:
+        cluster.ended_well(proof, LOST)
+    assert cluster.query(left, root=model.commitment) == [(before - 4,)]
+    one, other = (cluster.client.get_proof_document(proof)["proofs"][0] for proof in proofs)
+    assert one[:2] == other[:2] == "00"  # no renewal before either
+    # Of the roots the commitment's is the same; the witness's and the pads', with fresh randomness, are not.
+    roots = [{proof[2:][start : start + 64] for start in range(0, 64 * 5, 64)} for proof in (one, other)]
+    assert roots[0] & roots[1] == {model.commitment}
+
+
 def test_a_worker_out_of_memory_or_disk(cluster: Cluster, model: Model) -> None:
     """Both are told apart from bugs, pass, and leave nothing half-written."""
     incoming = cluster.settings.data_dir / "artifacts" / "incoming"

@@ -77,8 +77,8 @@ class Extension(Partial):
         self.blake3 = HashKernels()
         self.multilinear = CubeKernels()
 
-    def csr_multiply(self, *arguments: NDArray[Any] | int) -> None:
-        *matrix, z, out, _ = cast(list[NDArray[Any]], arguments)
+    def csr_multiply(self, *arguments: NDArray[Any] | int | None) -> None:
+        *matrix, z, _, out, _ = cast(list[NDArray[Any]], arguments)
         product = device.empty(out.shape, np.uint64)
         sparse.Matrix(device, *matrix).multiply(device.upload(z), product)
         out[...] = device.download(product)
@@ -181,17 +181,27 @@ class GroupKernels(Partial):
 
 
 class HashKernels:
-    def columns(
+    """The device hashes whole columns: slabs are put together again."""
+
+    def chunks(
         self,
         matrix: FrArray,
         salts: Digests | None,
+        first: int,
+        length: int,
         key: Digests,
-        out: Digests,
+        chains: Digests,
         _: int,
         progress: Progress | None,
     ) -> None:
-        """Where the columns are a power of two also of a matrix whose columns are in bit-reversed order."""
         require_no_progress(progress)
+        if not first:
+            self._slabs, self._salts = list[FrArray](), salts
+        self._slabs.append(matrix)
+
+    def join(self, chains: Digests, key: Digests, out: Digests, _: int) -> None:
+        """Where the columns are a power of two also of a matrix whose columns are in bit-reversed order."""
+        matrix, salts = np.concatenate(self._slabs), self._salts
         count = matrix.shape[1]
         bits = (count - 1).bit_length()
         padded = np.zeros((len(matrix), 1 << bits, 4), np.uint64)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import struct
+from collections import Counter
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from types import ModuleType
@@ -10,7 +12,7 @@ import pytest
 
 import gpu
 
-ARCHITECTURE = "sm_90"
+ARCHITECTURE = "sm_90a"
 
 
 @pytest.fixture(scope="module")
@@ -65,6 +67,7 @@ def test_an_empty_setting_is_no_setting(
 def every_source() -> list[tuple[str, ...]]:
     """All sources, with what each is compiled with."""
     from gpu import msm, negacyclic, ntt, points
+    from gpu.planes import Plan
 
     called = "ZEN_CALL_PRODUCTS"
     return [
@@ -75,6 +78,8 @@ def every_source() -> list[tuple[str, ...]]:
         ("hashing",),
         ("rows",),
         ("sumcheck",),
+        ("planes",),
+        *(Plan("large", bits, 1, 1).source for bits in (True, False)),
         *(("elementwise", f"ZEN_ELEMENT={name}", called) for name in ("Fr", "Fp", "Fp2")),
         *(("group", f"ZEN_FIELD={name}", called) for name in ("Fp", "Fp2")),
         ("ceilings", called),
@@ -95,3 +100,30 @@ def test_every_source_compiles_for_the_card(
     monkeypatch.setattr(modules, "_OPTIONS", (*modules._OPTIONS, "--Ofast-compile=max"))
     name, *defines = source
     assert modules.compile_source(name, ARCHITECTURE, *defines)[:4] == b"\x7fELF"
+
+
+@pytest.mark.parametrize(
+    ("bits", "planes", "of_warps", "of_groups"), [(True, 2, 0x23D, 0x9F2), (False, 1, 0x237, 0x9F1)]
+)
+def test_products_are_made_by_tensor_cores(
+    modules: ModuleType, bits: bool, planes: int, of_warps: int, of_groups: int
+) -> None:
+    """BMMA and BGMMA, IMMA and IGMMA, as nvdisasm calls them: others are emulated."""
+    from gpu.planes import Plan
+
+    name, *defines = Plan("large", bits, planes, planes).source
+    code = modules.compile_source(name, ARCHITECTURE, *defines)
+    assert opcodes(code, "direct")[of_warps] >= 2 * planes**2
+    assert opcodes(code, "large")[of_groups] == 4
+
+
+def opcodes(code: bytes, kernel: str) -> Counter[int]:
+    """How often machine code, an ELF file, has each instruction: 16 bytes, the lowest 12 bits say which."""
+    (table,), (count, names) = struct.unpack_from("<Q", code, 40), struct.unpack_from("<HH", code, 60)
+    sections = [struct.unpack_from("<IIQQQQ", code, table + 64 * index) for index in range(count)]
+    start = sections[names][4]
+    for name, *_, at, size in sections:
+        label = code[start + name : code.index(b"\0", start + name)]
+        if label == b".text." + kernel.encode():
+            return Counter(word & 0xFFF for word, _ in struct.iter_unpack("<QQ", code[at : at + size]))
+    raise AssertionError(f"there is no kernel {kernel}")

@@ -63,6 +63,11 @@ def test_rows_are_extended_and_columns_gathered() -> None:
     rows.gather_columns(device, extended, device.upload(places), found)
     turned = [0b0001, 0b0101, 0b0001, 0b0011]
     np.testing.assert_array_equal(device.download(found), expected[:, turned].swapaxes(0, 1))
+    sparse = device.upload(np.ones((16, 4), np.uint64))
+    rows.scatter(device, device.upload(matrix[0, :3]), device.upload(places[1:]), sparse)
+    expected = np.zeros((16, 4), np.uint64)
+    expected[turned[1:]] = matrix[0, :3]
+    np.testing.assert_array_equal(device.download(sparse), expected)
     digests = np.random.default_rng(6).integers(0, 256, (16, 32), dtype=np.uint8)
     gathered = device.empty((4, 32), np.uint8)
     rows.gather(device, device.upload(digests), device.upload(places), gathered)

@@ -13,6 +13,7 @@ import pytest
 from base.randomness import Secrets
 from bench.synthetic import Shape, random_statement, random_witness
 from gpu.device import missing
+from gpu.sumcheck import _LOG_BLOCKS
 from kernels import FrArray, fr
 from prover import backends
 from prover.backends.gpu import backend
@@ -30,6 +31,7 @@ from tests.prover.statements import (
     complete_committed,
     cubic_statement,
 )
+from verifier.spartan import shape as geometry
 from verifier.spartan.admission import shape_of
 from verifier.spartan.code import Code
 from verifier.spartan.field import FR
@@ -73,8 +75,8 @@ def committed() -> Case:
     return Case(committed_statement(), fr.from_ints(COMMITTED_Z), complete_committed)
 
 
-def network(values: Shape = "network") -> Case:
-    system = random_statement(10)
+def network(values: Shape = "network", log_rows: int = 10) -> Case:
+    system = random_statement(log_rows)
     return Case(system, random_witness(system, values))
 
 
@@ -103,6 +105,44 @@ def test_proofs_are_those_of_the_processor(make: Callable[[], Case], use: Callab
         proofs.append(case.prove())
     assert proofs[0] == proofs[1]
     assert case.is_right(proofs[1])
+
+
+def test_rows_are_folded_as_by_the_processor(
+    use: Callable[[str], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The row of 2^9 numbers by way of 2^7 and 2^5."""
+    for name, value in (("MOST_TOLD", 6), ("_LEAST_TOLD", 5), ("_ROW_VARIABLES", 2)):
+        monkeypatch.setattr(geometry, name, value)
+    case, proofs = network(log_rows=9), []  # whose system no other test has loaded
+    assert case.shape.folding.rounds == (2, 2, 5)
+    for name in ("cpu", "gpu"):
+        use(name)
+        proofs.append(case.prove())
+    assert proofs[0] == proofs[1]
+    assert case.is_right(proofs[1])
+
+
+@pytest.mark.skipif(not EMULATED, reason="counts the emulated device's memory")
+@pytest.mark.parametrize("make", [committed, network])
+def test_memory_is_what_is_asked_for_before(make: Callable[[], Case], use: Callable[[str], None]) -> None:
+    """Beside what a round's blocks sum up, which is as much for the largest proofs."""
+    use("gpu")
+    case, device = make(), backend(0).device
+    blocks = 2 * 2 * 32 << _LOG_BLOCKS
+
+    def taken(do: Callable[[], object]) -> int:
+        device.release()
+        before = device.held_bytes()
+        do()
+        return device.held_bytes() - before
+
+    systems = gpu.resident_systems(0)
+    assert (
+        taken(lambda: systems.load(case.system, case.shape, 1))
+        <= gpu._resident_bytes(case.system, case.shape) * 1.2
+    )
+    found, expected = taken(case.prove), gpu._session_bytes(case.system, case.shape)
+    assert expected / 1.2 <= found - blocks <= expected * 1.2
 
 
 @pytest.mark.skipif(not EMULATED, reason="looks into the emulated device's memory")

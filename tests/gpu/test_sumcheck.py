@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from random import Random
 
 import pytest
@@ -39,7 +39,7 @@ def _folded(table: Table, r: int) -> Table:
     return [(low + r * (high - low)) % R for low, high in zip(table[:half], table[half:], strict=True)]
 
 
-def _sum(tables: list[Table], x: int, term: Term, weights: Table) -> int:
+def _sum(tables: list[Table], x: int, term: Term, weights: Sequence[int]) -> int:
     """Of the round's polynomial at x."""
     folded = [_folded(table, x) for table in tables]
     total = sum(w * term([table[i] for table in folded]) for i, w in enumerate(weights))
@@ -78,8 +78,9 @@ CHECKS: dict[str, tuple[int, Term]] = {
 @pytest.mark.parametrize("variables", [1, 2, 3, 10])
 @pytest.mark.parametrize("padded", [True, False])
 def test_rounds(name: str, variables: int, padded: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    """All rounds; those of ten variables by one block, by two, by four."""
+    """All rounds; the last ones by one block, of ten variables the others by two, or by one."""
     monkeypatch.setattr(sumcheck, "_LOG_BLOCKS", 1)
+    monkeypatch.setattr(sumcheck, "_LOG_LAST", 4)
     random, (count, term) = Random(name), CHECKS[name]
     tables, kept = _tables(count, variables), list[Array]()
     if name == "r1cs":  # its sum is zero

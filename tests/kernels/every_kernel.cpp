@@ -12,6 +12,7 @@
 #include "zen/msm.hpp"
 #include "zen/ntt.hpp"
 #include "zen/pairing.hpp"
+#include "zen/sparse_forms.hpp"
 #include "zen/sparse_points.hpp"
 #include "zen/sumcheck.hpp"
 
@@ -95,11 +96,17 @@ void sparse() {
   constexpr long rows = 3000, variables = 1000;
   const Entries entries(rows, variables);
   const std::vector<Fr> z = scalars(variables), y = scalars(rows);
-  compare<Fr>(rows, [&](int threads, Fr* out) { multiply(entries.matrix(), z.data(), out, threads); });
+  std::vector<int32_t> shorts(variables);
+  shorten(z.data(), shorts.data(), variables, 1);
+  for (const int32_t* each : {static_cast<const int32_t*>(nullptr), static_cast<const int32_t*>(shorts.data())})
+    compare<Fr>(rows, [&](int threads, Fr* out) { multiply(entries.matrix(), z.data(), each, out, threads); });
   compare<Fr>(variables, [&](int threads, Fr* out) {
     std::fill(out, out + variables, Fr::zero());
-    multiply_transposed(entries.matrix(), y.data(), out, threads);
+    multiply_transposed(entries.matrix(), y.data(), &z[0], out, variables, threads);
   });
+  SparseForms forms;
+  for (const long first : {0l, 13l}) forms.add(entries.matrix(), first);
+  compare<Fr>(2, [&](int threads, Fr* out) { forms.at(y.data(), y.data() + 100, 70, z.data(), out, threads); });
 }
 
 template <class F>
@@ -138,8 +145,12 @@ void hashes() {
   const long rows = 35, n = 64;
   const std::vector<Fr> matrix = scalars(rows * n), salts = scalars(n);
   const auto bytes = [](const std::vector<Fr>& v) { return reinterpret_cast<const uint8_t*>(v.data()); };
+  const Slab slab{bytes(matrix), bytes(salts), n, 0, rows, rows + 1};
+  const std::vector<uint8_t> chains = compare<uint8_t>(slab.chunks() * hash_bytes * n, [&](int threads, uint8_t* out) {
+    hash_chunks(slab, bytes(salts), out, threads, {});
+  });
   const std::vector<uint8_t> leaves = compare<uint8_t>(hash_bytes * n, [&](int threads, uint8_t* out) {
-    hash_columns(bytes(matrix), rows, n, bytes(salts), bytes(salts), out, threads, {});
+    join_chunks(chains.data(), slab.chunks(), n, bytes(salts), out, threads);
   });
   compare<uint8_t>(2 * hash_bytes * n, [&](int threads, uint8_t* out) {
     std::memset(out, 0, hash_bytes * n);
@@ -154,6 +165,7 @@ void sums() {
   const std::vector<Fr> a = scalars(n), b = scalars(n), c = scalars(n), point = scalars(variables);
   const std::vector<Fr> inner = scalars(1l << 6), outer = scalars(1l << (variables - 7));
   compare<Fr>(n, [&](int threads, Fr* out) { fill_eq(point.data(), variables, out, threads); });
+  compare<Fr>(n / 2, [&](int threads, Fr* out) { fill_products(outer.data(), inner.data(), 1l << 6, out, n / 2, threads); });
   compare<Fr>(1, [&](int threads, Fr* out) { *out = dot(a.data(), b.data(), n - 3, threads); });
   compare<Fr>(1 << 7, [&](int threads, Fr* out) {
     std::copy_n(b.data(), 1 << 7, out);
@@ -163,9 +175,14 @@ void sums() {
     std::copy(a.begin(), a.end(), out);
     fold(out, point[0], n / 2, threads);
   });
-  compare<Round>(2, [&](int threads, Round* out) {
-    out[0] = product_round(a.data(), b.data(), n / 2, threads);
-    out[1] = r1cs_round(a.data(), b.data(), c.data(), outer.data(), inner.data(), 1l << 6, n / 2, threads);
+  compare<Round>(4, [&](int threads, Round* out) {
+    std::vector<Fr> x = a, y = b, z = c;
+    const auto halves = [&](const std::vector<Fr>& table) { return Halves{table.data(), n / 2}; };
+    out[0] = product_round(halves(a), halves(b), n / 2, threads);
+    out[1] = r1cs_round(halves(a), halves(b), halves(c), outer.data(), inner.data(), 1l << 6, n / 2, threads);
+    const auto folding = [&](std::vector<Fr>& table) { return Folding{table.data(), n / 4, point[0]}; };
+    out[2] = r1cs_round(folding(x), folding(y), folding(z), outer.data(), inner.data(), 1l << 6, n / 4, threads);
+    out[3] = product_round(folding(x), folding(y), n / 4, threads);
   });
 }
 

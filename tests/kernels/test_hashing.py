@@ -31,6 +31,21 @@ def test_columns(kernel: Blake3, rows: int, salted: bool) -> None:
         assert found[column].tobytes() == blake3(message, key=_KEY).digest()
 
 
+@pytest.mark.parametrize("rows", [1, 31, 32, 96, 161])
+@pytest.mark.parametrize("salted", [True, False])
+def test_columns_in_slabs(kernel: Blake3, rows: int, salted: bool) -> None:
+    random = np.random.default_rng(rows)
+    matrix = random.integers(0, 1 << 64, (rows, 20, 4), dtype=np.uint64)
+    salts = random.integers(0, 256, (20, 32), dtype=np.uint8) if salted else None
+    for chunks in (1, 2):
+        hashes = kernel.column_hashes(rows, 20, _KEY, salts=salts)
+        parts = list(hashes.slabs(chunks))
+        assert np.concatenate([np.arange(rows)[part] for part in parts]).tolist() == list(range(rows))
+        for part in parts:
+            hashes.take(matrix[part])
+        np.testing.assert_array_equal(hashes.digests(), kernel.columns(matrix, _KEY, salts=salts))
+
+
 @pytest.mark.parametrize("leaves", [1, 2, 8, 64, 1024])
 def test_tree(kernel: Blake3, leaves: int) -> None:
     digests = np.random.default_rng(leaves).integers(0, 256, (leaves, 32), dtype=np.uint8)
@@ -49,5 +64,12 @@ def test_what_does_not_fit_is_refused(kernel: Blake3) -> None:
         kernel.columns(matrix, _KEY, salts=leaves[:3])
     with pytest.raises(ValueError, match="matrix must be"):
         kernel.columns(matrix[:0], _KEY)
+    hashes = kernel.column_hashes(40, 4, _KEY)
+    with pytest.raises(ValueError, match="a slab of 31 rows ends within a chunk"):
+        hashes.take(np.zeros((31, 4, 4), np.uint64))
+    with pytest.raises(ValueError, match="rows are missing"):
+        hashes.digests()
+    with pytest.raises(ValueError, match="slab must be"):
+        kernel.column_hashes(2, 4, _KEY).take(matrix[:, :3])
     with pytest.raises(ValueError, match="a power of two"):
         kernel.tree(leaves[:3], _KEY)

@@ -12,8 +12,9 @@ import kernels
 INCLUDE = Path(__file__).parents[2] / "kernels" / "include"
 PROGRAM = Path(__file__).with_name("lanes.cpp")
 FLAGS = {
-    "emulated": ["-Wno-psabi"],
-    "x86_ifma": ["-mavx512f", "-mavx512dq", "-mavx512bw", "-mavx512vl", "-mavx512ifma"],
+    "emulated": ["-DZEN_LANES", "-Wno-psabi"],
+    "x86_adx": ["-mavx2"],
+    "x86_ifma": ["-DZEN_LANES", "-mavx512f", "-mavx512dq", "-mavx512bw", "-mavx512vl", "-mavx512ifma"],
 }
 
 
@@ -22,11 +23,11 @@ _REAL = "x86_ifma" in kernels.available_targets()
 
 
 @pytest.mark.parametrize(
-    "target", [pytest.param("emulated", marks=pytest.mark.large if _REAL else ()), "x86_ifma"]
+    "target", [pytest.param("emulated", marks=pytest.mark.large if _REAL else ()), "x86_adx", "x86_ifma"]
 )
 def test_lanes_agree_with_scalars(target: str, tmp_path: Path) -> None:
     if target != "emulated" and target not in kernels.available_targets():
-        pytest.skip("this processor has no AVX-512 IFMA")
+        pytest.skip(f"this processor cannot run {target}")
     binary = tmp_path / "lanes"
     command = ["g++", "-std=c++20", "-O0", *FLAGS[target], "-I", str(INCLUDE)]
     subprocess.run([*command, str(PROGRAM), "-o", str(binary)], check=True)

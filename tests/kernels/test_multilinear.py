@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kernels import Kernels
+from kernels import Kernels, aligned
 from tests.kernels.strategies import R, elements
 from tests.kernels.targets import PROCESSOR, TARGETS, each, load
 
@@ -45,6 +45,16 @@ def test_a_large_eq_table_is_one_in_sum(k: Kernels) -> None:
     table = k.multilinear.eq(k.fr.from_ints(_random(15)), threads=2)
     ones = k.fr.from_ints([1] * len(table))
     assert k.fr.to_ints(k.multilinear.dot(table, ones, threads=2)) == [1]
+
+
+def test_products(k: Kernels) -> None:
+    outer, inner = _random(4, seed=1), _random(2100, seed=2)
+    out = aligned(3 * 2100 + 11)
+    k.multilinear.products(k.fr.from_ints(outer), k.fr.from_ints(inner), out, threads=2)
+    assert out.ctypes.data % 64 == 0
+    assert k.fr.to_ints(out) == [x * y % R for x in outer for y in inner][: len(out)]
+    with pytest.raises(ValueError, match="have no 9 products"):
+        k.multilinear.products(out[:2], out[:4], aligned(9))
 
 
 @pytest.mark.parametrize("count", [3, 8, 13, 4099])
@@ -95,6 +105,25 @@ def test_rounds_say_what_the_sums_are(k: Kernels, variables: int) -> None:
         assert 2 * k.fr.to_ints(found.leading)[0] % R == (two - 2 * one + zero) % R
 
 
+@pytest.mark.parametrize("variables", [2, 3, 4, 7, 14])
+def test_a_round_that_binds_is_folding_and_a_round(k: Kernels, variables: int) -> None:
+    size, r = 1 << variables, k.fr.from_ints([2**200 + 3])[0]
+    tables = [k.fr.from_ints(_random(max(size, 3), seed=seed)[:size]) for seed in range(3)]
+    folded = [k.multilinear.fold(table.copy(), r) for table in tables]
+    point = k.fr.from_ints(_random(variables + 1)[: variables - 2])
+    weights = k.multilinear.eq(point[: variables // 3]), k.multilinear.eq(point[variables // 3 :])
+    own = [table.copy() for table in tables]
+    found = k.multilinear.r1cs_round(own[0], own[1], own[2], *weights, threads=2, bound=r)
+    wanted = k.multilinear.r1cs_round(folded[0], folded[1], folded[2], *weights)
+    assert np.array_equal(found, wanted)
+    for table, expected in zip(own, folded, strict=True):
+        np.testing.assert_array_equal(table[: size // 2], expected)
+    x, y = tables[0].copy(), tables[1].copy()
+    product = k.multilinear.product_round(x, y, threads=2, bound=r)
+    assert np.array_equal(product, k.multilinear.product_round(folded[0], folded[1]))
+    np.testing.assert_array_equal(x[: size // 2], folded[0])
+
+
 def test_folding_binds_the_highest_bit(k: Kernels) -> None:
     table, r = _random(32), 12345
     folded = k.multilinear.fold(k.fr.from_ints(table), k.fr.from_ints([r])[0])
@@ -111,3 +140,7 @@ def test_what_does_not_fit_is_refused(k: Kernels) -> None:
         k.multilinear.r1cs_round(a, a, a, a[:1], a[:1])
     with pytest.raises(ValueError, match="no variable to bind"):
         k.multilinear.r1cs_round(a[:0], a[:0], a[:0], a[:1], a[:0])
+    with pytest.raises(ValueError, match="no variable to bind"):
+        k.multilinear.product_round(a[:2], a[:2], bound=a[0])
+    with pytest.raises(ValueError, match="weights do not make half of 2 values"):
+        k.multilinear.r1cs_round(a, a.copy(), a.copy(), a[:2], a[:1], bound=a[0])

@@ -93,8 +93,13 @@ def test_code_words_are_transforms_of_rows_with_zeros(target: str, log_size: int
         values[: len(row)] = row
         domain.ntt(values)
         np.testing.assert_array_equal(word, k.fr.to_canonical(values))
+    given = np.empty_like(words)
+    assert domain.encode(rows, out=given) is given
+    np.testing.assert_array_equal(given, words)
     with pytest.raises(ValueError, match="rows must be"):
         domain.encode(rows[:, 1:])
+    with pytest.raises(ValueError, match="out must be"):
+        domain.encode(rows, out=given[1:])
 
 
 @pytest.mark.parametrize("log_size", [0, 1, 3, 5, 6, 7, 9, 12, 14])

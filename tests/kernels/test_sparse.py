@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 
 import kernels
 from tests.kernels.strategies import R, elements
-from tests.kernels.targets import PROCESSOR, TARGETS, load
+from tests.kernels.targets import PROCESSOR, TARGETS, each, load
 
-# None, such as are added, small ones up to the largest, others.
-POOL = (0, 1, R - 1, -7, 2**32 - 1, 1 - 2**32, 2**32, 3 << 200)
+# None, such as are added, small ones up to the largest that targets have, others.
+POOL = (0, 1, R - 1, -7, 2**24 - 1, 1 - 2**24, 2**24, 2**32 - 1, 1 - 2**32, 2**32, 3 << 200)
 entries = st.lists(
     st.tuples(st.integers(0, 4), st.integers(0, 6), st.integers(0, len(POOL) - 1)), max_size=30
 )
@@ -32,20 +32,102 @@ def test_both_products(matrix: list[tuple[int, int, int]], z: list[int], y: list
         arrays = offsets, columns, coefficients, k.fr.from_ints(POOL)
         assert k.fr.to_ints(k.csr_multiply(*arrays, k.fr.from_ints(z), threads=2)) == forward
         if target in PROCESSOR:
+            shorts = k.fr.shorten(k.fr.from_ints(z))
+            assert k.fr.to_ints(k.csr_multiply(*arrays, k.fr.from_ints(z), shorts=shorts)) == forward
             out = k.fr.from_ints([1] * 7)
             k.csr_multiply_transposed(*arrays, k.fr.from_ints(y), out, threads=3)
             assert k.fr.to_ints(out) == backward
+            forms = k.sparse_forms([(1, arrays), (0, arrays)], 7)
+            outer, inner = k.fr.from_ints([2, 5]), k.fr.from_ints(range(1, 4))
+            found = forms.at(outer, inner, k.fr.from_ints(z), threads=2)
+            left = [2, 4, 6, 5, 10, 15]
+            wanted = [sum(map(int.__mul__, left[first:], forward)) % R for first in (1, 0)]
+            assert k.fr.to_ints(found) == wanted
 
 
-@pytest.mark.parametrize("coefficient", [2**32 - 1, 1 - 2**32])
+@pytest.fixture(params=each(PROCESSOR))
+def processor(request: pytest.FixtureRequest) -> kernels.Kernels:
+    return load(request.param)
+
+
+@pytest.mark.parametrize("coefficient", [2**24 - 1, 1 - 2**24, 2**32 - 1, 1 - 2**32])
 @pytest.mark.parametrize("word", [0, R - 1])
 def test_the_largest_sums_of_small_terms(k: kernels.Kernels, coefficient: int, word: int) -> None:
-    """One more term than is added up at once, of the elements that stand there as 0 and as r - 1."""
+    """More terms than are added up at once, of the elements that stand there as 0 and as r - 1."""
     count = (1 << 21) + 1 if k.target != "gpu" else 1 << 10
     z = np.frombuffer(word.to_bytes(32, "little"), "<u8").reshape(1, 4)
     zeros, pool = np.zeros(count, np.uint32), k.fr.from_ints([coefficient])
     out = k.csr_multiply(np.array([0, count]), zeros, zeros, pool, z)
     assert k.fr.to_ints(out) == [coefficient * count * k.fr.to_ints(z)[0] % R]
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_forms_of_many_rows_and_of_long_ones(k: kernels.Kernels, threads: int) -> None:
+    """A long row is a piece of its own; rows of one entry, and of none, are there, too."""
+    draw = np.random.default_rng(6)
+    lengths = np.concatenate([draw.integers(0, 3, 1500), [9000, 0, 1]])
+    offsets = np.concatenate([[0], np.cumsum(lengths)])
+    columns, coefficients = draw.integers(0, (50, 4), (offsets[-1], 2)).astype(np.uint32).T
+    matrix = offsets, np.ascontiguousarray(columns), np.ascontiguousarray(coefficients)
+    pool = k.fr.from_ints([1, -3, 77, 5 << 90])
+    z, outer, inner = (draw.integers(0, 1 << 62, (count, 4), dtype=np.uint64) for count in (50, 16, 100))
+    found = k.sparse_forms([(7, (*matrix, pool))], 50).at(outer, inner, z, threads)
+    left = k.fr.mul(np.repeat(outer, 100, axis=0), np.tile(inner, (16, 1)))[7 : 7 + len(lengths)]
+    expected = k.multilinear.dot(left, k.csr_multiply(*matrix, pool, z))
+    np.testing.assert_array_equal(found, [expected])
+
+
+def test_forms_refuse_what_their_matrices_do_not_fit(k: kernels.Kernels) -> None:
+    one = np.array([0], np.uint32)
+    matrix = np.array([0, 1]), one, one, k.fr.from_ints([1])
+    two = k.fr.from_ints([1, 1])
+    forms = k.sparse_forms([(3, matrix)], 2)
+    assert k.fr.to_ints(forms.at(two, two, two)) == [1]
+    with pytest.raises(ValueError, match="4 rows and 2 variables, not 1 by 2 and 2"):
+        forms.at(two[:1], two, two)
+    with pytest.raises(ValueError, match="not 2 by 2 and 1"):
+        forms.at(two, two, two[:1])
+    with pytest.raises(ValueError, match="out of range"):
+        k.sparse_forms([(3, matrix)], 0)
+    with pytest.raises(ValueError, match="begins at row 0"):
+        k.sparse_forms([(-1, matrix)], 2)
+
+
+def test_short_integers_are_found(processor: kernels.Kernels) -> None:
+    k, edge = processor, 2**31
+    found = [0, 1, edge - 1, R - 1, R - edge + 1]
+    others = [edge, R - edge, 2**64, 2**64 + 1, 3 << 128, R - 2**64, R // 2]
+    shorts = k.fr.shorten(k.fr.from_ints(found + others), threads=2)
+    assert shorts.tolist() == [0, 1, edge - 1, -1, 1 - edge] + [-edge] * len(others)
+
+
+def test_the_largest_sums_of_short_integers(processor: kernels.Kernels) -> None:
+    """One more term than is added up at once."""
+    k, count = processor, (1 << 21) + 1
+    zeros, z = np.zeros(count, np.uint32), k.fr.from_ints([R - 2**31 + 1])
+    out = k.csr_multiply(
+        np.array([0, count]), zeros, zeros, k.fr.from_ints([2**32 - 1]), z, shorts=k.fr.shorten(z)
+    )
+    assert k.fr.to_ints(out) == [-count * (2**31 - 1) * (2**32 - 1) % R]
+
+
+def test_a_long_matrix_is_transposed_in_parts(processor: kernels.Kernels) -> None:
+    """More rows than at once, an entry in each, and one row of more entries than rows."""
+    k, draw = processor, np.random.default_rng(6)
+    rows, variables = 140_000, 300_000
+    offsets = np.append(np.arange(rows), 2 * rows)
+    columns = draw.integers(0, variables, 2 * rows).astype(np.uint32)
+    coefficients = draw.integers(0, 4, 2 * rows).astype(np.uint32)
+    pool, y = k.fr.from_ints([1, R - 1, 7, 3 << 200]), draw.integers(0, 1 << 62, (rows, 4), dtype=np.uint64)
+    factor, out = k.fr.from_ints([12345])[0], np.zeros((variables, 4), np.uint64)
+    k.csr_multiply_transposed(offsets, columns, coefficients, pool, y, out, factor=factor, threads=2)
+    row = np.minimum(np.arange(2 * rows), rows - 1)
+    terms = k.fr.mul(y[row], k.fr.mul(pool, factor)[coefficients])
+    for column in (columns[0], columns[rows - 1], columns[rows], columns[-1]):
+        expected = sum(k.fr.to_ints(terms[columns == column])) % R
+        assert k.fr.to_ints(out[column]) == [expected]
+    total = k.multilinear.dot(out, k.fr.from_int64(np.ones(variables, np.int64)))
+    assert np.array_equal(total, k.multilinear.dot(terms, k.fr.from_int64(np.ones(2 * rows, np.int64))))
 
 
 def test_many_rows_on_several_threads(k: kernels.Kernels) -> None:
@@ -101,6 +183,13 @@ def test_malformed_matrices_are_refused(
             k.fr.from_ints([1]),
             k.fr.from_ints(range(7)),
         )
+
+
+def test_shorts_must_be_those_of_all_elements(k: kernels.Kernels) -> None:
+    z, zeros = k.fr.from_ints(range(7)), np.zeros(1, np.uint32)
+    for wrong in (np.zeros(6, np.int32), np.zeros((7, 1), np.int32)):
+        with pytest.raises(ValueError, match="shorts"):
+            k.csr_multiply(np.array([0, 1]), zeros, zeros, z[:1], z, shorts=wrong)
 
 
 @pytest.mark.parametrize("shape", [(4,), (7, 0, 4), (7, 1, 4)])

@@ -52,6 +52,14 @@ def test_secrets_are_zeroed_when_the_block_ends() -> None:
     assert not kept.any()
 
 
+@pytest.mark.parametrize("rows", [1, 5])
+def test_large_secrets_are_zeroed_on_several_threads(rows: int) -> None:
+    secret = Secrets()
+    kept = secret(np.ones((rows, 1 << 20), dtype=np.uint64))
+    secret.erase(3)
+    assert not kept.any()
+
+
 def test_secrets_are_zeroed_beside_one_that_cannot_be() -> None:
     secret = Secrets()
     kept, fixed, other = (secret(random_elements(3)) for _ in range(3))

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import kernels
-from prover.blocks import Csr, ProductBlock, RowValues, SparseBlock
+from prover.blocks import Csr, ProductBlock, RowValues, Shorts, SparseBlock
 from prover.constraint_system import ConstraintSystem
 from prover.groth16 import reference
 from tests.prover.statements import CUBIC_Z, R, csr, cubic_statement, patient, satisfied
@@ -41,7 +41,8 @@ def test_a_wrong_value_is_found_by_both_or_by_neither(
 def test_evaluation_pads_with_zero_rows() -> None:
     system = cubic_statement()
     z = kernels.fr.from_ints(CUBIC_Z)
-    for plain, padded in zip(system.evaluate(z), system.evaluate(z, length=8), strict=True):
+    a, b, c = np.ones((3, 8, 4), np.uint64)
+    for plain, padded in zip(system.evaluate(z), system.evaluate(z, out=(a, b, c)), strict=True):
         assert np.array_equal(padded[:4], plain)
         assert not padded[4:].any()
 
@@ -97,7 +98,7 @@ def test_threads_share_blocks_and_change_nothing(sizes: list[int], heavy: int) -
 def test_what_was_computed_before_a_failure_is_erased(monkeypatch: pytest.MonkeyPatch) -> None:
     written: list[kernels.FrArray] = []
 
-    def fail(_: SparseBlock, z: kernels.FrArray, out: RowValues, threads: int) -> None:
+    def fail(_: SparseBlock, z: kernels.FrArray, out: RowValues, threads: int, *, shorts: Shorts) -> None:
         written.extend(array.base for array in out if array.base is not None)
         assert any(array.any() for array in written)
         raise KeyboardInterrupt

@@ -6,6 +6,7 @@ import random
 from datetime import datetime, timedelta
 from typing import Any
 
+from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from service.access import keys
@@ -18,6 +19,7 @@ from service.storage.records.accounts import AuditEntry, Tenant
 from service.storage.records.base import LOCAL_TENANT, Base
 from service.storage.records.jobs import Job, JobEvent, JobLabel, Worker
 from service.storage.records.resources import Circuit, Dataset, Model, Proof, Shard, VerificationKey
+from service.storage.records.streams import Frame, Stream, StreamModel
 from service.storage.records.webhooks import Delivery, Webhook
 from tests.service.shown import FORMS, described, statement
 
@@ -437,6 +439,45 @@ def _document(said: dict[str, Any]) -> dict[str, Any]:
 def fill(runtime: Runtime, jobs: int = 400) -> None:
     with runtime.database.write() as session:
         Day(session).fill(jobs)
+
+
+def fill_stream(runtime: Runtime, frames: int = 420) -> str:
+    """A stream over the models that there are, which goes on: the classes change twice, and some frames are
+    missed. Its id.
+    """
+    rng, begun = random.Random(3), now() - timedelta(minutes=9)
+    with runtime.database.write() as session:
+        mine = select(Model).join(Job).where(Job.tenant_id == LOCAL_TENANT, Job.state == "succeeded")
+        models = session.scalars(mine.order_by(Model.id).limit(2)).all()
+        job = Job(id="str_5d1f0c77aa01", kind="stream", state="running", stage="frames", started_at=begun)
+        job.created_at = job.enqueued_at = begun
+        stream = Stream(id=job.id, name="gate 3", classes=10, input_privacy="private", backlog=16, rules={})
+        stream.begun_at, stream.deadline_seconds = begun, 30
+        stream.count, stream.over, stream.head = frames + 5, frames, {}
+        stream.models = [StreamModel(place=place, model_id=each.id) for place, each in enumerate(models)]
+        session.add_all([job, stream])
+        session.flush()
+        end, jobs, proofs, shown = begun, list[Job](), list[Proof](), list[Frame]()
+        for number in range(frames):
+            run, own = divmod(number, 150)
+            place = 0 if own < 25 else 1
+            took = rng.uniform(0.9, 1.1) * (0.31 if place else 1.4)
+            made = max(begun + timedelta(seconds=number), end - timedelta(seconds=2 + rng.random()))
+            end = max(made, end) + timedelta(seconds=took)
+            missed = number in range(160, 168)
+            proof = Job(id=f"prf_5d1f0c77{number:04x}", kind="proof", parent_id=job.id, created_at=made)
+            proof.enqueued_at, proof.started_at, proof.finished_at, proof.attempt = made, made, end, 1
+            proof.state, proof.problem = ("failed", late()) if missed else ("succeeded", None)
+            proof.timings = {} if missed else {"witness": took}
+            jobs.append(proof)
+            proofs.append(Proof(id=proof.id, model_id=models[place].id, scheme="inference", request={}))
+            label = rng.randrange(10) if rng.random() < 0.08 else rng.choice(((0, 1), (3, 8, 5), (7, 2))[run])
+            seen = {} if missed else {"model": place, "seen": label, "answer": label}
+            shown.append(Frame(id=proof.id, stream_id=job.id, number=number, **seen))
+        for rows in (jobs, proofs, shown):
+            session.add_all(rows)
+            session.flush()
+    return str(job.id)
 
 
 def key_for(runtime: Runtime, tenant_id: str, *scopes: Scope, name: str = "a key") -> str:

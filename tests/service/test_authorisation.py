@@ -22,6 +22,7 @@ from service.jobs.jobs import Jobs
 from service.runtime import Runtime
 from service.storage.records.base import LOCAL_TENANT
 from service.storage.records.ceremonies import Ceremony, Contribution
+from service.storage.records.streams import Stream
 from tests.service.accounts import (
     add_key,
     add_tenant,
@@ -65,6 +66,7 @@ PAGES = {
     "GET /admin/jobs/{job_id}/input.png",
     "GET /admin/jobs/{job_id}/proof",
     "POST /admin/jobs/{job_id}/cancel",
+    "POST /admin/jobs/{job_id}/end",
     "POST /admin/jobs/{job_id}/retry",
     "GET /admin/keys",
     "POST /admin/keys",
@@ -140,6 +142,17 @@ RULES = {
     "POST /v1/proofs/{proof_id}/cancel": Rule("prove admin", 409, 409),
     "POST /v1/proofs/{proof_id}/retry": Rule("prove admin", 409, 409),
     "DELETE /v1/proofs/{proof_id}": Rule("prove", 204),
+    "POST /v1/streams": Rule("prove", 422),
+    "GET /v1/streams": Rule(SEE, 200),
+    "GET /v1/streams/{stream_id}": Rule(SEE, 200, 200),
+    "GET /v1/streams/{stream_id}/events": Rule(SEE, 200, 200),
+    "GET /v1/streams/{stream_id}/frames": Rule(SEE, 200, 200),
+    "GET /v1/streams/{stream_id}/file": Rule(SEE, 200, 200),
+    "POST /v1/streams/{stream_id}/frames": Rule("prove", 409),
+    "POST /v1/streams/{stream_id}/end": Rule("prove", 200),
+    "POST /v1/streams/{stream_id}/cancel": Rule("prove admin", 409, 409),
+    "POST /v1/streams/{stream_id}/retry": Rule("prove admin", 409, 409),
+    "DELETE /v1/streams/{stream_id}": Rule("prove", 204),
     "POST /v1/ceremonies": Rule("admin", 422),
     "GET /v1/ceremonies": Rule(WITNESS, 200),
     "GET /v1/ceremonies/{ceremony_id}": Rule(WITNESS, 200, 200),
@@ -184,6 +197,7 @@ UNKNOWN = {
     "commitment_id": "cmt_000000000000000000000000",
     "dataset_id": "dst_000000000000000000000000",
     "proof_id": "prf_000000000000000000000000",
+    "stream_id": "str_000000000000000000000000",
     "tenant_id": "tnt_000000000000000000000000",
     "key_id": "key_000000000000",
     "webhook_id": "whk_000000000000000000000000",
@@ -195,6 +209,7 @@ UNKNOWN = {
 FORMS = ("POST /v1/models", "POST /v1/datasets")
 BODIES: dict[str, dict[str, Any]] = {
     "PATCH /v1/models/{model_id}": {"require_ceremony": False},
+    "POST /v1/streams/{stream_id}/frames": {"number": 0, "input": INPUT},
     "POST /v1/ceremonies/{ceremony_id}/contributions": {
         "states": [{"extends": "0" * 64, "sha256": "0" * 64}]
     },
@@ -267,6 +282,7 @@ def _own(runtime: Runtime, http: httpx.Client, model_id: str) -> dict[str, str]:
         "proof_id": proof["id"],
         "ceremony_id": ceremony_id,
         "contribution_id": contribution_id,
+        "stream_id": _stream(runtime),
         "sha256": sha256,
         "tenant_id": LOCAL_TENANT,
         "webhook_id": hook["id"],
@@ -285,6 +301,17 @@ def _ceremony(runtime: Runtime, model_id: str) -> tuple[str, str]:
         session.flush()
         session.add(Contribution(id=refused.id, ceremony_id=opened.id))
     return "cer_1", "ctb_1"
+
+
+def _stream(runtime: Runtime) -> str:
+    """One that is over, without frames."""
+    with runtime.database.write() as session:
+        over = Jobs(session).create("str_1", "stream")
+        over.state = "succeeded"
+        row = Stream(id=over.id, name="s", classes=2, input_privacy="private", backlog=1, rules={})
+        row.head, row.begun_at, row.ended_at = {}, over.created_at, over.created_at
+        session.add(row)
+    return "str_1"
 
 
 def test_the_table_has_every_route(runtime: Runtime) -> None:
@@ -386,7 +413,7 @@ def test_lists_show_one_s_own_and_admins_all(world: World) -> None:
         scope: Scope = "manage" if path in ("keys", "audit") else "read"
         mine = world.http.get(f"/v1/{path}", headers=bearer(world.stranger[scope])).json()["items"]
         assert LOCAL_TENANT not in {item["tenant_id"] for item in mine}
-        everything = world.http.get(f"/v1/{path}", headers=bearer(world.stranger["admin"])).json()
+        everything = world.http.get(f"/v1/{path}?limit=200", headers=bearer(world.stranger["admin"])).json()
         assert LOCAL_TENANT in {item["tenant_id"] for item in everything["items"]}
 
 

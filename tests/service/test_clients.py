@@ -200,7 +200,7 @@ def test_there_is_a_method_for_every_endpoint(keyed: Runtime) -> None:
                 with suppress(ApiError):
                     result = call(*positional, **keywords)
                     list(result if isinstance(result, Iterator) else [])
-        for resource in ("models", "datasets", "proofs", "ceremonies"):
+        for resource in ("models", "datasets", "proofs", "streams", "ceremonies"):
             asked.add(("GET", f"/v1/{resource}/{{}}/events"))  # what wait and follow listen to
 
     paths = create_app(keyed).openapi()["paths"]

@@ -176,6 +176,15 @@ def test_levels_and_privacy_show(report: Any, network: Path) -> None:
     assert public["public_inputs"] == 2 + int(np.prod(circuits.load_onnx(tiny_onnx()).input.shape))
 
 
+def test_a_certificate_costs_more_and_takes_all_levels(run: Any, report: Any, network: Path) -> None:
+    plain, certified = report(network), report(network, "--scheme", "robustness")
+    assert certified["scheme"] == "robustness"
+    assert certified["constraints"] > 2 * plain["constraints"]
+    code, _, err = run(network, "--scheme", "robustness", "--level", 4)
+    assert code != 0
+    assert "level 5" in err
+
+
 def test_the_choice_for_each_layer_is_explained(run: Any, report: Any, network: Path) -> None:
     document = report(network, "--weight-privacy", "committed")
     assert [segment["name"] for segment in document["segments"] if segment["linked"]] == ["model"]
@@ -239,7 +248,7 @@ def test_errors_are_one_line_with_a_code(run: Any, tmp_path: Path, network: Path
     assert "[model.not_onnx]" in complaint(tmp_path / "text.onnx")
     (tmp_path / "c.json").write_text('["a"]')
     assert "[input.not_numeric]" in complaint(network, "--calibration", tmp_path / "c.json")
-    assert "from 2 to 16" in complaint(network, "--bits", "17")
+    assert "from 1 to 16" in complaint(network, "--bits", "17")
     assert "or equal to 5" in complaint(network, "--level", "6")
     assert "[statement.privacy]" in complaint(network, "--level", "4", "--weight-privacy", "committed")
     assert "--shape: give it as NAME=SIZE" in complaint(network, "--shape", "tokens")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import random
 import signal
 import sqlite3
 import subprocess
@@ -21,11 +22,12 @@ import pytest
 import uvicorn
 from fastapi import FastAPI
 
-from client import Client, Dataset, Model
+from client import Client, Dataset, Model, Stream
 from service.serve import _Server, listen
 from tests.faults.accident import held_at
 from tests.servers import free_port
 from tests.service.conftest import BASIS_POINTS
+from tests.service.streaming import RULES, add_bank_over, frame, judged, profile
 from tests.service.support import PATIENCE_SECONDS, SECRET, labelled, tiny_calibration, tiny_onnx, until
 
 INPUTS, HIDDEN = 8, 5
@@ -210,6 +212,70 @@ def test_kill_of_the_whole_service_while_a_proof_waits_for_its_shards(
     done = service.client.wait(service.client.get_proof(proof_id))
     assert (done.state, done.attempt) == ("succeeded", 1)
     assert service.client.verify(service.client.get_proof_document(proof_id)).valid
+
+
+@pytest.fixture(scope="module")
+def bank(service: Service) -> list[str]:
+    return add_bank_over(service.client)
+
+
+@pytest.fixture
+def stream(service: Service, bank: list[str]) -> Stream:
+    """One that takes frames."""
+    samples = profile()
+    made = service.client.create_stream(bank, samples["samples"], samples["labels"], rules=RULES)
+    return service.client.begun(made.id)
+
+
+@pytest.mark.large
+def test_a_thousand_frames_with_workers_killed_at_random(service: Service, stream: Stream) -> None:
+    rng, done, kills = random.Random(1), threading.Event(), list[int]()
+    client = Client(f"http://127.0.0.1:{service.port}", retry_seconds=600)
+
+    def kill() -> None:
+        while not done.wait(rng.uniform(10, 20)):
+            for worker in service.workers():
+                worker.send_signal(signal.SIGKILL)
+                kills.append(worker.pid)
+
+    killer = threading.Thread(target=kill)
+    killer.start()
+    try:
+        for number in range(1000):
+            client.add_frame(stream.id, number, frame(number // 100 % 2 * 2 + number % 2))
+        client.end_stream(stream.id)
+        frames = list(client.follow_frames(stream.id))
+    finally:
+        done.set()
+        killer.join()
+        client.close()
+    assert len(kills) > 2
+    assert [(each.number, each.missed) for each in frames] == [(number, None) for number in range(1000)]
+    proven = f"SELECT count(*) FROM proofs WHERE id IN (SELECT id FROM jobs WHERE parent_id = '{stream.id}')"  # noqa: S608
+    assert service.query(proven) == [(1000,)]
+    verdict = judged(service.client.get_stream_file(stream.id), service.client.get_verification_key)
+    assert (verdict.valid, verdict.frames) == (True, 1000)
+
+
+def test_kill_of_the_worker_in_the_middle_of_a_stream(service: Service, stream: Stream) -> None:
+    client, labels = service.client, [0, 1] * 5
+    for number, label in enumerate(labels):
+        if number == 6:
+            service.held.touch()
+        client.add_frame(stream.id, number, frame(label))
+    sql = f"SELECT id FROM jobs WHERE parent_id = '{stream.id}' AND stage = 'witness'"  # noqa: S608
+    until(lambda: service.query(sql), "a frame to be under way")
+    (worker,) = service.workers()
+    worker.send_signal(signal.SIGKILL)
+    until(lambda: service.query(f"{sql} AND attempt = 2"), "another worker to take it up")
+    service.held.unlink()
+    client.end_stream(stream.id)
+    frames = list(client.follow_frames(stream.id))
+    assert [(each.number, each.label) for each in frames] == list(enumerate(labels))
+    assert client.get_stream(stream.id).state == "succeeded"
+    verdict = judged(client.get_stream_file(stream.id), client.get_verification_key)
+    assert verdict.valid, verdict.detail
+    assert (verdict.frames, verdict.missed) == (len(labels), [])
 
 
 def test_nothing_secret_is_left_in_the_clear(service: Service, model: Model, dataset: Dataset) -> None:

@@ -69,7 +69,7 @@ def test_totals_are_sums_whoever_added_to_them(runtime: Runtime) -> None:
         with runtime.database.write() as session:
             Totals(session).add("jobs ended", "proof/succeeded")
             Totals(session).add("requeues", "resource.worker_lost")
-            Totals(session).add("stage", "msm_a", 1, seconds)
+            Totals(session).add_stages({"msm_a": seconds})
     with serving(runtime) as url:
         samples = scrape(url)
     assert value(samples, "zenserve_jobs_ended_total", kind="proof", state="succeeded") == 2

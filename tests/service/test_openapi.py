@@ -36,6 +36,8 @@ NAMES = {
     *("openCeremony", "listCeremonies", "getCeremony", "followCeremony", "cancelCeremony", "deleteCeremony"),
     *("getCeremonyFile", "createContribution", "getContribution", "cancelContribution"),
     *("closeCeremony", "finishCeremony"),
+    *("createStream", "listStreams", "getStream", "cancelStream", "retryStream", "followStream", "endStream"),
+    *("deleteStream", "createFrame", "listFrames", "getStreamFile"),
     *("createKey", "listKeys", "revokeKey", "createTenant", "listTenants", "changeTenant", "listAudit"),
     *("createWebhook", "listWebhooks", "getWebhook", "deleteWebhook", "testWebhook", "listDeliveries"),
     *("redeliverMessage", "jobOver", "whoami", "getHealth", "getReadiness", "getVersion", "getMetrics"),

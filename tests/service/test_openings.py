@@ -55,7 +55,7 @@ class Toy:
 class ToyKey:
     """Its commitments can be opened as often, and renewed as often in a row, as Spartan's smallest."""
 
-    identity, length, openings, renewals = b"toy", 1, OPENINGS, RENEWALS
+    identity, length, openings, columns, renewals = b"toy", 1, OPENINGS, 198, RENEWALS
 
     def __init__(self) -> None:
         self.made = 0
@@ -163,6 +163,36 @@ def test_several_are_spent_together_or_none(counted: Openings, key: ToyKey) -> N
         first = Roots(session, "").get(FIRST.commitment.hex())
         assert first
         assert first.proofs == OPENINGS - RENEWALS - 2
+
+
+def test_a_commitment_of_two_names_is_opened_once(counted: Openings) -> None:
+    """The proof shows the same columns of both; and where one opening is left, that is enough."""
+    names = {"model": FIRST, "reference": FIRST}
+    values = dict.fromkeys(names, VALUES)
+    for left in reversed(range(OPENINGS - RENEWALS - 1)):
+        taken = counted.spend(names, values)
+        assert taken["model"] == taken["reference"]
+        with counted.runtime.database.read() as session:
+            first = Roots(session, "").get(FIRST.commitment.hex())
+            assert first
+            assert first.proofs == left
+            assert session.get_one(Ledger, 1).spent == OPENINGS - RENEWALS - 1 - left
+    taken = counted.spend(names, values)  # renewed once for both
+    assert taken["model"] == taken["reference"] != FIRST
+
+
+def test_a_count_is_of_openings_that_show_as_many_columns(counted: Openings, key: ToyKey) -> None:
+    """By a version that shows more, what is left of a root would tell its values."""
+    spend(counted)
+    key.columns += 1
+    with refuses("conflict.retired", match="whose proofs show 198 columns, and this one's show 199"):
+        spend(counted)
+    counted.renew_ahead({}, KNOWN)
+    with refuses("conflict.retired"):
+        counted.renew_ahead(HELD, KNOWN)
+    assert key.made == 0
+    key.columns -= 1
+    spend(counted)
 
 
 def test_workers_at_once_share_the_count(counted: Openings, key: ToyKey) -> None:

@@ -14,6 +14,7 @@ from typer.testing import CliRunner
 from client import Model
 from service import encryption, rotation, serve
 from service.cli import app
+from service.jobs.jobs import Jobs
 from service.jobs.queue import Queue
 from service.rotation import reseal, rotate
 from service.runtime import Runtime
@@ -23,6 +24,7 @@ from service.storage.database import now
 from service.storage.records.openings import Root
 from service.storage.records.resources import Model as ModelRow
 from service.storage.records.resources import Proof
+from service.storage.records.streams import Stream
 from service.storage.records.webhooks import Webhook
 from service.storage.repositories import stored
 from service.storage.repositories.secrets import SEALED, Sealed
@@ -62,6 +64,10 @@ def full(with_model: Runtime, model: Model, monkeypatch: pytest.MonkeyPatch) -> 
     sealed = encryption.put(with_model, "root:ab", b"what opens it")
     with with_model.database.write() as session:
         session.add(Root(**root, **counted, opening=sealed))
+        job = Jobs(session).create("str_1", "stream")
+        row = Stream(id=job.id, name="s", classes=2, input_privacy="private", backlog=1, rules={})
+        row.samples = encryption.put(with_model, "stream:str_1", b"what models are chosen by")
+        session.add(row)
     return with_model
 
 

@@ -74,6 +74,24 @@ def test_a_proof_shows_what_is_to_be_revealed(api: Client, with_model: Runtime, 
     assert api.get_proof(next(api.proofs()).id).logits is None
 
 
+def test_a_label_is_proven_for_all_inputs_near_one(api: Client, with_model: Runtime, model: Model) -> None:
+    said = proven(with_model, api, model, INPUT, scheme="robustness", input_privacy="public", radius=1)
+    label = proven(with_model, api, model, INPUT)["values"]["label"]
+    assert (said["values"]["radius"], said["values"]["label"]) == (1, label)
+    assert said["claim"].startswith(f"The label is {label}. The radius is 0.00")
+    (listed,) = api.proofs(scheme="robustness")
+    assert listed.scheme == "robustness"
+    beyond = api.create_proof(model.id, INPUT, scheme="robustness", radius=255)
+    work_on(with_model, beyond.id)
+    problem = api.get_proof(beyond.id).problem
+    assert problem is not None
+    assert problem["code"] == "statement.not_certified"
+    for radius, code in ((256, "input.out_of_range"), (None, "request.invalid")):
+        with pytest.raises(ApiError) as refusal:
+            api.create_proof(model.id, INPUT, scheme="robustness", radius=radius)
+        assert (refusal.value.code, refusal.value.field) == (code, "radius")
+
+
 def test_a_regression_is_proven_from_end_to_end(api: Client, with_model: Runtime) -> None:
     onnx = tiny_onnx(outputs=1)
     model = api.create_model(onnx, tiny_calibration(), weight_privacy="committed")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import OrderedDict
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -13,12 +14,17 @@ from sqlalchemy import select, update
 from base.randomness import Secrets
 from client import ApiError, Client, Model
 from kernels import FrArray
+from prover.registry import SYSTEMS
 from prover.spartan.renewal import renew
 from prover.spartan.system import CommitmentKey, Opening, Renewed, Spartan
 from service import encryption, openings
+from service.api import effort
+from service.api.routes import verification
+from service.api.schemas import VerifyRequest
 from service.runtime import Runtime
 from service.storage.records.openings import Ledger, Root
 from service.storage.records.resources import Proof
+from service.storage.repositories import Circuits
 from tests.service.conftest import open_runtime
 from tests.service.support import labelled, serving, tiny_calibration, tiny_onnx, work_on, work_on_all
 from verifier import receipts
@@ -106,6 +112,33 @@ def test_from_a_registration_to_a_strangers_verdict(service: Service, committed:
     spoilt = bytearray(bytes.fromhex(document["proofs"][0]))
     spoilt[-1] ^= 1
     assert not api.verify(document | {"proofs": [spoilt.hex()]}).valid
+
+
+def test_who_has_a_circuit_loaded_pays_for_it(
+    service: Service, committed: Model, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """To load one takes longer than to judge by it, and a stranger chooses which."""
+    document, charged = service.made(committed, INPUT), list[int]()
+    request = VerifyRequest.model_validate({"proof": document})
+
+    async def charge(_: object, verifications: int) -> None:
+        charged.append(verifications)
+
+    monkeypatch.setattr(verification, "charge_for", charge)
+    monkeypatch.setattr(effort, "_LOADED_BYTES_OF_A_POINT", 1 << 4)
+    monkeypatch.setattr(SYSTEMS[Spartan.id], "_circuits", OrderedDict())
+    assert service.api.verify(document).valid
+    assert service.api.verify(document).valid
+    with service.runtime.database.read() as session:
+        circuit = Circuits(session).of_key(document["statement"]["verification_key"]["id"])
+    assert circuit is not None
+    points = (effort.loading(circuit.proving_key_bytes) + 1, 1)
+    assert charged == [effort.verifications([request], more) for more in points]
+    assert charged[0] > 2 * charged[1]
+    monkeypatch.setattr(effort, "_JUDGED_BYTES_OF_A_POINT", 1)
+    with pytest.raises(ApiError) as refused:
+        service.api.verify(document)
+    assert (refused.value.status, refused.value.code) == (422, "resource.verification")
 
 
 def test_an_input_that_was_committed_to(service: Service, committed: Model) -> None:

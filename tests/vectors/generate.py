@@ -22,6 +22,7 @@ from tests.vectors import (
     outputs,
     pins,
     receipts,
+    robustness,
     saturating,
     several,
     statements,
@@ -40,7 +41,7 @@ def write(folder: Path = FOLDER) -> None:
     vectors, world = Vectors(folder), World()
     with seeded(SEED):
         parts = (honest, statements, accuracy, files, receipts, pins, ceremonies, outputs, several, measures)
-        for part in (*parts, intervals, transparent, saturating, handing):
+        for part in (*parts, intervals, transparent, saturating, handing, robustness):
             part.write(vectors, world)
     vectors.write_index("python -m tests.vectors.generate")
 

@@ -215,7 +215,7 @@ def _ranges(vectors: Vectors, world: World, graph: QuantGraph, q: IntArray, valu
         values = {"bounds": ends, "interval": sum(value >= end for end in ends)}
         in_order = values | {"bounds": [min(ends), max(ends) + 1]}
         said_so = rehashed(document, values=values, claim=_claim(key, in_order)).statement
-        witness = circuit._witness({"input": q.ravel(), "bounds": np.array(ends)}, said_so.scalar)
+        witness = circuit._witness({"input": q.ravel(), "bounds": np.array(ends)}, said_so.scalar, 1)
         lie = ProofDocument.of(said_so, [maker.prove(witness, [])])
         vectors.case(f"range/{name}", "Bounds increase.", lie, key, "values_mismatch")
 

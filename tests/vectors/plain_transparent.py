@@ -8,9 +8,10 @@ import hashlib
 import json
 import re
 import struct
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from fractions import Fraction
-from itertools import pairwise
+from functools import partial
+from itertools import accumulate, islice, pairwise
 from math import prod
 from typing import Any, NamedTuple
 
@@ -18,8 +19,9 @@ from blake3 import blake3
 
 Json = dict[str, Any]
 R = 0x73EDA753299D7D483339D80809A1D80553BDA402FFFE5BFEFFFFFFFF00000001
-QUERY_BITS, MOST_LINKS, MOST_VARIABLES = 135, 4, 36
-NAME = "zenserve spartan 1: "
+QUERY_BITS, FOLD_BITS, MOST_LINKS, MOST_VARIABLES, MOST_BASIS = 135, 138, 4, 36, 16
+MOST_UNREAD = 1 << 16
+NAME, TRANSCRIPT = "zenserve spartan 1: ", "zenserve spartan 2: transcript"
 LEAF, NODE, ROOT = (blake3((NAME + kind).encode()).digest() for kind in ("leaf", "node", "root"))
 
 
@@ -57,6 +59,10 @@ def eq(point: Sequence[int]) -> list[int]:
     return table
 
 
+def eq_at(point: Sequence[int], other: Sequence[int]) -> int:
+    return prod(1 - a - b + 2 * a * b for a, b in zip(point, other, strict=True)) % R
+
+
 def code_word(coefficients: Sequence[int], place: int, log_length: int) -> int:
     """One entry of the row's code word."""
     x, value = pow(5, (R - 1 >> log_length) * place, R), 0
@@ -70,6 +76,7 @@ class Code(NamedTuple):
 
     log_degree: int
     log_length: int
+    bits: int = QUERY_BITS
 
     @property
     def degree(self) -> int:
@@ -89,7 +96,7 @@ class Code(NamedTuple):
 
     @property
     def queries(self) -> int:
-        missing, every = 1 << QUERY_BITS, 1
+        missing, every = 1 << self.bits, 1
         for i in range(self.length):
             if missing <= every:
                 return i
@@ -108,7 +115,7 @@ def parents(level: dict[int, bytes]) -> dict[int, bytes]:
 class Transcript:
     def __init__(self, statement: bytes) -> None:
         first = u64(32) + to_bytes([R]) + statement
-        self.state = blake3(first, derive_key_context=NAME + "transcript").digest()
+        self.state = blake3(first, derive_key_context=TRANSCRIPT).digest()
 
     def absorb(self, label: str, data: bytes) -> None:
         message = self.state + bytes([len(label)]) + label.encode() + u64(len(data)) + data
@@ -150,11 +157,13 @@ class Reader:
         require(all(value < R for value in values), "malformed")
         return values
 
-    def opening(self, rows: int, places: Sequence[int], code: Code) -> tuple[list[list[int]], bytes]:
+    def opening(
+        self, rows: int, places: Sequence[int], code: Code, salt_bytes: int = 32
+    ) -> tuple[list[list[int]], bytes]:
         """The columns at these places, and the top of the tree that they are in."""
         columns, level = [], {}
         for place in places:
-            salt, column = self.take(32), self.numbers(rows)
+            salt, column = self.take(salt_bytes), self.numbers(rows)
             columns.append(column)
             level[place] = blake3(salt + to_bytes(column), key=LEAF).digest()
         for _ in range(code.log_length):
@@ -166,6 +175,71 @@ class Reader:
 
     def finish(self) -> None:
         require(self.at == len(self.data), "malformed")
+
+
+# Inner products with a vector that is folded, level by level.
+def levels_of(variables: int) -> tuple[list[tuple[int, Code]], int]:
+    """How many rounds each level has, and its rows' code; how many variables are left behind them."""
+    levels = []
+    while variables > 10:
+        rounds = min(3, variables - 9)
+        variables -= rounds
+        levels.append((rounds, Code(variables, variables + 3, FOLD_BITS)))
+    return levels, variables
+
+
+class Folded:
+    """What a proof says of a vector of 2^variables numbers: messages, each with its rounds."""
+
+    def __init__(self, variables: int, reader: Reader) -> None:
+        self.levels, self.rest = levels_of(variables)
+        self.messages: list[bytes] = []
+        self.rounds = []
+        for rounds, _ in self.levels:
+            self.messages.append(reader.take(32))
+            self.rounds.append([reader.numbers(2) for _ in range(rounds)])
+        self.vector = reader.numbers(1 << self.rest)
+        self.messages.append(to_bytes(self.vector))
+        self.rounds.append([reader.numbers(2) for _ in range(self.rest)])
+
+    def check(
+        self, claim: int, weight: Callable[[list[int]], int], transcript: Transcript, reader: Reader
+    ) -> None:
+        """That the inner product is the claim, with what has ``weight`` for its multilinear extension. The
+        first message is absorbed, and all that the claim is made of."""
+        point: list[int] = []
+        opened: list[Callable[[list[int]], int]] = [weight]
+        for i, said in enumerate(self.rounds):
+            for constant, square in said:
+                transcript.say("round", [constant, square])
+                (s,) = transcript.draw("round", 1)
+                claim = (constant + s * (claim - 2 * constant - square) + s * s * square) % R
+                point.append(s)
+            if i == len(self.levels):
+                break
+            rounds, code = self.levels[i]
+            transcript.absorb("row", self.messages[i + 1])
+            places = transcript.places("places", code)
+            weights = transcript.draw("weights", len(places))
+            columns, top = reader.opening(1 << rounds, places, code, salt_bytes=0)
+            require(root(top, code, code.degree << rounds, 0) == self.messages[i], "opening")
+            by_row = eq(point[-rounds:])
+            claim += dot(weights, [dot(by_row, column) for column in columns])
+            opened.append(partial(weight_of_places, code, places, weights))
+        found = dot(eq(point[-self.rest :]), self.vector) * sum(each(point) for each in opened)
+        require((claim - found) % R == 0, "proximity")
+
+
+def weight_of_places(code: Code, places: Sequence[int], weights: Sequence[int], point: Sequence[int]) -> int:
+    """The extension of the sum of weight · (1, x, x², ..), x the place's root of unity."""
+    total = 0
+    for place, weight in zip(places, weights, strict=True):
+        x = pow(5, (R - 1 >> code.log_length) * place, R)
+        for s in reversed(point[-code.log_degree :]):
+            weight = weight * (1 - s + s * x) % R
+            x = x * x % R
+        total += weight
+    return total
 
 
 # Circuits.
@@ -202,42 +276,71 @@ class Circuit(NamedTuple):
         return hashlib.sha256(data).digest()
 
 
+FORMS = {"counts": "Q", "segments": "II", "names": "B", "shapes": "QQQ", "offsets": "Q"}
+FORMS |= {"columns": "I", "coefficients": "I", "pool": "32s", "description": "B"}
+
+
+def read_sections(data: bytes) -> Iterator[list[Any]]:
+    """Of the container of kind `stmt` (docs/ceremony.md)."""
+    require(len(data) >= 16, "file.length")
+    require(data[:8] == b"ZENSERVE", "file.magic")
+    require(data[8:12] == struct.pack("<I", 2), "file.version")
+    require(data[12:16] == b"stmt", "file.kind")
+    require(len(data) >= 64 and u64(len(data)) == data[24:32], "file.length")
+    require(hashlib.sha256(data[:32] + data[64:]).digest() == data[32:64], "file.hash")
+    end = 64 + int.from_bytes(data[16:24], "little")
+    try:
+        counts = json.loads(data[64:end])
+    except ValueError:
+        raise Refused("file.header") from None
+    require(isinstance(counts, dict) and list(counts) == list(FORMS), "file.header")
+    for name, form in FORMS.items():
+        start = end + -end % 64
+        require(type(counts[name]) is int and counts[name] >= 0, "file.header")
+        end = start + counts[name] * struct.calcsize("<" + form)
+        require(end <= len(data), "file.header")
+        items = list(struct.iter_unpack("<" + form, data[start:end]))
+        yield items if len(form) > 1 and form != "32s" else [item for (item,) in items]
+    require(end == len(data), "file.header")
+
+
 def read_circuit(data: bytes) -> Circuit:
-    """The container of kind `stmt` (docs/ceremony.md)."""
-    require(data[:16] == b"ZENSERVE" + struct.pack("<I", 2) + b"stmt" and len(data) >= 64, "file")
-    header, length = struct.unpack_from("<QQ", data, 16)
-    require(length == len(data), "file")
-    require(hashlib.sha256(data[:32] + data[64:]).digest() == data[32:64], "file")
-    forms = {"counts": "Q", "segments": "II", "names": "B", "shapes": "QQQ", "offsets": "q"}
-    forms |= {"columns": "I", "coefficients": "I", "pool": "32s", "description": "B"}
-    end, sections = 64 + header, {}
-    for name, count in json.loads(data[64:end]).items():
-        start = -(-end // 64) * 64
-        end = start + count * struct.calcsize("<" + forms[name])
-        sections[name] = list(struct.iter_unpack("<" + forms[name], data[start:end]))
-        require(len(sections[name]) == count, "file")
-    public, challenges, private = (count for (count,) in sections["counts"])
-    flat = {name: [item for (item,) in sections[name]] for name in ("offsets", "columns", "coefficients")}
-    pool = [int.from_bytes(item, "little") for (item,) in sections["pool"]]
-    segments = [(size, bool(linked)) for size, linked in sections["segments"]]
-    variables = 1 + public + challenges + private + sum(size + 1 for size, _ in segments)
-    matrices, row, entry, constant = [], 0, 0, 0
-    for rows, entries, constants in sections["shapes"]:
-        offsets = flat["offsets"][row : row + rows + 1]
-        columns = flat["columns"][entry : entry + entries]
-        coefficients = flat["coefficients"][entry : entry + entries]
-        matrices.append(Matrix(offsets, columns, coefficients, pool[constant : constant + constants]))
-        require(offsets[0] == 0 and offsets[-1] == entries == len(columns), "file")
-        require(all(a <= b for a, b in pairwise(offsets)), "file")
-        require(all(column < variables for column in columns), "file")
-        require(all(coefficient < constants for coefficient in coefficients), "file")
-        row, entry, constant = row + rows + 1, entry + entries, constant + constants
-    require(constant == len(pool) and all(value < R for value in pool), "file")
+    counts, flags, _, shapes, *entries, _ = read_sections(data)
+    require(len(counts) == 3 and len(shapes) % 3 == 0, "file.shape")
+    require(all(linked <= 1 for _, linked in flags), "file.shape")
+    public, challenges, private = counts
+    segments = [(size, bool(linked)) for size, linked in flags]
+    # Behind each segment stands a variable that no row reads.
+    unread = list(accumulate((size + 1 for size, _ in segments), initial=public + challenges))[1:]
+    variables = 1 + (unread[-1] if segments else public + challenges) + private
+    require(variables <= MOST_UNREAD + len(entries[1]), "file.shape")
+    readable = {*range(variables)} - {*unread}
+    left, matrices = [iter(items) for items in entries], []
+    for rows, size, constants in shapes:
+        sizes = rows + 1, size, size, constants
+        require(max(sizes) <= len(data), "file.shape")
+        offsets, columns, coefficients, pool = (
+            list(islice(items, n)) for items, n in zip(left, sizes, strict=True)
+        )
+        right = (len(offsets), len(columns), len(coefficients), len(pool)) == sizes
+        require(right and offsets[0] == 0 and offsets[-1] == size, "file.shape")
+        require(offsets == sorted(offsets) and readable.issuperset(columns), "file.shape")
+        require(max(coefficients, default=-1) < constants, "file.shape")
+        matrices.append(Matrix(offsets, columns, coefficients, from_bytes(b"".join(pool))))
+        require(max(matrices[-1].pool, default=0) < R, "file.shape")
+    require(not any(list(items) for items in left), "file.shape")
     blocks = list(zip(matrices[::3], matrices[1::3], matrices[2::3], strict=True))
+    require(all(len({len(each.offsets) for each in block}) == 1 for block in blocks), "file.shape")
     return Circuit(public, challenges, segments, private, blocks)
 
 
 # Keys, and the shape of the proofs under them.
+def folding_error(variables: int) -> Fraction:
+    levels, _ = levels_of(variables)
+    terms = len(levels) + 1 + 2 * variables + sum(rounds * code.length for rounds, code in levels)
+    return Fraction(terms, R) + sum(code.missed(code.queries) for _, code in levels)
+
+
 class Part(NamedTuple):
     """Rows of one root: so many from ``first`` on, each with values, then a tail."""
 
@@ -271,6 +374,8 @@ class Shape:
         self.row_variables = (first - 1).bit_length()
         self.variables = self.row_variables + log_degree
         require(max(self.log_rows, self.variables) <= MOST_VARIABLES, "key")
+        variables = 1 + self.public + self.challenges + sum(part.size for part in self.parts)
+        require(log_degree <= max(MOST_BASIS, (variables - 1).bit_length()), "key")
         self.pads = 3 * self.log_rows + 3 + 2 * self.variables + 1 + 1 + 3
         log = self.pads.bit_length()
         while self.pads + Code(log, log + 3).queries > 1 << log:
@@ -283,11 +388,12 @@ class Shape:
         terms = 4 * self.log_rows + 2 * self.variables + 5
         terms += (self.row_variables + 1) * code.length + pads.length
         missed = code.missed(code.queries)
-        total = Fraction(terms, R) + missed + pads.missed(pads.queries)
+        total = Fraction(terms, R) + missed + pads.missed(pads.queries) + folding_error(code.log_degree)
         if self.linked:
             log_rows = max(part.rows - 1 for part in self.linked).bit_length()
             terms = log_rows + code.log_degree + 1 + 2 * (log_rows + 1) * code.length
-            total += links * len(self.linked) * (Fraction(terms, R) + missed)
+            link = Fraction(terms, R) + missed + folding_error(code.log_degree + 1)
+            total += links * len(self.linked) * link
         return total
 
 
@@ -306,7 +412,7 @@ def read_key(key: Json) -> Shape:
 
     require(set(key) == set(KEY.split()), "key")
     require((key["format"], key["setup"]) == ("zenserve transparent key", "transparent"), "key")
-    require(type(key["version"]) is int and key["version"] == 1, "key")
+    require(type(key["version"]) is int and key["version"] == 2, "key")
     require(isinstance(key["circuit"], str) and re.fullmatch("[0-9a-f]{64}", key["circuit"]), "key")
     numbers = [key[name] for name in ("public", "challenges", "private", "rows", "log_degree")]
     numbers += [] if key["tail"] is None else [key["tail"]]
@@ -338,7 +444,7 @@ def check_renewal(shape: Shape, size: int, old: bytes, new: bytes, reader: Reade
     width = code.degree - tail
     rows = -(-size // width)
     masks_root, (product,) = reader.take(32), reader.numbers(1)
-    u = [reader.numbers(code.degree) for _ in range(2)]
+    u = Folded(code.log_degree + 1, reader)
     statement = u64(code.log_degree, code.log_length, QUERY_BITS, tail, size)
     transcript = Transcript(b"renewal" + statement)
     for label, said in (("old", old), ("new", new), ("mask", masks_root)):
@@ -347,27 +453,40 @@ def check_renewal(shape: Shape, size: int, old: bytes, new: bytes, reader: Reade
     s = transcript.draw("columns", code.log_degree)
     transcript.say("product", [product])
     (gamma,) = transcript.draw("mask", 1)
-    for row in u:
-        transcript.say("row", row)
+    transcript.absorb("row", u.messages[0])
     places = transcript.places("places", code)
     openings = [reader.opening(count, places, code) for count in (rows, rows, 2)]
-    reader.finish()
     shapes = ((old, size, tail), (new, size, tail), (masks_root, 2 * code.degree, 0))
-    for (_, top), (expected, values, own) in zip(openings, shapes, strict=True):
-        require(root(top, code, values, own) == expected, "opening")
+    for (_, top), (expected, count, own) in zip(openings, shapes, strict=True):
+        require(root(top, code, count, own) == expected, "opening")
     (olds, _), (news, _), (masks, _) = openings
     by_row, by_column = eq(r), eq(s)[:width]
-    for row, columns, which in ((u[0], olds, 0), (u[1], news, 1)):
-        for place, column, mask in zip(places, columns, masks, strict=True):
-            told = code_word(row, place, code.log_length)
-            require((mask[which] + gamma * dot(by_row, column) - told) % R == 0, "proximity")
-    require((dot(by_column, u[0]) - dot(by_column, u[1]) - product) % R == 0, "constraints")
+    values = [
+        mask[which] + gamma * dot(by_row, column)
+        for which, columns in enumerate((olds, news))
+        for mask, column in zip(masks, columns, strict=True)
+    ]
+    weights = transcript.draw("weights", 2 * len(places))
+
+    def weight(point: list[int]) -> int:
+        """The first variable chooses the row."""
+        chosen, *rest = point
+        halves = weights[: len(places)], weights[len(places) :]
+        both = [before + chosen * (after - before) for before, after in zip(*halves, strict=True)]
+        return (1 - 2 * chosen) * dot(by_column, eq(rest)) + weight_of_places(code, places, both, rest)
+
+    u.check(product + dot(weights, values), weight, transcript, reader)
+    reader.finish()
 
 
 # Proofs.
 def verify(key: Json, file: bytes, public: Sequence[int], commitments: Sequence[bytes], proof: bytes) -> str:
     """`ok`, or why the proof is refused. ``file``: the circuit's, which whoever verifies trusts."""
-    shape, circuit = read_key(key), read_circuit(file)
+    shape = read_key(key)
+    try:
+        circuit = read_circuit(file)
+    except Refused as refused:
+        return str(refused)
     sizes = circuit.public, circuit.challenges, circuit.private, circuit.rows
     known = circuit.digest.hex() == key["circuit"]
     known &= sizes == tuple(key[name] for name in ("public", "challenges", "private", "rows"))
@@ -405,7 +524,7 @@ def check_proof(
     outer = [reader.numbers(3) for _ in range(shape.log_rows)]
     claims = reader.numbers(3)
     inner = [reader.numbers(2) for _ in range(shape.variables)]
-    (mask,), u = reader.numbers(1), reader.numbers(code.degree)
+    (mask, product), u = reader.numbers(2), Folded(code.log_degree, reader)
     opened, (pads_mask,), pads_u = reader.numbers(2), reader.numbers(1), reader.numbers(pads_code.degree)
 
     transcript = Transcript(
@@ -439,13 +558,15 @@ def check_proof(
     r_y = rounds(inner)
     transcript.say("mask", [mask])
     (gamma,) = transcript.draw("mask", 1)
-    transcript.say("row", u)
+    transcript.say("product", [product])
+    transcript.absorb("row", u.messages[0])
     (epsilon,) = transcript.draw("triple", 1)
     transcript.say("opened", opened)
     places = transcript.places("columns", code)
 
     # What is opened is what was committed to, and u combines it.
-    high, low = eq(r_y[: shape.row_variables]), eq(r_y[shape.row_variables :])
+    low_point = r_y[shape.row_variables :]
+    high, low = eq(r_y[: shape.row_variables]), eq(low_point)
     totals = [0] * len(places)
     openings = [reader.opening(part.rows + (part is shape.parts[-1]), places, code) for part in shape.parts]
     for part, (columns, top), said in zip(shape.parts, openings, roots, strict=True):
@@ -454,14 +575,18 @@ def check_proof(
         # The mask is the private root's last row.
         weights += [1] * (part is shape.parts[-1])
         totals = [total + dot(weights, column) for total, column in zip(totals, columns, strict=True)]
-    for place, total in zip(places, totals, strict=True):
-        require((total - code_word(u, place, code.log_length)) % R == 0, "proximity")
+    weights = transcript.draw("weights", len(places))
+
+    def weight(point: list[int]) -> int:
+        return eq_at(low_point, point) + weight_of_places(code, places, weights, point)
+
+    u.check(product + dot(weights, totals), weight, transcript, reader)
 
     # What was told is consistent, less its pads.
     matrix = evaluate(shape, circuit, rho, r_x, r_y)
     first_rows = range(0, len(known), code.degree)
     known_z = sum(high[i // code.degree] * dot(known[i : i + code.degree], low) for i in first_rows)
-    zero = prod(1 - t - x + 2 * t * x for t, x in zip(tau, r_x, strict=True))
+    zero = eq_at(tau, r_x)
     f, g = opened
 
     def equations(pads: Sequence[int]) -> list[int]:
@@ -484,14 +609,14 @@ def check_proof(
         a, b, c = truths(claims)
         inner_end = end(dot(rho, (a, b, c)), inner, r_y)
         (mask_product,) = truths([mask])
-        product, x, y, xy = following
-        ab = claims[0] * claims[1] - claims[0] * pad_b - claims[1] * pad_a + product
+        pad_ab, x, y, xy = following
+        ab = claims[0] * claims[1] - claims[0] * pad_b - claims[1] * pad_a + pad_ab
         return [
             outer_end - zero * (ab - c),
-            gamma * inner_end - matrix * (dot(u, low) - mask_product + gamma * known_z),
+            gamma * inner_end - matrix * (product - mask_product + gamma * known_z),
             f - epsilon * pad_a - x,
             g - pad_b - y,
-            f * g - f * y - g * x + xy - epsilon * product,
+            f * g - f * y - g * x + xy - epsilon * pad_ab,
         ]
 
     weights = transcript.draw("forms", 5)
@@ -537,7 +662,7 @@ def evaluate(
 def read_basis(basis: bytes) -> tuple[Code, int]:
     require(len(basis) == 16, "basis")
     log_degree, tail = struct.unpack("<QQ", basis)
-    require(log_degree <= 30, "basis")
+    require(log_degree <= MOST_BASIS, "basis")
     code = Code(log_degree, log_degree + 2)
     require(code.queries <= tail < code.degree, "basis")
     return code, tail

@@ -181,7 +181,7 @@ def saturating(forms: tuple[Json, Json]) -> tuple[Json, ...]:
 # fmt: off
 TEXT, HEX, HASH, HEX48, HEX96 = ".*", "([0-9a-f]{2})*", "[0-9a-f]{64}", "[0-9a-f]{96}", "[0-9a-f]{192}"
 ONCE, TWICE, COUNT, NUMBER = range(1, 2), range(2, 3), range(1, MOST + 1), range(-MOST, MOST + 1)
-SCHEME = "registration|inference|recognition|accuracy"
+SCHEME = "registration|inference|recognition|accuracy|robustness"
 OPENING = {"format": "zenserve opening", "version": ONCE, "curve": "bls12381", "blinding": HASH,
            "quotient": HEX48, "tau_g2": HEX96}
 PART = {"commitment": HEX48, "opening": OPENING}
@@ -252,6 +252,7 @@ PARTS: dict[str, tuple[list[str], list[list[str]]]] = {
     ),
     "recognition": (["model", "input", "reference"], [["threshold", "match"]]),
     "accuracy": (["model", "dataset", "correct"], [["size"]]),
+    "robustness": (["model", "input"], [["radius", "label"]]),
 }
 FACTS = {
     "label": "The label is {label}.",
@@ -261,6 +262,9 @@ FACTS = {
 }
 UNSAID = {
     "registration": "What the network's weights are, or who trained it.",
+    "robustness": "Anything of inputs further away in any one entry, or changed otherwise, as a picture that"
+                  " is turned; or of numbers between the steps, which are rounded before the network sees"
+                  " them. Nor that the label is right.",
     "parent": "That the model was made from its parent: it names it, and that is all.",
     "model": "That the committed weights are of their types: the proof of the model's registration says"
              " that.",
@@ -408,14 +412,15 @@ def check_circuit(circuit: Json) -> None:
         group |= {"minimum": 0, "maximum": R - 1} | group
         require(has(group, GROUP) and group["first"] == first, "a group of public inputs is none")
         sort = group["name"].split("/")[0]
-        single = sort in ("statement", "label", "threshold", "match", "size")
+        single = sort in ("statement", "label", "threshold", "match", "size", "radius")
         require(not (single and group["shape"]), "a single number has a shape")
         first += group["count"]
         scale, zero = group.setdefault("scale", None), group.setdefault("zero_point", 0)
         right = scale is None or (type(scale) in (int, float) and 0 < scale <= 1e290 and fits(zero, NUMBER))
-        require(right or sort not in ("values", "threshold", "bounds"), "there are no words for a scale")
+        said = sort in ("values", "threshold", "bounds", "radius")
+        require(right or not said, "there are no words for a scale")
     inputs = [*input_types(circuit)]
-    require(len(inputs) == 1 or scheme not in ("recognition", "accuracy"), "the scheme is of one input")
+    require(len(inputs) == 1 or scheme in ("inference", "registration"), "the scheme is of one input")
     several = {"input": inputs, "output": [*results]}
     outside = [part for name in PARTS[scheme][0] for part in several.get(name, [name])]
     statement, *names = [group["name"] for group in groups]
@@ -551,6 +556,9 @@ def claim(circuit: Json, values: Json) -> str:
         kind, _, output = group["name"].partition("/")
         if pair := bounded(circuit).get(group["name"]):
             fact = places(pair[0], values[pair[0]["name"]], values[group["name"]])
+        elif kind == "radius":
+            said, steps = in_units(group, [values["radius"]])
+            fact = f"The radius is {said[0]}, {steps}."
         elif kind == "values":
             fact = outputs(group, values[group["name"]])
         elif kind in ("label", "top", "logits") and output:
@@ -642,7 +650,8 @@ def does_not_say(circuit: Json, setup: str, statement: Json) -> list[str]:
         "registration": scheme == "registration",
         "parent": statement["parent"],
         "model": scheme != "registration" and "model" in commitments,
-        "input": scheme in ("inference", "recognition"),
+        "input": scheme in ("inference", "recognition", "robustness"),
+        "robustness": scheme == "robustness",
         "output": output_types(circuit),
         "reference": "reference" in commitments,
         "dataset": dataset,
@@ -801,7 +810,10 @@ def check_expected(statement: Json, file: Json, told: Json) -> None:
 def ends_by_output(text: str | None) -> dict[str, float]:
     """Of ``NUMBER``, or ``NAME=NUMBER,NAME=NUMBER``."""
     parts = [part.rpartition("=") for part in text.split(",")] if text else []
-    return {name: float(number) for name, _, number in parts}
+    try:
+        return {name: float(number) for name, _, number in parts}
+    except ValueError as error:
+        raise Refused(f"what an output is to reach is no number: {error}") from None
 
 
 def shown_ends(circuit: Json, values: Json, output: str) -> list[tuple[float, float]]:

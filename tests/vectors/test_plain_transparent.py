@@ -21,9 +21,9 @@ def named(case: Json) -> str:
     return str(case["name"])
 
 
-def proof_of(case: Json) -> bytes:
-    links = [VECTORS["links"][part[1:]] if part[:1] == "@" else part for part in case["chains"]]
-    data = bytearray.fromhex("".join(links) + VECTORS["proofs"][case["proof"]])
+def proof_of(recorded: Json, case: Json) -> bytes:
+    links = [recorded["links"][part[1:]] if part[:1] == "@" else part for part in case["chains"]]
+    data = bytearray.fromhex("".join(links) + recorded["proofs"][case["proof"]])
     del data[len(data) if case["keep"] is None else case["keep"] :]
     for place, added in case["change"].items():
         for at, byte in enumerate(bytes.fromhex(added), int(place)):
@@ -31,13 +31,31 @@ def proof_of(case: Json) -> bytes:
     return bytes(data) + bytes.fromhex(case["more"])
 
 
-@pytest.mark.parametrize("case", VECTORS["cases"], ids=named)
-def test_it_agrees_on_proofs(case: Json) -> None:
+def judged(recorded: Json, case: Json, circuit: str) -> str:
     public = [int(value) for value in case["public_inputs"]]
     commitments = [bytes.fromhex(commitment) for commitment in case["commitments"]]
-    circuit = bytes.fromhex(VECTORS["circuit"])
-    found = plain_transparent.verify(VECTORS["verifying_key"], circuit, public, commitments, proof_of(case))
-    assert found == case["reason"]
+    key, proof = recorded["verifying_key"], proof_of(recorded, case)
+    return plain_transparent.verify(key, bytes.fromhex(circuit), public, commitments, proof)
+
+
+@pytest.mark.parametrize("case", VECTORS["cases"], ids=named)
+def test_it_agrees_on_proofs(case: Json) -> None:
+    assert judged(VECTORS, case, VECTORS["circuit"]) == case["reason"]
+
+
+@pytest.mark.parametrize("case", VECTORS["long"]["cases"], ids=named)
+def test_it_agrees_on_proofs_of_long_rows(case: Json) -> None:
+    assert judged(VECTORS["long"], case, VECTORS["long"]["circuit"]) == case["reason"]
+
+
+@pytest.mark.parametrize("case", VECTORS["renewed"]["cases"], ids=named)
+def test_it_agrees_on_links_of_long_rows(case: Json) -> None:
+    assert judged(VECTORS["renewed"], case, VECTORS["renewed"]["circuit"]) == case["reason"]
+
+
+@pytest.mark.parametrize("case", VECTORS["circuits"], ids=named)
+def test_it_refuses_the_same_circuits(case: Json) -> None:
+    assert judged(VECTORS, VECTORS["cases"][0], case["circuit"]) == case["code"]
 
 
 def test_it_knows_the_key_and_judges_by_its_circuit_alone() -> None:

@@ -150,7 +150,7 @@ def test_it_asks_for_the_circuits_that_keys_only_name(opened: Open) -> None:
     card = give(page, *(vector(f"transparent/{name}") for name in files))
     assert "This proof’s key names a circuit" in card.inner_text()
     page.set_input_files("#choose", [vector("transparent/valid-circuit.zen")])
-    page.wait_for_function("document.body.innerText.includes('The registration’s key names a circuit')")
+    page.wait_for_function("() => document.body.innerText.includes('The registration’s key names a circuit')")
     page.set_input_files("#choose", [vector("transparent/registered-registration_circuit.zen")])
     page.wait_for_selector("#answer .good")
 

@@ -207,7 +207,7 @@ def _constraints(proof: zenserve.Proof) -> int:
         (np.full(4, np.nan), {}, "input.not_finite"),
         (X, {"calibration": np.ones(4)}, "input.shape"),
         (X, {"calibration": np.full((2, 4), 0.01)}, "input.out_of_range"),
-        (X, {"bits": 1}, "model.quantised"),
+        (X, {"bits": 0}, "model.quantised"),
         (X, {"reveal": "all"}, "statement.reveal"),
         (X, {"system": "none"}, "statement.system"),
     ],

@@ -77,7 +77,7 @@ def test_eight_bits_stay_near_the_float_network(seed: int, per_channel: bool, me
     assert min(tensor.snr for tensor in found.tensors) > 12
 
 
-@pytest.mark.parametrize("weight_bits", [2, 4, 8])
+@pytest.mark.parametrize("weight_bits", [1, 2, 4, 8])
 @pytest.mark.parametrize("bits", range(2, 9))
 def test_bits_are_the_bits_that_were_asked_for(bits: int, weight_bits: int) -> None:
     graph = everything(Weights(0))
@@ -325,7 +325,7 @@ def test_a_report_is_a_page_that_asks_nothing_of_anybody() -> None:
 
 @pytest.mark.parametrize(
     ("options", "field"),
-    [({"bits": 1}, "bits"), ({"weight_bits": 17}, "weight_bits"), ({"method": "max"}, "method")],
+    [({"bits": 0}, "bits"), ({"weight_bits": 17}, "weight_bits"), ({"method": "max"}, "method")],
 )
 def test_unknown_options_are_refused(options: dict[str, object], field: str) -> None:
     with pytest.raises(ModelError) as caught:

@@ -134,6 +134,8 @@ def _leaf(node: QuantForest, tree: int, x: Objects) -> IntArray:
 
 
 def _weight(node: QuantConv | QuantDense, output: int, tap: tuple[int, ...]) -> int:
+    if node.weight_type.bits == 1:
+        return 1 if node.weight[(output, *tap)] else -1
     zeros = node.weight_type.zero_point
     return int(node.weight[(output, *tap)]) - int(zeros[output if len(zeros) > 1 else 0])
 

@@ -6,6 +6,7 @@ import ctypes
 import math
 import mmap
 import time
+import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from threading import local
@@ -16,6 +17,8 @@ from numpy.typing import DTypeLike, NDArray
 
 from zenerrors import ResourceError
 
+HOPPER = "sm_90a"
+
 COUNT = 2
 """Devices, which must not take each other's arrays."""
 
@@ -25,6 +28,19 @@ _PROT_NONE = 0
 
 
 _CURRENT = local()
+
+
+class _Use:
+    """Bytes of all devices: in use, and the most since pools were emptied."""
+
+    now = most = 0
+
+    def take(self, count: int) -> None:
+        self.now += count
+        self.most = max(self.most, self.now)
+
+
+_USE = _Use()
 
 
 class Array(np.ndarray[Any, Any]):
@@ -72,6 +88,12 @@ class Device:
     def name(self) -> str:
         return "emulated"
 
+    def architecture(self) -> str:
+        return HOPPER
+
+    def processors(self) -> int:
+        return 2
+
     def bus(self) -> str:
         return f"0000:{self.index:02x}:00.0"
 
@@ -83,6 +105,8 @@ class Device:
         aligned = -(-size // 16) * 16  # kernels load 16 bytes at a time
         pages = -(-aligned // mmap.PAGESIZE) * mmap.PAGESIZE
         memory = mmap.mmap(-1, pages + mmap.PAGESIZE)
+        _USE.take(size)
+        weakref.finalize(memory, _USE.take, -size)
         words = np.frombuffer(memory, dtype=np.uint8)
         words[:pages] = PATTERN
         address = words.ctypes.data + pages
@@ -132,10 +156,10 @@ class Device:
         return lambda: (call(), None)[1]
 
     def held_bytes(self) -> int:
-        return 0
+        return _USE.most
 
     def release(self) -> None:
-        pass
+        _USE.most = _USE.now
 
     def free_bytes(self) -> int:
         return 8 << 30

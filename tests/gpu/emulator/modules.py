@@ -21,7 +21,8 @@ from zenerrors import ZenError
 ROOT = Path(__file__).parents[3]
 SOURCES = ROOT / "gpu" / "source"
 HEADERS = ROOT / "kernels" / "include"
-PRELUDE = Path(__file__).with_name("prelude.hpp")
+HERE = Path(__file__).parent
+PRELUDE = HERE / "prelude.hpp"
 CACHE = ROOT / ".pytest_cache" / "emulator"
 
 # Limbs as on the device. No unique symbols: two modules may hold one name with different defines.
@@ -113,7 +114,12 @@ def compiled(device: Device, source: Path, *defines: str) -> Module:
 
 
 def _compile(source: Path, defines: tuple[str, ...], library: Path) -> None:
-    command = ["g++", *OPTIONS, *(f"-D{each}" for each in defines), f"-I{HEADERS}", f"-I{SOURCES}"]
+    command = [
+        "g++",
+        *OPTIONS,
+        *(f"-D{each}" for each in defines),
+        *(f"-I{path}" for path in (HEADERS, SOURCES, HERE)),
+    ]
     made = library.with_suffix(".tmp")
     result = subprocess.run(
         [*command, "-include", str(PRELUDE), "-x", "c++", str(source), "-o", str(made)],
@@ -127,6 +133,6 @@ def _compile(source: Path, defines: tuple[str, ...], library: Path) -> None:
 
 def _digest(source: Path) -> str:
     digest = hashlib.sha256(repr(OPTIONS).encode())
-    for path in (*sorted([*HEADERS.glob("zen/*.hpp"), *SOURCES.glob("*.hpp")]), PRELUDE, source):
+    for path in (*sorted([*HEADERS.glob("zen/*.hpp"), *SOURCES.glob("*.hpp"), *HERE.glob("*.hpp")]), source):
         digest.update(path.name.encode() + path.read_bytes())
     return digest.hexdigest()[:24]

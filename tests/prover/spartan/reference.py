@@ -12,8 +12,8 @@ from verifier.spartan.claims import Drawn, Known, Said, combined, forms
 from verifier.spartan.code import Code
 from verifier.spartan.field import Field
 from verifier.spartan.merkle import LEAF_KEY, NODE_KEY, root, siblings
-from verifier.spartan.proof import Body, Opening
-from verifier.spartan.shape import Segment, Shape
+from verifier.spartan.proof import Body, Folded, Opening
+from verifier.spartan.shape import Folding, Segment, Shape
 from verifier.spartan.transcript import Transcript
 from verifier.spartan.verification import begin, known_part
 
@@ -91,13 +91,15 @@ class Noise:
 
 
 class Matrix:
-    """Rows, their code words, and the tree over the columns."""
+    """Rows, their code words, and the tree over the columns, salted by ``noise``, if any."""
 
-    def __init__(self, code: Code, rows: list[list[int]], values: int, tail: int, noise: Noise) -> None:
+    def __init__(
+        self, code: Code, rows: list[list[int]], values: int, tail: int, noise: Noise | None
+    ) -> None:
         self._code, self._field, self.rows = code, code.field, rows
         words = [code.field.encode(row, code.log_length) for row in rows]
         self.columns = [list(column) for column in zip(*words, strict=True)]
-        self.salts = [noise.salt() for _ in self.columns]
+        self.salts = [noise.salt() if noise else b"" for _ in self.columns]
         leaves = [
             blake3(salt + code.field.to_bytes(column), key=LEAF_KEY).digest()
             for salt, column in zip(self.salts, self.columns, strict=True)
@@ -130,6 +132,65 @@ Lie = Callable[[str, list[int]], list[int]]
 
 def truthful(label: str, values: list[int]) -> list[int]:
     return values
+
+
+class Folder:
+    """``prover.spartan.folding.Folder``, of numbers."""
+
+    def __init__(self, folding: Folding, vector: list[int], lie: Lie = truthful) -> None:
+        self._folding, self._vector, self._lie = folding, vector, lie
+        self._made = list[Matrix]()
+        self.message = self._commit()
+
+    def fold(
+        self, transcript: Transcript, columns: int, weigh: Callable[[list[int]], list[int]]
+    ) -> tuple[Folded, list[Opening]]:
+        over = self._folding.beside.field
+        messages, said, openings = [self.message], list[list[list[int]]](), list[Opening]()
+        table = weigh(transcript.challenges("weights", columns))
+        for index, count in enumerate(self._folding.rounds):
+            told = list[list[int]]()
+            for _ in range(count):
+                table = self._round(transcript, table, told)
+            said.append(told)
+            if index < len(self._folding.levels):
+                self._vector = self._lie("folded", self._vector)
+                messages.append(self._commit())
+                transcript.absorb("row", messages[-1])
+                code = self._folding.levels[index].code
+                places = transcript.places("places", code.queries, code.log_length)
+                openings.append(self._made[index].open(places))
+                words = words_table(code, places, transcript.challenges("weights", len(places)))
+                table = [(x + y) % over.modulus for x, y in zip(table, words, strict=True)]
+        return Folded(messages, said), openings
+
+    def _round(self, transcript: Transcript, table: list[int], told: list[list[int]]) -> list[int]:
+        tables, p = [table, self._vector], self._folding.beside.field.modulus
+        coefficients = round_polynomial(tables, lambda w, x: w * x, 2, p)
+        told.append(self._lie("fold", [coefficients[0], coefficients[2]]))
+        transcript.say("round", told[-1])
+        bind(tables, transcript.challenge("round"), p)
+        self._vector = tables[1]
+        return tables[0]
+
+    def _commit(self) -> bytes:
+        if len(self._made) == len(self._folding.levels):
+            return self._folding.beside.field.to_bytes(self._vector)
+        code, values = self._folding.levels[len(self._made)].code, self._vector
+        rows = [values[start : start + code.degree] for start in range(0, len(values), code.degree)]
+        self._made.append(Matrix(code, rows, len(values), 0, None))
+        return self._made[-1].root
+
+
+def words_table(code: Code, places: Sequence[int], weights: Sequence[int]) -> list[int]:
+    """By coefficient of a row: the sum of the weights times what it adds to the code word at these places."""
+    p = code.field.modulus
+    points = [pow(code.field.root_of_unity(code.log_length), place, p) for place in places]
+    table, powers = list[int](), list(weights)
+    for _ in range(code.degree):
+        table.append(sum(powers) % p)
+        powers = [power * x % p for power, x in zip(powers, points, strict=True)]
+    return table
 
 
 @dataclass(frozen=True)
@@ -190,7 +251,7 @@ def prove(
         for table, entries in zip(tables, constraint, strict=True):
             table[i] = sum(coefficient * z[variable] for variable, coefficient in entries.items()) % p
     outer, outer_said = _sumcheck(
-        [over.eq(zero), *tables], lambda e, a, b, c: e * (a * b - c), (0, 2, 3), over, transcript, say, 0
+        [[*over.eq(zero)], *tables], lambda e, a, b, c: e * (a * b - c), (0, 2, 3), over, transcript, say, 0
     )
     claims = say("claims", [table[0] for table in tables], pads.claims)
     weights = transcript.challenges("matrices", 3)
@@ -212,7 +273,10 @@ def prove(
             weight = factor * row_weights[part.first + i]
             row = [(x + weight * y) % p for x, y in zip(row, made.rows[i], strict=True)]
     row = lie("row", row)
-    transcript.say("row", row)
+    (product,) = lie("product", [over.dot(row, column_weights)])
+    transcript.say("product", [product])
+    folder = Folder(shape.folding, row, lie)
+    transcript.absorb("row", folder.message)
     triple = transcript.challenge("triple")
     opened = [
         (triple * pad[pads.claims] + pad[pads.triple]) % p,
@@ -221,16 +285,22 @@ def prove(
     opened = lie("opened", opened)
     transcript.say("opened", opened)
     places = transcript.places("columns", code.queries, code.log_length)
+
+    def weigh(weights: list[int]) -> list[int]:
+        words = words_table(code, places, weights)
+        return [(x + y) % p for x, y in zip(column_weights, words, strict=True)]
+
+    folded, fold_openings = folder.fold(transcript, len(places), weigh)
     said = Said(outer_said, claims, inner_said, mask_said, opened)
     known = Known(
         tables[0][0],
         known_part(over, z[: shape.known], row_weights, column_weights),
-        over.dot(row, column_weights),
+        product,
     )
     equations = forms(pads, said, Drawn(zero, outer, weights, inner, factor, triple), known)
     functional, _ = combined(equations, transcript.challenges("forms", len(equations)), pads.count)
-    (product,) = lie("pad mask", [over.dot(functional, pad_mask[: pads.count])])
-    transcript.say("pad mask", [product])
+    (pad_product,) = lie("pad mask", [over.dot(functional, pad_mask[: pads.count])])
+    transcript.say("pad mask", [pad_product])
     pad_factor = transcript.challenge("pad mask")
     pad_row = [(x + pad_factor * y) % p for x, y in zip(pad_mask, pads_matrix.rows[0], strict=True)]
     pad_row = lie("pad row", pad_row)
@@ -239,11 +309,12 @@ def prove(
     body = Body(
         [*(part.root for part in parts), pads_matrix.root],
         said,
-        over.to_bytes(row),
         product,
+        folded,
+        pad_product,
         over.to_bytes(pad_row),
     )
-    openings = [*(part.open(places) for part in parts), pads_matrix.open(pad_places)]
+    openings = [*(part.open(places) for part in parts), *fold_openings, pads_matrix.open(pad_places)]
     return Proof(body, openings, body.to_bytes(over) + b"".join(each.to_bytes() for each in openings))
 
 
@@ -257,21 +328,30 @@ def _sumcheck(
     place: int,
 ) -> tuple[list[int], list[list[int]]]:
     """The point and what was said: of each round's polynomial the coefficients ``sent``. Folds ``tables``."""
-    p, degree, point, told = over.modulus, len(sent), list[int](), list[list[int]]()
+    point, told = list[int](), list[list[int]]()
     while len(tables[0]) > 1:
-        half = len(tables[0]) // 2
-        values = [
-            sum(term(*(table[i] + x * (table[half + i] - table[i]) for table in tables)) for i in range(half))
-            % p
-            for x in range(degree + 1)
-        ]
-        coefficients = _interpolated(values, p)
-        told.append(say("round", [coefficients[i] for i in sent], place + degree * len(told)))
-        r = transcript.challenge("round")
-        for table in tables:
-            table[:] = [(table[i] + r * (table[half + i] - table[i])) % p for i in range(half)]
-        point.append(r)
+        coefficients = round_polynomial(tables, term, len(sent), over.modulus)
+        told.append(say("round", [coefficients[i] for i in sent], place + len(sent) * len(told)))
+        point.append(transcript.challenge("round"))
+        bind(tables, point[-1], over.modulus)
     return point, told
+
+
+def round_polynomial(tables: Sequence[list[int]], term: Callable[..., int], degree: int, p: int) -> list[int]:
+    """The coefficients of the sum's polynomial in the first variable."""
+    half = len(tables[0]) // 2
+    values = [
+        sum(term(*(table[i] + x * (table[half + i] - table[i]) for table in tables)) for i in range(half)) % p
+        for x in range(degree + 1)
+    ]
+    return _interpolated(values, p)
+
+
+def bind(tables: Sequence[list[int]], r: int, p: int) -> None:
+    """The first variable becomes ``r``, in place."""
+    for table in tables:
+        half = len(table) // 2
+        table[:] = [(table[i] + r * (table[half + i] - table[i])) % p for i in range(half)]
 
 
 def _interpolated(values: Sequence[int], p: int) -> list[int]:

@@ -41,6 +41,7 @@ def test_a_shape_is_the_circuit_s_and_the_commitments() -> None:
         (lambda s, c, m: (s, replace(c, log_length=9), [m]), "statement.too_large"),
         (lambda s, c, m: (s, replace(c, log_degree=-1), [m]), "statement.too_large"),
         (lambda s, c, m: (replace(s, segments=()), Code(FR, 7, 9), []), "statement.too_large"),
+        (lambda s, c, m: (replace(s, segments=()), Code(FR, 17, 19), []), "statement.too_large"),
         (lambda s, c, m: (replace(s, private=1 << 60), c, [m]), "statement.too_large"),
         (lambda s, c, m: (replace(s, rows=1 << 60), c, [m]), "statement.too_large"),
     ],

@@ -6,15 +6,17 @@ equation, and every number of every message stands in it, not squared: so any nu
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from random import Random
 from typing import Any
 
 import pytest
 
+from tests.prover.spartan import reference
 from tests.prover.spartan.reference import Dense, Lie, Noise, Proof, matrix, prove, shape_of, truthful
 from verifier.spartan import claims, verification
+from verifier.spartan import shape as geometry
 from verifier.spartan.code import Code
 from verifier.spartan.field import Field
 from verifier.spartan.shape import Segment
@@ -201,41 +203,104 @@ def test_a_message_could_be_chosen_after_what_tests_it(
     assert forged.accepts(forged.prove())
 
 
-@pytest.mark.parametrize(("label", "drawn"), [("row", "columns"), ("pad row", "pad columns")])
-def test_a_row_is_said_before_its_columns_are_drawn(
-    label: str, drawn: str, left: Left, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Else it is another one that is right in these."""
+@pytest.fixture
+def drawn(monkeypatch: pytest.MonkeyPatch) -> dict[str, list[int]]:
+    """The places that were drawn last, by label."""
     places: dict[str, list[int]] = {}
-    real, code = Transcript.places, CODE if label == "row" else Case(TRUE).shape.pads.code
+    real = Transcript.places
 
     def noted(self: Transcript, which: str, count: int, log_size: int) -> list[int]:
         places[which] = real(self, which, count, log_size)
         return places[which]
 
     monkeypatch.setattr(Transcript, "places", noted)
+    return places
+
+
+def vanishing(places: list[int], code: Code, length: int) -> list[int]:
+    """Of the polynomial whose code word is zero there."""
+    zero = [1]
+    for place in places:
+        root = pow(OVER.root_of_unity(code.log_length), place, P)
+        zero = [(low - root * high) % P for low, high in zip([0, *zero], [*zero, 0], strict=True)]
+    assert len(zero) <= length
+    return zero + [0] * (length - len(zero))
+
+
+def plus(values: Sequence[int], others: Sequence[int], factor: int = 1) -> list[int]:
+    return [(value + factor * other) % P for value, other in zip(values, others, strict=True)]
+
+
+@pytest.mark.parametrize("forgets", [False, True])
+def test_the_pads_row_is_said_before_its_columns_are_drawn(
+    forgets: bool, left: Left, drawn: dict[str, list[int]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else it is another one that is right in these."""
+    code = Case(TRUE).shape.pads.code
 
     def attempt(more: int) -> Case:
         def lie(which: str, truth: list[int]) -> list[int]:
-            if which != label:
+            if which != "pad row":
                 return truth
-            zero = [more]
-            for place in places[drawn]:
-                root = pow(OVER.root_of_unity(code.log_length), place, P)
-                zero = [(low - root * high) % P for low, high in zip([0, *zero], [*zero, 0], strict=True)]
-            assert len(zero) <= len(truth)
-            zero += [0] * (len(truth) - len(zero))
-            return [(value + other) % P for value, other in zip(truth, zero, strict=True)]
+            return plus(truth, vanishing(drawn["pad columns"], code, len(truth)), more)
 
         return Case(FALSE, lie)
 
-    for forgets in (False, True):
-        if forgets:
-            forgetting(monkeypatch, label)
-        Case(FALSE).accepts(Case(FALSE).prove())  # draws the places, which lies do not change any more
-        left(Case(FALSE))
-        forged = solved(left, attempt)
-        assert forged.accepts(forged.prove()) == forgets
+    if forgets:
+        forgetting(monkeypatch, "pad row")
+    Case(FALSE).accepts(Case(FALSE).prove())  # draws the places, which lies do not change any more
+    forged = solved(left, attempt)
+    assert forged.accepts(forged.prove()) == forgets
+
+
+@pytest.mark.parametrize("forgets", [False, True])
+@pytest.mark.parametrize("levels", [0, 1])
+def test_the_row_is_fixed_before_its_columns_are_drawn(
+    forgets: bool, levels: int, drawn: dict[str, list[int]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else it is another one that is right in these, and has whatever inner product claims ask for that are
+    not those of the witness."""
+    if levels:
+        monkeypatch.setattr(geometry, "MOST_TOLD", 2)
+        monkeypatch.setattr(geometry, "_LEAST_TOLD", 1)
+    if forgets:
+        forgetting(monkeypatch, "row")
+    asked: dict[str, list[Any]] = {}
+    real = claims.combined
+
+    def noted(forms: Any, weights: Any, count: int) -> tuple[list[int], int]:
+        asked["forms"], asked["weights"] = forms, weights
+        return real(forms, weights, count)
+
+    monkeypatch.setattr(reference, "combined", noted)
+
+    def attempt(product: int | None, change: Callable[[list[int]], list[int]]) -> Case:
+        def lie(which: str, truth: list[int]) -> list[int]:
+            if which == "claims":
+                a, b, c = truth
+                return [a, (b + 1) % P, (c + a) % P]  # a b - c is what it was
+            if which == "product":
+                asked["truth"] = truth
+                return truth if product is None else [product]
+            return change(truth) if which == "row" else truth
+
+        return Case(TRUE, lie)
+
+    def lacking(product: int) -> int:
+        case = attempt(product, lambda row: row)
+        case.prove()
+        second, pads = asked["forms"][1], Noise(OVER, random=Random(5)).pads(case.shape)
+        return int(second.constant + sum(factor * pads[place] for place, factor in second.pads.items())) % P
+
+    start, following = lacking(0), lacking(1)
+    product = -start * pow(following - start, -1, P) % P
+    assert not lacking(product)
+    honest = asked["truth"][0]
+    zero = vanishing(drawn["columns"], CODE, CODE.degree)
+    attempt(product, lambda row: plus(row, zero)).prove()
+    factor = (product - honest) * pow(asked["truth"][0] - honest, -1, P) % P
+    forged = attempt(product, lambda row: plus(row, zero, factor))
+    assert forged.accepts(forged.prove()) == forgets
 
 
 def test_a_proof_names_its_circuit(left: Left) -> None:

@@ -44,11 +44,11 @@ def _prove(
 
 
 def _numbers(proof: Proof) -> Iterator[tuple[str, int]]:
-    """All of a proof, by their places."""
+    """All of a proof, by their places, but for the sum-check about the row, which follows from that."""
     said, body = proof.body.said, proof.body
     flat = itertools.chain(*said.outer, said.claims, *said.inner, [said.mask], said.opened)
     yield from ((f"said {i}", value) for i, value in enumerate(flat))
-    yield from ((f"row {i}", value) for i, value in enumerate(OVER.from_bytes(body.row)))
+    yield from ((f"row {i}", value) for i, value in enumerate(OVER.from_bytes(body.row.messages[-1])))
     yield from ((f"pad row {i}", value) for i, value in enumerate(OVER.from_bytes(body.pad_row)))
     for matrix, opening in enumerate(proof.openings):
         for place, column in enumerate(opening.columns):

@@ -28,6 +28,7 @@ from tests.prover.statements import (
     cubic_statement,
     idle_statement,
 )
+from verifier.spartan import shape as geometry
 from verifier.spartan.admission import shape_of
 from verifier.spartan.code import Code
 from verifier.spartan.commitment import SEED_BYTES
@@ -48,19 +49,22 @@ class Case:
         system: ConstraintSystem,
         z: Sequence[int],
         complete: Callable[[FrArray, FrArray], None] | None = None,
+        code: Code = CODE,
     ) -> None:
-        self.system, self.z, self._complete = system, list(z), complete
+        self.system, self.z, self._complete, self._code = system, list(z), complete, code
         self._secret = Secrets()
         self.linked = [
             self.committed(self.z[place.start : place.stop - 1])
             for segment, place in zip(system.segments, system.segment_ranges, strict=True)
             if segment.linked
         ]
-        self.shape = shape_of(sizes_of(system), CODE, [each.commitment for each in self.linked])
+        self.shape = shape_of(sizes_of(system), code, [each.commitment for each in self.linked])
         self.public = self.z[1 : 1 + system.public]
 
     def committed(self, values: Sequence[int]) -> Committed:
-        return commit(fr.from_ints(values), CODE, TAIL, secrets.token_bytes(SEED_BYTES), secret=self._secret)
+        return commit(
+            fr.from_ints(values), self._code, TAIL, secrets.token_bytes(SEED_BYTES), secret=self._secret
+        )
 
     def prove(self, z: Sequence[int] | None = None) -> bytes:
         witness = fr.from_ints(self.z if z is None else z)
@@ -96,8 +100,13 @@ class Case:
 def test_the_kernels_field_is_the_plain_one() -> None:
     draw = np.random.default_rng(7)
     numbers = [int(word) ** 4 % R for word in draw.integers(0, 1 << 62, 64)]
-    assert KERNEL_FR.eq(numbers[:5]) == FR.eq(numbers[:5])
-    assert KERNEL_FR.eq([]) == FR.eq([])
+    for point in (numbers[:5], []):
+        assert list(KERNEL_FR.eq(point)) == FR.eq(point)
+    for last, canonical in ((R - 1, True), (R, False), ((1 << 256) - 1, False)):
+        data = FR.to_bytes([*numbers, last])
+        assert KERNEL_FR.are_canonical(data) is FR.are_canonical(data) is canonical
+    assert KERNEL_FR.are_canonical(b"")
+    assert FR.are_canonical(b"")
     for log_length in (8, 9):
         assert list(KERNEL_FR.encode(numbers, log_length)) == FR.encode(numbers, log_length)
 
@@ -175,6 +184,51 @@ def test_each_changed_byte_is_refused(case: Case, proof: bytes) -> None:
         assert case.reason(bytes(changed)) != "ok", place
 
 
+@pytest.fixture(scope="module")
+def folded() -> Case:
+    """Of rows so long that their combination is folded: 4,096 to 512 numbers."""
+    return Case(committed_statement(), COMMITTED_Z, complete_committed, Code(FR, 12, 14))
+
+
+def test_each_changed_byte_of_what_is_folded_is_refused(folded: Case) -> None:
+    proof = folded.prove()
+    assert folded.reason(proof) == "ok"
+    (level,), numbers = (
+        folded.shape.folding.levels,
+        3 * folded.shape.log_rows + 3 + 2 * folded.shape.variables,
+    )
+    root = 32 * (len(folded.shape.parts) + 1 + numbers + 2)
+    last = root + 32 + 2 * 32 * level.row_variables
+    for place in [
+        root - 32,
+        root,
+        root + 32,
+        last,
+        last + (32 << 9),
+        *Random(2).sample(range(len(proof)), 30),
+    ]:
+        changed = bytearray(proof)
+        changed[place] ^= 1 << (place % 8)
+        assert folded.reason(bytes(changed)) != "ok", place
+    for wrong in (proof[:-1], proof[:root], proof[:last], proof[: last + 700], proof + b"\0"):
+        assert folded.reason(wrong) == "malformed"
+
+
+@pytest.mark.parametrize(("name", "other"), [("MOST_TOLD", 12), ("MOST_TOLD", 8), ("_ROW_VARIABLES", 2)])
+def test_a_proof_of_another_depth_is_refused(
+    folded: Case, name: str, other: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr(geometry, name, other)
+        patch.setattr(geometry, "_LEAST_TOLD", min(other, 9) - (name == "MOST_TOLD"))
+        otherwise = Case(committed_statement(), COMMITTED_Z, complete_committed, folded.shape.code)
+        proof = otherwise.prove()
+        assert otherwise.shape.folding.rounds != folded.shape.folding.rounds
+        assert otherwise.reason(proof) == "ok"
+    roots = [each.root for each in otherwise.linked]
+    assert folded.reason(proof, commitments=roots) != "ok"
+
+
 @pytest.mark.large
 def test_each_byte_of_all_changed_is_refused(case: Case, proof: bytes) -> None:
     for place in range(0, len(proof), 7):
@@ -230,7 +284,8 @@ def test_commitments_are_the_reference_s() -> None:
     assert slow.root == made.root
     width = CODE.degree - TAIL
     assert [value for row in rows for value in row[:width]][: len(values)] == values
-    assert made.open([0, 5, 2047]) == slow.open([0, 5, 2047])
+    places = [0, 5, 2047]
+    assert made.open(np.array(places, np.uint32)) == slow.open(places).to_bytes()
     assert commit(fr.from_ints(values), CODE, TAIL, seed, secret=Secrets()).root == made.root
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from random import Random
 
@@ -14,7 +15,8 @@ import kernels
 from base.progress import silent
 from base.randomness import Secrets
 from kernels import FrArray, fr
-from prover.spartan.commitment import Committed, commit
+from prover.spartan import commitment
+from prover.spartan.commitment import Committed, Encoded, commit
 from prover.spartan.renewal import renew
 from prover.spartan.system import CommitmentKey, Spartan
 from prover.spartan.system import Opening as Secret
@@ -27,17 +29,19 @@ from verifier.spartan.code import Code
 from verifier.spartan.commitment import SEED_BYTES, Rows
 from verifier.spartan.field import FR
 from verifier.spartan.ledger import MOST_LINKS
-from verifier.spartan.proof import MalformedError, Opening
+from verifier.spartan.proof import MalformedError, Opening, Reader
 from verifier.spartan.renewal import is_renewed
 from verifier.system import Claim
 from verifier.verdict import Verdict
 
 Opened = tuple[list[int], Opening]
 
-CODE = Code(FR, 9, 11)
+CODE = Code(FR, 10, 12)
 ROWS = Rows(CODE, 2 * CODE.queries)
 WIDTH = CODE.degree - ROWS.tail
 SIZE = 2 * WIDTH + 17
+HEAD = 64 + 32 * (CODE.degree // 2)
+"""Bytes of a proof up to its folding's last vector: the two rows are folded once."""
 # Of three rows, the last one partly filled.
 VALUES = fr.from_ints(range(SIZE))
 SECRET = Secrets()
@@ -89,7 +93,8 @@ def test_what_fills_the_last_row_is_compared_too(old: Committed) -> None:
 
 def noisy(one: Committed) -> Committed:
     """The same with a word that is no code word added to each row: it has errors at half of all places."""
-    words = one.words.copy()
+    assert one.encoded is not None
+    words = one.encoded.words.copy()
     half = np.ascontiguousarray(words[:, ::2])
     one_each = fr.from_ints([1] * half[..., 0].size)
     words[:, ::2] = fr.to_canonical(fr.add(fr.from_canonical(half.reshape(-1, 4)), one_each)).reshape(
@@ -99,7 +104,7 @@ def noisy(one: Committed) -> Committed:
     nodes = kernels.blake3.tree(leaves, merkle.NODE_KEY, 1)
     size, tail, code = one.commitment.size, one.commitment.tail, one.code
     root = merkle.root(nodes[1].tobytes(), size, tail, code.log_degree, code.log_length)
-    return replace(one, words=words, nodes=nodes, commitment=Commitment(root, size, tail))
+    return replace(one, encoded=Encoded(words, nodes), commitment=Commitment(root, size, tail))
 
 
 def test_both_matrices_are_near_to_code_words() -> None:
@@ -108,9 +113,27 @@ def test_both_matrices_are_near_to_code_words() -> None:
     assert not is_renewed(ROWS, SIZE, old.root, new.root, renew(ROWS, old, new, secret=SECRET))
 
 
+@pytest.mark.parametrize("slab_bytes", [1, 1 << 26])
+def test_code_words_that_are_not_held_are_made_again(
+    slab_bytes: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(commitment, "SLAB_BYTES", slab_bytes)
+    values, mask = fr.from_ints(range(70 * WIDTH + 5)), fr.from_ints(range(CODE.degree))[np.newaxis]
+    make = partial(commit, values, CODE, ROWS.tail, bytes(SEED_BYTES), extra=mask, secret=SECRET, threads=2)
+    held, made_again = make(), make(held_bytes=0)
+    known, other = make(root=held.root), make(root=bytes(32))
+    places = np.array([0, 5, 6, CODE.length - 1], np.uint32)
+    assert held.encoded is not None
+    assert made_again.encoded is known.encoded is None
+    assert held.root == made_again.root
+    assert held.open(places) == made_again.open(places) == known.open(places)
+    with refuses("statement.openings", match="other values"):
+        other.open(places)
+
+
 def test_each_changed_byte_is_refused(old: Committed, new: Committed, proof: bytes) -> None:
     places = np.random.default_rng(1).integers(0, len(proof), 40).tolist()
-    for place in [0, 40, 64, 64 + 32 * CODE.degree, *places, len(proof) - 1]:
+    for place in [0, 40, 64, 96, HEAD, *places, len(proof) - 1]:
         changed = bytearray(proof)
         changed[place] ^= 1 << (place % 8)
         assert not is_renewed(ROWS, SIZE, old.root, new.root, bytes(changed)), place
@@ -120,7 +143,7 @@ def test_each_changed_byte_is_refused(old: Committed, new: Committed, proof: byt
 
 def test_no_two_renewals_are_alike(old: Committed, new: Committed, proof: bytes) -> None:
     again = renew(ROWS, old, new, secret=SECRET)
-    words = [{data[i : i + 32] for i in range(0, 64 + 32 * CODE.degree, 32)} for data in (proof, again)]
+    words = [{data[i : i + 32] for i in range(0, HEAD, 32)} for data in (proof, again)]
     assert not words[0] & words[1]
 
 
@@ -192,7 +215,7 @@ def test_chains_leave_128_bits() -> None:
     links = MOST_LINKS * ledger.of_renewal(Code(FR, 14, 16), 1 << 12)
     proof = ledger.Term("columns of a proof's rows and pads", 130.0)
     assert ledger.bits([*links, proof]) > ledger.LEAST_BITS
-    assert len({term.name for term in links}) == len(links) / MOST_LINKS == 4
+    assert len({term.name for term in links}) == len(links) / MOST_LINKS == 8
 
 
 def test_chains_are_taken_from_what_is_there() -> None:
@@ -244,7 +267,8 @@ def test_more_openings_than_there_is_room_for_give_the_values_away(old: Committe
     random, opened = Random(2), list[Opened]()
     while len(columns(opened, 0)) < CODE.degree:
         places = sorted(random.sample(range(CODE.length), CODE.queries))
-        opened.append((places, old.open(places)))
+        reader = Reader(FR, old.open(np.array(places, np.uint32)))
+        opened += [(places, each) for each in reader.openings([len(old.rows)], places, CODE.log_length)]
         if len(opened) == 2:
             assert len(columns(opened, 0)) <= ROWS.tail
     assert len(opened) >= 3

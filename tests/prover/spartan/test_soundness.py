@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from random import Random
+from typing import Any
 from unittest.mock import ANY
 
 import pytest
@@ -15,11 +16,13 @@ from prover.spartan.layout import best_code, sizes_of
 from tests.prover.spartan import reference
 from tests.prover.spartan.test_hiding import MATRICES, OVER, SHAPE, P
 from tests.prover.statements import cubic_statement
-from verifier.spartan import ledger, verification
+from verifier.spartan import folding, ledger, verification
+from verifier.spartan import shape as geometry
 from verifier.spartan.admission import shape_of
 from verifier.spartan.code import Code
 from verifier.spartan.field import FR, Field
-from verifier.spartan.proof import Body
+from verifier.spartan.proof import Body, Folded, Opening
+from verifier.spartan.shape import Shape
 from verifier.spartan.transcript import Transcript
 from verifier.spartan.verification import verify
 
@@ -30,91 +33,125 @@ def _complete(z: list[int], challenges: object) -> None:
     z[7] = (z[3] + z[2]) % P
 
 
-def _prove(lie: reference.Lie = reference.truthful) -> reference.Proof:
-    return reference.prove(SHAPE, MATRICES, list(Z), complete=_complete, lie=lie)
+def _prove(shape: Shape = SHAPE, lie: reference.Lie = reference.truthful) -> reference.Proof:
+    return reference.prove(shape, MATRICES, list(Z), complete=_complete, lie=lie)
 
 
-def _drawn(body: Body, monkeypatch: pytest.MonkeyPatch, public: int = 12) -> list[tuple[str, bytes]]:
+def folded(monkeypatch: pytest.MonkeyPatch) -> Shape:
+    """The same with a row of eight numbers that is folded to two."""
+    monkeypatch.setattr(geometry, "MOST_TOLD", 2)
+    monkeypatch.setattr(geometry, "_LEAST_TOLD", 1)
+    return replace(SHAPE)
+
+
+def _drawn(
+    shape: Shape, body: Body, monkeypatch: pytest.MonkeyPatch, public: int = 12
+) -> list[tuple[str, bytes]]:
     """The challenges that the verifier draws, in order, and the state that each follows from."""
     drawn: list[tuple[str, bytes]] = []
-    real = Transcript._stream
+    real, folded = Transcript.draw, folding.shown
 
     def noted(self: Transcript, label: str, length: int) -> bytes:
         drawn.append((label, self.state))
         return real(self, label, length)
 
+    def believed(*arguments: Any) -> str:
+        folded(*arguments)
+        return "ok"
+
     with monkeypatch.context() as patch:
-        patch.setattr(Transcript, "_stream", noted)
+        patch.setattr(Transcript, "draw", noted)
         # What is opened is another matter: all is drawn whatever it is.
-        patch.setattr(verification, "opened_root", lambda *_: ANY)
-        patch.setattr(verification._Verifier, "_combines", lambda *_: True)
-        verify(SHAPE, MATRICES, [public], [], body.to_bytes(OVER) + bytes(1 << 14))
+        patch.setattr(Opening, "root", lambda *_: ANY)
+        patch.setattr(verification, "shown", believed)
+        verify(shape, MATRICES, [public], [], body.to_bytes(OVER) + bytes(1 << 14))
     return drawn
 
 
-def _changed(values: list[int]) -> list[int]:
+def _changed(values: Sequence[int]) -> list[int]:
     return [(values[0] + 1) % P, *values[1:]]
 
 
-_LABELS = [
-    "statement",
-    "zero",
-    *["round"] * 1,
-    "matrices",
-    *["round"] * 5,
-    "mask",
-    "triple",
-    "columns",
-    "forms",
-]
-_LABELS += ["pad mask", "pad columns"]
+def _rounds(folded: Folded, index: int) -> Folded:
+    """With another first round behind the message of this index."""
+    rounds = [list(each) for each in folded.rounds]
+    rounds[index][0] = _changed(rounds[index][0])
+    return replace(folded, rounds=rounds)
 
-# What is changed, and how many challenges do not depend on it.
+
+def _message(folded: Folded, index: int) -> Folded:
+    messages = list(folded.messages)
+    messages[index] = _flipped(messages[index])
+    return replace(folded, messages=messages)
+
+
+def _flipped(data: bytes) -> bytes:
+    """The first number is another one, and canonical."""
+    return bytes([data[0] ^ 1]) + data[1:]
+
+
+_LABELS = ["statement", "zero", "round", "matrices", *["round"] * 5, "mask", "triple", "columns"]
+_FOLDED = {0: ["weights", *["round"] * 3], 1: ["weights", *["round"] * 2, "places", "weights", "round"]}
+_LAST = ["forms", "pad mask", "pad columns"]
+
+# What is changed, and how many challenges do not depend on it, or, negative, how many do.
 _SAID: list[tuple[str, Callable[[Body], Body], int]] = [
     ("the segment's root", lambda b: replace(b, roots=[bytes(32), *b.roots[1:]]), 0),
     ("the private root", lambda b: replace(b, roots=[b.roots[0], bytes(32), b.roots[2]]), 1),
     ("the pads' root", lambda b: replace(b, roots=[*b.roots[:2], bytes(32)]), 1),
     (
         "the first round",
-        lambda b: replace(b, said=replace(b.said, outer=[_changed([*b.said.outer[0]]), *b.said.outer[1:]])),
+        lambda b: replace(b, said=replace(b.said, outer=[_changed(b.said.outer[0]), *b.said.outer[1:]])),
         2,
     ),
-    ("the claims", lambda b: replace(b, said=replace(b.said, claims=_changed([*b.said.claims]))), 3),
+    ("the claims", lambda b: replace(b, said=replace(b.said, claims=_changed(b.said.claims))), 3),
     (
         "the last round",
-        lambda b: replace(b, said=replace(b.said, inner=[*b.said.inner[:-1], _changed([*b.said.inner[-1]])])),
+        lambda b: replace(b, said=replace(b.said, inner=[*b.said.inner[:-1], _changed(b.said.inner[-1])])),
         8,
     ),
     ("the mask's product", lambda b: replace(b, said=replace(b.said, mask=(b.said.mask + 1) % P)), 9),
-    ("the row", lambda b: replace(b, row=OVER.to_bytes(_changed(OVER.from_bytes(b.row)))), 10),
-    ("the triple", lambda b: replace(b, said=replace(b.said, opened=_changed([*b.said.opened]))), 11),
-    ("the pads' mask", lambda b: replace(b, pad_mask=(b.pad_mask + 1) % P), 13),
-    ("the pads' row", lambda b: replace(b, pad_row=OVER.to_bytes(_changed(OVER.from_bytes(b.pad_row)))), 14),
+    ("the row's product", lambda b: replace(b, product=(b.product + 1) % P), 10),
+    ("the row", lambda b: replace(b, row=_message(b.row, 0)), 10),
+    ("the triple", lambda b: replace(b, said=replace(b.said, opened=_changed(b.said.opened))), 11),
+    ("the first round of folds", lambda b: replace(b, row=_rounds(b.row, 0)), 13),
+    ("the pads' mask", lambda b: replace(b, pad_mask=(b.pad_mask + 1) % P), -2),
+    ("the pads' row", lambda b: replace(b, pad_row=_flipped(b.pad_row)), -1),
+]
+_SAID_BELOW: list[tuple[str, Callable[[Body], Body], int]] = [
+    ("the last row", lambda b: replace(b, row=_message(b.row, 1)), 15),
+    ("the last round of folds", lambda b: replace(b, row=_rounds(b.row, 1)), 17),
 ]
 
 
-@pytest.mark.parametrize(("what", "change", "before"), _SAID, ids=[what for what, _, _ in _SAID])
-def test_all_later_challenges_depend_on_what_is_said(
-    what: str, change: Callable[[Body], Body], before: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    body = _prove().body
-    honest, changed = _drawn(body, monkeypatch), _drawn(change(body), monkeypatch)
-    assert [label for label, _ in honest] == _LABELS
-    alike = [one == other for one, other in zip(honest, changed, strict=True)]
-    assert alike == [True] * before + [False] * (len(_LABELS) - before)
+@pytest.mark.parametrize("levels", [0, 1])
+def test_all_later_challenges_depend_on_what_is_said(levels: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    shape = folded(monkeypatch) if levels else SHAPE
+    body, labels = _prove(shape).body, [*_LABELS, *_FOLDED[levels], *_LAST]
+    honest = _drawn(shape, body, monkeypatch)
+    assert [label for label, _ in honest] == labels
+    for what, change, before in [*_SAID, *(_SAID_BELOW if levels else [])]:
+        changed = _drawn(shape, change(body), monkeypatch)
+        alike = [one == other for one, other in zip(honest, changed, strict=True)]
+        same = before % len(labels)
+        assert alike == [True] * same + [False] * (len(labels) - same), what
 
 
 def test_all_challenges_depend_on_the_statement(monkeypatch: pytest.MonkeyPatch) -> None:
     body = _prove().body
-    honest, other = _drawn(body, monkeypatch), _drawn(body, monkeypatch, public=13)
+    honest, other = (_drawn(SHAPE, body, monkeypatch, public) for public in (12, 13))
     assert not any(one == two for one, two in zip(honest, other, strict=True))
     said = [Transcript(OVER, b"one"), Transcript(OVER, b"two"), Transcript(FR, b"one")]
-    assert len({each._stream("x", 32) for each in said}) == 3
+    assert len({each.draw("x", 32) for each in said}) == 3
 
 
-@pytest.mark.parametrize("label", ["round", "claims", "mask", "row", "pad mask"])
-def test_a_lie_is_refused(label: str) -> None:
+@pytest.mark.parametrize("levels", [0, 1])
+@pytest.mark.parametrize(
+    "label", ["round", "claims", "mask", "product", "row", "fold", "folded", "pad mask", "pad row"]
+)
+def test_a_lie_is_refused(label: str, levels: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Over so small a field now and then one passes: the first, of many."""
+    shape = folded(monkeypatch) if levels else SHAPE
     refused = 0
     for _ in range(12):
         told: list[str] = []
@@ -123,15 +160,17 @@ def test_a_lie_is_refused(label: str) -> None:
             told.append(which)
             return _changed(values) if which == label and told.count(label) == 1 else values
 
-        refused += not verify(SHAPE, MATRICES, [12], [], _prove(lie=lie).data).valid
-    assert refused >= 9
+        refused += not verify(shape, MATRICES, [12], [], _prove(shape, lie).data).valid
+    assert refused >= 9 or (label == "folded" and not levels)
 
 
-def test_a_false_statement_passes_by_luck_alone() -> None:
+@pytest.mark.parametrize("levels", [0, 1])
+def test_a_false_statement_passes_by_luck_alone(levels: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """v w = 13 of factors of 12: the equations fail at all but few of 257 challenges."""
-    z = [1, 13, 0, 5, 6, 3, 4, 0]
-    proofs = [reference.prove(SHAPE, MATRICES, list(z), complete=_complete) for _ in range(200)]
-    accepted = sum(verify(SHAPE, MATRICES, [13], [], proof.data).valid for proof in proofs)
+    shape, z = folded(monkeypatch) if levels else SHAPE, [1, 13, 0, 5, 6, 3, 4, 0]
+    assert len(shape.folding.levels) == levels
+    proofs = [reference.prove(shape, MATRICES, list(z), complete=_complete) for _ in range(200)]
+    accepted = sum(verify(shape, MATRICES, [13], [], proof.data).valid for proof in proofs)
     assert accepted <= 200 * (3 * SHAPE.log_rows + 2 * SHAPE.variables + 8) / P
 
 

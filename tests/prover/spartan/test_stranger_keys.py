@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
 import numpy as np
 import pytest
 
@@ -11,7 +13,9 @@ from prover.constraint_system import ConstraintSystem, Segment
 from prover.spartan.layout import SystemMatrices, sizes_of
 from prover.spartan.proving import prove
 from tests.prover.spartan.test_verifier import SMALL, plain
-from tests.prover.statements import csr
+from tests.prover.statements import CUBIC_Z, csr, cubic_statement
+from verifier.spartan.code import LOG_BLOWUP, MOST_LOG_DEGREE, Code
+from verifier.spartan.field import FR
 from verifier.spartan.key import SpartanKey
 from verifier.spartan.system import SpartanVerifier
 from verifier.system import Claim
@@ -71,3 +75,20 @@ def test_a_key_of_fewer_rows() -> None:
     stranger = SpartanVerifier()
     stranger.keep(plain(true))
     assert not stranger.verify(key, Claim([1000], proof, []))
+
+
+def test_the_longest_rows_take_little() -> None:
+    """A proof does not grow with its rows, and a stranger's key may say that they are long."""
+    system = cubic_statement()
+    code = Code(FR, MOST_LOG_DEGREE, MOST_LOG_DEGREE + LOG_BLOWUP)
+    key = SpartanKey(system.digest, sizes_of(system), code, None)
+    proof, public = prove(system, key.shape, fr.from_ints(list(CUBIC_Z))), list(CUBIC_Z[1:3])
+    stranger = SpartanVerifier()
+    stranger.keep(plain(system))
+    tracemalloc.start()
+    try:
+        assert stranger.verify(key, Claim(public, proof, []))
+        assert not stranger.verify(key, Claim(public, bytes(len(proof)), []))
+        assert tracemalloc.get_traced_memory()[1] < 32 << 20
+    finally:
+        tracemalloc.stop()

@@ -14,12 +14,11 @@ from tests.refusals import refuses
 from verifier.spartan.key import SpartanKey
 from verifier.spartan.system import SpartanVerifier
 from verifier.system import Claim, VerifyingSystem
+from zenerrors import ZenError
 
 RECORDED: dict[str, Any] = json.loads(Path(transparent.__file__).with_name("transparent.json").read_text())
+LONG = RECORDED["long"]
 KEY = SpartanKey.from_json(RECORDED["verifying_key"])
-PROOFS, LINKS = (
-    {name: bytes.fromhex(data) for name, data in RECORDED[kind].items()} for kind in ("proofs", "links")
-)
 
 
 def named(cases: list[Any]) -> list[Any]:
@@ -30,7 +29,8 @@ def named(cases: list[Any]) -> list[Any]:
 def system(request: pytest.FixtureRequest) -> VerifyingSystem:
     """In plain Python, and with this machine's kernels."""
     made: VerifyingSystem = request.param()
-    made.take_circuit(bytes.fromhex(RECORDED["circuit"]))
+    for each in (RECORDED, LONG):
+        made.take_circuit(bytes.fromhex(each["circuit"]))
     return made
 
 
@@ -40,10 +40,47 @@ def test_the_key_is_what_its_digest_says() -> None:
 
 @pytest.mark.parametrize("case", named(RECORDED["cases"]))
 def test_proofs(system: VerifyingSystem, case: Any) -> None:
+    judge(system, RECORDED, case)
+
+
+@pytest.mark.parametrize("case", named(LONG["cases"]))
+def test_proofs_of_long_rows(system: VerifyingSystem, case: Any) -> None:
+    judge(system, LONG, case)
+
+
+@pytest.mark.parametrize("case", named(RECORDED["renewed"]["cases"]))
+def test_links_of_long_rows(system: VerifyingSystem, case: Any) -> None:
+    judge(system, RECORDED["renewed"], case)
+
+
+def judge(system: VerifyingSystem, recorded: Any, case: Any) -> None:
+    proofs, links = (
+        {name: bytes.fromhex(data) for name, data in recorded[kind].items()} for kind in ("proofs", "links")
+    )
     commitments = [bytes.fromhex(root) for root in case["commitments"]]
     public = [int(text) for text in case["public_inputs"]]
-    claim = Claim(public, transparent.proof_of(case, PROOFS, LINKS), commitments)
-    assert system.verify(KEY, claim).reason == case["reason"]
+    claim = Claim(public, transparent.proof_of(case, proofs, links), commitments)
+    key = SpartanKey.from_json(recorded["verifying_key"])
+    assert system.verify(key, claim).reason == case["reason"]
+
+
+@pytest.mark.parametrize("case", named(RECORDED["circuits"]))
+def test_circuits_that_are_refused(case: Any) -> None:
+    system, file = SpartanVerifier(), bytes.fromhex(case["circuit"])
+    if case["code"] == "circuit_unknown":
+        system.take_circuit(file)
+        assert system.verify(KEY, Claim([], b"", [])).reason == "circuit_unknown"
+    else:
+        with refuses(case["code"]):
+            system.take_circuit(file)
+
+
+@pytest.mark.parametrize("case", named(RECORDED["circuits"]))
+def test_kernels_refuse_the_same_circuits(case: Any) -> None:
+    """By the constraint system's own codes, where it has one."""
+    if case["code"] != "circuit_unknown":
+        with pytest.raises(ZenError):
+            Spartan().take_circuit(bytes.fromhex(case["circuit"]))
 
 
 @pytest.mark.parametrize("case", named(RECORDED["keys"]))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +31,7 @@ from tests.prover.statements import (
 )
 from verifier.preamble import STATEMENT
 from verifier.spartan import commitment
-from verifier.spartan.circuit import Circuit, Matrix
+from verifier.spartan.circuit import Circuit, Matrix, totals
 from verifier.spartan.circuit_file import read_circuit
 from verifier.spartan.code import Code
 from verifier.spartan.commitment import Rows
@@ -66,8 +67,29 @@ def test_a_circuit_is_the_constraint_system(statement: Any) -> None:
     rows, places, weights = (
         draw.integers(1, 1 << 60, count).tolist() for count in (shape.log_rows, shape.variables, 3)
     )
-    expected = SystemMatrices(system).evaluate(shape, rows, places, weights)
+    kernels = SystemMatrices(system)
+    assert circuit.nbytes - kernels.nbytes == sum(
+        8 * 3 + 32 * sum(len(m.pool) for m in b) for b in circuit.blocks
+    )
+    expected = kernels.evaluate(shape, rows, places, weights)
     assert circuit.evaluate(shape, rows, places, weights) == expected
+
+
+def test_circuits_stay_while_there_is_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those that were given last, and one that is larger than all that there may be."""
+    stranger, small, large = SpartanVerifier(), totals(2, 3), totals(2, 90)
+    monkeypatch.setattr(SpartanVerifier, "most_circuit_bytes", 2 * small.nbytes)
+
+    def has(circuit: Circuit) -> bool:
+        return not stranger.lacks_circuit(SpartanKey(circuit.digest, circuit.sizes, SMALL.code, SMALL.tail))
+
+    others = [replace(small, private=more) for more in (1, 2)]
+    for circuit in (small, others[0], small, others[1]):
+        stranger.keep(circuit)
+    assert [has(circuit) for circuit in (small, *others)] == [True, False, True]
+    assert large.nbytes > 2 * small.nbytes
+    stranger.keep(large)
+    assert [has(circuit) for circuit in (small, *others, large)] == [False, False, False, True]
 
 
 def test_a_stranger_verifies_by_a_circuit_of_their_own(tmp_path: Any) -> None:

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
@@ -14,8 +15,19 @@ from typing import Any, Final
 from prover.constraint_file import save_statement
 from prover.constraint_system import ConstraintSystem
 from prover.spartan.layout import sizes_of
-from tests.prover.spartan.reference import Dense, Lie, Matrix, Noise, matrix, prove, truthful
-from tests.prover.statements import R, committed_statement
+from tests.prover.spartan.reference import (
+    Dense,
+    Folder,
+    Lie,
+    Matrix,
+    Noise,
+    matrix,
+    prove,
+    truthful,
+    words_table,
+)
+from tests.prover.statements import CUBIC_Z, R, committed_statement, cubic_statement
+from tests.prover.vectors.circuits import damaged
 from verifier.spartan import chain
 from verifier.spartan import circuit as circuits
 from verifier.spartan.admission import Commitment, shape_of
@@ -24,7 +36,7 @@ from verifier.spartan.commitment import SEED_BYTES, Rows, commit
 from verifier.spartan.field import FR
 from verifier.spartan.key import SpartanKey
 from verifier.spartan.renewal import Renewal, begin, weights
-from verifier.spartan.shape import Shape
+from verifier.spartan.shape import Shape, renewal_folding
 from verifier.spartan.system import SpartanVerifier
 from verifier.system import Claim
 
@@ -43,16 +55,16 @@ MODEL, INPUT = list(Z[3:5]), list(Z[5:6])
 Json = dict[str, Any]
 
 
-def rows() -> Rows:
-    code = Code(FR, LOG_DEGREE, LOG_DEGREE + LOG_BLOWUP)
+def rows(log_degree: int = LOG_DEGREE) -> Rows:
+    code = Code(FR, log_degree, log_degree + LOG_BLOWUP)
     return Rows(code, code.queries)
 
 
 class Maker:
     """Proves the statement under commitments of its own."""
 
-    def __init__(self, seed: int) -> None:
-        self.rows, self.noise = rows(), Noise(FR, random=Random(seed))
+    def __init__(self, seed: int, log_degree: int = LOG_DEGREE) -> None:
+        self.rows, self.noise = rows(log_degree), Noise(FR, random=Random(seed))
         self.key = SpartanKey(SYSTEM.digest, sizes_of(SYSTEM), self.rows.code, self.rows.tail)
         self.old, self.model, self.input = (self.committed(values) for values in (MODEL, MODEL, INPUT))
 
@@ -81,16 +93,26 @@ class Maker:
         ahead, behind = (FR.dot(by_column, mask[:width]) for mask in masks)
         product = (ahead - behind) % R
         transcript.say("product", [product])
-        factor, by_row, said = transcript.challenge("mask"), FR.eq(r), []
+        factor, by_row, both = transcript.challenge("mask"), FR.eq(r), list[int]()
         for mask, each in zip(masks, (old, new), strict=True):
             columns = zip(mask, *each.rows, strict=True)
-            combined = [(first + factor * FR.dot(by_row, rest)) % R for first, *rest in columns]
-            said.append(FR.to_bytes(lie("row", combined)))
-        for data in said:
-            transcript.absorb("row", data)
+            both += [(first + factor * FR.dot(by_row, rest)) % R for first, *rest in columns]
+        folder = Folder(renewal_folding(code), lie("row", both))
+        transcript.absorb("row", folder.message)
         places = transcript.places("places", code.queries, code.log_length)
-        openings = [each.open(places) for each in (old, new, masked)]
-        return Renewal(masked.root, product, said, openings).to_bytes()
+
+        def weigh(given: list[int]) -> list[int]:
+            half, tables = len(places), list[int]()
+            compared = [*by_column, *[0] * self.rows.tail]
+            for sign, part in ((1, given[:half]), (-1, given[half:])):
+                words = words_table(code, places, part)
+                tables += [(sign * b + word) % R for b, word in zip(compared, words, strict=True)]
+            return tables
+
+        folded, levels = folder.fold(transcript, 2 * len(places), weigh)
+        openings = [*(each.open(places) for each in (old, new, masked)), *levels]
+        opened = [each.to_bytes() for each in openings]
+        return Renewal(masked.root, product, folded, opened).to_bytes()
 
 
 def places(shape: Shape, length: int) -> dict[str, int]:
@@ -105,7 +127,8 @@ def places(shape: Shape, length: int) -> dict[str, int]:
         "a claim": 3 * number,
         "an inner round": 2 * number * shape.variables,
         "the mask's product": number,
-        "the row": number * shape.code.degree,
+        "the row's product": number,
+        **_folded(shape),
         "the triple": 2 * number,
         "the pads' mask": number,
         "the pads' row": number * shape.pads.code.degree,
@@ -114,6 +137,77 @@ def places(shape: Shape, length: int) -> dict[str, int]:
     }
     starts = itertools.accumulate(sizes.values(), initial=2)
     return dict(zip(sizes, starts, strict=False)) | {"the last hash": length + 1}
+
+
+def _folded(shape: Shape) -> dict[str, int]:
+    number, sizes = FR.element_bytes, dict[str, int]()
+    for level, rounds in enumerate(shape.folding.rounds):
+        last = level == len(shape.folding.levels)
+        sizes["the row" if last else f"the root of level {level}"] = (
+            number << shape.folding.told if last else 32
+        )
+        sizes[f"a round about {'the row' if last else f'level {level}'}"] = 2 * number * rounds
+    return sizes
+
+
+def long(seed: int) -> Json:
+    """Of rows so long that their combination is folded twice."""
+    system, code = cubic_statement(), Code(FR, 14, 14 + LOG_BLOWUP)
+    key = SpartanKey(system.digest, sizes_of(system), code, None)
+    # x³ + x + 5 = y and x + 1 = w. Variables: 1 | y, w | x, x², x³.
+    rows = [
+        ({3: 1}, {3: 1}, {4: 1}),
+        ({4: 1}, {3: 1}, {5: 1}),
+        ({5: 1, 3: 1, 0: 5}, {0: 1}, {1: 1}),
+        ({3: 1, 0: 1}, {0: 1}, {2: 1}),
+    ]
+    noise = Noise(FR, random=Random(seed))
+    made = prove(key.shape, Dense(FR, rows, system.digest), list(CUBIC_Z), noise=noise)
+    proofs, public = {"honest": made.data}, [str(value) for value in CUBIC_Z[1:3]]
+    starts = {name: at - 2 for name, at in places(key.shape, len(made.data)).items()}
+    # Where the columns of the levels begin.
+    at = len(made.data) - sum(len(opening.to_bytes()) for opening in made.openings[1:])
+    for level, opening in enumerate(made.openings[1:-1]):
+        starts[f"a column of level {level}"], at = at, at + len(opening.to_bytes())
+        starts[f"the last hash of level {level}"] = at - 1
+    of_rows = ("level", "row", "last")
+    cases = [
+        case("honest", [], public=public, chains=()),
+        case("cut within the openings of levels", [], public=public, chains=(), keep=at - 1),
+        *(
+            case(f"{name}: one bit", [], public=public, chains=(), change={place: 1})
+            for name, place in starts.items()
+            if any(each in name for each in of_rows)
+        ),
+    ]
+    file = circuit_file(system)
+    return {
+        "verifying_key": key.to_json(),
+        "circuit": file.hex(),
+        "proofs": {name: data.hex() for name, data in proofs.items()},
+        "links": {},
+        "cases": [each | {"reason": reason(key, each, proofs, {}, file)} for each in cases],
+    }
+
+
+def renewed(seed: int) -> Json:
+    """A link whose two rows are folded, and no proof behind it: where it holds, that is what is missing."""
+    maker = Maker(seed, log_degree=10)
+    link = _link(maker.model, maker.renewal(MODEL, maker.old, maker.model))
+    # The number of links, the root and the length come before, and the masks' root and the product.
+    starts = {"the level's root": 1 + 36 + 64, "a round": 1 + 36 + 96, "the row": 1 + 36 + 96 + 4 * 32}
+    starts["the last hash"] = len(link)
+    roots, proofs, links = [maker.old.root, maker.input.root], {"none": b""}, {"right": link}
+    make = partial(case, commitments=roots, proof="none", chains=["01", "@right", "00"])
+    cases = [make("renewed"), *(make(f"{name}: one bit", change={at: 1}) for name, at in starts.items())]
+    file = circuit_file(SYSTEM)
+    return {
+        "verifying_key": maker.key.to_json(),
+        "circuit": file.hex(),
+        "proofs": {name: data.hex() for name, data in proofs.items()},
+        "links": {name: data.hex() for name, data in links.items()},
+        "cases": [each | {"reason": reason(maker.key, each, proofs, links, file)} for each in cases],
+    }
 
 
 def document(seed: int) -> Json:
@@ -144,7 +238,9 @@ def document(seed: int) -> Json:
                 "an outer round",
                 "a claim",
                 "an inner round",
+                "the row's product",
                 "the row",
+                "a round about the row",
                 "the triple",
                 "the pads' row",
             )
@@ -180,27 +276,33 @@ def document(seed: int) -> Json:
         "row": maker.proof(lie=_once("row")),
         "pads": maker.proof(lie=_once("pad row")),
     }
+    file = circuit_file(SYSTEM)
     return {
         "format": "zenserve transparent vectors",
         "version": 1,
         "generator": f"tests/prover/vectors/generate.py, seed {seed}",
         "verifying_key": maker.key.to_json(),
         "key_digest": maker.key.digest.hex(),
-        "circuit": circuit_file(SYSTEM).hex(),
+        "circuit": file.hex(),
         "proofs": {name: data.hex() for name, data in proofs.items()},
         "links": {name: data.hex() for name, data in links.items()},
-        "cases": [each | {"reason": reason(maker.key, each, proofs, links)} for each in cases],
+        "cases": [each | {"reason": reason(maker.key, each, proofs, links, file)} for each in cases],
+        "circuits": damaged(circuit_file(SYSTEM), last_of_a_segment=5),
         "keys": keys(maker.key),
         "openings": openings(maker, Random(seed + 2)),
         "sums": sums(Maker(seed + 3)),
+        "long": long(seed + 4),
+        "renewed": renewed(seed + 5),
     }
 
 
-def reason(key: SpartanKey, case: Json, proofs: Mapping[str, bytes], links: Mapping[str, bytes]) -> str:
+def reason(
+    key: SpartanKey, case: Json, proofs: Mapping[str, bytes], links: Mapping[str, bytes], circuit: bytes
+) -> str:
     """What the verifier says: of a changed byte it depends on places that are drawn whether the proof is too
     long for them, or opens something else."""
     system = SpartanVerifier()
-    system.take_circuit(circuit_file(SYSTEM))
+    system.take_circuit(circuit)
     public, commitments = map(int, case["public_inputs"]), map(bytes.fromhex, case["commitments"])
     claim = Claim(list(public), proof_of(case, proofs, links), list(commitments))
     return system.verify(key, claim).reason
@@ -264,6 +366,8 @@ def keys(key: SpartanKey) -> list[Json]:
         "another format": {"format": "zenserve key"},
         "another setup": {"setup": "development"},
         "a version that is no integer": {"version": True},
+        "the version before": {"version": 1},
+        "rows much longer than what they hold": {"log_degree": 17},
         "a circuit of 31 bytes": {"circuit": key.circuit.hex()[2:]},
         "capitals": {"circuit": key.circuit.hex().upper()},
         "rows that are negative": {"rows": -1},

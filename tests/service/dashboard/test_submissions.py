@@ -84,6 +84,8 @@ def test_a_model_is_registered_with_the_apis_checks(asking: Site) -> None:
         ({"scheme": "accuracy"}, "dataset_id"),
         ({"scheme": "accuracy", "dataset_id": "dst_1"}, "dataset_id"),
         ({"scheme": "recognition", "input": "[0.1, 0.2, 0.3, 0.4]"}, "reference"),
+        ({"scheme": "robustness", "input": "[0.1, 0.2, 0.3, 0.4]"}, "radius"),
+        ({"scheme": "robustness", "input": "[0.1, 0.2, 0.3, 0.4]", "radius": "256"}, "radius"),
     ],
 )
 def test_a_proof_is_refused_beside_the_field(

@@ -1,0 +1,210 @@
+"""Whose turn it is among frames, on both databases: no model, no proof."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import timedelta
+from threading import Barrier, Thread
+
+import pytest
+from sqlalchemy import select
+
+from service.jobs.claims import Claim, Claims
+from service.jobs.jobs import Jobs, Terms
+from service.jobs.reaping import Reaping
+from service.jobs.scheduling import claim_next
+from service.runtime import Runtime
+from service.scheduler.removal import remove_tenants
+from service.storage.database import now
+from service.storage.records.accounts import Tenant
+from service.storage.records.base import LOCAL_TENANT
+from service.storage.records.jobs import Job
+from service.storage.records.resources import Model, Proof
+from service.storage.records.streams import Frame, Stream, StreamModel
+from tests.service.accounts import add_tenant
+from tests.service.support import add_job, load
+
+PROBLEM = {"code": "resource.memory", "detail": "full"}
+
+
+def open_stream(runtime: Runtime, name: str, frames: int, tenant_id: str = LOCAL_TENANT) -> list[str]:
+    """A stream that takes frames, and has these: the ids of their jobs."""
+    with runtime.database.write() as session:
+        if session.get(Model, "mdl_1") is None:
+            job = Jobs(session).create("mdl_1", "model", Terms(tenant_id))
+            job.state = "succeeded"
+            session.add(Model(id=job.id, name="m", weight_privacy="public", bits=8, quantised="0" * 64))
+        job = Jobs(session).create(name, "stream", Terms(tenant_id))
+        job.state = "running"
+        row = Stream(id=name, name=name, classes=2, input_privacy="private", backlog=9, rules={})
+        row.count, row.begun_at = frames, job.created_at
+        row.models = [StreamModel(place=0, model_id="mdl_1")]
+        session.add(row)
+        session.flush()
+        ids = [f"{name}_{number}" for number in range(frames)]
+        for number, proof_id in enumerate(ids):
+            Jobs(session).create(proof_id, "proof", Terms(tenant_id, parent_id=name))
+            session.add(Proof(id=proof_id, model_id="mdl_1", scheme="inference", request={}))
+            session.flush()
+            session.add(Frame(id=proof_id, stream_id=name, number=number))
+    return ids
+
+
+def claim(runtime: Runtime) -> Claim | None:
+    with runtime.database.write() as session:
+        return claim_next(session, "w", 60.0, ["cpu"], 1 << 40)
+
+
+def taken(runtime: Runtime) -> Claim:
+    found = claim(runtime)
+    assert found is not None
+    return found
+
+
+def over(runtime: Runtime, stream_id: str) -> int:
+    with runtime.database.read() as session:
+        return int(session.scalar(select(Stream.over).where(Stream.id == stream_id)) or 0)
+
+
+def succeed(runtime: Runtime, claim: Claim) -> None:
+    with runtime.database.write() as session:
+        assert Claims(session).succeed(claim, {"witness": 0.5})
+
+
+def test_one_frame_at_a_time_and_in_order(each_runtime: Runtime) -> None:
+    runtime, ids = each_runtime, open_stream(each_runtime, "str_1", 3)
+    for number, proof_id in enumerate(ids):
+        first = taken(runtime)
+        assert (first.id, claim(runtime)) == (proof_id, None)
+        with runtime.database.write() as session:
+            assert Claims(session).succeed(first, {})
+            ready = Claims(session).ready(first.id)
+        assert [row.id for row in ready] == ids[number + 1 : number + 2]
+        assert over(runtime, "str_1") == number + 1
+    assert load(runtime, "str_1").state == "running"
+
+
+@pytest.mark.parametrize("end", ["fail", "cancel", "deadline", "give up", "asked to cancel"])
+def test_whatever_becomes_of_a_frame_the_next_has_its_turn(each_runtime: Runtime, end: str) -> None:
+    runtime, (first, second, _third) = each_runtime, open_stream(each_runtime, "str_1", 3)
+    if end == "cancel":
+        with runtime.database.write() as session:
+            Jobs(session).cancel(first)
+    elif end == "deadline":
+        expire(runtime, first)
+    else:
+        held = taken(runtime)
+        with runtime.database.write() as session:
+            if end == "fail":
+                assert Claims(session).fail(held, PROBLEM)
+            elif end == "give up":
+                assert Claims(session).give_back(replace(held, attempt=3), PROBLEM, 3)
+            else:
+                Jobs(session).cancel(first)
+                assert Claims(session).canceled(held)
+    assert load(runtime, first).state in ("failed", "canceled")
+    assert (over(runtime, "str_1"), load(runtime, "str_1").state) == (1, "running")
+    assert taken(runtime).id == second
+
+
+def expire(runtime: Runtime, *job_ids: str) -> None:
+    with runtime.database.write() as session:
+        for job_id in job_ids:
+            session.get_one(Job, job_id).deadline_at = now() - timedelta(seconds=1)
+    with runtime.database.write() as session:
+        Reaping(session).end_late()
+
+
+def test_frames_that_are_late_while_another_is_proven_are_no_gap(each_runtime: Runtime) -> None:
+    runtime, ids = each_runtime, open_stream(each_runtime, "str_1", 4)
+    held = taken(runtime)
+    expire(runtime, *ids[1:3])
+    assert [load(runtime, each).state for each in ids] == ["running", "failed", "failed", "queued"]
+    assert (over(runtime, "str_1"), claim(runtime)) == (0, None)
+    succeed(runtime, held)
+    assert over(runtime, "str_1") == 3
+    assert taken(runtime).id == ids[3]
+
+
+def test_streams_and_other_jobs_of_a_tenant_take_turns(each_runtime: Runtime) -> None:
+    runtime = each_runtime
+    one, other = open_stream(runtime, "str_1", 3), open_stream(runtime, "str_2", 3)
+    add_job(runtime, "job_1")
+    order = []
+    while (held := claim(runtime)) is not None:
+        order.append(held.id)
+        succeed(runtime, held)
+    assert order == [one[0], other[0], "job_1", one[1], other[1], one[2], other[2]]
+
+
+def test_a_stream_that_takes_no_more_is_over_with_its_last_frame(each_runtime: Runtime) -> None:
+    runtime, ids = each_runtime, open_stream(each_runtime, "str_1", 2)
+    with runtime.database.write() as session:
+        session.get_one(Stream, "str_1").ended_at = now()
+    for _ in ids:
+        assert load(runtime, "str_1").state == "running"
+        succeed(runtime, taken(runtime))
+    job = load(runtime, "str_1")
+    assert (job.state, job.stage, job.percent) == ("succeeded", "done", 100.0)
+    assert job.finished_at is not None
+
+
+def test_a_tenant_that_goes_takes_its_streams_along(each_runtime: Runtime) -> None:
+    runtime, tenant_id = each_runtime, add_tenant(each_runtime, "gone")
+    open_stream(runtime, "str_1", 3, tenant_id)
+    succeed(runtime, taken(runtime))
+    with runtime.database.write() as session:
+        session.get_one(Tenant, tenant_id).deleted_at = now()
+    for _ in range(9):
+        remove_tenants(runtime)
+    with runtime.database.read() as session:
+        assert session.get(Tenant, tenant_id) is None
+        assert session.scalars(select(Job.id).where(Job.tenant_id == tenant_id)).all() == []
+        assert session.scalars(select(Frame.id)).all() == []
+
+
+def test_canceling_a_stream_misses_what_is_not_proven(each_runtime: Runtime) -> None:
+    runtime, ids = each_runtime, open_stream(each_runtime, "str_1", 3)
+    held = taken(runtime)
+    with runtime.database.write() as session:
+        Jobs(session).cancel("str_1")
+    assert [load(runtime, each).state for each in ids] == ["running", "canceled", "canceled"]
+    assert load(runtime, "str_1").state == "canceled"
+    with runtime.database.write() as session:
+        assert Claims(session).canceled(held)
+    assert over(runtime, "str_1") == 3
+    assert claim(runtime) is None
+
+
+@pytest.mark.parametrize("ways", [("succeed", "deadline"), ("cancel", "deadline"), ("succeed", "cancel")])
+def test_of_frames_that_end_at_once_none_overlooks_the_other(
+    each_runtime: Runtime, ways: Sequence[str]
+) -> None:
+    runtime, (first, second, third) = each_runtime, open_stream(each_runtime, "str_1", 3)
+    held = taken(runtime) if "succeed" in ways else None
+    barrier = Barrier(2)
+
+    def end(way: str) -> None:
+        if way == "deadline":
+            with runtime.database.write() as session:
+                session.get_one(Job, second).deadline_at = now() - timedelta(seconds=1)
+        barrier.wait()
+        with runtime.database.write() as session:
+            if way == "succeed":
+                assert held is not None
+                assert Claims(session).succeed(held, {})
+            elif way == "cancel":
+                Jobs(session).cancel(second if held else first)
+            else:
+                Reaping(session).end_late()
+
+    threads = [Thread(target=end, args=(way,)) for way in ways]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    with runtime.database.write() as session:
+        Reaping(session).end_late()  # whom it left to another, it takes now
+    assert over(runtime, "str_1") == 2
+    assert taken(runtime).id == third

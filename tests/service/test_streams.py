@@ -1,0 +1,345 @@
+"""Streams as a resource: a toy bank, frames in order, and the file that anybody judges."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections import OrderedDict
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from threading import Thread
+from typing import Any
+
+import httpx
+import pytest
+
+from service import engine
+from service.jobs.claims import Claims
+from service.runtime import Runtime
+from service.scheduler.reaper import reap
+from service.scheduler.retention import forget
+from service.storage.database import now
+from service.storage.records.accounts import Tenant
+from service.storage.records.base import LOCAL_TENANT
+from service.storage.records.jobs import Job
+from service.storage.records.streams import Stream
+from service.worker.tasks import streams
+from tests.service.conftest import open_runtime
+from tests.service.streaming import add_bank, add_frame, judged, open_stream, profile
+from tests.service.support import (
+    PATIENCE_SECONDS,
+    serving,
+    take_back,
+    tiny_calibration,
+    tiny_onnx,
+    until,
+    work_on,
+    working,
+)
+from verifier.stream import StreamVerification
+
+LABELS = [0, 1] * 7 + [2, 3] * 4
+
+
+@pytest.fixture(scope="module")
+def bank(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[str]]:
+    """A data directory with a bank whose keys are made, to be copied, and its models."""
+    folder = tmp_path_factory.mktemp("bank") / "data"
+    runtime = open_runtime(folder)
+    with serving(runtime) as url, httpx.Client(base_url=url, timeout=PATIENCE_SECONDS) as http:
+        models = add_bank(runtime, http)
+        open_stream(runtime, http, models)
+    runtime.close()
+    shutil.rmtree(folder / "broker")
+    return folder, models
+
+
+@pytest.fixture
+def models(bank: tuple[Path, list[str]]) -> list[str]:
+    return bank[1]
+
+
+@pytest.fixture
+def runtime(bank: tuple[Path, list[str]], tmp_path: Path) -> Iterator[Runtime]:
+    shutil.copytree(bank[0], tmp_path / "data")
+    runtime = open_runtime(tmp_path / "data")
+    yield runtime
+    runtime.close()
+
+
+@pytest.fixture
+def http(runtime: Runtime) -> Iterator[httpx.Client]:
+    with serving(runtime) as url, httpx.Client(base_url=url, timeout=PATIENCE_SECONDS) as http:
+        yield http
+
+
+def seen(http: httpx.Client, stream_id: str, part: str = "") -> Any:
+    answer = http.get(f"/v1/streams/{stream_id}{part}")
+    assert answer.status_code == 200, answer.text
+    return answer.json()
+
+
+def verdict_on(http: httpx.Client, stream_id: str) -> StreamVerification:
+    """What anybody says of its file."""
+    return judged(seen(http, stream_id, "/file"), lambda key: http.get(f"/v1/verification-keys/{key}").json())
+
+
+def test_a_stream_is_proven_and_judged(runtime: Runtime, http: httpx.Client, models: list[str]) -> None:
+    stream_id = open_stream(runtime, http, models, backlog=len(LABELS))
+    assert seen(http, stream_id)["stage"] == "frames"
+    for number, label in enumerate(LABELS):
+        added(http, stream_id, number, label)
+    with working(runtime):
+        until(lambda: seen(http, stream_id)["frames_over"] == len(LABELS), "frames to be over")
+    verdict = verdict_on(http, stream_id)
+    assert verdict.valid, verdict.detail
+    assert verdict.labels == LABELS
+    assert verdict.head == seen(http, stream_id)["head"]
+    assert len(verdict.changes) == 1
+    assert min(verdict.by_model) > 4
+    (first, *_, last) = reversed(seen(http, stream_id, "/frames")["items"])
+    assert (first["number"], first["label"], first["model_id"]) == (0, 0, models[0])
+    assert last["number"] == len(LABELS) - 1
+    assert {each["state"] for each in seen(http, stream_id, "/frames")["items"]} == {"succeeded"}
+
+
+@pytest.fixture
+def stream_id(runtime: Runtime, http: httpx.Client, models: list[str]) -> str:
+    """One that takes frames, two at a time."""
+    return open_stream(runtime, http, models, backlog=2)
+
+
+def refusal(answer: httpx.Response) -> tuple[int, str]:
+    return answer.status_code, answer.json()["code"]
+
+
+def added(http: httpx.Client, stream_id: str, number: int, label: int) -> str:
+    """The id of the frame's proof."""
+    answer = add_frame(http, stream_id, number, label)
+    assert answer.status_code == 202, answer.text
+    return str(answer.json()["proof_id"])
+
+
+def test_a_frame_has_one_number_and_is_made_once(http: httpx.Client, stream_id: str) -> None:
+    first = added(http, stream_id, 0, 1)
+    assert added(http, stream_id, 0, 1) == first
+    assert refusal(add_frame(http, stream_id, 0, 2)) == (409, "conflict.frame_number")
+    assert refusal(add_frame(http, stream_id, 2, 1)) == (409, "conflict.frame_number")
+    body = {"number": 1, "input": [0.5, 1.0]}
+    assert refusal(http.post(f"/v1/streams/{stream_id}/frames", json=body)) == (422, "input.shape")
+    assert seen(http, stream_id)["frames"] == 1
+
+
+def test_a_full_backlog_takes_no_more_until_a_frame_is_over(http: httpx.Client, stream_id: str) -> None:
+    first = added(http, stream_id, 0, 1)
+    added(http, stream_id, 1, 1)
+    full = add_frame(http, stream_id, 2, 1)
+    assert refusal(full) == (429, "quota.frames")
+    assert int(full.headers["Retry-After"]) > 0
+    assert http.post(f"/v1/proofs/{first}/cancel").status_code == 200
+    added(http, stream_id, 2, 1)
+    assert refusal(add_frame(http, stream_id, 3, 1)) == (429, "quota.frames")
+
+
+def test_missed_frames_stand_in_the_chain(runtime: Runtime, http: httpx.Client, stream_id: str) -> None:
+    work_on(runtime, added(http, stream_id, 0, 1))
+    late = added(http, stream_id, 1, 1)
+    with runtime.database.write() as session:
+        session.get_one(Job, late).deadline_at = now() - timedelta(seconds=1)
+    reap(runtime)
+    canceled = added(http, stream_id, 2, 1)
+    assert http.post(f"/v1/proofs/{canceled}/cancel").status_code == 200
+    last = added(http, stream_id, 3, 0)
+    work_on(runtime, last)
+    verdict = verdict_on(http, stream_id)
+    assert verdict.valid, verdict.detail
+    assert (verdict.missed, verdict.labels) == ([1, 2], [1, None, None, 0])
+    missed = [each["missed"] for each in seen(http, stream_id, "/frames")["items"]]
+    assert missed == [None, "canceled", "deadline", None]
+    # Its place is its own, whatever became of it.
+    assert refusal(http.post(f"/v1/proofs/{late}/retry")) == (409, "conflict.frame")
+    assert refusal(http.delete(f"/v1/proofs/{last}")) == (409, "conflict.frame")
+
+
+def test_a_key_that_is_not_the_bank_s_proves_no_frame(
+    runtime: Runtime, http: httpx.Client, stream_id: str
+) -> None:
+    with runtime.database.write() as session:
+        row = session.get_one(Stream, stream_id)
+        head = json.loads(json.dumps(row.head))
+        head["bank"]["models"][0]["verification_key"] = "00" * 32
+        row.head = head
+    proof_id = added(http, stream_id, 0, 1)
+    work_on(runtime, proof_id)
+    assert http.get(f"/v1/proofs/{proof_id}").json()["problem"]["code"] == "conflict.changed"
+    assert seen(http, stream_id, "/file")["frames"] == [{"missed": "conflict.changed"}]
+
+
+def test_deadlines_are_counted_from_when_a_frame_was_handed_in(
+    runtime: Runtime, http: httpx.Client, models: list[str]
+) -> None:
+    stream_id = open_stream(runtime, http, models, deadline_seconds=60)
+    job = http.get(f"/v1/proofs/{added(http, stream_id, 0, 1)}").json()
+    took = datetime.fromisoformat(job["deadline_at"]) - datetime.fromisoformat(job["created_at"])
+    assert timedelta(seconds=55) < took <= timedelta(seconds=60)
+
+
+def test_another_worker_goes_on_where_the_chain_is(
+    runtime: Runtime, http: httpx.Client, stream_id: str
+) -> None:
+    for number in range(12):
+        proof_id = added(http, stream_id, number, number % 2)
+        with runtime.database.write() as session:  # one that dies of it, and is found out
+            assert Claims(session).claim(proof_id, "gone", 0.0)
+        with runtime.database.write() as session:
+            assert take_back(session) == [proof_id]
+            session.get_one(Job, proof_id).available_at = None
+        streams._places.clear()
+        work_on(runtime, proof_id)
+    verdict = verdict_on(http, stream_id)
+    assert verdict.valid, verdict.detail
+    assert verdict.labels == [0, 1] * 6
+    assert verdict.by_model[1] > 0, "the course went on to the second model"
+    assert http.get(f"/v1/proofs/{proof_id}").json()["attempt"] == 2
+
+
+def test_events_go_on_after_the_frame_that_was_seen_last(
+    runtime: Runtime, http: httpx.Client, stream_id: str
+) -> None:
+    for number in range(3):
+        work_on(runtime, added(http, stream_id, number, 1))
+    assert http.post(f"/v1/streams/{stream_id}/end").json()["state"] == "succeeded"
+    assert events(http, stream_id) == [("frame", "0"), ("frame", "1"), ("frame", "2"), ("end", "")]
+    assert events(http, stream_id, "1") == [("frame", "2"), ("end", "")]
+    assert events(http, stream_id, "7") == [("end", "")]
+
+
+def events(http: httpx.Client, stream_id: str, last: str | None = None) -> list[tuple[str, str]]:
+    """Name and id of each, of a stream that is over."""
+    headers = {"Last-Event-ID": last} if last else {}
+    text = http.get(f"/v1/streams/{stream_id}/events", headers=headers).text
+    blocks = [dict(line.split(": ", 1) for line in each.splitlines()) for each in text.split("\n\n") if each]
+    return [(block["event"], block.get("id", "")) for block in blocks if "event" in block]
+
+
+def test_whoever_follows_hears_of_each_frame_once(
+    runtime: Runtime, http: httpx.Client, stream_id: str
+) -> None:
+    heard: list[str] = []
+
+    def follow() -> None:
+        with http.stream("GET", f"/v1/streams/{stream_id}/events") as answer:
+            heard.extend(line for line in answer.iter_lines() if line.startswith("id: "))
+
+    listener = Thread(target=follow)
+    listener.start()
+    for number in range(3):
+        work_on(runtime, added(http, stream_id, number, 1))
+    http.post(f"/v1/streams/{stream_id}/end")
+    listener.join(PATIENCE_SECONDS)
+    assert heard == ["id: 0", "id: 1", "id: 2"]
+
+
+def test_a_stream_that_has_ended_takes_no_frames(
+    runtime: Runtime, http: httpx.Client, stream_id: str
+) -> None:
+    proof_id = added(http, stream_id, 0, 1)
+    assert http.post(f"/v1/streams/{stream_id}/end").json()["state"] == "running"
+    assert refusal(add_frame(http, stream_id, 1, 1)) == (409, "conflict.stream")
+    assert refusal(http.delete(f"/v1/streams/{stream_id}")) == (409, "conflict.in_use")
+    work_on(runtime, proof_id)
+    assert seen(http, stream_id)["state"] == "succeeded"
+    assert http.post(f"/v1/streams/{stream_id}/end").status_code == 200
+
+
+def test_a_stream_is_deleted_with_its_frames(
+    runtime: Runtime, http: httpx.Client, stream_id: str, models: list[str]
+) -> None:
+    others = {each["id"] for each in http.get("/v1/proofs").json()["items"]}
+    before = {path for path in (runtime.settings.data_dir / "artifacts").rglob("*") if path.is_file()}
+    for number in range(2):
+        work_on(runtime, added(http, stream_id, number, 1))
+    canceled = added(http, stream_id, 2, 1)
+    assert refusal(http.delete(f"/v1/models/{models[1]}")) == (409, "conflict.in_use")
+    assert http.post(f"/v1/streams/{stream_id}/cancel").json()["state"] == "canceled"
+    assert http.get(f"/v1/proofs/{canceled}").json()["state"] == "canceled"
+    assert http.delete(f"/v1/streams/{stream_id}").status_code == 204
+    assert http.get(f"/v1/streams/{stream_id}").status_code == 404
+    assert {each["id"] for each in http.get("/v1/proofs").json()["items"]} == others
+    after = {path for path in (runtime.settings.data_dir / "artifacts").rglob("*") if path.is_file()}
+    assert after <= before
+
+
+def test_streams_go_by_the_rule_for_proofs(runtime: Runtime, http: httpx.Client, stream_id: str) -> None:
+    proof_id = added(http, stream_id, 0, 1)
+    work_on(runtime, proof_id)
+    old = datetime(2020, 1, 1, tzinfo=UTC)
+    with runtime.database.write() as session:
+        session.get_one(Tenant, LOCAL_TENANT).retention_days = 7
+        session.get_one(Job, proof_id).finished_at = old
+    forget(runtime)
+    assert http.get(f"/v1/proofs/{proof_id}").status_code == 200, "its stream goes on"
+    http.post(f"/v1/streams/{stream_id}/end")
+    with runtime.database.write() as session:
+        session.get_one(Job, stream_id).finished_at = old
+    forget(runtime)
+    assert http.get(f"/v1/proofs/{proof_id}").status_code == 404
+    assert http.get(f"/v1/streams/{stream_id}").status_code == 404
+
+
+def test_what_is_no_bank_is_refused(runtime: Runtime, http: httpx.Client, models: list[str]) -> None:
+    plain = http.post(
+        "/v1/models",
+        files={"model": tiny_onnx(), "calibration": tiny_calibration()},
+        data={"weight_privacy": "public"},
+    ).json()["id"]
+    work_on(runtime, plain)
+
+    def asked(**body: Any) -> tuple[int, str]:
+        return refusal(http.post("/v1/streams", json={"models": models, "profile": profile()} | body))
+
+    few = profile()
+    assert asked(models=[plain]) == (422, "model.bank")
+    assert asked(models=["mdl_x"]) == (404, "not_found")
+    assert asked(profile=few | {"labels": [*few["labels"][:-1], 0]}) == (422, "request.invalid")
+    assert asked(profile=few | {"labels": few["labels"][:-4]}) == (422, "input.shape")
+    without = {"samples": few["samples"][:4], "labels": [0, 1, 0, 1]}
+    assert asked(profile=without) == (422, "request.invalid")
+    assert asked(profile=few | {"labels": [9] * len(few["labels"])}) == (422, "input.out_of_range")
+    backwards = http.post("/v1/streams", json={"models": models[::-1], "profile": profile()}).json()["id"]
+    assert refusal(add_frame(http, backwards, 0, 1)) == (409, "conflict.stream")
+    work_on(runtime, backwards)
+    failed = seen(http, backwards)
+    assert (failed["state"], failed["problem"]["code"]) == ("failed", "model.bank")
+    assert "cheaper" in failed["problem"]["detail"]
+    assert http.get(f"/v1/streams/{backwards}/file").status_code == 409
+    assert http.post(f"/v1/streams/{backwards}/retry").json()["state"] == "queued"
+
+
+def test_circuits_stay_at_hand_as_far_as_they_hold_little(monkeypatch: pytest.MonkeyPatch) -> None:
+    sizes = {b"large": 250 << 20, b"larger": 256 << 20}
+    made: list[bytes] = []
+
+    def compiled(quantised: bytes, _scheme: str, _options: bytes) -> bytes:
+        made.append(quantised)
+        return quantised
+
+    monkeypatch.setattr(engine, "_at_hand", OrderedDict())
+    monkeypatch.setattr(engine, "_compiled", compiled)
+    monkeypatch.setattr(engine, "_held_bytes", lambda circuit: sizes.get(circuit, 8 << 20))
+    for name in 2 * [b"one", b"two", b"three", b"large"]:
+        engine.compile_circuit(name, "inference")
+    assert made == [b"one", b"two", b"three", b"large"]
+    engine.compile_circuit(b"larger", "inference")
+    assert [key[0] for key in engine._at_hand] == [b"large", b"larger"]
+
+
+def test_the_same_key_opens_one_stream(http: httpx.Client, models: list[str]) -> None:
+    body = {"models": models, "profile": profile()}
+    headers = {"Idempotency-Key": "once"}
+    first = http.post("/v1/streams", json=body, headers=headers).json()["id"]
+    assert http.post("/v1/streams", json=body, headers=headers).json()["id"] == first
+    answer = http.post("/v1/streams", json=body | {"backlog": 3}, headers=headers)
+    assert refusal(answer) == (409, "conflict.idempotency_key")
+    assert first in {each["id"] for each in http.get("/v1/streams").json()["items"]}

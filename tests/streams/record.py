@@ -1,0 +1,228 @@
+"""Streams that verifiers of other make judge: ``python -m tests.streams.record`` writes ``vectors.json``.
+
+``head`` and ``frames`` are of a stream that is valid, and ``verdict`` is that on it. Each of ``cases`` is
+that stream with other frames, by their numbers or as they are, or one of another ``head``; ``reason`` is
+``ok``, or why the frame of the number ``frame`` is refused; ``link`` is the last of a valid one. ``keys`` are
+those of all cases. Each of
+``networks`` is what of a circuit's description has to fit a bank, and whether it ``fits`` one of these
+``classes`` and this ``margin``. Each of ``courses`` has labels as they are seen, the frames at which they
+change, and each plan that begins, by its frame; from the fourth on their rules and outputs are at their ends.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, Final
+
+from pydantic import BaseModel
+
+from circuits.banks import MARGIN
+from tests.streams.proving import BEGUN, CLASSES, Stage, inputs, strangers
+from verifier.bank import PRIOR
+from verifier.documents import MOST_INTEGER, checked
+from verifier.keys import opened
+from verifier.stream import MOST_RUNS, MOST_STEPS, Bank, BankModel, Head, Rules, StreamFile, judge_stream
+
+FILE: Final = Path(__file__).with_name("vectors.json")
+LABELS: Final = 10
+SAMPLES: Final = 5
+BEFORE_CHANGE: Final = 14
+USUAL: Final = 3
+RULES: Final = [
+    *[Rules()] * USUAL,
+    Rules(hazard=2, noise=2, runs=3, young=2, dominance=1, patience=1, caution=1 << 16),
+    Rules(hazard=MOST_INTEGER, noise=1 << 16, runs=2, young=1, dominance=1 << 16, patience=9),
+    Rules(hazard=2, noise=1 << 16, runs=MOST_RUNS, young=MOST_RUNS - 1, dominance=1, patience=1 << 16),
+    Rules(hazard=3, noise=1 << 16, runs=5, young=1, dominance=1, patience=25),
+]
+
+
+Case = dict[str, Any]
+
+
+def recorded(folder: Path) -> dict[str, Any]:
+    stage = Stage.of(folder)
+    first, second = inputs([0, 1], 7, 0.1)[0], inputs([2, 3], 4, 0.1)[0]
+    stream = stage.proven([*first[:9], None, *first[9:], *second])
+    answer = judge_stream(stream, stage.keys)
+    assert answer.valid, answer.detail
+    others = strangers(stage)
+    keys = [*(model.key for model in stage.models), *(each.key for each in others.values())]
+    shown = {key.id: dumped(key) for key in keys}
+    begun = [*range(BEFORE_CHANGE)]
+    wrong = stage.wrong(stream.frames[:BEFORE_CHANGE], first[0])
+    head, frames = dumped(stream.head), [dumped(frame) for frame in stream.frames]
+    bank = {name: head["bank"][name] for name in ("classes", "labels", "models")}
+    brief = {"bank": bank, "rules": {"noise": 20}, "begun_at": BEGUN}
+    opened_keys = {key.id: opened(key) for key in keys}
+    cases = [
+        *ordered([*range(len(stream.frames))]),
+        *(
+            case(f"a frame {name}", [*begun, dumped(each.frame)], BEFORE_CHANGE, each.reason)
+            for name, each in wrong.items()
+        ),
+        *(
+            case(f"a frame {name}", [dumped(each.file.frames[0])], 0, each.reason)
+            | {"head": dumped(each.file.head)}
+            for name, each in others.items()
+        ),
+        case("misses in other letters", [{"missed": 'Größe "4€" \\ 😀'}, {"missed": "x"}]),
+        case("what may be left out of a head", [0]) | {"head": brief},
+    ]
+    return {
+        "keys": [*shown.values()],
+        "head": head,
+        "frames": frames,
+        "verdict": dumped(answer),
+        "cases": [
+            each | {"link": judge_stream(checked(StreamFile, file_of(each, head, frames)), opened_keys).link}
+            for each in cases
+        ],
+        "networks": networks_of(stage),
+        "courses": [course_of(seed, rules) for seed, rules in enumerate(RULES)],
+    }
+
+
+def file_of(each: Case, head: Any, frames: list[Any]) -> dict[str, Any]:
+    own = [frames[frame] if isinstance(frame, int) else frame for frame in each["frames"]]
+    return {"format": "zenserve stream", "version": 1, "head": each.get("head", head), "frames": own}
+
+
+def ordered(every: list[int]) -> list[Case]:
+    """Of frames that are left out, doubled, exchanged."""
+    return [
+        case("the whole stream", every),
+        case("its beginning", every[:12]),
+        case("nothing yet", []),
+        case("a frame is dropped", [*every[:5], *every[6:]], 5),
+        case("a frame is doubled", [*every[:5], *every[4:]], 5),
+        case("two frames in another order", [*every[:5], 6, 5, *every[7:]], 5),
+        case("a miss left out", [*every[:9], *every[10:]], 9),
+        case("a miss that was none", [*every[:5], {"missed": "deadline"}, *every[6:]], 6),
+        case("a miss more", [*every[:5], {"missed": "deadline"}, *every[5:]], 6),
+        case("a miss for another reason", [*every[:9], {"missed": "dark"}, *every[10:]], 10),
+    ]
+
+
+def case(name: str, frames: list[Any], frame: int | None = None, reason: str = "") -> Case:
+    reason = reason or ("ok" if frame is None else "challenge_mismatch")
+    return {"name": name, "frames": frames, "frame": frame, "reason": reason}
+
+
+def networks_of(stage: Stage) -> list[dict[str, Any]]:
+    """One that fits, and that with one thing changed."""
+    circuit = dumped(stage.models[0].key)["circuit"]
+    first, last = circuit["architecture"]
+    types = circuit["quantisation"]["inputs"]
+    scales = circuit["quantisation"]["layers"]
+    own = {
+        "architecture": [first, last],
+        "outputs": circuit["outputs"],
+        "quantisation": {"inputs": types, "layers": scales},
+    }
+    layers: dict[str, list[Any]] = {
+        "another operator": [first, last | {"operator": "Multiply"}],
+        "it is taken off": [first, last | {"factors": [1, -1]}],
+        "other steps": [first, last | {"factors": [1, 2]}],
+        "no factors": [first, {name: last[name] for name in ("name", "operator", "reads", "shape")}],
+        "factors with a point": [first, last | {"factors": [1.0, 1.0]}],
+        "a term more": [first, last | {"reads": [*last["reads"], "dense1"]}],
+        "another term": [first, last | {"reads": ["dense1", "x"]}],
+        "the prior twice": [first, last | {"reads": [PRIOR, PRIOR]}],
+        "another shape": [first, last | {"shape": [CLASSES, 1, 2]}],
+        "it is read before": [first | {"reads": ["x", PRIOR]}, last],
+        "it is read before by another": [
+            first | {"name": "dense0", "reads": [PRIOR]},
+            first | {"reads": ["dense0"]},
+            last,
+        ],
+        "a name twice": [first, first, last],
+        "a layer of its name": [first | {"name": PRIOR}, first, last],
+        "no layers": [],
+    }
+    outputs = {
+        "exchanged": {"seen": "add1", "answer": "dense1"},
+        "one for both": {"seen": "add1", "answer": "add1"},
+        "no answer": {"seen": "dense1"},
+        "an input": {"seen": "x", "answer": "add1"},
+    }
+    (prior,) = (each for each in types if each["name"] == PRIOR)
+    inputs_of = {
+        "another zero point": [types[0], prior | {"zero_point": 254}],
+        "another length": [types[0], prior | {"shape": [CLASSES + 1]}],
+        "another name": [types[0], prior | {"name": "added"}],
+    }
+    parts: list[dict[str, Any]] = [{}]
+    parts += [{"architecture": each} for each in layers.values()]
+    parts += [{"outputs": each} for each in outputs.values()]
+    parts += [{"quantisation": {"inputs": each, "layers": scales}} for each in inputs_of.values()]
+    rounded = [scales[0], scales[0] | {"name": "add1"}]
+    parts += [{"quantisation": {"inputs": types, "layers": rounded}}, {"quantisation": 1}]
+    names = ["as it is", *layers, *outputs, *inputs_of, "rounded", "no quantisation"]
+    found = [
+        {"name": name, "described": own | part, "classes": CLASSES, "margin": MARGIN, "fits": not part}
+        for name, part in zip(names, parts, strict=True)
+    ]
+    told = {"for other classes": {"classes": 5}, "for another margin": {"margin": 254}}
+    return found + [found[0] | each | {"name": name, "fits": False} for name, each in told.items()]
+
+
+def head_of(rng: random.Random, rules: Rules, *, far: bool) -> Head:
+    """Of three models whose outputs are at random, the later the rougher; ``far``: as large as can be."""
+    labels = [label for label in range(LABELS) for _ in range(SAMPLES)]
+    step, steps = (MOST_STEPS // 64, MOST_STEPS) if far else (1, 255)
+    models = [
+        BankModel(
+            commitment=None,
+            verification_key="00" * 32,
+            cost=3 - place,
+            bit=steps - place if far else 300 + place,
+            margin=steps,
+            outputs=[
+                [
+                    step * (round(rng.gauss(0, (5, 6, 10)[place])) + 12 * (own == label))
+                    for own in range(LABELS)
+                ]
+                for label in labels
+            ],
+        )
+        for place in range(3)
+    ]
+    bank = Bank(classes=LABELS, labels=labels, models=models)
+    return Head(bank=bank, rules=rules, begun_at=BEGUN)
+
+
+def course_of(seed: int, rules: Rules) -> dict[str, Any]:
+    rng = random.Random(seed)
+    head = head_of(rng, rules, far=seed >= USUAL)
+    labels = []
+    for _ in range(4):
+        own = rng.sample(range(LABELS), 3)
+        length = rng.randint(60, 160)
+        labels += [rng.choice(own if rng.random() > 0.15 else range(LABELS)) for _ in range(length)]
+    course, changes = head.course(), []
+    plans: dict[int, Any] = {}
+    for number, label in enumerate(labels):
+        before = course.plan
+        if course.observe(label):
+            changes.append(number)
+        if course.plan != before:
+            plans[number + 1] = {"model": course.plan.model, "prior": list(course.plan.prior)}
+    return {"head": dumped(head), "labels": labels, "changes": changes, "plans": plans}
+
+
+def dumped(document: BaseModel) -> dict[str, Any]:
+    return document.model_dump(mode="json")
+
+
+def main() -> None:
+    with TemporaryDirectory() as folder:
+        vectors = recorded(Path(folder))
+    FILE.write_text(json.dumps(vectors, separators=(",", ":")) + "\n")
+
+
+if __name__ == "__main__":
+    main()

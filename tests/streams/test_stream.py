@@ -1,0 +1,206 @@
+"""Streams as files: valid ones, and each way to cheat."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from tests.refusals import refuses
+from tests.streams.proving import CLASSES, Stage, inputs, seen_of
+from verifier import command
+from verifier.documents import ProofDocument, canonical, read
+from verifier.keys import OpenedKey
+from verifier.stream import (
+    Bank,
+    Missed,
+    StreamFile,
+    StreamVerification,
+    beginning,
+    challenge,
+    following,
+    judge_stream,
+)
+
+Frames = list[ProofDocument | Missed]
+
+
+@pytest.fixture(scope="module")
+def stage(tmp_path_factory: pytest.TempPathFactory) -> Stage:
+    return Stage.of(tmp_path_factory.mktemp("stream"))
+
+
+@pytest.fixture(scope="module")
+def keys(stage: Stage) -> dict[str, OpenedKey]:
+    return stage.keys
+
+
+@pytest.fixture(scope="module")
+def stream(stage: Stage) -> StreamFile:
+    """Two classes, then two others; one frame is missed."""
+    first, second = inputs([0, 1], 8, 0.1)[0], inputs([2, 3], 8, 0.1)[0]
+    return stage.proven([*first[:12], None, *first[12:], *second])
+
+
+CHEATS: Final[dict[str, Callable[[Frames], Frames]]] = {
+    "dropped": lambda frames: [*frames[:5], *frames[6:]],
+    "dropped at the beginning": lambda frames: frames[1:],
+    "doubled": lambda frames: [*frames[:6], *frames[5:]],
+    "reordered": lambda frames: [*frames[:4], frames[5], frames[4], *frames[6:]],
+    "a miss that was none": lambda frames: [*frames[:5], Missed(missed="deadline"), *frames[6:]],
+    "a miss left out": lambda frames: [*frames[:12], *frames[13:]],
+    "a miss for another reason": lambda frames: [*frames[:12], Missed(missed="no light"), *frames[13:]],
+    "a miss more": lambda frames: [*frames[:12], frames[12], *frames[12:]],
+}
+
+
+def test_the_command_judges_streams(
+    stage: Stage, stream: StreamFile, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    keys = tmp_path / "keys"
+    keys.mkdir()
+    for place, model in enumerate(stage.models):
+        (keys / f"{place}.json").write_bytes(canonical(model.key))
+    file = tmp_path / "stream.json"
+    file.write_bytes(canonical(stream))
+    assert command.main([str(file), "--keys", str(keys)]) == 0
+    assert "There are 33 frames in this order, 1 of them without a proof." in capsys.readouterr().out
+    file.write_bytes(canonical(changed(stream, stream.frames[1:])))
+    assert command.main([str(file), "--keys", str(keys)]) == 1
+    assert command.main([str(file)]) == 2
+    assert "a stream needs --keys" in capsys.readouterr().err
+    assert command.main([str(file), "--keys", str(keys), "--challenge", "mine"]) == 2
+
+
+@pytest.mark.parametrize("cheat", CHEATS)
+def test_frames_are_all_there_in_order(stream: StreamFile, keys: dict[str, OpenedKey], cheat: str) -> None:
+    answer = judged(changed(stream, CHEATS[cheat](stream.frames)), keys)
+    assert (answer.valid, answer.reason) == (False, "challenge_mismatch")
+
+
+def test_a_stream_may_end_anywhere(stream: StreamFile, keys: dict[str, OpenedKey]) -> None:
+    assert judged(changed(stream, stream.frames[:9]), keys).frames == 9
+    assert judged(changed(stream, []), keys).valid
+
+
+def test_a_frame_of_another_model_is_refused(stage: Stage, keys: dict[str, OpenedKey]) -> None:
+    """The last frame's model, and its prior, are the course's, not the prover's."""
+    x = inputs([0, 1], 12, 0.1)[0]
+    honest = stage.proven(x)
+    link, course = beginning(stage.head), stage.head.course()
+    for frame in honest.frames[:-1]:
+        assert isinstance(frame, ProofDocument)
+        course.observe(seen_of(frame))
+        link = following(link, frame)
+    answers, prior = challenge(link, len(x) - 1), course.plan.prior
+    assert course.plan.model == 1
+    wrong = {
+        "key_mismatch": stage.models[0].frame(x[-1], prior, answers),
+        "input_mismatch": stage.models[1].frame(x[-1], [0] * 4, answers),
+    }
+    for reason, frame in wrong.items():
+        answer = judged(changed(honest, [*honest.frames[:-1], frame]), keys)
+        assert (answer.valid, answer.reason, answer.frame) == (False, reason, len(x) - 1)
+    assert judged(honest, keys).valid
+
+
+def test_nothing_of_the_head_changes_afterwards(
+    stage: Stage, stream: StreamFile, keys: dict[str, OpenedKey]
+) -> None:
+    head = stream.head
+    others = [
+        head.model_copy(update={"rules": head.rules.model_copy(update={"patience": 9})}),
+        head.model_copy(update={"begun_at": "2026-11-23T12:00:01Z"}),
+        head.model_copy(update={"bank": head.bank.model_copy(update={"models": head.bank.models[:1]})}),
+    ]
+    for other in others:
+        answer = judged(stream.model_copy(update={"head": other}), keys)
+        assert (answer.valid, answer.reason, answer.frame) == (False, "challenge_mismatch", 0)
+
+
+def test_a_proof_of_another_statement_is_refused(stream: StreamFile, keys: dict[str, OpenedKey]) -> None:
+    third, fourth = stream.frames[3], stream.frames[4]
+    assert isinstance(third, ProofDocument)
+    assert isinstance(fourth, ProofDocument)
+    swapped = third.model_copy(update={"proofs": fourth.proofs})
+    answer = judged(changed(stream, [*stream.frames[:3], swapped, *stream.frames[4:]]), keys)
+    assert (answer.valid, answer.frame) == (False, 3)
+
+
+def test_the_keys_of_all_models_that_were_used_are_needed(
+    stream: StreamFile, keys: dict[str, OpenedKey]
+) -> None:
+    first, second = (model.verification_key for model in stream.head.bank.models)
+    assert judged(stream, {first: keys[first]}).reason == "no_key"
+    assert judged(stream, {second: keys[second]}).frame == 0
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"labels": [0] * 39 + [1]},
+        {"labels": [7] + [0] * 39},
+        {"labels": [0, 1] * 20},
+        {"classes": 5},
+        {"models": []},
+    ],
+)
+def test_what_is_no_bank_is_refused(stage: Stage, change: dict[str, object]) -> None:
+    bank = stage.head.bank.model_copy(update=change)
+    with refuses("file.json"):
+        read(Bank, canonical(bank))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"bit": 1 << 31},
+        {"margin": 1 << 31},
+        {"outputs": [[-(1 << 31), 0, 0, 0]] * 40},
+        {"outputs": [[1 << 31, 0, 0, 0]] * 40},
+        {"outputs": [[0, 0, 0]] * 40},
+        {"outputs": [[0, 0, 0, 0]] * 39},
+    ],
+)
+def test_a_model_of_numbers_without_bounds_is_refused(stage: Stage, change: dict[str, object]) -> None:
+    first, second = stage.head.bank.models
+    models = [first.model_copy(update=change), second]
+    with refuses("file.json"):
+        read(Bank, canonical(stage.head.bank.model_copy(update={"models": models})))
+
+
+def test_a_bank_has_no_more_outputs_than_a_choice_can_read(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = canonical(stage.head.bank)
+    monkeypatch.setattr("verifier.stream.MOST_OUTPUTS", 2 * 40 * CLASSES - 1)
+    with refuses("file.json", match="more than 319 outputs"):
+        read(Bank, whole)
+
+
+def test_a_model_that_costs_more_is_refused(stage: Stage) -> None:
+    models = [model.model_copy(update={"cost": 7}) for model in stage.head.bank.models]
+    with refuses("file.json", match="cheaper"):
+        read(Bank, canonical(stage.head.bank.model_copy(update={"models": models})))
+
+
+def judged(file: StreamFile, keys: dict[str, OpenedKey]) -> StreamVerification:
+    return judge_stream(read(StreamFile, canonical(file)), keys)
+
+
+def changed(file: StreamFile, frames: list[ProofDocument | Missed]) -> StreamFile:
+    return file.model_copy(update={"frames": frames})
+
+
+def test_a_whole_stream_is_judged(stream: StreamFile, keys: dict[str, OpenedKey]) -> None:
+    answer = judged(stream, keys)
+    assert answer.valid, answer.detail
+    assert answer.frames == 33
+    assert answer.missed == [12]
+    assert answer.labels == [0, 1] * 6 + [None] + [0, 1] * 2 + [2, 3] * 8
+    (change,) = answer.changes
+    assert 17 <= change < 25
+    assert sum(answer.by_model) == 32
+    assert min(answer.by_model) >= 5, "both models were used"
