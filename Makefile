@@ -40,6 +40,7 @@ bench: $(VENV)/.installed-dev
 	$(BIN)/python -m bench.ezkl
 	$(BIN)/python -m bench.schemes
 	$(BIN)/python -m bench.spartan
+	$(BIN)/python -m bench.large
 	$(BIN)/python -m bench.service
 
 # The types of the API, and what service/api/pages has of web/'s making, anew: the tests compare.
@@ -71,7 +72,7 @@ image-test: image $(VENV)/.installed-dev
 SANITIZE := build/sanitize
 sanitize:
 	mkdir -p $(SANITIZE)
-	for lanes in '' -DZEN_LANES; do for what in address,undefined thread; do \
+	for lanes in '' -mavx2 -DZEN_LANES; do for what in address,undefined thread; do \
 		$(CXX) -std=c++20 -O1 -g1 -Wno-psabi $$lanes -fsanitize=$$what -fno-sanitize-recover=all -Ikernels/include \
 			tests/kernels/every_kernel.cpp -o $(SANITIZE)/every_kernel && $(SANITIZE)/every_kernel || exit 1; \
 	done; done
