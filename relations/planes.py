@@ -90,7 +90,11 @@ def convolve(
         chunk = seen[start : start + at_once]
         columns = chunk.transpose(0, 1, *range(2 + rank, 2 + 2 * rank), *range(2, 2 + rank))
         columns = columns.reshape(len(chunk), groups, -1, math.prod(positions))
-        out[start : start + at_once] = (matrix @ columns).reshape(len(chunk), len(weight), *positions)
+        # OpenBLAS computes with what lies behind a matrix's last column, too, and throws it away. What stays
+        # is the processor's mark of an invalid operation (OpenBLAS issue 1924, numpy issue 24067).
+        with np.errstate(invalid="ignore"):
+            made = matrix @ columns
+        out[start : start + at_once] = made.reshape(len(chunk), len(weight), *positions)
     out += bias.reshape(-1, *(1 for _ in kernel))
     return out
 
