@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -77,6 +78,13 @@ class Tabulation:
     def bound(self) -> Bound:
         """The least and the largest value."""
         return Bound.of(int(self.values.min()), int(self.values.max()))
+
+
+class Rule(Protocol):
+    """How a prover finds what nothing determines."""
+
+    def choose(self, *values: IntArray) -> IntArray:
+        """Of values, int64[n] each, what is chosen for each entry, int64[n]."""
 
 
 def slack_factor(overflow_digits: int) -> int:

@@ -14,7 +14,7 @@ from functools import cached_property
 from typing import Any, NamedTuple, Self
 
 from relations.bounds import Bound
-from relations.functions import Requantisation, Tabulation
+from relations.functions import Requantisation, Rule, Tabulation
 from relations.integers import IntArray
 from relations.planes import Sliding
 from verifier.schemes import Privacy
@@ -275,6 +275,15 @@ class Within(_Relation):
 
 
 @dataclass(frozen=True, eq=False)
+class Chosen(_Relation):
+    """``out``, which is given, is whatever the prover likes: nothing but its bound holds of it. ``rule``
+    finds it of ``values``, which are held."""
+
+    values: tuple[Tensor, ...]
+    rule: Rule
+
+
+@dataclass(frozen=True, eq=False)
 class AtLeast(_Relation):
     """``out = [left >= right]``, 1 or 0."""
 
@@ -300,7 +309,17 @@ Accumulation = Summation | Quotient
 """What has no type: where a ``Lookup`` reads it, nothing else does, and sums need not be held."""
 Comparison = Argmax | OneHot | Equal | AtLeast
 Relation = (
-    Accumulation | Lookup | Tabulated | Maximum | Move | Comparison | Total | Square | Absolute | Within
+    Accumulation
+    | Lookup
+    | Tabulated
+    | Maximum
+    | Move
+    | Comparison
+    | Total
+    | Square
+    | Absolute
+    | Within
+    | Chosen
 )
 
 

@@ -40,6 +40,7 @@ from relations.relation import (
     Absolute,
     Argmax,
     AtLeast,
+    Chosen,
     Convolution,
     Equal,
     Forest,
@@ -136,6 +137,8 @@ class Lowering:
                     self._at_least(relation)
                 case Within():
                     self._within(relation)
+                case Chosen():
+                    self._choose(relation)
         self._require_all_alike()
 
     def _require_all_alike(self) -> None:
@@ -412,6 +415,12 @@ class Lowering:
         value, bound = self.values(relation.value), relation.out.bound
         self._tools.ranged(relation.name, value, bound.bits, bound.interval[0])
         self._sums[relation.out] = _Held(value, np.arange(value.rows).reshape(relation.out.shape), short=True)
+
+    def _choose(self, relation: Chosen) -> None:
+        wires, values = self.wires[relation.out].ravel(), (self.wires[each] for each in relation.values)
+        self._builder.fill(
+            steps.Choose(relation.name, wires, tuple(each.ravel() for each in values), relation.rule)
+        )
 
     def _out(self, tensor: Tensor) -> IntArray:
         """The wires of a tensor that is given, or such that the prover chooses."""

@@ -14,6 +14,7 @@ from base.parallel import in_turn, run
 from circuits.r1cs.linear import Combination, LinearCombinations, Picked, evaluate
 from circuits.r1cs.steps import (
     BeforeFirstMaximum,
+    Choose,
     Clip,
     Compare,
     Constant,
@@ -245,6 +246,11 @@ def _(step: Counts, given: _Integers) -> None:
 @_fill.register
 def _(step: Pick, given: _Integers) -> None:
     given.z[step.out] = given.all(step.entries).take(given.all(step.places), mode="clip")
+
+
+@_fill.register
+def _(step: Choose, given: _Integers) -> None:
+    given.z[step.out] = step.rule.choose(*map(given.all, step.values))
 
 
 @_fill.register

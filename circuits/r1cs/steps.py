@@ -20,7 +20,7 @@ import numpy as np
 from circuits.r1cs.linear import LinearCombinations
 from circuits.r1cs.table import Table
 from prover.blocks import Csr
-from relations.functions import Tabulation
+from relations.functions import Rule, Tabulation
 from relations.integers import IntArray
 
 # What a step reads, a value for each row: an integer that is the same in all of them, the wires int64[rows],
@@ -192,6 +192,14 @@ class CrossProducts(Step):
     slots: IntArray = field(repr=False)
 
 
+@dataclass(frozen=True, eq=False)
+class Choose(Step):
+    """``z[out] = rule.choose(*operands)``, entry by entry."""
+
+    values: tuple[Operand, ...] = field(repr=False)
+    rule: Rule = field(repr=False)
+
+
 _OPERANDS: Final = {"value", "left", "right", "rest", "numerator", "denominator", "entries", "places"}
 
 
@@ -202,6 +210,8 @@ def operands(step: Step) -> Iterator[Operand]:
             yield getattr(step, each.name)
     if isinstance(step, Multiplicities):
         yield from (value for lookup in step.lookups for value in lookup.values)
+    if isinstance(step, Choose):
+        yield from step.values
 
 
 class Steps(NamedTuple):

@@ -2,7 +2,7 @@
 
 The statement: for every input q' of the network's type with ``|q'_i - q_i| <= radius`` for all i, the output
 ``label`` is larger than every other. It is about the network of integers, all of it: what is committed and
-proven is that intervals and lines hold (``circuits.schemes.certificate``), from which that follows. Where it
+proven is that intervals and lines hold (``circuits.certificates``), from which that follows. Where it
 does not follow there is no proof, though the label may be the same.
 """
 
@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from circuits.certificates.certificate import Certificate, certified
 from circuits.lowering import Cost, Lowering, Plan, arithmetic, best_plan
 from circuits.lowering.arithmetic import Arithmetic
 from circuits.lowering.parameters import hold, parameters_cost
@@ -24,7 +25,6 @@ from circuits.r1cs.builder import Builder
 from circuits.r1cs.linear import Linear
 from circuits.r1cs.steps import Constant
 from circuits.schemes import measures
-from circuits.schemes.certificate import Certificate, certified
 from circuits.schemes.circuit import (
     Circuit,
     Values,
@@ -35,7 +35,7 @@ from circuits.schemes.circuit import (
     require_one,
 )
 from circuits.schemes.inputs import begin, input_wires, inputs_cost
-from kernels import FrArray
+from kernels import FrArray, fr
 from relations.integers import IntArray
 from relations.relation import Absolute, Relations
 from verifier.schemes import Privacy
@@ -74,27 +74,28 @@ class Robustness(Circuit):
     def margins(self, q: NDArray[np.integer[Any]], radius: int) -> IntArray:
         """What the certificate leaves of the label's lead over each of the others, in order, int64, at a
         scale of its own: there is a proof where all are positive."""
-        return self._read(self.assign(q, radius), "output/margins")
+        found: IntArray = self.assign(q, radius)[self.layout["output/margins"].ravel()]
+        return found
 
     def witness(
         self, q: NDArray[np.integer[Any]], radius: int, *, statement: int = 0, threads: int = 1
     ) -> FrArray:
         """The satisfying assignment, uint64[variables, 4], Montgomery. Raises ``TensorError``, and
         ``StatementError`` (``statement.not_certified``) where a margin is not positive."""
-        values = self._complete(q, radius)
-        margins = self._read(self.program.assign(values), "output/margins")
-        if (margins <= 0).any():
+        z = self._witness(self._given(q, radius), statement, threads)
+        margins = fr.to_ints(z[self.layout["output/margins"].ravel()])
+        if not all(0 < margin < fr.modulus // 2 for margin in margins):
             raise StatementError(
                 "statement.not_certified",
                 f"there is no certificate that the label is the same within {radius} steps: ask for a smaller"
                 " radius (zenserve robustness says how far it goes), or train the network for this",
                 field="radius",
             )
-        return self._witness(values, statement, threads)
+        return z
 
     def assign(self, q: NDArray[np.integer[Any]], radius: int) -> IntArray:
         """``witness`` as plain integers, int64[variables], whether margins are positive or not."""
-        return self.program.assign(self._complete(q, radius))
+        return self.program.assign(self._given(q, radius))
 
     def public_inputs(self, q: NDArray[np.integer[Any]], radius: int, *, statement: int = 0) -> list[int]:
         """The statement's public inputs in order, as ``public_layout`` describes them."""
@@ -108,22 +109,6 @@ class Robustness(Circuit):
             "radius": checked_integers(np.array([radius]), (1,), top, "radius"),
             "label": np.array([self.qgraph.execute(checked).label]),
         }
-
-    def _complete(self, q: NDArray[np.integer[Any]], radius: int) -> dict[str, IntArray]:
-        """With what the prover chooses, for the intervals that follow from the input alone."""
-        values = self._given(q, radius)
-        bounded = self.program.assign(values)
-        for lines in self.certificate.lines:
-            shape = lines.least.shape[1:]
-            ends = (
-                self._read(bounded, tensor.name).reshape(shape) // 2 for tensor in (lines.least, lines.most)
-            )
-            chosen = lines.rescaling.chosen(*ends)
-            values |= {each.name: found.ravel() for each, found in zip(lines.chosen, chosen, strict=True)}
-        return values
-
-    def _read(self, z: IntArray, name: str) -> IntArray:
-        return z[self.layout[name].ravel()]
 
 
 def compile_robustness(
@@ -148,11 +133,11 @@ def compile_robustness(
     lowering.hold(network.input, input_wires(tools, typed, qgraph.input.name))
     for tensor in (certificate.radius, certificate.label):
         lowering.hold(tensor, builder.public(tensor.name, 1))
-    for tensor in certificate.chooses:
+    for tensor in certificate.chosen:
         lowering.hold(tensor, tools.chosen(tensor.name, math.prod(tensor.shape)))
     for tensor in certificate.made:
         lowering.hold(tensor, builder.private(tensor.name, math.prod(tensor.shape)))
-    for tensor in (certificate.radius, *certificate.chooses):
+    for tensor in (certificate.radius, *certificate.chosen):
         low, bits = tensor.bound.interval[0], tensor.bound.bits
         tools.ranged(f"{tensor.name}/range", lowering.values(tensor), bits, low)
     lowering.lower()
@@ -209,7 +194,7 @@ def _hold_parameters(
 def _cost(typed: TypedGraph, certificate: Certificate, tools: Arithmetic) -> Cost:
     """Of all but what relations cost by themselves."""
     relations = certificate.relations
-    ranged = (certificate.radius, *certificate.chooses)
+    ranged = (certificate.radius, *certificate.chosen)
     hidden = [each for each in typed.relations.parameters if each.privacy != "public"]
     beside = {*hidden} - {*relations.parameters}
     return Cost.sum(

@@ -18,6 +18,7 @@ from relations.relation import (
     Absolute,
     Argmax,
     AtLeast,
+    Chosen,
     Convolution,
     Equal,
     Forest,
@@ -258,6 +259,10 @@ def _within(check: _Check, relation: Within) -> Integers:
     return check.value(relation.value)
 
 
+def _chosen(check: _Check, relation: Chosen) -> Integers:
+    return check.value(relation.out)
+
+
 _MAKES: dict[type, Any] = {
     Linear: _linear,
     Product: _product,
@@ -279,4 +284,5 @@ _MAKES: dict[type, Any] = {
     Absolute: _absolute,
     AtLeast: _at_least,
     Within: _within,
+    Chosen: _chosen,
 }

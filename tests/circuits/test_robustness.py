@@ -10,6 +10,8 @@ import numpy as np
 import pytest
 
 from circuits import QuantGraph, Robustness, compile_robustness
+from circuits.certificates.forwards import Lines
+from circuits.certificates.lines import Rescaling
 from circuits.graphs.graph import Graph
 from circuits.graphs.types import FloatArray
 from circuits.networks.language import tensor
@@ -19,8 +21,6 @@ from circuits.operators.gather import Gather
 from circuits.operators.leaky_relu import PRelu
 from circuits.quantisation.quantiser import quantise
 from circuits.r1cs import execution
-from circuits.schemes.certificate import Lines
-from circuits.schemes.lines import Rescaling
 from examples.robustness.network import calibration, held_out, network
 from prover import groth16
 from relations.functions import Requantisation
@@ -190,7 +190,7 @@ def insisting(circuit: Robustness, q: IntArray, radius: int, lies: Mapping[str, 
     program = circuit.program
     honest = circuit.assign(q, radius)
     given = {"input": q.ravel(), "radius": np.array([radius]), "label": honest[circuit.layout["label"]]}
-    given |= {each.name: honest[circuit.layout[each.name]] for each in circuit.certificate.chooses}
+    given |= {each.name: honest[circuit.layout[each.name]] for each in circuit.certificate.chosen}
     z = np.zeros(circuit.constraint_system.variables, dtype=np.int64)
     z[0] = 1
     for name, values in given.items():

@@ -16,6 +16,7 @@ from circuits.r1cs import execution
 from circuits.r1cs.linear import Combination, Linear, Picked, Weighted
 from circuits.r1cs.steps import (
     BeforeFirstMaximum,
+    Choose,
     Clip,
     Compare,
     Constant,
@@ -139,6 +140,9 @@ def run(step: Step, z: Z, modulus: int | None = None) -> None:
         case Pick():
             entries = read(step.entries, -1)
             written = [entries[min(max(place, 0), len(entries) - 1)] for place in read(step.places)]
+        case Choose():
+            chosen = step.rule.choose(*(np.array(read(each), object) for each in step.values))
+            written = chosen.tolist()
         case CrossProducts():
             count = len(step.slots)
             size = rows * count
@@ -197,6 +201,14 @@ def operands(draw: st.DrawFn, rows: int) -> Operand:
             return Backwards(linear)
 
 
+class Larger:
+    """A rule."""
+
+    def choose(self, *values: IntArray) -> IntArray:
+        left, right = values
+        return np.maximum(left, right)
+
+
 @st.composite
 def integer_steps(draw: st.DrawFn) -> Step:
     rows = draw(st.integers(1, 9))
@@ -226,6 +238,7 @@ def integer_steps(draw: st.DrawFn) -> Step:
         Multiplicities("m", READ + np.arange(6), table, lookups),
         Counts("n", first, other),
         Pick("i", first, triples, each),
+        Choose("h", first, (each, other), Larger()),
         CrossProducts("x", grid[:, :2], *quadruples, 2, np.array([[-1, 0], [1, 0]])),
     ]  # fmt: skip
     return draw(st.sampled_from(steps))

@@ -107,3 +107,18 @@ class Rescaling:
             np.where(chord, slope, 0),
             np.where(chord, offset, level),
         )
+
+
+@dataclass(frozen=True, eq=False)
+class Choice:
+    """One ``part`` of what ``rescaling`` has chosen, as a rule that finds it of the sums' ends, doubled:
+    int64 of ``shape``, flattened."""
+
+    rescaling: Rescaling
+    part: str
+    shape: tuple[int, ...]
+
+    def choose(self, *ends: IntArray) -> IntArray:
+        least, most = (end.reshape(self.shape) // 2 for end in ends)
+        found: IntArray = getattr(self.rescaling.chosen(least, most), self.part).ravel()
+        return found

@@ -1,0 +1,378 @@
+"""Backwards: the label's lead over each rival, led to the input's box."""
+
+from __future__ import annotations
+
+import math
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from circuits.certificates.draft import Draft
+from circuits.certificates.forwards import Forwards, without_lines
+from circuits.certificates.lines import Rescaling
+from circuits.certificates.parameters import Parameters, most, public, top_of
+from circuits.r1cs.gadgets import require_fit
+from relations.bounds import Bound
+from relations.functions import Requantisation
+from relations.planes import MOST_AXES, Sliding
+from relations.relation import (
+    Absolute,
+    Convolution,
+    Linear,
+    Lookup,
+    MatMul,
+    MatrixProduct,
+    Move,
+    Parameter,
+    Relation,
+    Relations,
+    Tensor,
+    Term,
+    WindowSum,
+)
+
+_BITS: Final = 21
+"""Of lines that are cut behind one rescaling, without the sign, whatever the weights."""
+_ROOM: Final = 60
+"""Bits of what lines are multiplied by and added up to."""
+_MORE_BITS: Final = 6
+"""For each rescaling more, as far as there is room: what lines could be exceeds what they are the more."""
+
+
+class _Line(NamedTuple):
+    """``2^exponent tensor``, integers within ``reach``; unless it was ``cut``, sums that nothing has read.
+    ``depth``: how many rescalings it came through."""
+
+    tensor: Tensor
+    reach: int
+    exponent: int
+    cut: bool = False
+    depth: int = 0
+
+
+class Backwards:
+    def __init__(self, network: Relations, draft: Draft, parameters: Parameters, forwards: Forwards) -> None:
+        self.network, self.draft, self.parameters, self.forwards = network, draft, parameters, forwards
+        self._waiting: dict[Tensor, list[_Line]] = {}
+        self._paid: list[_Line] = []
+        self._lost: list[tuple[int, int]] = []
+        self.batch = draft.batch
+        self._rivals = math.prod(network.output.shape[1:]) - 1
+        self._makers = {relation.out: relation for relation in network.relations}
+
+    def start(self, hot: Tensor) -> None:
+        """``hot`` [batch, classes]: the label. Row k of the first lines is 1 for it and -1 for the k-th of
+        the others."""
+        output, rivals = self.network.output, self._rivals
+        classes = rivals + 1
+        output_, rival, place = np.indices((classes, rivals, classes))
+        past = place <= rival
+        weight = (output_ == place) * 1 + (output_ == rival) * past - (output_ == rival + 1) * past
+        bias = -(output_[..., 0] == rival[..., 0]).astype(np.int64)
+        leads = Tensor("output/leads", (self.batch, classes * rivals), Bound.of(-1, 1))
+        self.draft.relations.append(
+            MatMul(
+                leads.name,
+                leads,
+                Term(hot),
+                public(f"{leads.name}/weight", weight.reshape(-1, classes)),
+                public(f"{leads.name}/bias", bias.ravel()),
+            )
+        )
+        shape = (*output.shape, rivals)
+        places = np.arange(classes * rivals).reshape(shape[1:])
+        moved = self.draft.move("output/leads/each", shape, leads, places, reach=1)
+        self._arrive(output, _Line(self.draft.sum("output/lines", shape, 1, Term(moved)), 1, 0))
+
+    def back(self, relation: Relation) -> None:
+        """The line of what ``relation`` makes becomes lines of what it reads."""
+        if relation.out not in self._waiting:
+            return
+        line = self._arrived(relation.out)
+        match relation:
+            case Lookup():
+                self._arrive(relation.value, self._through(relation, line))
+            case MatMul() | Convolution():
+                self._back_layer(relation, line)
+            case WindowSum():
+                self._back_windows(relation, line)
+            case Linear():
+                self._back_sum(relation, line)
+            case Move(sources=(source,)):
+                line = self._cut(relation.out, line)
+                places = np.argsort(relation.places, axis=None)
+                shape = (*source.shape, self._rivals)
+                each = places[:, np.newaxis] * self._rivals + np.arange(self._rivals)
+                moved = self.draft.move(
+                    f"{relation.name}/back",
+                    shape,
+                    line.tensor,
+                    each.reshape(shape[1:]),
+                    reach=line.reach,
+                )
+                self._arrive(source, line._replace(tensor=moved))
+            case _:
+                raise without_lines(relation)
+
+    def _arrive(self, tensor: Tensor, line: _Line) -> None:
+        self._waiting.setdefault(tensor, []).append(line)
+
+    def _arrived(self, tensor: Tensor) -> _Line:
+        """All lines of ``tensor`` in one."""
+        lines = self._waiting.pop(tensor)
+        if len(lines) == 1:
+            return lines[0]
+        least = min(line.exponent for line in lines)
+        reach = sum(line.reach << line.exponent - least for line in lines)
+        terms = [Term(line.tensor, 1 << line.exponent - least) for line in lines]
+        together = self.draft.sum(f"{tensor.name}/together", lines[0].tensor.shape, reach, *terms)
+        return _Line(together, reach, least, depth=max(line.depth for line in lines))
+
+    def _cut(self, tensor: Tensor, line: _Line) -> _Line:
+        """``2^w q`` is below ``line`` by less than 2^w in each entry: of ``tensor``, less its zero point, no
+        more is lost than that times what is below zero."""
+        if line.cut:
+            return line
+        name = f"{tensor.name}/line"
+        wanted = _BITS + _MORE_BITS * max(0, line.depth - 1)
+        bits = max(_BITS, min(wanted, _ROOM - self._room(tensor).bit_length()))
+        shift = max(0, line.reach.bit_length() - bits)
+        reach = -(-line.reach >> shift)
+        cut = Tensor(name, line.tensor.shape, Bound.of(-reach, reach))
+        function = Requantisation(np.array([1]), 0, shift, -reach, reach)
+        self.draft.relations.append(Lookup(line.tensor.name, cut, line.tensor, function))
+        below = max(0, self.forwards.zero_points.get(tensor, 0) - tensor.bound.interval[0])
+        if shift and below:
+            self._lost.append((below * math.prod(tensor.shape[1:]), line.exponent + shift))
+        return _Line(cut, reach, line.exponent + shift, True, line.depth)
+
+    def _room(self, tensor: Tensor) -> int:
+        """What a line of ``tensor`` is multiplied by at most before it is cut again."""
+        relation, size = self._makers.get(tensor), math.prod(tensor.shape[1:])
+        if isinstance(relation, Move):
+            return self._room(relation.sources[0])
+        if not isinstance(relation, Lookup):
+            return 2 * size * self.forwards.furthest(tensor)
+        rescaling = Rescaling(relation.function)
+        offsets = rescaling.reach + (self.forwards.zero_points.get(tensor, 0) << rescaling.fine)
+        return max(2 * size * offsets, 2 * rescaling.most * self._growth(relation.value))
+
+    def _growth(self, sums: Tensor) -> int:
+        """How much larger the lines of what ``sums`` are made of are at most, or those times biases."""
+        match self._makers[sums]:
+            case MatMul(weight=weight, bias=bias) | Convolution(weight=weight, bias=bias):
+                made = weight.values.size // weight.shape[1] * top_of(weight)
+                return max(made, math.prod(sums.shape[1:]) * top_of(bias))
+            case WindowSum(sliding=sliding):
+                return math.prod(sliding.kernel)
+            case Linear(terms=terms):
+                return sum(abs(int(term.factor)) for term in terms)
+        return 1
+
+    def _halves(self, tensor: Tensor, line: _Line) -> tuple[_Line, Tensor, Tensor]:
+        """A line that was cut, its absolute values, and both as matrices [1, n, r]."""
+        cut = self._cut(tensor, line)
+        absolute = Tensor(f"{cut.tensor.name}/absolute", cut.tensor.shape, Bound.of(0, cut.reach))
+        self.draft.relations.append(Absolute(absolute.name, absolute, cut.tensor))
+        return cut, absolute, cut.tensor
+
+    def _through(self, relation: Lookup, line: _Line) -> _Line:
+        """Twice the line times what is rescaled is no less than its absolute values times the difference of
+        the lines below and above, and itself times their sum."""
+        name, out = relation.name, relation.out
+        rescaling, (rises, _, slope, offset), *_ = self.forwards.lines[out]
+        function, steepest, box = relation.function, rescaling.most, self.forwards.boxes[out]
+        cut, absolute, signed = self._halves(out, line)
+        most = max(abs(function.low), abs(function.high)) << rescaling.fine
+        constant = self.draft.product(
+            f"{name}/constant", out.shape, most, Term(rises, -1, 1), Term(box.least)
+        )
+        below = Term(rises, rescaling.below), Term(constant, 1 << rescaling.fine)
+        zero_point = self.forwards.zero_points.get(out, 0) << rescaling.fine
+        far = 2 * (rescaling.reach + zero_point)
+        parts = []
+        for part, sign, factor in (("apart", -1, absolute), ("between", 1, signed)):
+            slopes = self.draft.sum(
+                f"{name}/slopes/{part}",
+                out.shape,
+                2 * steepest,
+                Term(rises, rescaling.steepest),
+                Term(slope, sign),
+            )
+            offsets = self.draft.sum(
+                f"{name}/offsets/{part}",
+                (self.batch, 1, 1, math.prod(out.shape[1:])),
+                far,
+                Term(offset, sign),
+                *below,
+                constant=-2 * zero_point if sign > 0 else 0,
+            )
+            shape = factor.shape
+            places = np.repeat(np.arange(math.prod(out.shape[1:])), self._rivals).reshape(shape[1:])
+            spread = self.draft.move(f"{name}/slopes/{part}/each", shape, slopes, places)
+            reach = 2 * steepest * cut.reach
+            parts.append(self.draft.product(f"{name}/{part}", shape, reach, Term(factor), Term(spread)))
+            self._pay_product(
+                f"{name}/paid/{part}",
+                Term(offsets),
+                factor,
+                far * cut.reach,
+                cut.exponent - 1 - rescaling.fine,
+            )
+        reach = 2 * cut.reach * steepest
+        led = self.draft.sum(f"{name}/back", cut.tensor.shape, reach, *map(Term, parts))
+        return _Line(led, reach, cut.exponent - 1 - rescaling.scale, depth=cut.depth + 1)
+
+    def _back_layer(self, relation: MatMul | Convolution, line: _Line) -> None:
+        name, weight, x = relation.name, relation.weight, relation.x.tensor
+        typed, places = self._typed(name, line), np.arange(weight.values.size).reshape(weight.shape)
+        if isinstance(relation, MatMul):
+            read, sliding = typed, Sliding((len(weight.values), self._rivals), (1,), (1,), (0, 0))
+        else:
+            places = np.flip(places, tuple(range(2, places.ndim)))
+            read, sliding = self._transposed(relation, typed)
+        turned = self.parameters.view(f"{weight.name}/turned", weight, places.swapaxes(0, 1)[..., np.newaxis])
+        reach = most(turned, line.reach)
+        out = Tensor(f"{name}/back", (*x.shape, self._rivals), Bound.of(-reach, reach))
+        self._convolve(out, read, turned, sliding, weight)
+        self._arrive(x, _Line(out, reach, line.exponent, depth=line.depth))
+        self._pay_bias(relation, line, typed)
+
+    def _pay_bias(self, relation: MatMul | Convolution, line: _Line, typed: Term) -> None:
+        """The line times the biases: a kernel of the size of what the layer makes."""
+        bias, (channels, *sizes) = relation.bias, relation.out.shape[1:]
+        if bias.privacy == "public" and not bias.values.any():
+            return
+        places = np.arange(channels).reshape(1, -1, *(1 for _ in sizes), 1)
+        each = np.broadcast_to(places, (1, channels, *sizes, 1))
+        added = self.parameters.view(f"{relation.name}/bias/turned", bias, each)
+        axes, reach = len(sizes) + 1, most(added, line.reach)
+        sliding = Sliding((channels, *sizes, self._rivals), (*sizes, 1), (1,) * axes, (0,) * (2 * axes))
+        shape = (self.batch, 1, *(1 for _ in sizes), self._rivals)
+        paid = Tensor(f"{relation.name}/paid", shape, Bound.of(-reach, reach))
+        self._convolve(paid, typed, added, sliding, bias)
+        self._pay(paid, reach, line.exponent)
+
+    def _back_windows(self, relation: WindowSum, line: _Line) -> None:
+        x, reach = relation.x.tensor, math.prod(relation.sliding.kernel) * line.reach
+        read, sliding = self._transposed(relation, self._typed(relation.name, line))
+        out = Tensor(f"{relation.name}/back", (*x.shape, self._rivals), Bound.of(-reach, reach))
+        self.draft.relations.append(WindowSum(out.name, out, read, sliding))
+        self._arrive(x, _Line(out, reach, line.exponent, depth=line.depth))
+
+    def _typed(self, name: str, line: _Line) -> Term:
+        """The line on wires, of a type."""
+        bits = line.reach.bit_length() + 1
+        half = 1 << bits - 1
+        bound = Bound.of(half - line.reach, half + line.reach)
+        typed = Tensor(f"{name}/lines", line.tensor.shape, bound, bits)
+        self.draft.hold(Linear(typed.name, typed, (Term(line.tensor, 1, -half),)))
+        return Term(typed, 1, half)
+
+    def _transposed(self, relation: Convolution | WindowSum, line: Term) -> tuple[Term, Sliding]:
+        """How a kernel that is turned round slides over lines, with zeros between them where it strode."""
+        own, (channels, *sizes) = relation.sliding, relation.out.shape[1:]
+        image, dilation = own.image[1:], own.dilation or (1,) * len(sizes)
+        apart = tuple((size - 1) * by + 1 for size, by in zip(sizes, own.stride, strict=True))
+        ends = own.padding[: len(sizes)]
+        far = (step * (size - 1) for size, step in zip(own.kernel, dilation, strict=True))
+        before = tuple(each - end for each, end in zip(far, ends, strict=True))
+        behind = tuple(size + end - each for size, end, each in zip(image, ends, apart, strict=True))
+        grouped = isinstance(relation, Convolution) and own.groups > 1
+        if grouped or len(sizes) + 1 > MOST_AXES or min(*before, *behind) < 0:
+            raise without_lines(relation)
+        if apart != tuple(sizes):
+            shape = (channels, *apart, self._rivals)
+            places, strides = np.full(shape, -1), (slice(None, None, by) for by in own.stride)
+            size = math.prod(line.tensor.shape[1:])
+            places[(slice(None), *strides)] = np.arange(size).reshape(line.tensor.shape[1:])
+            name = f"{relation.name}/lines/apart"
+            spread = Tensor(name, (self.batch, *shape), line.tensor.bound, line.tensor.bits)
+            self.draft.relations.append(Move(name, spread, (line.tensor,), places, line.zero))
+            line = line._replace(tensor=spread)
+        groups = channels if isinstance(relation, WindowSum) else 1
+        strides_ = (1,) * (len(sizes) + 1)
+        around = (*before, 0, *behind, 0)
+        kernel, steps = (*own.kernel, 1), (*dilation, 1)
+        return line, Sliding((channels, *apart, self._rivals), kernel, strides_, around, groups, steps)
+
+    def _convolve(self, out: Tensor, x: Term, weight: Parameter, sliding: Sliding, beside: Parameter) -> None:
+        require_fit(out.name, out.bound.interval)
+        zeros = self.parameters.zeros(f"{out.name}/bias", (out.shape[1],), beside)
+        self.draft.relations.append(Convolution(out.name, out, x, weight, zeros, sliding))
+
+    def _back_sum(self, relation: Linear, line: _Line) -> None:
+        for index, term in enumerate(relation.terms):
+            factor = int(term.factor)
+            reach = abs(factor) * line.reach
+            name = f"{relation.name}/back{index}"
+            turned = self.draft.sum(name, line.tensor.shape, reach, Term(line.tensor, factor))
+            self._arrive(term.tensor, _Line(turned, reach, line.exponent, depth=line.depth))
+
+    def margins(self) -> tuple[Tensor, int]:
+        """The leads at least over the input's box, [batch, 1, r], and their exponent."""
+        x = self.network.input
+        box = self.forwards.boxes[x]
+        cut, absolute, signed = self._halves(x, self._arrived(x))
+        size = math.prod(x.shape[1:])
+        far = 2 * self.forwards.furthest(x)
+        zero_point = 2 * self.forwards.zero_points.get(x, 0)
+        for part, sign, factor, ends, offset in (
+            ("apart", -1, absolute, box.width, 0),
+            ("between", 1, signed, box.sum, zero_point),
+        ):
+            row = self.draft.move(
+                f"box/{part}/row", (self.batch, 1, 1, size), ends, np.arange(size).reshape(1, 1, size)
+            )
+            self._pay_product(
+                f"box/{part}", Term(row, sign, offset), factor, far * cut.reach, cut.exponent - 1
+            )
+        exponent = cut.exponent - 1
+        terms, reach = [], 0
+        for index, paid in enumerate(self._paid):
+            tensor, far = paid.tensor, paid.reach
+            if paid.exponent < exponent:
+                tensor, far = self._floored(f"output/paid{index}", paid, exponent - paid.exponent)
+            else:
+                far <<= paid.exponent - exponent
+            terms.append(Term(tensor, 1 << max(0, paid.exponent - exponent)))
+            reach += far
+        # The last has no factor.
+        terms.reverse()
+        lost = sum(_raised(count, each - exponent) for count, each in self._lost)
+        reach += lost
+        require_fit("output/margins", (-reach, reach))
+        margins = Tensor("output/margins", (self.batch, 1, self._rivals), Bound.of(-reach, reach))
+        sums = self.draft.sum("output/margins/sum", margins.shape, reach, *terms, constant=-lost)
+        self.draft.hold(Linear(margins.name, margins, (Term(sums),)))
+        return margins, exponent
+
+    def _floored(self, name: str, paid: _Line, shift: int) -> tuple[Tensor, int]:
+        """Divided by 2^shift, rounded down."""
+        reach = -(-paid.reach >> shift)
+        out = Tensor(name, paid.tensor.shape, Bound.of(-reach, reach))
+        copy = self.draft.sum(name, out.shape, paid.reach, Term(paid.tensor))
+        self.draft.relations.append(
+            Lookup(name, out, copy, Requantisation(np.array([1]), 0, shift, -reach, reach))
+        )
+        return out, reach
+
+    def _pay(self, tensor: Tensor, reach: int, exponent: int) -> None:
+        self._paid.append(_Line(tensor, reach, exponent))
+
+    def _pay_product(self, name: str, left: Term, factor: Tensor, reach: int, exponent: int) -> None:
+        """A row by a factor of lines, summed over all entries."""
+        size = left.tensor.shape[-1]
+        most = size * reach
+        require_fit(name, (-most, most))
+        shape = (self.batch, 1, size, self._rivals)
+        places = np.arange(size * self._rivals).reshape(shape[1:])
+        matrix = self.draft.move(f"{name}/matrix", shape, factor, places)
+        out = Tensor(name, (self.batch, 1, 1, self._rivals), Bound.of(-most, most))
+        self.draft.relations.append(MatrixProduct(name, out, left, Term(matrix)))
+        self._pay(out, most, exponent)
+
+
+def _raised(count: int, exponent: int) -> int:
+    """``count · 2^exponent``, rounded up."""
+    return count << exponent if exponent >= 0 else -(-count >> -exponent)

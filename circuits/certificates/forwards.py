@@ -1,0 +1,279 @@
+"""Forwards: boxes of all tensors, and lines between them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+
+from circuits.certificates.draft import Draft
+from circuits.certificates.lines import Choice, Rescaling
+from circuits.certificates.parameters import Parameters, most, top_of
+from relations.bounds import Bound
+from relations.functions import Requantisation
+from relations.relation import (
+    Convolution,
+    Linear,
+    Lookup,
+    MatMul,
+    Move,
+    Relation,
+    Relations,
+    Tensor,
+    Term,
+    WindowSum,
+)
+from zenerrors import ModelError
+
+
+class Lines(NamedTuple):
+    """Of a rescaling: ``chosen`` are wires for what ``Rescaling.chosen`` finds, in its order; ``least`` and
+    ``most`` are the ends of the sums, doubled."""
+
+    rescaling: Rescaling
+    chosen: tuple[Tensor, ...]
+    least: Tensor
+    most: Tensor
+
+
+class Box(NamedTuple):
+    """The ends of a tensor's entries, their ``sum`` and how far they are apart."""
+
+    least: Tensor
+    most: Tensor
+    sum: Tensor
+    width: Tensor
+
+
+class Forwards:
+    """``lines``: of what is rescaled. ``zero_points``: what lines are of tensors less. Raises ``ModelError``
+    as ``certified``, and so do its methods."""
+
+    def __init__(self, network: Relations, draft: Draft, parameters: Parameters) -> None:
+        self.network, self.draft, self.parameters = network, draft, parameters
+        self.boxes: dict[Tensor, Box] = {}
+        self.lines: dict[Tensor, Lines] = {}
+        self.zero_points = _zero_points(network)
+        self._ends: dict[Tensor, tuple[Tensor, Tensor]] = {}
+
+    def box_of_input(self) -> Tensor:
+        """The radius."""
+        x = self.network.input
+        top = x.bound.interval[1]
+        radius = Tensor("radius", (1,), Bound.of(0, top, "range"))
+        around = self.draft.move("box/around", x.shape, radius, np.zeros(x.shape[1:], np.int64))
+        cut, ends = Requantisation(np.array([1]), 0, 0, 0, top), []
+        for end, sign in (("least", -1), ("most", 1)):
+            moved = self.draft.sum(f"box/{end}", x.shape, 2 * top, Term(x), Term(around, sign))
+            ends.append(Tensor(f"box/{end}", x.shape, x.bound, x.bits))
+            self.draft.relations.append(Lookup(ends[-1].name, ends[-1], moved, cut))
+        self.boxes[x] = self._box("box", *ends)
+        return radius
+
+    def bound(self, relation: Relation) -> None:
+        """Boxes of what ``relation`` makes; of sums that nothing rescales none are needed."""
+        rescaled = relation.out in self.network.lookups
+        match relation:
+            case Linear() if not all(isinstance(term.factor, int) for term in relation.terms):
+                raise without_lines(relation)
+            case MatMul() | Convolution() | WindowSum() | Linear() if not rescaled:
+                pass
+            case MatMul() | Convolution():
+                self._bound_layer(relation)
+            case WindowSum():
+                self._bound_windows(relation)
+            case Linear():
+                terms = [(term, int(term.factor)) for term in relation.terms]
+                boxes = [self.boxes[term.tensor] for term, _ in terms]
+                pairs = list(zip(boxes, terms, strict=True))
+                reach = sum(2 * abs(factor) * self.furthest(term.tensor) for term, factor in terms)
+                widest = sum(abs(factor) * _top(box.width) for box, (_, factor) in pairs)
+                centres = [Term(box.sum, factor, 2 * term.zero) for box, (term, factor) in pairs]
+                widths = [Term(box.width, abs(factor)) for box, (_, factor) in pairs]
+                self._bound_sums(relation.name, relation.out, centres, widths, reach + widest)
+            case Lookup():
+                self._bound_rescaled(relation)
+            case Move() if _is_rearranged(relation):
+                self._bound_moved(relation)
+            case _:
+                raise without_lines(relation)
+
+    def _bound_moved(self, relation: Move) -> None:
+        (source,), out = relation.sources, relation.out
+        if source in self.boxes:
+            moved = [
+                self.draft.move(f"{out.name}/{part}", out.shape, tensor, relation.places, tensor.bits)
+                for part, tensor in zip(Box._fields, self.boxes[source], strict=True)
+            ]
+            self.boxes[out] = Box(*moved)
+
+    def _bound_windows(self, relation: WindowSum) -> None:
+        name, out, box = relation.name, relation.out, self.boxes[relation.x.tensor]
+        taps = math.prod(relation.sliding.kernel)
+        reach, widest = taps * 2 * self.furthest(relation.x.tensor), taps * _top(box.width)
+        centre = Tensor(f"{name}/centre", out.shape, Bound.of(-reach, reach))
+        radius = Tensor(f"{name}/radius", out.shape, Bound.of(0, widest))
+        for made, term in ((centre, Term(box.sum, 1, 2 * relation.x.zero)), (radius, Term(box.width))):
+            self.draft.relations.append(replace(relation, name=made.name, out=made, x=term))
+        self._bound_sums(name, out, [Term(centre)], [Term(radius)], reach + widest)
+
+    def _bound_layer(self, relation: MatMul | Convolution) -> None:
+        name, out, weight = relation.name, relation.out, relation.weight
+        box, zero_point = self.boxes[relation.x.tensor], relation.x.zero
+        bias, added = self.parameters.doubled_bias(relation)
+        reach = most(weight, 2 * self.furthest(relation.x.tensor)) + 2 * top_of(relation.bias)
+        widest = most(weight, _top(box.width))
+        centre = Tensor(f"{name}/centre", out.shape, Bound.of(-reach, reach))
+        radius = Tensor(f"{name}/radius", out.shape, Bound.of(0, widest))
+        self.draft.relations += [
+            replace(relation, name=centre.name, out=centre, x=Term(box.sum, 1, 2 * zero_point), bias=bias),
+            replace(
+                relation,
+                name=radius.name,
+                out=radius,
+                x=Term(box.width),
+                weight=self.parameters.absolute(weight),
+                bias=self.parameters.zeros(f"{radius.name}/bias", relation.bias.shape, weight),
+            ),
+        ]
+        self._bound_sums(name, out, [Term(centre), *added], [Term(radius)], reach + widest)
+
+    def _bound_sums(
+        self, name: str, out: Tensor, centres: Sequence[Term], widths: Sequence[Term], reach: int
+    ) -> None:
+        """``centres`` less and plus ``widths``: the ends, doubled, on wires."""
+        ends = []
+        for end, sign in (("least", -1), ("most", 1)):
+            tensor = Tensor(f"{name}/{end}/sums", out.shape, Bound.of(-reach, reach))
+            turned = [term._replace(factor=sign * int(term.factor)) for term in widths]
+            self.draft.hold(Linear(tensor.name, tensor, (*centres, *turned)))
+            ends.append(tensor)
+        self._ends[out] = ends[0], ends[1]
+
+    def _bound_rescaled(self, relation: Lookup) -> None:
+        """The ends of what is rescaled, and the lines between them."""
+        name, out, function = relation.name, relation.out, relation.function
+        doubled = replace(function, offset=2 * function.offset, shift=function.shift + 1)
+        ends = []
+        for end, sums in zip(("least", "most"), self._ends[relation.value], strict=True):
+            copy = self.draft.sum(f"{name}/{end}", sums.shape, top_of(sums), Term(sums))
+            ends.append(Tensor(f"{name}/{end}", out.shape, out.bound, out.bits))
+            self.draft.relations.append(Lookup(ends[-1].name, ends[-1], copy, doubled))
+        self.boxes[out] = self._box(name, *ends)
+        self.lines[out] = self._chosen_lines(relation, Rescaling(function))
+
+    def _chosen_lines(self, relation: Lookup, rescaling: Rescaling) -> Lines:
+        """What the prover chooses, and the inequalities that make it valid."""
+        name, out, function = relation.name, relation.out, relation.function
+        (least, most), box = self._ends[relation.value], self.boxes[out]
+        shape, reach, steepest = out.shape, rescaling.reach, rescaling.most
+        slope_bits = steepest.bit_length()
+        rises, flat, slope, offset = chosen = tuple(
+            self.draft.choose(
+                f"{name}/{part}", shape, (low, high), (least, most), Choice(rescaling, part, shape)
+            )
+            for part, low, high in (
+                ("rises", 0, 1),
+                ("flat", 0, 1),
+                ("slope", 0, (1 << slope_bits) - 1),
+                ("offset", -reach, reach - 1),
+            )
+        )
+        span, top = function.high - function.low, top_of(least)
+        lifted = 1 << rescaling.coarse + 1
+        # No more than the steepest.
+        self.draft.within(
+            f"{name}/slope/least", shape, slope_bits, Term(slope, -1), constant=rescaling.steepest
+        )
+        # What rises is not clamped above.
+        room = Term(box.most, -1, function.high)
+        rising = self.draft.product(f"{name}/rising", shape, span, Term(rises), room)
+        self.draft.within(f"{name}/unclamped", shape, span.bit_length(), Term(rising), Term(rises, -1))
+        # The line above: at the least sums, above what is lowest, or where it is flat, largest.
+        raised = self.draft.product(
+            f"{name}/raised", shape, span, Term(flat), Term(box.most, 1, function.low)
+        )
+        high = steepest * top
+        left = self.draft.product(f"{name}/left", shape, high, Term(slope), Term(least))
+        self.draft.within(
+            f"{name}/above/least",
+            shape,
+            (high + lifted * reach + (span + abs(function.low) << rescaling.scale + 1)).bit_length(),
+            Term(left),
+            Term(offset, lifted),
+            Term(raised, -(1 << rescaling.scale + 1)),
+            constant=-(function.low << rescaling.scale + 1),
+        )
+        # And at the largest, unless it is flat, above what is steepest.
+        right = self.draft.product(f"{name}/right", shape, high, Term(slope), Term(most))
+        over = 2 * high + lifted * reach + abs(2 * rescaling.above)
+        beyond = self.draft.sum(
+            f"{name}/beyond",
+            shape,
+            over,
+            Term(right),
+            Term(most, -rescaling.steepest),
+            Term(offset, lifted),
+            constant=-2 * rescaling.above,
+        )
+        bent = self.draft.product(f"{name}/bent", shape, over, Term(flat, -1, 1), Term(beyond))
+        self.draft.within(f"{name}/above/most", shape, over.bit_length(), Term(bent))
+        return Lines(rescaling, chosen, least, most)
+
+    def _box(self, name: str, least: Tensor, most: Tensor) -> Box:
+        low, high = least.bound.interval
+        bits = least.bits or 0
+        total = Tensor(f"{name}/sum", least.shape, Bound.of(2 * low, 2 * high), bits + 1)
+        width = Tensor(f"{name}/width", least.shape, Bound.of(0, high - low), bits)
+        for tensor, sign in ((total, 1), (width, -1)):
+            self.draft.hold(Linear(tensor.name, tensor, (Term(most), Term(least, sign))))
+        return Box(least, most, total, width)
+
+    def furthest(self, tensor: Tensor) -> int:
+        """The largest absolute value of an entry less its zero point."""
+        (low, high), zero_point = tensor.bound.interval, self.zero_points.get(tensor, 0)
+        return max(abs(low - zero_point), abs(high - zero_point))
+
+
+def _zero_points(network: Relations) -> dict[Tensor, int]:
+    """What lines are of tensors less: those of whoever reads them. Raises ``ModelError`` where two differ,
+    whose lines would not be of one integer."""
+    found: dict[Tensor, int] = {}
+    for relation in reversed(network.relations):
+        read = [(term.tensor, term.zero_point) for term in _terms(relation)]
+        if isinstance(relation, Move):
+            read = [(source, found.get(relation.out, 0)) for source in relation.sources]
+        for tensor, zero_point in read:
+            if not isinstance(zero_point, int) or found.setdefault(tensor, zero_point) != zero_point:
+                raise without_lines(relation)
+    return found
+
+
+def _terms(relation: Relation) -> list[Term]:
+    match relation:
+        case Linear():
+            return list(relation.terms)
+        case MatMul() | Convolution() | WindowSum():
+            return [relation.x]
+    return []
+
+
+def _is_rearranged(relation: Move) -> bool:
+    """Whether it has each entry of its one source once, so that a line can be moved back."""
+    (source, *others), places = relation.sources, np.sort(relation.places, axis=None)
+    return not others and np.array_equal(places, np.arange(math.prod(source.shape[1:])))
+
+
+def without_lines(relation: Relation) -> ModelError:
+    return ModelError(
+        "model.unsupported_operator",
+        f"a certificate has no lines through {relation.name[:80]!r}: it takes dense layers, convolutions"
+        " of one group, average pools, residual sums and ReLUs",
+    )
+
+
+def _top(tensor: Tensor) -> int:
+    return tensor.bound.interval[1]
