@@ -35,8 +35,8 @@ from bench.measure import Timing, alone, arguments, measure, seconds
 from bench.report import Report, Row
 from circuits import Inference, QuantGraph, compile_inference, quantise, zoo
 from circuits.lowering import Level
-from circuits.lowering.sliding import Kernel
 from circuits.operators.convolution import QuantConv
+from circuits.r1cs.convolved import Kernel
 from circuits.r1cs.tiles import Tile, held_bytes
 from kernels import FrArray, fr
 from prover import groth16

@@ -20,9 +20,10 @@ import numpy as np
 
 from circuits.lowering.arithmetic import Arithmetic
 from circuits.lowering.cost import Cost
-from circuits.lowering.sliding import Kernel, KernelSums, Paired, PairSums, Slid, Strands, Tapped, kernel_of
+from circuits.lowering.sliding import KernelSums, Paired, PairSums, Slid, Strands, Tapped, kernel_of
 from circuits.r1cs import products
 from circuits.r1cs.builder import Builder
+from circuits.r1cs.convolved import Kernel
 from circuits.r1cs.linear import Linear, LinearCombinations, Weighted
 from circuits.r1cs.lookups import POINT
 from circuits.r1cs.products import Products

@@ -27,10 +27,11 @@ from circuits.lowering.optimiser import Optimiser, Plan, is_short, sum_bits
 from circuits.lowering.parameters import hold
 from circuits.lowering.pooling import max_pool
 from circuits.lowering.quotients import divided
-from circuits.lowering.sliding import Kernel, PrivateKernel, PublicKernel, Slid, kernel_of
+from circuits.lowering.sliding import PrivateKernel, PublicKernel, Slid, kernel_of
 from circuits.lowering.tables import Tables
 from circuits.r1cs import linear, steps
 from circuits.r1cs.builder import Builder
+from circuits.r1cs.convolved import Kernel
 from circuits.r1cs.gadgets import at_least, is_zero
 from circuits.r1cs.linear import LinearCombinations, Weighted
 from circuits.r1cs.sources import Known, Source

@@ -7,49 +7,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import NamedTuple
 
 import numpy as np
 
+from circuits.r1cs.convolved import Convolved, Kernel
 from circuits.r1cs.linear import ONE, Linear, LinearCombinations, Picked, Unvalued
 from circuits.r1cs.tiles import Products
-from relations import planes
 from relations.integers import IntArray
-from relations.planes import Sliding
 from relations.relation import Convolution, MatMul, WindowSum
-
-
-class Kernel(NamedTuple):
-    """``zero_point``, ``top``: the inputs', and their largest integer. ``outputs``: channels of the output.
-    ``batch``: of inputs."""
-
-    sliding: Sliding
-    outputs: int
-    zero_point: int
-    top: int
-    batch: int = 1
-
-    @property
-    def positions(self) -> int:
-        """Of all inputs, for one output channel."""
-        return self.batch * math.prod(self.sliding.out)
-
-    @property
-    def pairs(self) -> int:
-        """Meetings of a tap and an input's entry, for one output channel."""
-        return self.batch * self.sliding.pairs
-
-    def convolve(self, q: IntArray, weight: IntArray, bias: IntArray) -> IntArray:
-        """The sums for inputs q[batch, *image], weight[outputs, taps], bias[outputs], as rows."""
-        sliding = self.sliding
-        centred = q.reshape(self.batch, *sliding.image) - self.zero_point
-        kernel = weight.reshape(self.outputs, -1, *sliding.kernel)
-        acc = planes.convolve_integers(
-            centred, kernel, sliding.stride, sliding.padding, sliding.groups, sliding.dilation
-        )
-        sums = np.swapaxes(acc, 0, 1).reshape(self.outputs, -1) + bias[:, np.newaxis]
-        flat: IntArray = sums.reshape(-1)
-        return flat
 
 
 def kernel_of(relation: WindowSum | MatMul | Convolution) -> Kernel:
@@ -126,12 +91,14 @@ class Slid:
         return row, output[row], np.arange(len(row)) + (first - before)[row]
 
 
-class PublicKernel(LinearCombinations):
-    """``sum_k weight[o, k] (q_k - z) + bias[o]``: constants times wires, without any row of their own."""
+class PublicKernel(Convolved):
+    """Constants times wires, without any row of their own."""
+
+    wired = False
 
     def __init__(self, x: IntArray, kernel: Kernel, weight: IntArray, bias: IntArray) -> None:
         self._slid = slid = Slid(x, kernel)
-        self.rows = slid.rows
+        self.rows, self.kernel, self.x = slid.rows, kernel, slid.x
         self.weight, self.bias = weight.reshape(kernel.outputs, -1), bias
         # For an input of zeros the sums are the bias less z times the weights that do not hang over the edge.
         self.constant = kernel.convolve(np.zeros(len(slid.x), np.int64), self.weight, bias)
@@ -149,9 +116,6 @@ class PublicKernel(LinearCombinations):
         row, output, pair = slid.entries(start, stop)
         value = self.weight[output, slid.tap(pair)]
         return Linear(stop - start, row, slid.inputs(output, pair), value).shift(self.constant[start:stop])
-
-    def evaluate(self, z: IntArray) -> IntArray:
-        return self._slid.kernel.convolve(z[self._slid.x], self.weight, self.bias)
 
 
 class PairSums(Unvalued):
@@ -171,7 +135,7 @@ class PairSums(Unvalued):
         return Linear(stop - start, row, wires, np.ones(len(row), np.int64))
 
 
-class PrivateKernel(PairSums):
+class PrivateKernel(Convolved, PairSums):
     """The same as ``PublicKernel`` with wires for ``weight`` [outputs, taps], which hold q_w - z_w, and
     ``bias`` [outputs].
 
@@ -179,9 +143,11 @@ class PrivateKernel(PairSums):
     describes. Zero points cost nothing: ``- z`` times the weights is linear.
     """
 
+    wired = True
+
     def __init__(self, slid: Slid, weight: IntArray, bias: IntArray, product: IntArray) -> None:
-        super().__init__(slid, product)
-        self.weight, self.bias = weight, bias
+        PairSums.__init__(self, slid, product)
+        self.kernel, self.x, self.weight, self.bias = slid.kernel, slid.x, weight, bias
 
     @property
     def factors(self) -> tuple[LinearCombinations, LinearCombinations]:
@@ -198,20 +164,19 @@ class PrivateKernel(PairSums):
     def part(self, start: int, stop: int) -> Linear:
         slid, zero_point = self._slid, self._slid.kernel.zero_point
         bias = Linear.wires(self.bias[np.arange(start, stop) // slid.positions])
-        total = super().part(start, stop) + bias
+        total = PairSums.part(self, start, stop) + bias
         if zero_point == 0:
             return total
         row, output, pair = slid.entries(start, stop)
         weight = self.weight[output, slid.tap(pair)]
         return total + Linear(stop - start, row, weight, np.full(len(row), -zero_point))
 
-    def evaluate(self, z: IntArray) -> IntArray:
-        return KernelSums(self._slid.kernel, self._slid.x, self.weight, self.bias).evaluate(z)
 
-
-class KernelSums(LinearCombinations):
+class KernelSums(Convolved):
     """The sums of the same wires, ``x`` those of the inputs, as values that steps read and no row does: what
     they add up is products, which have no wires."""
+
+    wired = True
 
     def __init__(self, kernel: Kernel, x: IntArray, weight: IntArray, bias: IntArray) -> None:
         self.kernel, self.x, self.weight, self.bias = kernel, x, weight, bias
@@ -223,9 +188,6 @@ class KernelSums(LinearCombinations):
 
     def part(self, start: int, stop: int) -> Linear:
         raise NotImplementedError("sums of products are no linear combinations of wires")
-
-    def evaluate(self, z: IntArray) -> IntArray:
-        return self.kernel.convolve(z[self.x], z[self.weight], z[self.bias])
 
 
 class Paired(Picked):

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from base.parallel import in_turn, run
+from circuits.r1cs.convolved import parted
 from circuits.r1cs.linear import Combination, LinearCombinations, Picked, evaluate
 from circuits.r1cs.steps import (
     BeforeFirstMaximum,
@@ -43,6 +44,7 @@ _AT_ONCE: Final = 1 << 16
 _ELEMENTS_AT_ONCE: Final = 1 << 14
 
 Variables = NDArray[np.uint32]
+_LOWEST_WORD: Final = np.uint64(fr.modulus & (1 << 64) - 1)
 
 
 def fill(steps: Sequence[Step], z: IntArray, threads: int = 1) -> None:
@@ -325,15 +327,33 @@ def _elements(z: FrArray, variables: Variables, operand: Operand) -> Elements:
         base = _elements(z, variables, operand.base.compact)(slice(0, operand.base.rows))
         return lambda rows: base[operand.picks(rows.start, rows.stop)]
 
+    rest, convolved = parted(operand)
+    known = [(factor, term.convolve(partial(_integers, z, variables))) for factor, term in convolved]
+
     def part(start: int, stop: int) -> FrArray:
-        matrix = operand.part(start, stop).matrix()
-        return _multiply(matrix.entries(slice(0, matrix.rows)), matrix.pool_mont, z, variables)
+        total = np.zeros((stop - start, 4), dtype=np.uint64)
+        if rest is not None:
+            matrix = rest.part(start, stop).matrix()
+            total = _multiply(matrix.entries(slice(0, matrix.rows)), matrix.pool_mont, z, variables)
+        for factor, sums in known:
+            factors = factor if isinstance(factor, int) else factor[start:stop]
+            total = fr.add(total, fr.from_int64(factors * sums[start:stop]))
+        return total
 
     def values(rows: slice) -> FrArray:
-        parts = _in_parts(rows.stop - rows.start, _AT_ONCE // max(1, operand.width))
+        width = 1 if rest is None else max(1, rest.width)
+        parts = _in_parts(rows.stop - rows.start, _AT_ONCE // width)
         return np.concatenate([part(rows.start + each.start, rows.start + each.stop) for each in parts])
 
     return values
+
+
+def _integers(z: FrArray, variables: Variables, wires: IntArray) -> IntArray:
+    """What these wires hold where that is less than 2^63 from zero, int64."""
+    words = fr.to_canonical(z.take(variables[wires], axis=0))
+    negative = words[..., 1:].any(axis=-1)
+    integers: IntArray = np.where(negative, words[..., 0] - _LOWEST_WORD, words[..., 0]).view(np.int64)
+    return integers
 
 
 def _multiply(entries: Entries, pool: FrArray, z: FrArray, variables: Variables) -> FrArray:

@@ -25,8 +25,8 @@ from relations.integers import IntArray
 
 # What a step reads, a value for each row: an integer that is the same in all of them, the wires int64[rows],
 # or linear combinations of wires. ``LinearCombinations.part`` makes any rows of these as a sparse matrix,
-# whatever they are kept as; those that are large are never made as a whole. ``KernelSums`` alone have no such
-# rows (``circuits.lowering.sliding``): they are sums of products, by their own fields.
+# whatever they are kept as; those that are large are never made as a whole. ``Convolved`` terms are evaluated
+# over integers in every phase: of those whose weights are wires there are no such rows.
 Operand = int | IntArray | Csr | LinearCombinations
 
 

@@ -13,7 +13,7 @@ import kernels
 from bench.compiler import some_input
 from bench.report import read
 from bench.sharing import QUICK, Entries, Group, Single, by_equal_weights, matrices
-from circuits.lowering.sliding import Kernel
+from circuits.r1cs.convolved import Kernel
 from kernels import fr
 from prover.blocks import Csr
 from relations.planes import Sliding

@@ -11,8 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import kernels
-from circuits.lowering.sliding import KernelSums
+from circuits.lowering.sliding import KernelSums, PublicKernel
 from circuits.r1cs import execution
+from circuits.r1cs.convolved import Kernel
 from circuits.r1cs.linear import Combination, Linear, Picked, Weighted
 from circuits.r1cs.steps import (
     BeforeFirstMaximum,
@@ -39,6 +40,7 @@ from circuits.r1cs.table import Table
 from prover.blocks import Csr
 from relations.functions import Tabulation
 from relations.integers import IntArray
+from relations.planes import Sliding
 from tests.circuits.quantised import networks
 from tests.circuits.support import PRIVACIES, R
 from tests.circuits.test_lowering import compiled
@@ -291,6 +293,20 @@ def test_steps_over_the_field_do_too(
         execution.solve([[step]], assignment, variables, threads)
     run(step, plain, R)
     assert kernels.fr.to_ints(assignment[variables]) == plain
+
+
+@pytest.mark.parametrize("factor", [1, -3, np.arange(-6, 6)])
+def test_sums_of_a_kernel_are_those_of_its_rows_at_a_challenge(factor: int | IntArray) -> None:
+    """The challenge in the last wire that is read: sums are made over integers, and added to it."""
+    kernel = Kernel(Sliding((1, 3, 3), (2, 2)), 3, 2, 255)
+    sums = PublicKernel(np.arange(1, 10), kernel, np.arange(-7, 5).reshape(3, 4), np.array([1 << 40, -9, 0]))
+    plain = [1, *(5 * i % 7 << 20 for i in range(9)), R - 12345, *[0] * 12]
+    z = kernels.fr.from_ints(plain)
+    value = Weighted.wires(np.full(12, 10)) - sums.scale(factor)
+    step = Quotient("q", 11 + np.arange(12), 5, value)
+    execution.solve([[step]], z, np.arange(len(z), dtype=np.uint32))
+    run(step, plain, R)
+    assert kernels.fr.to_ints(z) == plain
 
 
 @pytest.mark.parametrize("divided", [(6, 3), (-6, 3), (6, -3), (0, 5), (0, 0), (7, 0)])
