@@ -1,10 +1,10 @@
 """A bank's proofs, and what a camera's owner pays for them: topics of ``bench.streams``.
 
 "bank": the camera's networks (examples/camera), proven by Groth16, weights committed and images private:
-seconds of a frame's proof, witness included. "cameras": streams of test images that no profile has, a third
-of classes at a time; each frame is the integers' answer of the network that its course asks for, at what
-"bank" measured. "times" is how many times as long the full network takes for all; "filter" what priors add to
-the smallest one's accuracy. Needs CIFAR-10 (docs/zoo.md).
+seconds of a frame's proof, witness included. "cameras": streams of test images, of which either half is
+profiled for streams of the other; each frame is the integers' answer of the network that its course asks for,
+at what "bank" measured. "times" is how many times as long the full network takes for all; "filter" what
+priors add to the smallest one's accuracy. Needs CIFAR-10 (docs/zoo.md).
 """
 
 from __future__ import annotations
@@ -114,18 +114,34 @@ class Shape(NamedTuple):
 SHAPES: Final = (Shape(2, 2), Shape(2, 3), Shape(8, 3), Shape(32, 2))
 
 
+class Film(NamedTuple):
+    """``choice``: by the samples that are profiled. ``pool``: of each class, images that are not."""
+
+    choice: Choice
+    pool: Sequence[IntArray]
+
+
+def films(bank: Mapping[str, Measured], labels: IntArray) -> list[Film]:
+    """Every second test image is profiled, and frames are the others; then the other way round."""
+    made = []
+    for half in range(2):
+        profiled = np.arange(len(labels)) % 2 == half
+        least = int(np.bincount(labels[profiled]).min())
+        samples = np.concatenate(
+            [np.flatnonzero(profiled & (labels == own))[:least] for own in range(CLASSES)]
+        )
+        candidates = [Candidate(one.bit, MARGIN, one.outputs[samples].tolist()) for one in bank.values()]
+        choice = Choice(CLASSES, labels[samples].tolist(), candidates, Rules().caution)
+        made.append(Film(choice, [np.flatnonzero(~profiled & (labels == own)) for own in range(CLASSES)]))
+    return made
+
+
 def streams(bank: Mapping[str, Measured], each: int) -> Iterator[Row]:
-    """Every second test image is profiled; frames are the others."""
     labels = cifar(FOLDER).held_out.labels
-    profiled = np.arange(len(labels)) % 2 == 0
-    least = int(np.bincount(labels[profiled]).min())
-    samples = np.concatenate([np.flatnonzero(profiled & (labels == own))[:least] for own in range(CLASSES)])
-    candidates = [Candidate(one.bit, MARGIN, one.outputs[samples].tolist()) for one in bank.values()]
-    choice = Choice(CLASSES, labels[samples].tolist(), candidates, Rules().caution)
-    pool = [np.flatnonzero(~profiled & (labels == own)) for own in range(CLASSES)]
+    both = films(bank, labels)
     for shape in SHAPES:
         tallies = np.array(
-            [_filmed(shape, seed, choice, [*bank.values()], pool, labels) for seed in range(each)]
+            [_filmed(shape, seed, film, [*bank.values()], labels) for film in both for seed in range(each)]
         )
         frames, seconds, full, right, by_full, filtered, plain, _ = tallies.sum(axis=0)
         more = {
@@ -142,16 +158,15 @@ def streams(bank: Mapping[str, Measured], each: int) -> Iterator[Row]:
 def _filmed(
     shape: Shape,
     seed: int,
-    choice: Choice,
+    film: Film,
     bank: Sequence[Measured],
-    pool: Sequence[IntArray],
     labels: IntArray,
 ) -> tuple[float, ...]:
     """Of one stream: its frames, the seconds of its proofs and of those by the full network, frames that are
     labelled rightly, by the full one, by the smallest with the course's prior and without, and the seconds
     of the course's slowest step, the processor's."""
     rng = np.random.default_rng([shape.minutes, shape.classes, seed])
-    course = Course(choice, Detection(CLASSES), Rules().patience)
+    course = Course(film.choice, Detection(CLASSES), Rules().patience)
     own, tally, slowest = np.zeros(0, np.int64), np.zeros(7), 0.0
     smallest = bank[-1]
     for _ in range(CHANGES):
@@ -159,7 +174,7 @@ def _filmed(
         own = rng.choice(others, rng.integers(2, shape.classes + 1), replace=False)
         shares = rng.dirichlet(np.full(own.size, 8.0))
         for _ in range(max(SHORTEST, int(rng.poisson(60 * shape.minutes)))):
-            image = rng.choice(pool[rng.choice(own, p=shares)])
+            image = rng.choice(film.pool[rng.choice(own, p=shares)])
             plan, truth = course.plan, labels[image]
             chosen = bank[plan.model]
             found = np.array(plan.prior) * smallest.bit / chosen.bit
