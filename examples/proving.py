@@ -187,7 +187,7 @@ def measure(
 
 
 def _parts(circuit: Accuracy, data: LabelledData, basis: CommitmentKey) -> list[Part]:
-    kind = InputType(shape=list(circuit.qgraph.input.shape), **vars(circuit.qgraph.input.type))
+    kind = InputType(shape=list(circuit.entry.shape), **vars(circuit.entry.type))
     parts, batch, classes = [], circuit.batch, circuit.qgraph.classes
     for numbers in data.shard_values(kind, batch, classes, circuit.measurement.targets):
         values = np.array(numbers, dtype=np.int64)

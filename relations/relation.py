@@ -401,3 +401,13 @@ class Relations:
     def extended(self, given: Iterable[Tensor], relations: Iterable[Relation]) -> Relations:
         """These and more."""
         return Relations((*self.given, *given), (*self.relations, *relations), self.outputs)
+
+    def behind(self, output: Tensor) -> Relations:
+        """Those that make ``output``, of what they read from outside."""
+        needed, made = {output}, list[Relation]()
+        for relation in reversed(self.relations):
+            if relation.out in needed:
+                needed.update(relation.reads)
+                made.append(relation)
+        given = tuple(tensor for tensor in self.given if tensor in needed)
+        return Relations(given, (*reversed(made),), (output,))

@@ -25,9 +25,10 @@ from circuits.quantisation import report
 from circuits.quantised import QuantInput
 from circuits.quantised.typed import TypedGraph
 from circuits.schemes import planned
-from circuits.schemes.accuracy import measured_output, target_type
+from circuits.schemes.accuracy import measured_output, sample_input, target_type
 from circuits.schemes.circuit import most_labels, require_classes
 from circuits.schemes.inference import all_shown, require_outputs
+from circuits.schemes.inputs import sample_values
 from circuits.schemes.intervals import integer_bounds
 from circuits.schemes.outputs import committed_outputs, taking
 from circuits.schemes.recognition import embedding_type
@@ -120,11 +121,13 @@ def read_dataset(
     graph = QuantGraph.from_bytes(quantised)
     size = graph.size(output.decode())
     require_classes(size, "labels", "give targets, to measure errors by")
-    given = samples.parse(content, {graph.input.name: graph.input.shape}, "samples")
-    images = given.inputs[graph.input.name].astype(np.float64)
+    entry = sample_input(graph, output.decode())
+    given = samples.parse(content, {entry.name: entry.shape}, "samples")
+    images = given.inputs[entry.name].astype(np.float64)
     classes = _classes(_labels(given, labels), size, "labels")
     _require_one_each(images, classes, "labels")
-    secrets = {"samples": _quantised_all(graph, images, saturate=bool(saturate)), "labels": Secret(classes)}
+    quantised_samples = _quantised_all(graph, entry, images, saturate=bool(saturate))
+    secrets = {"samples": quantised_samples, "labels": Secret(classes)}
     return LabelledData.of(images, classes).sha256 + pack(secrets)
 
 
@@ -141,13 +144,14 @@ def read_measured(
     """
     graph, privacy = QuantGraph.from_bytes(quantised), cast("Privacy", weight_privacy.decode())
     kind = target_type(graph, privacy, output.decode())
-    given = samples.parse(content, {graph.input.name: graph.input.shape}, "samples")
-    images = given.inputs[graph.input.name].astype(np.float64)
+    entry = sample_input(graph, output.decode())
+    given = samples.parse(content, {entry.name: entry.shape}, "samples")
+    images = given.inputs[entry.name].astype(np.float64)
     values = samples.parse_labels(targets, "targets")
     _require_one_each(images, values, "targets")
     data = LabelledData.with_targets(images, values)
     secrets = {
-        "samples": _quantised_all(graph, images, saturate=bool(saturate)),
+        "samples": _quantised_all(graph, entry, images, saturate=bool(saturate)),
         "labels": Secret(data.labels),
         "targets": Secret(quantise_targets(data.targets_of(graph.size(output.decode())), kind)),
     }
@@ -164,12 +168,10 @@ def _require_one_each(samples: Floats, others: NDArray[Any], field: str) -> None
         )
 
 
-def _quantised_all(graph: QuantGraph, samples: Floats, *, saturate: bool) -> Secret:
+def _quantised_all(graph: QuantGraph, entry: QuantInput, samples: Floats, *, saturate: bool) -> Secret:
     each = enumerate(samples)
     return Secret(
-        np.stack(
-            [_fitting(graph, graph.input, sample, "samples", i, saturate=saturate) for i, sample in each]
-        )
+        np.stack([_fitting(graph, entry, sample, "samples", i, saturate=saturate) for i, sample in each])
     )
 
 
@@ -234,8 +236,15 @@ def count_of(graph: QuantGraph, weight_privacy: Privacy) -> int:
 
 
 def committed_values(quantised: bytes, *parts: Integers, name: str | None = None) -> Integers:
-    """What a commitment to an input is to, or to samples and labels: ``circuits.input_values``."""
+    """What a commitment to an input is to: ``circuits.input_values``."""
     return circuits.input_values(_graph(quantised), *parts, name=name)
+
+
+def committed_samples(quantised: bytes, compared: Compared, output: str | None, *parts: Integers) -> Integers:
+    """What a commitment to samples is to, with their labels or targets. Raises ``StatementError`` as
+    ``measured_output``."""
+    graph = _graph(quantised)
+    return sample_values(sample_input(graph, measured_output(graph, compared, output)), *parts)
 
 
 def committed_input(quantised: bytes, values: Integers, name: str | None = None) -> Integers:
@@ -352,9 +361,10 @@ def samples_in(quantised: bytes, compared: Compared, output: str | None, values:
     ``StatementError`` as ``measured_output``.
     """
     graph = _graph(quantised)
-    targets = graph.size(measured_output(graph, compared, output)) if compared == "targets" else 0
-    room = max(0, values - len(circuits.input_values(graph)))
-    return room // (math.prod(graph.input.shape) + targets + 1)
+    measured = measured_output(graph, compared, output)
+    entry, targets = sample_input(graph, measured), graph.size(measured) if compared == "targets" else 0
+    room = max(0, values - len(sample_values(entry)))
+    return room // (math.prod(entry.shape) + targets + 1)
 
 
 def fillings(

@@ -287,6 +287,14 @@ class QuantGraph:
         """The inputs by their names."""
         return {entry.name: entry for entry in self.inputs}
 
+    def inputs_of(self, output: str) -> list[QuantInput]:
+        """Those that the output of this name is computed from."""
+        needed = {self.outputs[output]}
+        for node in reversed(self.nodes):
+            if node.name in needed:
+                needed.update(node.inputs)
+        return [entry for entry in self.inputs if entry.name in needed]
+
     def size(self, output: str) -> int:
         """How many numbers the output of this name has."""
         return math.prod(self.shapes[self.outputs[output]])

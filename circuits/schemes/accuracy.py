@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from circuits.lowering import Cost, Lowering, Plan, arithmetic, best_plan
 from circuits.quantisation.labels import is_of_classes
-from circuits.quantised import QuantGraph
+from circuits.quantised import QuantGraph, QuantInput
 from circuits.quantised.typed import TypedGraph
 from circuits.r1cs.builder import Builder
 from circuits.schemes import measures
@@ -28,9 +28,8 @@ from circuits.schemes.circuit import (
     checked_integers,
     public_group,
     require_known,
-    require_one_input,
 )
-from circuits.schemes.inputs import begin, committed_type, input_values, inputs_cost
+from circuits.schemes.inputs import begin, committed_type, inputs_cost, sample_values
 from circuits.schemes.measures import Samples
 from kernels import FrArray
 from relations.bounds import Bound, Proof
@@ -88,6 +87,15 @@ class Accuracy(Circuit):
         return self._says_network
 
     @property
+    def inputs(self) -> Sequence[QuantInput]:
+        return [self.entry]
+
+    @property
+    def entry(self) -> QuantInput:
+        """The input that samples are of."""
+        return sample_input(self.qgraph, self.output)
+
+    @property
     def batch(self) -> int:
         """How many samples the circuit takes."""
         return self.typed.batch
@@ -121,13 +129,13 @@ class Accuracy(Circuit):
         targets: NDArray[np.integer[Any]] | None = None,
     ) -> IntArray:
         """What the commitment to a batch is to: the samples' type, all samples row by row, then their targets
-        where they have any, then all labels (``circuits.schemes.inputs.input_values``), int64[n].
+        where they have any, then all labels (``circuits.schemes.inputs.sample_values``), int64[n].
 
         ``samples``: integers [batch, *input_shape] of the input's type; ``labels``: [batch], each from 0 to
         ``filler``: with that number, a sample does not count; ``targets``: [batch, outputs], as
         ``verifier.measures.Targets`` has them, for measures that take any. Raises ``TensorError``.
         """
-        return input_values(self.qgraph, *self._checked(samples, labels, targets).values())
+        return sample_values(self.entry, *self._checked(samples, labels, targets).values())
 
     def _checked(
         self,
@@ -135,13 +143,14 @@ class Accuracy(Circuit):
         labels: NDArray[np.integer[Any]],
         targets: NDArray[np.integer[Any]] | None,
     ) -> dict[str, IntArray]:
-        shape, kind = (self.batch, *self.qgraph.input.shape), self.measurement.targets
+        entry, kind = self.entry, self.measurement.targets
+        shape = self.batch, *entry.shape
         if (targets is None) != (kind is None):
             raise TensorError(
                 "input.shape", "samples have targets where errors are measured", field="targets"
             )
-        given = {"samples": checked_integers(samples, shape, self.qgraph.input.type.top, "samples")}
-        self.qgraph.require_taken(self.qgraph.input.name, given["samples"], "samples")
+        given = {"samples": checked_integers(samples, shape, entry.type.top, "samples")}
+        self.qgraph.require_taken(entry.name, given["samples"], "samples")
         if targets is not None and kind is not None:
             beyond, shape = np.asarray(targets) - kind.minimum, (self.batch, self.measurement.outputs)
             top = kind.maximum - kind.minimum
@@ -155,9 +164,13 @@ class Accuracy(Circuit):
         targets: NDArray[np.integer[Any]] | None = None,
     ) -> IntArray:
         """What the commitment ``correct`` is to: the counts of the batch in order, int64[n]."""
-        (found,) = self.qgraph.run_all(
-            np.asarray(samples, np.int64), {self.qgraph.outputs[self.output]}
-        ).values()
+        unread = {
+            each.name: np.zeros((self.batch, *each.shape), np.int64)
+            for each in self.qgraph.inputs
+            if each.name != self.entry.name
+        }
+        given = {self.entry.name: np.asarray(samples, np.int64)} | unread
+        (found,) = self.qgraph.run_all(given, {self.qgraph.outputs[self.output]}).values()
         outputs = found.reshape(len(found), -1)
         compared = outputs if targets is None else np.asarray(targets, np.int64)
         return measures.counted(
@@ -168,9 +181,10 @@ class Accuracy(Circuit):
         """The inverse of ``dataset_values``: samples, labels, and targets where there are any."""
         batch, outputs = self.batch, self.measurement.outputs
         targets = batch * outputs if self.measurement.targets else 0
-        samples = batch * math.prod(self.qgraph.input.shape)
+        shape = self.entry.shape
+        samples = batch * math.prod(shape)
         first, second, labels = np.split(values[-(samples + targets + batch) :], [samples, samples + targets])
-        found = first.reshape(batch, *self.qgraph.input.shape), labels
+        found = first.reshape(batch, *shape), labels
         return (*found, second.reshape(batch, outputs)) if targets else found
 
     def totals(self, counts: Sequence[IntArray]) -> Values:
@@ -225,22 +239,23 @@ def compile_accuracy(
     ``statement.measure`` for a network that cannot be measured so, or not in batches so large.
     """
     typed, output, measurement = _typed(qgraph, batch, weight_privacy, measure, top, output)
-    network, builder = typed.relations, Builder()
+    network, builder = _network(typed, output), Builder()
     relations = _relations(typed, output, measurement)
-    plan = _plan(typed, relations, measurement)
+    plan = _plan(typed, relations, measurement, output)
+    entry = sample_input(qgraph, output)
     begin(builder, typed)
     _, *targets, labels, size = relations.given[: -len(measurement.counts)]
     tools = arithmetic(builder, _LEVEL)
     lowering = Lowering(tools, relations, _LEVEL, plan)
     lowering.hold(size, builder.public("size", 1))
-    committed_type(builder, DATASET, qgraph)
+    committed_type(builder, DATASET, sample_values(entry))
     builder.segment(CORRECT, linked=True)
     lowering.hold(network.input, builder.committed(DATASET, "samples", math.prod(network.input.shape)))
     for tensor in (*targets, labels):
         lowering.hold(tensor, builder.committed(DATASET, tensor.name, math.prod(tensor.shape)))
     for tensor, count in zip(relations.given[-len(measurement.counts) :], measurement.counts, strict=True):
         lowering.hold(tensor, builder.committed(CORRECT, count.name, math.prod(tensor.shape)))
-    tools.ranged("input/value", lowering.values(network.input), qgraph.input.type.bits)
+    tools.ranged("input/value", lowering.values(network.input), entry.type.bits)
     for tensor in targets:
         tools.ranged(
             "output/target_range", lowering.values(tensor), tensor.bound.bits, tensor.bound.interval[0]
@@ -254,12 +269,18 @@ def compile_accuracy(
 
 def measured_output(qgraph: QuantGraph, compared: Compared, asked: str | None = None) -> str:
     """The output that samples' labels or targets are of: the one of the name ``asked``, else the only one
-    that can be meant, which against labels is the only one of classes.
+    that can be meant, which is computed from one input alone, and against labels of classes.
 
     Raises ``StatementError`` (``statement.several``, ``output``) where there is no such one, or several.
     """
-    require_one_input(qgraph, "an accuracy")
-    known = [*qgraph.outputs]
+    known = [name for name in qgraph.outputs if len(qgraph.inputs_of(name)) == 1]
+    if not known:
+        raise StatementError(
+            "statement.several",
+            f"an accuracy is of samples of one input, and all outputs are computed from several of the"
+            f" {len(qgraph.inputs)}: export one, or prove inferences",
+            field="scheme",
+        )
     if compared == "labels" and len(known) > 1:
         known = [name for name in known if is_of_classes(qgraph.shapes[qgraph.outputs[name]])]
     meant = known if asked is None else [name for name in known if name == asked]
@@ -273,9 +294,31 @@ def measured_output(qgraph: QuantGraph, compared: Compared, asked: str | None = 
     return meant[0]
 
 
+def sample_input(qgraph: QuantGraph, output: str) -> QuantInput:
+    """The input that samples are of where this output is measured (``measured_output``)."""
+    (entry,) = qgraph.inputs_of(output)
+    return entry
+
+
+def _network(typed: TypedGraph, output: str) -> Relations:
+    """The relations of the network; of one of several inputs those that make the output. Raises
+    ``StatementError`` (``statement.several``) where weights are left out, which commitments are to."""
+    whole = typed.relations
+    if len(typed.qgraph.inputs) == 1:
+        return whole
+    needed = whole.behind(typed.outputs[output])
+    if needed.parameters != whole.parameters:
+        raise StatementError(
+            "statement.several",
+            f"the output {output} is made without some of the network's weights: export it alone",
+            field="output",
+        )
+    return needed
+
+
 def _relations(typed: TypedGraph, output: str, measurement: Measurement) -> Relations:
     """Those of the network, and its counts; given: targets where there are any, labels, size and counts."""
-    network, scores = typed.relations, typed.outputs[output]
+    network, scores = _network(typed, output), typed.outputs[output]
     batch, filler, kind = typed.batch, _filler(measurement), measurement.targets
 
     def tensor(name: str, most: int, *shape: int, proof: Proof = "relation") -> Tensor:
@@ -318,7 +361,7 @@ def plan_accuracy(
 ) -> Plan:
     """How ``compile_accuracy`` would prove each node, and the rows in all, without building anything."""
     typed, output, measurement = _typed(qgraph, batch, weight_privacy, measure, top, output)
-    return _plan(typed, _relations(typed, output, measurement), measurement)
+    return _plan(typed, _relations(typed, output, measurement), measurement, output)
 
 
 def _typed(
@@ -344,8 +387,8 @@ def _typed(
     return typed, output, measurement
 
 
-def _plan(typed: TypedGraph, relations: Relations, measurement: Measurement) -> Plan:
-    tools, network, filler = arithmetic(Builder(), _LEVEL), typed.relations, _filler(measurement)
+def _plan(typed: TypedGraph, relations: Relations, measurement: Measurement, output: str) -> Plan:
+    tools, network, filler = arithmetic(Builder(), _LEVEL), _network(typed, output), _filler(measurement)
     own = relations.relations[len(network.relations) :]
     labels = Cost.range_checks(filler.bit_length(), typed.batch * len(_label_ranges(filler)))
     ranges = [
@@ -354,7 +397,8 @@ def _plan(typed: TypedGraph, relations: Relations, measurement: Measurement) -> 
         if tensor.name == "targets"
     ]
     costs = [measures.cost(tools, relation) for relation in own]
-    return best_plan(tools, network, _LEVEL, Cost.sum([inputs_cost(typed), labels, *ranges, *costs]))
+    inputs = inputs_cost(typed, [sample_input(typed.qgraph, output)])
+    return best_plan(tools, network, _LEVEL, Cost.sum([inputs, labels, *ranges, *costs]))
 
 
 def _filler(measurement: Measurement) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from typing import Any, ClassVar, Final, get_args
 
@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from circuits.graphs.node import QuantNode
 from circuits.graphs.tensors import first_index
 from circuits.lowering import Level, Plan
-from circuits.quantised import Integers, QuantGraph
+from circuits.quantised import Integers, QuantGraph, QuantInput
 from circuits.quantised.typed import TypedGraph
 from circuits.r1cs.program import Program
 from circuits.r1cs.tiles import keep
@@ -102,10 +102,14 @@ class Circuit(ABC):
 
     @property
     def privacy(self) -> dict[str, Privacy]:
-        inputs = {
-            called(INPUT, name, self.qgraph.inputs): each for name, each in self.typed.privacies.items()
-        }
+        named = {entry.name: called(INPUT, entry.name, self.inputs) for entry in self.inputs}
+        inputs = {called: self.typed.privacies[name] for name, called in named.items()}
         return {**inputs, "weights": self.typed.weight_privacy}
+
+    @property
+    def inputs(self) -> Sequence[QuantInput]:
+        """Those that proofs are about."""
+        return self.qgraph.inputs
 
     @property
     @abstractmethod
@@ -137,7 +141,7 @@ class Circuit(ABC):
             "privacy": self.privacy,
             "architecture": [_architecture(graph, node) for node in graph.nodes],
             "quantisation": {
-                **described_types(graph),
+                **described_types(self.inputs),
                 "layers": [scales for node in graph.nodes if (scales := _scales(graph, node)) is not None],
             },
             "public_inputs": self.public_layout,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -14,7 +14,7 @@ import rfc8785
 from circuits.lowering import Cost
 from circuits.lowering.arithmetic import Arithmetic
 from circuits.lowering.parameters import DIGEST_LIMBS, MODEL, committed_constants, digest_limbs
-from circuits.quantised import QuantGraph
+from circuits.quantised import QuantGraph, QuantInput
 from circuits.quantised.typed import TypedGraph
 from circuits.r1cs.builder import Builder
 from circuits.r1cs.linear import Weighted
@@ -23,23 +23,22 @@ from verifier.schemes import INPUT, Privacy, called
 from zenerrors import TensorError
 
 
-def described_types(qgraph: QuantGraph) -> dict[str, Any]:
-    """Shape, scale, zero point and bits of the network's input, or of each of several with its name,
-    JSON-able."""
-    types = [{"shape": list(entry.shape), **asdict(entry.type)} for entry in qgraph.inputs]
+def described_types(inputs: Sequence[QuantInput]) -> dict[str, Any]:
+    """Shape, scale, zero point and bits of the only input, or of each of several with its name, JSON-able."""
+    types = [{"shape": list(entry.shape), **asdict(entry.type)} for entry in inputs]
     if len(types) == 1:
         return {"input": types[0]}
-    return {"inputs": [{"name": name} | kind for name, kind in zip(qgraph.entries, types, strict=True)]}
+    return {"inputs": [{"name": entry.name} | kind for entry, kind in zip(inputs, types, strict=True)]}
 
 
 def input_values(qgraph: QuantGraph, *parts: IntArray, name: str | None = None) -> IntArray:
-    """What a commitment to an input of the network is to, or one to samples and their labels: the digest of
-    the input's type in limbs, then the integers ``parts``, int64, row-major. int64[DIGEST_LIMBS + n].
+    """What a commitment to an input of the network is to: the digest of the input's type in limbs, then the
+    integers ``parts``, int64, row-major. int64[DIGEST_LIMBS + n].
 
     ``name``: of the input, where there are several; their digests cover it. Raises ``TensorError``
     (``input.names``).
     """
-    types = described_types(qgraph)
+    types = described_types(qgraph.inputs)
     described = types.get(
         "input", next((each for each in types.get("inputs", []) if each["name"] == name), None)
     )
@@ -48,17 +47,21 @@ def input_values(qgraph: QuantGraph, *parts: IntArray, name: str | None = None) 
     return np.concatenate([type_limbs(described), *(part.ravel() for part in parts)])
 
 
+def sample_values(entry: QuantInput, *parts: IntArray) -> IntArray:
+    """What a commitment to samples of this input, and to their labels, is to: as ``input_values`` of the only
+    input that a network has."""
+    return np.concatenate([type_limbs(described_types([entry])["input"]), *(part.ravel() for part in parts)])
+
+
 def type_limbs(described: Mapping[str, Any]) -> IntArray:
     """What a commitment to values of a type begins with: its digest, int64[DIGEST_LIMBS]."""
     return digest_limbs(hashlib.sha256(rfc8785.dumps(described)).digest())
 
 
-def committed_type(
-    builder: Builder, segment: str, qgraph: QuantGraph, wires: str = "type", name: str | None = None
-) -> None:
-    """Begin a linked segment of inputs with their type: other shapes or scales would read the same integers
-    as another input."""
-    committed_constants(builder, segment, wires, input_values(qgraph, name=name))
+def committed_type(builder: Builder, segment: str, limbs: IntArray, wires: str = "type") -> None:
+    """Begin a linked segment of inputs with their type, in limbs: other shapes or scales would read the same
+    integers as another input."""
+    committed_constants(builder, segment, wires, limbs)
 
 
 def begin(builder: Builder, typed: TypedGraph) -> None:
@@ -79,7 +82,8 @@ def input_wires(tools: Arithmetic, typed: TypedGraph, name: str) -> IntArray:
     entry, group = graph.entries[name], called(INPUT, name, graph.inputs)
     count = math.prod(entry.shape)
     if privacy == "committed":
-        committed_type(tools.builder, group, graph, called("type", name, graph.inputs), name)
+        limbs = input_values(graph, name=name)
+        committed_type(tools.builder, group, limbs, called("type", name, graph.inputs))
         wires = tools.builder.committed(group, group, count)
     else:
         wires = given(tools, group, privacy, count)
@@ -98,11 +102,11 @@ def given(tools: Arithmetic, name: str, privacy: Privacy, count: int) -> IntArra
             return tools.builder.committed(tools.builder.segment(name, linked=True), name, count)
 
 
-def inputs_cost(typed: TypedGraph) -> Cost:
-    """Of ``begin``, of the types of committed inputs, and of the range checks of all."""
-    digests = [typed.weight_privacy, *typed.privacies.values()].count("committed")
-    checks = [
-        Cost.range_checks(entry.type.bits, typed.batch * math.prod(entry.shape))
-        for entry in typed.qgraph.inputs
-    ]
+def inputs_cost(typed: TypedGraph, inputs: Sequence[QuantInput] | None = None) -> Cost:
+    """Of ``begin``, of the types of committed inputs, and of the range checks of all; of ``inputs``, where
+    these are not all."""
+    inputs = typed.qgraph.inputs if inputs is None else inputs
+    privacies = [typed.privacies[entry.name] for entry in inputs]
+    digests = [typed.weight_privacy, *privacies].count("committed")
+    checks = [Cost.range_checks(entry.type.bits, typed.batch * math.prod(entry.shape)) for entry in inputs]
     return Cost.sum([Cost(rows=DIGEST_LIMBS * digests), *checks])

@@ -10,13 +10,14 @@ from dataclasses import dataclass
 
 from circuits.lowering import Plan
 from circuits.quantised import QuantGraph
-from circuits.schemes.accuracy import plan_accuracy
+from circuits.schemes.accuracy import measured_output, plan_accuracy, sample_input
 from circuits.schemes.inference import plan_inference
-from circuits.schemes.inputs import input_values
+from circuits.schemes.inputs import sample_values
 from circuits.schemes.registration import parameters, plan_registration
 from circuits.schemes.robustness import plan_robustness
 from prover.size import Size
-from verifier.schemes import Measure, Privacy
+from verifier.measures import takes_targets
+from verifier.schemes import Compared, Measure, Privacy
 
 
 @dataclass(frozen=True)
@@ -48,7 +49,9 @@ def accuracy(
     plan = plan_accuracy(
         qgraph, batch=batch, weight_privacy=weight_privacy, measure=measure, top=top, output=output
     )
-    samples = len(input_values(qgraph)) + batch * math.prod(qgraph.input.shape)
+    compared: Compared = "targets" if takes_targets(measure) else "labels"
+    entry = sample_input(qgraph, measured_output(qgraph, compared, output))
+    samples = len(sample_values(entry)) + batch * math.prod(entry.shape)
     return _planned(plan, qgraph, weight_privacy, samples)
 
 

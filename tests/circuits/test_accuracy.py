@@ -11,11 +11,24 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import kernels
-from circuits import Accuracy, QuantGraph, compile_accuracy, compile_inference, input_values, parameters
+from circuits import (
+    Accuracy,
+    QuantGraph,
+    compile_accuracy,
+    compile_inference,
+    input_values,
+    load_onnx,
+    parameters,
+    quantise,
+)
+from circuits.banks import profile
 from circuits.graphs.types import Affine, Rescale, WeightType
+from circuits.networks.language import tensor
+from circuits.onnx.write import to_onnx
 from circuits.operators.convolution import QuantConv
 from circuits.operators.dense import QuantDense
 from circuits.operators.reshape import Reshape
+from circuits.priors import with_prior
 from circuits.r1cs import execution
 from circuits.schemes import accuracy
 from prover import groth16
@@ -25,6 +38,7 @@ from tests.circuits.quantised.networks import KINDS
 from tests.circuits.support import R, answered, challenged, first_violation, forced, prove, slow_execute
 from tests.prover.statements import commitment_basis, patient
 from tests.refusals import refuses
+from verifier.bank import ANSWER, PRIOR, SEEN
 from verifier.schemes import Privacy
 from zenerrors import StatementError, TensorError
 
@@ -350,3 +364,34 @@ def test_the_meaning_names_what_there_is() -> None:
     meaning = compile_accuracy(graph, batch=2).meaning
     assert "input" not in meaning
     assert "The input is" in compile_inference(graph, input_privacy="committed").meaning
+
+
+def test_a_banks_model_is_measured_by_what_it_sees_whatever_its_prior() -> None:
+    """Its samples are of one input of the two, as those of a network without a prior: the same words and
+    commitments. No wire of the other is left to choose."""
+    images = np.random.default_rng(0).normal(size=(8, 4))
+    member = with_prior(to_onnx(tensor("x", 4).dense(np.eye(3, 4)).graph()), images)
+    graph = quantise(load_onnx(member.onnx), {"x": images, PRIOR: member.priors(3, 8)})
+    circuit = compile_accuracy(graph, batch=2, weight_privacy="committed")
+    said, samples = circuit.describe(), graph.entries["x"].type.quantise(images[:2])
+    assert (circuit.output, said["output"], [*said["privacy"]]) == (SEEN, SEEN, ["input", "weights"])
+    assert circuit.constraint_system.constraints == circuit.plan.rows
+    assert not any(PRIOR in name for name in circuit.layout)
+    right = profile(graph, samples).argmax(axis=1)
+    for labels in (right, (right + 1) % 3):
+        z = assigned(circuit, samples, labels)
+        assert (
+            [*z[circuit.layout["correct"]]] == [*circuit.counts(samples, labels)] == [2 * (labels is right)]
+        )
+        assert first_violation(circuit.constraint_system, answered(circuit.program, z)) is None
+        lie = forged(circuit, samples, labels, {int(circuit.layout["correct"][0]): 1})
+        assert first_violation(circuit.constraint_system, lie) is not None
+    type_alone = compile_accuracy(networks.of_kinds(7, shape=(4,), classes=3), batch=2)
+    assert [*said["quantisation"]["input"]] == [*type_alone.describe()["quantisation"]["input"]]
+    assert circuit.dataset_values(samples, right)[-2:].tolist() == right.tolist()
+    with refuses("statement.several", "output"):
+        compile_accuracy(graph, batch=2, output=ANSWER)  # it reads the prior, too
+    two = replace(graph.nodes[0], name="two")
+    apart = QuantGraph(graph.inputs, (*graph.nodes, two), {SEEN: graph.outputs[SEEN], "two": "two"})
+    with refuses("statement.several", "output"):
+        compile_accuracy(apart, batch=2, output=SEEN)  # commitments are to weights that it does without

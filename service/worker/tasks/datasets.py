@@ -33,7 +33,7 @@ def commit_dataset(runtime: Runtime, hold: Hold) -> None:
     parts = []
     for index, shard in enumerate(batches):
         hold.progress("commit", index / len(batches))
-        values = intake.committed_values(quantised, *shard.committed)
+        values = intake.committed_samples(quantised, dataset.compared, dataset.output, *shard.committed)
         parts.append(_committed(basis, values, runtime.settings.threads, hiding=dataset.privacy == "private"))
     _refuse_equal(parts)
     opened = OpeningFile(**named(system), kind="dataset", parts=parts)
