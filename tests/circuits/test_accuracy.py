@@ -386,7 +386,7 @@ def test_a_banks_model_is_measured_by_what_it_sees_whatever_its_prior() -> None:
         assert first_violation(circuit.constraint_system, answered(circuit.program, z)) is None
         lie = forged(circuit, samples, labels, {int(circuit.layout["correct"][0]): 1})
         assert first_violation(circuit.constraint_system, lie) is not None
-    type_alone = compile_accuracy(networks.of_kinds(7, shape=(4,), classes=3), batch=2)
+    type_alone = compile_accuracy(networks.of_kinds(7, shape=(1, 2, 2), classes=3), batch=2)
     assert [*said["quantisation"]["input"]] == [*type_alone.describe()["quantisation"]["input"]]
     assert circuit.dataset_values(samples, right)[-2:].tolist() == right.tolist()
     with refuses("statement.several", "output"):
