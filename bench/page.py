@@ -4,7 +4,7 @@
 
 The file is opened anew each time, without a network. A figure is from the drop of the files to the verdict:
 they are sorted, a worker is started, the key is decoded, the proofs are verified. The network has 14 weights,
-which makes no difference to who verifies.
+and those of the stream's bank 16, which makes no difference to who verifies.
 """
 
 from __future__ import annotations
@@ -14,7 +14,9 @@ import json
 import statistics
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from itertools import chain
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, Final
 
 from bench.measure import arguments
@@ -23,10 +25,13 @@ from service.api import pages
 from tests.browsers import FLAGS
 from tests.circuits.quantised import networks
 from tests.programs import find
+from tests.streams.proving import Stage, inputs
 from tests.vectors.world import BATCH, World
 from verifier.datasets import LabelledData
 
 SHARDS: Final = 100
+FRAMES: Final = 1000
+"""Of a stream whose classes change every hundredth."""
 REPETITIONS: Final = 5
 PAGE: Final = Path(pages.__file__).parent / "verify.html"
 # Settles with the milliseconds until there is a verdict, or with what is shown in its place.
@@ -68,7 +73,18 @@ def documents() -> dict[str, Files]:
         "inference with the model's registration": inferred | registered,
         f"accuracy of {SHARDS} shards": assessed,
         f"accuracy of {SHARDS} shards with its dataset": assessed | samples,
+        f"stream of {FRAMES:,} frames": stream(),
     }
+
+
+def stream() -> Files:
+    """By a bank of two committed models, of inputs that stay private."""
+    turns = [inputs(classes, 50, 0.1)[0] for classes in ([0, 1], [2, 3])] * (FRAMES // 200)
+    with TemporaryDirectory() as folder:
+        stage = Stage.of(Path(folder), "committed")
+        made = stage.proven(chain(*turns))
+    keys = {model.key.id: model.key.model_dump_json() for model in stage.models}
+    return {"stream": made.model_dump_json(), **keys}
 
 
 @contextmanager
@@ -85,6 +101,7 @@ def chromium() -> Iterator[Any]:
 def milliseconds(browser: Any, files: Files) -> float:
     context = browser.new_context(offline=True)
     page = context.new_page()
+    page.set_default_timeout(120_000)
     page.goto(PAGE.as_uri())
     taken = page.evaluate(DROP, dict(files))
     context.close()

@@ -21,6 +21,7 @@ from verifier.documents import (
     DocumentKind,
     Expected,
     ExpectedReceipt,
+    ExpectedStream,
     KeyFile,
     OpeningFile,
     ProofDocument,
@@ -37,7 +38,7 @@ from verifier.schemes import OUTPUT
 from verifier.stream import StreamFile, StreamVerification, judge_stream
 from zenerrors import RequestError, ZenError, in_words, named, naming
 
-Pinned = TypeVar("Pinned", Expected, ExpectedReceipt)
+Pinned = TypeVar("Pinned", Expected, ExpectedReceipt, ExpectedStream)
 Verdict = Verification | ReceiptVerification | StreamVerification
 Given = Mapping[str, Any]
 """Options with their values: paths or texts."""
@@ -72,6 +73,8 @@ _TEXTS: Final = {
     "before": ("TIME", "it says that it was made then or earlier"),
     "require": ("ceremony", "the key's file must show that its secrets are of a ceremony"),
     "issuer": ("HEX", "the key of the issuer of receipts that you trust"),
+    "head": ("HEX", "the link that you expect a stream's chain to begin with"),
+    "link": ("HEX", "the link that you expect a stream's chain to end with"),
 }
 _FIELDS: Final = {name: name for name in _TEXTS} | {
     "key_id": "key",
@@ -219,8 +222,10 @@ def verify(options: Namespace) -> Verdict:
     with _reading("file", options.file):
         document = _document(options.file.read_bytes())
     if isinstance(document, StreamFile):
-        _refuse_idle(given.keys() | ({"policy"} if options.policy else set()), "a stream")
-        return judge_stream(document, _keys(options.keys))
+        _refuse_idle(given.keys() & _FILES.keys(), "a stream")
+        ruled = _ruled(options.policy, ExpectedStream.model_fields.keys(), "a stream")
+        wanted = _expected(ExpectedStream, _agreed(given, ruled), "a stream")
+        return judge_stream(document, _keys(options.keys), wanted)
     if options.keys is not None:
         raise RequestError("request.invalid", "--keys is for streams: give --key", field="keys")
     if isinstance(document, Receipt):

@@ -148,7 +148,7 @@ SinceTwo = Annotated[
 ]
 
 
-def _is_absent(value: object) -> bool:
+def is_absent(value: object) -> bool:
     return value is None
 
 
@@ -171,13 +171,13 @@ class OfSystem(Document):
     version: int
     system: SystemId | None = Field(
         default=None,
-        exclude_if=_is_absent,
+        exclude_if=is_absent,
         description="The proof system; not there before version 3.",
         examples=[FIRST],
     )
     commitment_scheme: str | None = Field(
         default=None,
-        exclude_if=_is_absent,
+        exclude_if=is_absent,
         description="How its commitments are made: that of its proof system.",
         examples=[SYSTEMS[FIRST].commitments.id],
     )
@@ -306,7 +306,7 @@ class Statement(OfSystem):
     made_at: Time
     saturates: Saturates = Field(
         default=None,
-        exclude_if=_is_absent,
+        exclude_if=is_absent,
         description="True where numbers beyond the range of the model's calibration count as its ends; else"
         " not there.",
     )
@@ -487,6 +487,26 @@ class ExpectedReceipt(_Pinned):
     )
 
 
+class ExpectedStream(Document):
+    """What a verifier of a stream knows from elsewhere."""
+
+    head: Digest | None = Field(
+        default=None, description="The chain's first link: of bank, rules, challenge and beginning."
+    )
+    link: Digest | None = Field(default=None, description="The chain's last link: of all that frames say.")
+    challenge: Challenge | None = Field(
+        default=None,
+        description="The text that you gave before the stream began.",
+        examples=["for Ada"],
+    )
+    require: Literal["ceremony"] | None = Field(
+        default=None,
+        description="The files of all its keys show that their secrets are of a ceremony, or their system has"
+        " no secrets.",
+        examples=["ceremony"],
+    )
+
+
 class KeyFile(OfSystem):
     """A verification key and what it means: ``key`` as its system writes it, ``circuit`` as described.
 
@@ -581,7 +601,7 @@ class InputType(BaseModel):
 
     model_config = ConfigDict(frozen=True, strict=True)
 
-    name: InputName | None = Field(default=None, exclude_if=_is_absent)
+    name: InputName | None = Field(default=None, exclude_if=is_absent)
     shape: Annotated[list[Size], Field(max_length=MOST_AXES, fail_fast=True)]
     scale: float = Field(gt=0, allow_inf_nan=False)
     zero_point: Integer
@@ -815,7 +835,7 @@ class OpeningPart(Document):
     opening: Opening
     values: Integers | None = Field(
         default=None,
-        exclude_if=_is_absent,
+        exclude_if=is_absent,
         description="Of an output: its integers, row-major, from 0.",
         examples=[None],
     )
@@ -877,7 +897,7 @@ class Receipt(OfSystem):
     registered_at: Time
     saturates: Saturates = Field(
         default=None,
-        exclude_if=_is_absent,
+        exclude_if=is_absent,
         description="True where the model takes numbers beyond the range of its calibration as the range's"
         " ends; else not there.",
     )

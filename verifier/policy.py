@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, Field, model_validator
 
-from verifier.documents import Expected, ExpectedReceipt, read
+from verifier.documents import Expected, ExpectedReceipt, ExpectedStream, read
 
 
 def _is_beneath(name: str) -> str:
@@ -19,8 +19,9 @@ def _is_beneath(name: str) -> str:
 File = Annotated[str, AfterValidator(_is_beneath)]
 
 
-class Policy(Expected, ExpectedReceipt):
-    """What is known from elsewhere, of proofs and of receipts; files by their paths from the policy's folder.
+class Policy(Expected, ExpectedReceipt, ExpectedStream):
+    """What is known from elsewhere, of proofs, receipts and streams; files by their paths from the policy's
+    folder.
 
     ``key_file``: the verification key's; ``registration`` and ``registration_key``: the committed model's.
     """

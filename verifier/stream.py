@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import accumulate, pairwise
 from typing import Annotated, Final, Literal, Self
 
@@ -23,11 +23,13 @@ from verifier.documents import (
     Digest,
     Document,
     Expected,
+    ExpectedStream,
     Numbers,
     ProofDocument,
     Size,
     Time,
     canonical,
+    is_absent,
 )
 from verifier.judging import Case, judge_each
 from verifier.keys import OpenedKey
@@ -52,11 +54,20 @@ _FRAME: Final = b"zenserve frame 1\n"
 REASONS: Final[dict[str, str]] = {
     "no_key": "The key of one of the bank's models was not given.",
     "bank_mismatch": "The key is not of a network that adds a prior of this bank to what it sees.",
+    "challenge_mismatch": "The stream answers another challenge than the expected one.",
+    "head_mismatch": "The chain begins with another link than the expected one.",
+    "chain_mismatch": "The chain ends with another link than the expected one.",
 }
-"""Beside those of ``verifier.judging``, which are of the frame that is named."""
-NOT_VERIFIED: Final = (
-    "That there were no more frames after the last.",
-    "That bank and rules are those agreed on: how the chain begins tells, to whoever knows it.",
+"""Where no frame is named, and beside those of ``verifier.judging``, which are of the frame that is."""
+_MORE_UNSEEN: Final = "That there were no more frames after the last."
+_BANK_UNSEEN: Final = (
+    "That bank and rules are those agreed on: how the chain begins tells, to whoever knows it."
+)
+_AGE_UNSEEN: Final = (
+    "That the stream was made for you, or lately: without a challenge of yours, it may be an old one."
+)
+_CEREMONY_SEEN: Final = "The setup of each frame's key is a ceremony, or transparent, as you required."
+_NOT_VERIFIED: Final = (
     "Why frames have no proof: whoever proves may leave out any so, and the course does not see them.",
     "That what the head says of profiled samples is what the models compute of them.",
     "That answers are right, or that another model's would be.",
@@ -155,6 +166,12 @@ class Head(Document):
     bank: Bank = Field(description="Its models.")
     rules: Rules = Field(description="The numbers of its course.")
     begun_at: Time = Field(description="When it began.")
+    challenge: Challenge | None = Field(
+        default=None,
+        exclude_if=is_absent,
+        description="What whoever asked for it chose: it was not made before. Else not there.",
+        examples=["for Ada"],
+    )
 
     def course(self) -> Course:
         """At its first frame."""
@@ -201,48 +218,71 @@ def challenge(link: bytes, number: int) -> str:
 
 
 class StreamVerification(Document):
-    """The verdict on a stream. ``frame``: the first that is wrong; ``head`` and ``link``: the chain's links
-    before the first and after the last."""
+    """The verdict on a stream. ``frame``: the first that is wrong, null where it is none of them; ``head``
+    and ``link``: the chain's links before the first and after the last."""
 
     valid: bool
     reason: str
     detail: str
     frame: int | None = None
     frames: int = 0
-    head: Digest | None = Field(default=None, description="Of bank, rules and beginning.")
+    head: Digest | None = Field(default=None, description="Of bank, rules, challenge and beginning.")
     link: Digest | None = Field(default=None, description="Of the head and what all frames say.")
     missed: list[int] = Field(default=[], description="The numbers of frames without a proof.")
     by_model: list[int] = Field(default=[], description="How many frames each model of the bank labelled.")
     changes: list[int] = Field(default=[], description="The frames at which the classes changed.")
+    models: list[int | None] = Field(
+        default=[], description="Which model of the bank each is by. Null for frames without a proof."
+    )
     labels: list[int | None] = Field(default=[], description="Null for frames without a proof.")
     verified: list[str] = Field(default=[], description="In sentences, what a reader may rely on.")
     not_verified: list[str] = Field(default=[], description="In sentences, what a reader may not rely on.")
 
 
-def judge_stream(file: StreamFile, keys: Mapping[str, OpenedKey]) -> StreamVerification:
-    """Whether each frame is proven in its place, by the model of the course; ``keys`` by their ids.
+def judge_stream(
+    file: StreamFile, keys: Mapping[str, OpenedKey], expected: ExpectedStream | None = None
+) -> StreamVerification:
+    """Whether it is the one that is expected, and each frame proven in its place, by the model of the course;
+    ``keys`` by their ids.
 
     The course follows labels that are proven: so a file costs its reader no more than a part of what it cost
     its writer.
     """
+    expected = expected or ExpectedStream()
     links = [*accumulate(file.frames, following, initial=beginning(file.head))]
+    if reason := _unexpected(file.head, links, expected):
+        return StreamVerification(valid=False, reason=reason, detail=REASONS[reason])
     cases: dict[int, Case] = {}
     for number, frame in enumerate(file.frames):
         if isinstance(frame, ProofDocument):
             key = frame.statement.verification_key.id
             if key not in keys:
                 return _refused("no_key", f"{REASONS['no_key']} It is {key}.", number)
-            cases[number] = Case(frame, keys[key], Expected(challenge=challenge(links[number], number)))
+            wanted = Expected(challenge=challenge(links[number], number), require=expected.require)
+            cases[number] = Case(frame, keys[key], wanted)
     for number, answer in zip(cases, judge_each([*cases.values()]), strict=True):
         if not answer.valid:
             return _refused(answer.reason, answer.detail, number)
-    return _followed(file, cases, links)
+    return _followed(file, cases, links, expected)
 
 
-def _followed(file: StreamFile, cases: Mapping[int, Case], links: list[bytes]) -> StreamVerification:
+def _unexpected(head: Head, links: Sequence[bytes], expected: ExpectedStream) -> str | None:
+    """Why it is not the stream that is expected."""
+    if expected.head not in (None, links[0].hex()):
+        return "head_mismatch"
+    if expected.challenge not in (None, head.challenge):
+        return "challenge_mismatch"
+    if expected.link not in (None, links[-1].hex()):
+        return "chain_mismatch"
+    return None
+
+
+def _followed(
+    file: StreamFile, cases: Mapping[int, Case], links: Sequence[bytes], expected: ExpectedStream
+) -> StreamVerification:
     """Whether the frames, which are proven, are by the models of the course."""
     bank, course, changes = file.head.bank, file.head.course(), []
-    used, labels = [0] * len(bank.models), list[int | None]([None] * len(file.frames))
+    models, labels, used = dict[int, int](), dict[int, int](), Counter[int]()
     for number, case in cases.items():
         place = course.plan.model
         try:
@@ -253,29 +293,48 @@ def _followed(file: StreamFile, cases: Mapping[int, Case], links: list[bytes]) -
                 refuse("bank_mismatch", REASONS["bank_mismatch"])
         except RefusedError as refusal:
             return _refused(refusal.reason, refusal.detail, number)
+        models[number] = place
         used[place] += 1
         if course.observe(seen):
             changes.append(number)
-    missed = [number for number in range(len(file.frames)) if number not in cases]
-    return StreamVerification(
+    numbers = range(len(file.frames))
+    answer = StreamVerification(
         valid=True,
         reason=OK,
         detail="Every frame is proven in its place, by the model that the frames before it ask for.",
-        frames=len(labels),
+        frames=len(numbers),
         head=links[0].hex(),
         link=links[-1].hex(),
-        missed=missed,
-        by_model=used,
+        missed=[number for number in numbers if number not in cases],
+        by_model=[used[place] for place in range(len(bank.models))],
         changes=changes,
-        labels=labels,
-        verified=[
-            f"There are {len(labels)} frames in this order, {len(missed)} of them without a proof.",
-            f"By the bank's models, in their order, there are answers to {', '.join(map(str, used))} frames.",
-            "Each answer is its model's, with the prior that the frames before it give.",
-            f"The chain begins with {links[0].hex()} and ends with {links[-1].hex()}.",
-        ],
-        not_verified=[*NOT_VERIFIED],
+        models=[models.get(number) for number in numbers],
+        labels=[labels.get(number) for number in numbers],
     )
+    said = {"verified": _verified(answer, expected), "not_verified": _not_verified(expected)}
+    return answer.model_copy(update=said)
+
+
+def _verified(answer: StreamVerification, expected: ExpectedStream) -> list[str]:
+    used, known = ", ".join(map(str, answer.by_model)), ", as you expected"
+    return [
+        f"There are {answer.frames} frames in this order, {len(answer.missed)} of them without a proof.",
+        f"By the bank's models, in their order, there are answers to {used} frames.",
+        "Each answer is its model's, with the prior that the frames before it give.",
+        f"The chain begins with {answer.head}{known if expected.head else ''}.",
+        f"It ends with {answer.link}{known if expected.link else ''}.",
+        *([f"It answers your challenge, {expected.challenge}."] if expected.challenge else []),
+        *([_CEREMONY_SEEN] if expected.require else []),
+    ]
+
+
+def _not_verified(expected: ExpectedStream) -> list[str]:
+    return [
+        *([] if expected.link else [_MORE_UNSEEN]),
+        *([] if expected.head else [_BANK_UNSEEN]),
+        *([] if expected.challenge else [_AGE_UNSEEN]),
+        *_NOT_VERIFIED,
+    ]
 
 
 def _labels(case: Case, bank: Bank, plan: Plan) -> tuple[int, int]:

@@ -11,17 +11,13 @@ from pathlib import Path
 from pydantic import TypeAdapter
 from pydantic.json_schema import GenerateJsonSchema
 
-from verifier.command import Trouble
-from verifier.judging import Verification
-from verifier.receipts import ReceiptVerification
+from verifier.command import Trouble, Verdict
 
 PAGE = Path(__file__).parents[2] / "docs/schemas/verdict.json"
 
 
 def written() -> str:
-    answers: TypeAdapter[Verification | ReceiptVerification | Trouble] = TypeAdapter(
-        Verification | ReceiptVerification | Trouble
-    )
+    answers: TypeAdapter[Verdict | Trouble] = TypeAdapter(Verdict | Trouble)
     schema = {
         "$schema": GenerateJsonSchema.schema_dialect,
         "title": "What zenserve-verify --json answers",

@@ -172,13 +172,16 @@ def verify(stream: Json, keys: dict[str, Json], judge: Callable[[Json, Json], No
     Raises ``Refused`` with the first frame that is wrong."""
     head = stream["head"] | {"rules": RULES | stream["head"]["rules"]}
     head["bank"] = {"format": "zenserve bank", "version": 1} | head["bank"]
+    if head.get("challenge") is None:
+        head.pop("challenge", None)
     course, link = Course(head), sha256("stream", canonical(head).encode())
     models, missed, changes, labels = head["bank"]["models"], list[int](), list[int](), list[int | None]()
-    used, first = [0] * len(models), link.hex()
+    used, first, places = [0] * len(models), link.hex(), list[int | None]()
     for number, frame in enumerate(stream["frames"]):
         if "missed" in frame:
             missed.append(number)
             labels.append(None)
+            places.append(None)
             link = sha256("frame", link, canonical(frame).encode())
             continue
         statement, model = frame["statement"], models[course.model]
@@ -195,9 +198,11 @@ def verify(stream: Json, keys: dict[str, Json], judge: Callable[[Json, Json], No
         require(all(right.values()), f"frame {number} has another {[n for n in right if not right[n]]}")
         judge(frame, keys[id_])
         used[course.model] += 1
+        places.append(course.model)
         labels.append(values["label/answer"])
         if course.sees(values["label/seen"]):
             changes.append(number)
         link = sha256("frame", link, hashlib.sha256(canonical(statement).encode()).digest())
     chain = {"head": first, "link": link.hex()}
-    return chain | {"missed": missed, "by_model": used, "changes": changes, "labels": labels}
+    found = {"missed": missed, "by_model": used, "changes": changes, "models": places, "labels": labels}
+    return chain | found

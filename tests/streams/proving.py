@@ -18,6 +18,7 @@ from circuits import Inference, compile_inference, load_onnx, parameters, quanti
 from circuits.banks import MARGIN, profile
 from circuits.priors import Member, with_prior
 from circuits.schemes import proving
+from kernels import fr
 from prover import registry
 from prover.groth16 import Opening
 from tests.client.makers import Maker, inference
@@ -49,13 +50,21 @@ class Model(NamedTuple):
     circuit: Inference
     key: KeyFile
     file: Path
+    openings: Mapping[str, Opening]
 
     @classmethod
-    def of(cls, weight: NDArray[np.float64], folder: Path) -> Model:
+    def of(cls, weight: NDArray[np.float64], folder: Path, weights: Privacy) -> Model:
         member = with_prior(onnx_of(weight), SAMPLES)
-        circuit = circuit_of(member, "public")
-        key = proving.setup(SYSTEM, circuit, None, folder, 1, silent)
-        return cls(member, circuit, key, folder)
+        circuit = circuit_of(member, weights)
+        values = parameters(circuit.qgraph)
+        basis = commitment_basis(len(values)) if weights == "committed" else None
+        openings = {"model": basis.commit(fr.from_ints(values.tolist()))} if basis else {}
+        key = proving.setup(SYSTEM, circuit, basis, folder, 1, silent)
+        return cls(member, circuit, key, folder, openings)
+
+    @property
+    def commitments(self) -> dict[str, str]:
+        return {name: opening.commitment.hex() for name, opening in self.openings.items()}
 
     def quantised(self, x: NDArray[np.float64]) -> NDArray[np.int64]:
         return integers_of(self.circuit, x)
@@ -65,12 +74,12 @@ class Model(NamedTuple):
         statement = make_statement(
             self.key,
             values=self.circuit.values(q),
-            commitments={},
+            commitments=self.commitments,
             made_at=BEGUN,
             challenge=answers,
         )
         witness = partial(self.circuit.witness, q, statement=statement.scalar)
-        proof = proving.prove(SYSTEM, self.circuit, self.file, witness, lambda _: {}, 1, silent)
+        proof = proving.prove(SYSTEM, self.circuit, self.file, witness, lambda _: self.openings, 1, silent)
         return ProofDocument.of(statement, [proof])
 
 
@@ -81,13 +90,15 @@ class Stage(NamedTuple):
     head: Head
 
     @classmethod
-    def of(cls, folder: Path) -> Stage:
+    def of(cls, folder: Path, weights: Privacy = "public") -> Stage:
         exact, rough = np.eye(CLASSES), np.eye(CLASSES) + 0.5 * np.roll(np.eye(CLASSES), 1, axis=1)
-        models = [Model.of(weight, folder / str(place)) for place, weight in enumerate((exact, rough))]
+        models = [
+            Model.of(weight, folder / str(place), weights) for place, weight in enumerate((exact, rough))
+        ]
         x, labels = inputs(range(CLASSES), 10, 0.1)
         members = [
             BankModel(
-                commitment=None,
+                commitment=model.commitments.get("model"),
                 verification_key=model.key.id,
                 cost=2 - place,
                 bit=model.member.bit,

@@ -1,8 +1,9 @@
 """Streams that verifiers of other make judge: ``python -m tests.streams.record`` writes ``vectors.json``.
 
 ``head`` and ``frames`` are of a stream that is valid, and ``verdict`` is that on it. Each of ``cases`` is
-that stream with other frames, by their numbers or as they are, or one of another ``head``; ``reason`` is
-``ok``, or why the frame of the number ``frame`` is refused; ``link`` is the last of a valid one. ``keys`` are
+that stream with other frames, by their numbers or as they are, or one of another ``head``, or with what is
+``expected``; ``reason`` is ``ok``, or why it is refused, and ``frame`` the number of the frame that is, if it
+is for one; ``link`` is the last of a valid one. ``keys`` are
 those of all cases. Each of
 ``networks`` is what of a circuit's description has to fit a bank, and whether it ``fits`` one of these
 ``classes`` and this ``margin``. Each of ``courses`` has labels as they are seen, the frames at which they
@@ -22,9 +23,19 @@ from pydantic import BaseModel
 from circuits.banks import MARGIN
 from tests.streams.proving import BEGUN, CLASSES, Stage, inputs, strangers
 from verifier.bank import PRIOR
-from verifier.documents import MOST_INTEGER, checked
-from verifier.keys import opened
-from verifier.stream import MOST_RUNS, MOST_STEPS, Bank, BankModel, Head, Rules, StreamFile, judge_stream
+from verifier.documents import MOST_INTEGER, ExpectedStream, checked
+from verifier.keys import OpenedKey, opened
+from verifier.stream import (
+    MOST_RUNS,
+    MOST_STEPS,
+    Bank,
+    BankModel,
+    Head,
+    Rules,
+    StreamFile,
+    StreamVerification,
+    judge_stream,
+)
 
 FILE: Final = Path(__file__).with_name("vectors.json")
 LABELS: Final = 10
@@ -58,6 +69,7 @@ def recorded(folder: Path) -> dict[str, Any]:
     bank = {name: head["bank"][name] for name in ("classes", "labels", "models")}
     brief = {"bank": bank, "rules": {"noise": 20}, "begun_at": BEGUN}
     opened_keys = {key.id: opened(key) for key in keys}
+    links = {"head": answer.head, "link": answer.link}
     cases = [
         *ordered([*range(len(stream.frames))]),
         *(
@@ -71,6 +83,10 @@ def recorded(folder: Path) -> dict[str, Any]:
         ),
         case("misses in other letters", [{"missed": 'Größe "4€" \\ 😀'}, {"missed": "x"}]),
         case("what may be left out of a head", [0]) | {"head": brief},
+        case("a challenge", [{"missed": "x"}]) | {"head": head | {"challenge": "for Ada"}},
+        case("no challenge", [0]) | {"head": head | {"challenge": None}},
+        case("a challenge that came later", [0], 0) | {"head": head | {"challenge": "for Ada"}},
+        *pinned([*range(len(stream.frames))], head, links),
     ]
     return {
         "keys": [*shown.values()],
@@ -78,8 +94,7 @@ def recorded(folder: Path) -> dict[str, Any]:
         "frames": frames,
         "verdict": dumped(answer),
         "cases": [
-            each | {"link": judge_stream(checked(StreamFile, file_of(each, head, frames)), opened_keys).link}
-            for each in cases
+            each | {"link": judged(each, file_of(each, head, frames), opened_keys).link} for each in cases
         ],
         "networks": networks_of(stage),
         "courses": [course_of(seed, rules) for seed, rules in enumerate(RULES)],
@@ -89,6 +104,28 @@ def recorded(folder: Path) -> dict[str, Any]:
 def file_of(each: Case, head: Any, frames: list[Any]) -> dict[str, Any]:
     own = [frames[frame] if isinstance(frame, int) else frame for frame in each["frames"]]
     return {"format": "zenserve stream", "version": 1, "head": each.get("head", head), "frames": own}
+
+
+def judged(each: Case, file: dict[str, Any], keys: dict[str, OpenedKey]) -> StreamVerification:
+    expected = checked(ExpectedStream, each.get("expected", {}))
+    return judge_stream(checked(StreamFile, file), keys, expected)
+
+
+def pinned(every: list[int], head: Any, links: dict[str, Any]) -> list[Case]:
+    """With what is known from elsewhere; some of it is of another stream."""
+    own = {"frames": [{"missed": "x"}], "head": head | {"challenge": "for Ada"}}
+    return [
+        case("the links that were known", every) | {"expected": links},
+        case("another head", every, None, "head_mismatch") | {"expected": {"head": links["link"]}},
+        case("another link", every[:-1], None, "chain_mismatch") | {"expected": links},
+        case("a question of nobody", every, None, "challenge_mismatch")
+        | {"expected": {"challenge": "for Ada"}},
+        case("a question", []) | own | {"expected": {"challenge": "for Ada"}},
+        case("another question", [], None, "challenge_mismatch")
+        | own
+        | {"expected": {"challenge": "for Bob"}},
+        case("no ceremony", every, 0, "setup_mismatch") | {"expected": {"require": "ceremony"}},
+    ]
 
 
 def ordered(every: list[int]) -> list[Case]:

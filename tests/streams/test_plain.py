@@ -16,6 +16,9 @@ from tests.vectors import plain_verifier
 Judge = Callable[[Case, Case], None]
 FILES: Final = {key["id"]: plain_verifier.read_key(json.dumps(key).encode()) for key in VECTORS["keys"]}
 
+FOR_ALL: Final = [case for case in VECTORS["cases"] if "expected" not in case]
+"""It compares with nothing: its reader does."""
+
 
 def check_proof(frame: Case, key: Case) -> None:
     plain_verifier.judge(json.dumps(frame).encode(), key, {})
@@ -25,7 +28,7 @@ def verdict(case: Case, judge: Judge) -> Case:
     return plain.verify(recorded_file(case), FILES, judge)
 
 
-@pytest.mark.parametrize("case", VECTORS["cases"], ids=lambda case: case["name"])
+@pytest.mark.parametrize("case", FOR_ALL, ids=lambda case: case["name"])
 def test_streams_are_judged_alike(case: Case) -> None:
     if case["reason"] != "ok":
         kind = case["reason"].partition("_")[0]

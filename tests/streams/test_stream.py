@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Final
@@ -11,7 +12,7 @@ import pytest
 from tests.refusals import refuses
 from tests.streams.proving import CLASSES, Stage, inputs, seen_of
 from verifier import command
-from verifier.documents import ProofDocument, canonical, read
+from verifier.documents import ExpectedStream, ProofDocument, canonical, read
 from verifier.keys import OpenedKey
 from verifier.stream import (
     Bank,
@@ -71,7 +72,47 @@ def test_the_command_judges_streams(
     assert command.main([str(file), "--keys", str(keys)]) == 1
     assert command.main([str(file)]) == 2
     assert "a stream needs --keys" in capsys.readouterr().err
-    assert command.main([str(file), "--keys", str(keys), "--challenge", "mine"]) == 2
+    told = [str(file), "--keys", str(keys)]
+    assert command.main([*told, "--challenge", "mine"]) == 1
+    assert "another challenge" in capsys.readouterr().out
+    assert command.main([*told, "--model", "00" * 48]) == 2
+    assert command.main([*told, "--input", str(file)]) == 2
+    assert "not compared with --input" in capsys.readouterr().err
+
+
+def test_the_command_compares_a_stream_with_what_is_known(
+    stage: Stage, stream: StreamFile, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for place, model in enumerate(stage.models):
+        (tmp_path / f"{place}.json").write_bytes(canonical(model.key))
+    head = beginning(stream.head).hex()
+    file, policy = tmp_path / "stream.zs", tmp_path / "policy.zs"
+    file.write_bytes(canonical(stream))
+    told = [str(file), "--keys", str(tmp_path)]
+    assert command.main([*told, "--head", head]) == 0
+    assert f"begins with {head}, as you expected." in capsys.readouterr().out
+    assert command.main([*told, "--link", head]) == 1
+    assert "chain_mismatch" in capsys.readouterr().out
+    for pinned, code in ({"head": head}, 0), ({"head": "00" * 32}, 1), ({"key": head}, 2):
+        policy.write_text(json.dumps({"format": "zenserve policy", "version": 1} | pinned))
+        assert command.main([*told, "--policy", str(policy)]) == code
+    assert command.main([*told, "--head", head[:-1]]) == 2
+
+
+def test_a_challenge_is_in_the_chain_from_its_beginning(
+    stage: Stage, stream: StreamFile, keys: dict[str, OpenedKey]
+) -> None:
+    """Who hands on an old stream cannot put a challenge into its head, nor take it out of another's."""
+    mine = ExpectedStream(challenge="for Ada")
+    asked = Stage(stage.models, stage.head.model_copy(update={"challenge": "for Ada"}))
+    made = asked.proven(inputs([0, 1], 2, 0.1)[0])
+    answer = judge_stream(made, keys, mine)
+    assert answer.valid, answer.detail
+    assert "It answers your challenge, for Ada." in answer.verified
+    assert judge_stream(stream, keys, mine).reason == "challenge_mismatch"
+    for file, head in (stream, asked.head), (made, stage.head):
+        answer = judged(file.model_copy(update={"head": head}), keys)
+        assert (answer.reason, answer.frame) == ("challenge_mismatch", 0)
 
 
 @pytest.mark.parametrize("cheat", CHEATS)

@@ -7,11 +7,10 @@ from typing import Final
 
 import pytest
 
-from tests.streams.record import FILE, RULES, USUAL, Case, course_of, file_of
+from tests.streams.record import FILE, RULES, USUAL, Case, course_of, file_of, judged
 from verifier.bank import adds_prior
 from verifier.documents import KeyFile, checked
 from verifier.keys import opened
-from verifier.stream import StreamFile, judge_stream
 
 VECTORS: Final = json.loads(FILE.read_text())
 KEYS: Final = {key["id"]: opened(checked(KeyFile, key)) for key in VECTORS["keys"]}
@@ -19,7 +18,7 @@ KEYS: Final = {key["id"]: opened(checked(KeyFile, key)) for key in VECTORS["keys
 
 @pytest.mark.parametrize("case", VECTORS["cases"], ids=lambda case: case["name"])
 def test_streams_are_judged_as_they_were(case: Case) -> None:
-    answer = judge_stream(checked(StreamFile, recorded_file(case)), KEYS)
+    answer = judged(case, recorded_file(case), KEYS)
     assert (answer.frame, answer.reason, answer.link) == (case["frame"], case["reason"], case["link"])
     if case["name"] == "the whole stream":
         assert answer.model_dump(mode="json") == VECTORS["verdict"]

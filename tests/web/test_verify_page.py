@@ -305,6 +305,75 @@ def test_a_registration_needs_its_own_key(opened: Open) -> None:
     assert "That the committed weights are of their types" not in shown
 
 
+STREAM: Final = json.loads((WEB.parent / "tests/streams/vectors.json").read_text())
+BANK: Final = [file(f"{key['id'][:8]}.json", key) for key in STREAM["keys"][:2]]
+
+
+def stream_file(frames: list[Any], **more: Any) -> dict[str, Any]:
+    said = {"format": "zenserve stream", "version": 1, "head": STREAM["head"], "frames": frames}
+    return file("stream.json", said | more)
+
+
+def test_a_stream_is_judged_with_all_its_keys(opened: Open) -> None:
+    page, verdict = opened(SHOWN["desk"], "light"), STREAM["verdict"]
+    card = give(page, stream_file(STREAM["frames"]), BANK[0], vector(KEY))
+    assert "This stream names a key" in card.inner_text()
+    assert STREAM["keys"][1]["id"] in card.inner_text()
+    give_one(page, BANK[1])
+    page.wait_for_selector("#answer .good")
+    assert shown_roles(page) == {
+        "stream.json": "Stream",
+        BANK[0]["name"]: "Key",
+        "valid-key.json": "Not used",
+        BANK[1]["name"]: "Key",
+    }
+    shown = page.inner_text("#answer")
+    assert verdict["head"] in shown
+    assert verdict["link"] in shown
+    assert verdict["verified"][0] in shown
+    told = page.inner_text(".course figcaption")
+    assert f"The classes changed at frame {verdict['changes'][0]}." in told
+    assert "There is no proof of frame 9." in told
+    counts = page.locator(".course .count").all_inner_texts()
+    assert counts == [*(f"{count} frames" for count in verdict["by_model"]), "1 frame"]
+    listed = page.locator(".prose ul.no").evaluate("each => each.textContent")
+    assert listed == "".join(verdict["not_verified"])
+    if folder := os.environ.get("ZENSERVE_SCREENSHOTS"):
+        page.screenshot(path=f"{folder}/verify-stream.png", full_page=True)
+
+
+def test_a_stream_is_compared_with_what_the_reader_knows(opened: Open) -> None:
+    page, verdict = opened(), STREAM["verdict"]
+    page.click("#pins summary")
+    page.fill("#head", verdict["head"].upper())
+    page.fill("#link", verdict["link"])
+    page.fill("#model", "00")
+    give(page, stream_file(STREAM["frames"]), *BANK)
+    page.wait_for_selector("#answer .good")
+    assert "What you know of model was not compared: this is a stream." in page.inner_text("#answer")
+    assert "Bank and rules are what the file says" not in page.inner_text("#answer")
+    page.fill("#link", verdict["head"])
+    page.keyboard.press("Enter")
+    page.wait_for_selector("#answer .bad")
+    assert "chain_mismatch" in page.inner_text("#answer")
+    assert "Ask for one that is." in page.inner_text("#answer")
+
+
+def test_what_is_wrong_with_a_stream_is_said_of_its_frame(opened: Open) -> None:
+    page, frames = opened(), STREAM["frames"]
+    give(page, stream_file([*frames[:5], frames[6], frames[5], *frames[7:]]), *BANK)
+    assert "Frame 5: " in page.inner_text("#answer .bad")
+    forged = frames[7] | {"proofs": frames[6]["proofs"]}
+    page.set_input_files("#choose", [stream_file([*frames[:7], forged, *frames[8:]])])  # in its place
+    page.wait_for_selector("#answer .bad >> text=Frame 7: ")
+    assert [*shown_roles(page).values()] == ["Key", "Key", "Stream"]
+    give_one(page, file("later.json", STREAM["keys"][0] | {"setup": "ceremony"}))
+    page.wait_for_selector("#trouble >> text=In later.json")
+    page.reload()
+    give(page, stream_file([{"missed": HOSTILE[:-1]}] * 3, head=STREAM["head"] | {"challenge": HOSTILE[:-1]}))
+    assert "There is no proof of frames 0 to 2." in page.inner_text(".course figcaption")
+
+
 def test_what_the_reader_knows_is_compared(opened: Open) -> None:
     page = opened()
     page.click("#pins summary")

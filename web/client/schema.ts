@@ -1174,6 +1174,8 @@ export interface components {
       rules: components["schemas"]["Rules"];
       /** @description When it began. */
       begun_at: string;
+      /** @description What whoever asked for it chose: it was not made before. Else not there. */
+      challenge?: string | null;
     };
     Health: {
       /**

@@ -1,12 +1,14 @@
 /** Answers as the page shows them: one sentence first, what to do, and the rest folded. */
 
-import type { ReceiptVerification, Verification } from "../verifier/index.ts";
+import type { ReceiptVerification, StreamVerification, Verification } from "../verifier/index.ts";
+import { courseShown } from "./course.ts";
 import { button, ident, make, sentence, shortened } from "./elements.ts";
 import type { Content } from "./elements.ts";
 import type { Missing, Role } from "./files.ts";
 import type { Judged, Trouble } from "./work.ts";
 
-type Verdict = Verification | ReceiptVerification;
+type Single = Verification | ReceiptVerification;
+type Verdict = Single | StreamVerification;
 
 const SCHEMES: Readonly<Record<string, string>> = {
   registration: "Registration of a model",
@@ -19,7 +21,9 @@ const SCHEMES: Readonly<Record<string, string>> = {
 const ASK_ANEW = "It may hold, but it is not what you asked for. Ask for one that is.";
 /** What to do about a document that is not valid, by the reason. */
 const ADVICE: Readonly<Record<string, string>> = {
+  chain_mismatch: ASK_ANEW,
   challenge_mismatch: ASK_ANEW,
+  head_mismatch: ASK_ANEW,
   issuer_mismatch: ASK_ANEW,
   key_mismatch: "Rely on nothing in it until it is verified under a key that you trust.",
   setup_mismatch: ASK_ANEW,
@@ -30,9 +34,9 @@ const ADVICE_ELSE = "Rely on nothing in it. Ask whoever handed it to you for the
 /** `seconds`: what it took. */
 export function verdictShown({ verdict, pins, idle }: Judged, seconds: number): HTMLElement[] {
   const took = `Verified on this machine in ${seconds.toFixed(1)} s. Nothing was sent.`;
-  const isReceipt = "receipt" in verdict;
   if (!verdict.valid) {
-    const advice = ADVICE[verdict.reason] ?? ADVICE_ELSE;
+    const isOfFrame = "frame" in verdict && verdict.frame !== null;
+    const advice = (isOfFrame ? undefined : ADVICE[verdict.reason]) ?? ADVICE_ELSE;
     return [
       card("bad", "✕", "Not valid", verdict.detail, [
         make("p", "", advice),
@@ -40,17 +44,65 @@ export function verdictShown({ verdict, pins, idle }: Judged, seconds: number): 
       ]),
     ];
   }
+  const foot = [
+    ...(idle.length > 0
+      ? [
+          make(
+            "p",
+            "foot",
+            `What you know of ${idle.join(", ")} was not compared: this is a ${kindOf(verdict)}.`,
+          ),
+        ]
+      : []),
+    make("p", "foot muted", took),
+  ];
+  if ("frames" in verdict) return streamShown(verdict, pins, foot);
+  const isReceipt = "receipt" in verdict;
   const claim = isReceipt ? verdict.detail : (verdict.statement?.claim ?? verdict.detail);
   const [first, rest] = headed(claim);
   const isPinned = (isReceipt ? pins["issuer"] : pins["key"]) !== undefined;
-  const uncompared = `What you know of ${idle.join(", ")} was not compared: this is a ${isReceipt ? "receipt" : "proof"}.`;
   const shown = card("good", "✓", "Valid", first, [
     ...(rest ? [make("p", "claim", ...sentence(rest))] : []),
     ...(isPinned ? [] : [nextStep(verdict)]),
-    ...(idle.length > 0 ? [make("p", "foot", uncompared)] : []),
-    make("p", "foot muted", took),
+    ...foot,
   ]);
   return [shown, prose(verdict)];
+}
+
+function kindOf(verdict: Verdict): string {
+  if ("frames" in verdict) return "stream";
+  return "receipt" in verdict ? "receipt" : "proof";
+}
+
+/** What is in it, then the links of its chain, for whoever knows what they should be. */
+function streamShown(
+  verdict: StreamVerification,
+  pins: Judged["pins"],
+  foot: readonly HTMLElement[],
+): HTMLElement[] {
+  const [count, chain] = [verdict.verified.slice(0, 3), verdict.verified.slice(3)];
+  const isCompared = pins["head"] !== undefined && pins["link"] !== undefined;
+  const links = [
+    ["first", verdict.head],
+    ["last", verdict.link],
+  ].map(([which, link]) => fact(`The chain’s ${which} link`, ident(link ?? "")));
+  const next =
+    "Bank and rules are what the file says. Compare how its chain begins with the stream that was agreed on, and how" +
+    " it ends with what was published after the last frame:";
+  const shown = card("good", "✓", "Valid", verdict.detail, [
+    make("p", "claim", count.join(" ")),
+    make("div", "next", ...(isCompared ? [] : [make("p", "", next)]), make("dl", "", ...links)),
+    ...foot,
+  ]);
+  const course = verdict.frames > 0 ? [courseShown(verdict)] : [];
+  return [
+    shown,
+    ...course,
+    lists([
+      ["Also verified", "yes", chain],
+      ["Not verified", "no", verdict.not_verified],
+    ]),
+  ];
 }
 
 /** The first sentence of a claim, and the others; of an endless one its beginning, and all. */
@@ -61,7 +113,7 @@ function headed(claim: string): [string, string] {
   return head === first ? [first, claim.slice(first.length + 1)] : [head, claim];
 }
 
-function nextStep(verdict: Verdict): HTMLElement {
+function nextStep(verdict: Single): HTMLElement {
   if ("receipt" in verdict) {
     const from = "The issuer says so. Is it one that you trust? Compare its key with one that you know:";
     return make("div", "next", make("p", "", from), ident(verdict.receipt?.issuer ?? ""));
@@ -87,25 +139,35 @@ function keyShown(verdict: Verification): HTMLElement {
   return make("p", "key", ident(id), " ", badge);
 }
 
-function prose(verdict: Verdict): HTMLElement {
+function prose(verdict: Single): HTMLElement {
   const isProof = "statement" in verdict;
   const statement = isProof ? verdict.statement : null;
   const unsaid = new Set(statement?.does_not_say.filter((each) => verdict.not_verified.includes(each)));
-  const lists: [string, string, readonly string[]][] = [
-    ["Also verified", "yes", verdict.verified.filter((each) => each !== statement?.claim)],
-    ["Not verified", "no", verdict.not_verified.filter((each) => !unsaid.has(each))],
-    ["What the proof does not say", "no", [...unsaid]],
-  ];
+  return lists(
+    [
+      ["Also verified", "yes", verdict.verified.filter((each) => each !== statement?.claim)],
+      ["Not verified", "no", verdict.not_verified.filter((each) => !unsaid.has(each))],
+      ["What the proof does not say", "no", [...unsaid]],
+    ],
+    folded("Particulars", "", make("dl", "", ...particulars(verdict))),
+  );
+}
+
+/** Sentences by what they are, folded. */
+function lists(
+  all: readonly (readonly [title: string, mark: string, sentences: readonly string[]])[],
+  ...rest: readonly HTMLElement[]
+): HTMLElement {
   return make(
     "div",
     "prose",
-    ...lists
+    ...all
       .filter(([, , sentences]) => sentences.length > 0)
       .map(([title, mark, sentences]) => {
         const items = sentences.map((each) => make("li", "", ...sentence(each)));
         return folded(title, String(sentences.length), make("ul", mark, ...items));
       }),
-    folded("Particulars", "", make("dl", "", ...particulars(verdict))),
+    ...rest,
   );
 }
 
@@ -113,7 +175,7 @@ function folded(title: string, count: string, content: HTMLElement): HTMLElement
   return make("details", "", make("summary", "", title, " ", make("span", "count", count)), content);
 }
 
-function particulars(verdict: Verdict): HTMLElement[] {
+function particulars(verdict: Single): HTMLElement[] {
   if ("receipt" in verdict) {
     const receipt = verdict.receipt;
     if (!receipt) return [];
@@ -170,31 +232,36 @@ const NEEDED: Readonly<Record<Missing["role"], { readonly what: string; readonly
   },
 };
 
+/** Of a stream's keys. */
+const MOST_MISSING = 8;
+
 /** `isServed`: whether the page comes from a service that may have it. */
-export function missingShown({ role, id }: Missing, isServed: boolean): HTMLElement {
-  const content: HTMLElement[] = [];
-  if (id !== undefined) content.push(make("p", "key", ident(shortened(id))));
+export function missingShown({ role, ids, ofStream = false }: Missing, isServed: boolean): HTMLElement {
+  const shown = ids.slice(0, MOST_MISSING);
   const isKey = role === "key" || role === "registrationKey";
-  content.push(
-    make(
-      "p",
-      "",
-      isKey
-        ? "Add the file of the key with this id. Have it from somebody that you trust: whoever makes a key can make it " +
-            "for another circuit than it says."
-        : "Add the circuit’s file: anybody’s will do, the key names it by its hash.",
-    ),
-  );
-  if (isServed && id !== undefined && /^[0-9a-f]{64}$/.test(id)) {
-    const link = make("a", "", "Download it from this service");
-    link.href = `/v1/verification-keys/${id}${isKey ? "" : "/circuit"}`;
-    link.download = `${isKey ? "key" : "circuit"}-${id.slice(0, 8)}.${isKey ? "json" : "zen"}`;
-    content.push(
-      make("p", "", link, isKey ? ", if it is one that you trust, and drop it here." : ", and drop it here."),
-    );
-  }
+  const file = isKey ? "the file of the key with this id" : "the circuit’s file";
+  const trust = isKey
+    ? "Have it from somebody that you trust: whoever makes a key can make it for another circuit than it says."
+    : "Anybody’s will do, the key names it by its hash.";
+  const known = shown.filter((id) => /^[0-9a-f]{64}$/.test(id));
   const { what, title } = NEEDED[role];
-  return card("warn", "?", what, title, content);
+  return card("warn", "?", what, ofStream ? title.replace("This proof", "This stream") : title, [
+    ...shown.map((id) => make("p", "key", ident(shortened(id)))),
+    make("p", "", ids.length > 1 ? `Add the files of all ${ids.length}. ${trust}` : `Add ${file}. ${trust}`),
+    ...(isServed ? known.map((id) => download(id, isKey)) : []),
+  ]);
+}
+
+function download(id: string, isKey: boolean): HTMLElement {
+  const link = make("a", "", `Download ${id.slice(0, 8)}… from this service`);
+  link.href = `/v1/verification-keys/${id}${isKey ? "" : "/circuit"}`;
+  link.download = `${isKey ? "key" : "circuit"}-${id.slice(0, 8)}.${isKey ? "json" : "zen"}`;
+  return make(
+    "p",
+    "",
+    link,
+    isKey ? ", if it is one that you trust, and drop it here." : ", and drop it here.",
+  );
 }
 
 /** `file`: the name of the one that is at fault; `role`: the part that it plays, or is to play. */

@@ -7,7 +7,7 @@
 import { TRANSPARENT } from "../verifier/system.ts";
 import { shortened } from "./elements.ts";
 
-/** The parts that files play: the fields of the verifier's `Given` that hold bytes, and a policy. */
+/** The parts that files play: the fields of the verifier's `Given` that hold bytes, and a policy. Two have several. */
 export const ROLES = [
   "document",
   "key",
@@ -15,6 +15,8 @@ export const ROLES = [
   "registrationKey",
   "circuit",
   "registrationCircuit",
+  "keys",
+  "circuits",
   "opening",
   "input",
   "dataset",
@@ -24,12 +26,13 @@ export const ROLES = [
 export type Role = (typeof ROLES)[number];
 
 export type Kind =
-  "proof" | "receipt" | "key" | "circuit" | "opening" | "array" | "archive" | "policy" | "other";
+  "proof" | "receipt" | "stream" | "key" | "circuit" | "opening" | "array" | "archive" | "policy" | "other";
 
 /** What each kind can be, the likeliest first. */
 export const ALTERNATIVES: Readonly<Record<Kind, readonly Role[]>> = {
   proof: ["document", "registration"],
   receipt: ["document"],
+  stream: ["document"],
   key: ["key", "registrationKey"],
   circuit: ["circuit"],
   opening: ["opening"],
@@ -40,13 +43,14 @@ export const ALTERNATIVES: Readonly<Record<Kind, readonly Role[]>> = {
 };
 
 /**
- * `id`: of a key its own, of a proof that of the key it names; `registers`, `hasDataset`, `proofs`: of a proof;
- * `namesCircuit`: of a key, whether it only names its circuit; `isList`: of an array, whether it has one axis; `why`:
+ * `id`: of a key its own, of a proof that of the key it names; `ids`: of a stream those of the keys it names;
+ * `registers`, `hasDataset`: of a proof; `proofs`: how many a proof has, or a stream; `namesCircuit`: of a key, whether it only names its circuit; `isList`: of an array, whether it has one axis; `why`:
  * what an `other` is.
  */
 export interface Sorted {
   readonly kind: Kind;
   readonly id?: string;
+  readonly ids?: readonly string[];
   readonly registers?: boolean;
   readonly hasDataset?: boolean;
   readonly proofs?: number;
@@ -102,6 +106,8 @@ function sortJson(text: string): Sorted {
       return sortProof(value);
     case "zenserve receipt":
       return { kind: "receipt" };
+    case "zenserve stream":
+      return sortStream(value);
     case "zenserve openings":
       return { kind: "opening" };
     case "zenserve policy":
@@ -133,6 +139,15 @@ function sortProof(document: unknown): Sorted {
   };
 }
 
+function sortStream(file: unknown): Sorted {
+  const frames = field(file, "frames");
+  const named = (Array.isArray(frames) ? frames : []).flatMap((frame) => {
+    const { id } = idOf(field(field(frame, "statement"), "verification_key"));
+    return id === undefined ? [] : [id];
+  });
+  return { kind: "stream", ids: [...new Set(named)], proofs: named.length };
+}
+
 function sortKey(file: unknown): Sorted {
   const namesCircuit = textOf(field(file, "key"), "setup") === TRANSPARENT;
   return { kind: "key", ...idOf(file), namesCircuit };
@@ -159,27 +174,36 @@ export interface Placed {
   readonly chosen?: Role | null;
 }
 
+/** The files that play each part: one, but of a stream's `keys` and `circuits`. */
+export type Parts<File> = ReadonlyMap<Role, readonly File[]>;
+
+/** Of a part that one file plays. */
+export function only<File>(parts: Parts<File>, role: Role): File | undefined {
+  return parts.get(role)?.[0];
+}
+
 /**
- * The file that plays each part. What was chosen by hand comes first; then a document of each kind goes where it
- * fits, keys by the id that their proof names; of several the last.
+ * What was chosen by hand comes first; then a document of each kind goes where it fits, keys by the ids that their
+ * proof names, or their stream; of several the last.
  */
-export function assign<File extends Placed>(files: readonly File[]): Map<Role, File> {
-  const parts = new Map<Role, File>();
-  for (const file of files) if (file.chosen) parts.set(file.chosen, file);
+export function assign<File extends Placed>(files: readonly File[]): Parts<File> {
+  const parts = new Map<Role, File[]>();
+  for (const file of files) if (file.chosen) parts.set(file.chosen, [file]);
   const put = (role: Role, fits: (sorted: Sorted) => boolean): void => {
     if (parts.has(role)) return;
-    const taken = new Set(parts.values());
+    const taken = new Set([...parts.values()].flat());
     const free = files.filter((file) => file.chosen === undefined && !taken.has(file) && fits(file.sorted));
     const last = free.at(-1);
-    if (last) parts.set(role, last);
+    if (last) parts.set(role, [last]);
   };
-  put("document", ({ kind, registers }) => kind === "proof" && !registers);
+  put("document", ({ kind, registers }) => kind === "stream" || (kind === "proof" && !registers));
   put("document", ({ kind }) => kind === "proof");
   put("document", ({ kind }) => kind === "receipt");
-  const document = parts.get("document")?.sorted;
+  const document = only(parts, "document")?.sorted;
+  if (document?.kind === "stream") return ofStream(files, parts, document);
   if (document?.kind === "proof" && !document.registers)
     put("registration", ({ registers }) => registers === true);
-  const registration = parts.get("registration")?.sorted;
+  const registration = only(parts, "registration")?.sorted;
   const isKey = ({ kind }: Sorted): boolean => kind === "key";
   put("key", (sorted) => isKey(sorted) && sorted.id === document?.id);
   if (registration) put("registrationKey", (sorted) => isKey(sorted) && sorted.id === registration.id);
@@ -187,8 +211,8 @@ export function assign<File extends Placed>(files: readonly File[]): Map<Role, F
   if (registration) put("registrationKey", isKey);
   // Which circuit is which, the keys' systems find out.
   const isCircuit = ({ kind }: Sorted): boolean => kind === "circuit";
-  if (parts.get("key")?.sorted.namesCircuit) put("circuit", isCircuit);
-  if (parts.get("registrationKey")?.sorted.namesCircuit) put("registrationCircuit", isCircuit);
+  if (only(parts, "key")?.sorted.namesCircuit) put("circuit", isCircuit);
+  if (only(parts, "registrationKey")?.sorted.namesCircuit) put("registrationCircuit", isCircuit);
   put("policy", ({ kind }) => kind === "policy");
   put("opening", ({ kind }) => kind === "opening");
   if (document?.hasDataset) {
@@ -201,31 +225,64 @@ export function assign<File extends Placed>(files: readonly File[]): Map<Role, F
   return parts;
 }
 
-/** What somebody must still give: the key of the document itself, or of its registration, or such a key's circuit. */
-export interface Missing {
-  readonly role: "key" | "registrationKey" | "circuit" | "registrationCircuit";
-  /** The key's. */
-  readonly id?: string;
+/** All keys that it names, each once, and all circuits where one of them only names its own. */
+function ofStream<File extends Placed>(
+  files: readonly File[],
+  parts: Parts<File>,
+  { ids = [] }: Sorted,
+): Parts<File> {
+  const all = (kind: Kind): File[] => files.filter(({ sorted }) => sorted.kind === kind);
+  const keys = ids.flatMap((id) =>
+    all("key")
+      .filter(({ sorted }) => sorted.id === id)
+      .slice(-1),
+  );
+  const found = new Map<Role, readonly File[]>([
+    ["document", parts.get("document") ?? []],
+    ["keys", keys],
+  ]);
+  if (keys.some(({ sorted }) => sorted.namesCircuit)) found.set("circuits", all("circuit"));
+  if (all("policy").length > 0) found.set("policy", all("policy").slice(-1));
+  return found;
 }
 
-export function firstMissing(parts: ReadonlyMap<Role, Placed>): Missing | null {
-  const document = parts.get("document")?.sorted;
+/** What somebody must still give: a key of the document itself, or of its registration, or such a key's circuit. */
+export interface Missing {
+  readonly role: "key" | "registrationKey" | "circuit" | "registrationCircuit";
+  /** Those of the keys, where they are known. */
+  readonly ids: readonly string[];
+  readonly ofStream?: boolean;
+}
+
+export function firstMissing(parts: Parts<Placed>): Missing | null {
+  const document = only(parts, "document")?.sorted;
+  if (document?.kind === "stream") return missingOfStream(document, parts);
   if (document?.kind !== "proof") return null;
-  const registration = parts.get("registration")?.sorted;
+  const registration = only(parts, "registration")?.sorted;
   const key = missingOf(document, "key", "circuit", parts);
   return (
     key ?? (registration ? missingOf(registration, "registrationKey", "registrationCircuit", parts) : null)
   );
 }
 
+/** How many circuits there must be shows; which, their hashes say to the verifier. */
+function missingOfStream({ ids = [] }: Sorted, parts: Parts<Placed>): Missing | null {
+  const keys = (parts.get("keys") ?? []).map(({ sorted }) => sorted);
+  const wanted = ids.filter((id) => !keys.some((key) => key.id === id));
+  if (wanted.length > 0) return { role: "key", ids: wanted, ofStream: true };
+  const naming = keys.filter(({ namesCircuit }) => namesCircuit);
+  const enough = (parts.get("circuits")?.length ?? 0) >= naming.length;
+  return enough ? null : { role: "circuit", ids: naming.map(({ id = "" }) => id), ofStream: true };
+}
+
 function missingOf(
   proof: Sorted,
   key: "key" | "registrationKey",
   circuit: "circuit" | "registrationCircuit",
-  parts: ReadonlyMap<Role, Placed>,
+  parts: Parts<Placed>,
 ): Missing | null {
-  const id = proof.id === undefined ? {} : { id: proof.id };
-  const given = parts.get(key)?.sorted;
-  if (given === undefined) return { role: key, ...id };
-  return given.namesCircuit && !parts.has(circuit) ? { role: circuit, ...id } : null;
+  const ids = proof.id === undefined ? [] : [proof.id];
+  const given = only(parts, key)?.sorted;
+  if (given === undefined) return { role: key, ids };
+  return given.namesCircuit && !parts.has(circuit) ? { role: circuit, ids } : null;
 }

@@ -25,8 +25,11 @@ const FIELDS = {
     "at_most",
   ],
   receipt: [...OF_BOTH, "issuer"],
+  stream: ["head", "link", "challenge", "require"],
 };
-const KNOWN = new Set([...FIELDS.proof, ...FIELDS.receipt]);
+/** What documents are compared in ways of their own. */
+export type DocumentKind = keyof typeof FIELDS;
+const KNOWN = new Set(Object.values(FIELDS).flat());
 
 /** `idle`: the names of those that a document of this kind is not compared with. */
 export interface Applying {
@@ -34,7 +37,7 @@ export interface Applying {
   readonly idle: readonly string[];
 }
 
-export function applying(pins: Pins, kind: "proof" | "receipt"): Applying {
+export function applying(pins: Pins, kind: DocumentKind): Applying {
   const all = Object.entries(pins);
   const isOf = (name: string): boolean => FIELDS[kind].includes(name);
   return {

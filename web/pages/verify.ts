@@ -8,12 +8,12 @@
 import { ASKING } from "./asking.ts";
 import { canceledShown, missingShown, nothingShown, troubleShown, verdictShown } from "./answers.ts";
 import { button, find, make, printable } from "./elements.ts";
-import { ALTERNATIVES, assign, firstMissing, ROLES, sort } from "./files.ts";
-import type { Placed, Role, Sorted } from "./files.ts";
+import { ALTERNATIVES, assign, firstMissing, only, ROLES, sort } from "./files.ts";
+import type { Parts, Placed, Role, Sorted } from "./files.ts";
 import { byName } from "./pins.ts";
 import type { Pin, Pins } from "./pins.ts";
 import { begin, serve } from "./work.ts";
-import type { Answer, Running } from "./work.ts";
+import type { Answer, Progress, Running } from "./work.ts";
 
 interface Entry extends Placed {
   readonly file: File;
@@ -28,6 +28,8 @@ const NAMES: Readonly<Record<Role, string>> = {
   registrationKey: "Registration’s key",
   circuit: "Circuit",
   registrationCircuit: "Circuit",
+  keys: "Key",
+  circuits: "Circuit",
   opening: "Opening",
   input: "Input",
   dataset: "Dataset",
@@ -98,8 +100,8 @@ async function add(files: readonly File[]): Promise<void> {
   );
   const before = assign(entries);
   const after = assign([...entries, ...added]);
-  const old = before.get("document");
-  const [had, has] = [new Set(before.values()), new Set(after.values())];
+  const old = only(before, "document");
+  const [had, has] = [new Set([...before.values()].flat()), new Set([...after.values()].flat())];
   // Whoever brings another proof has done with the one before, and with what was for it alone.
   const isDone = (entry: Entry): boolean =>
     old !== undefined && !has.has(old) && had.has(entry) && !has.has(entry);
@@ -113,16 +115,17 @@ function run(): void {
   const parts = assign(entries);
   listFiles(parts);
   const entered = known();
-  const document = parts.get("document");
+  const document = only(parts, "document");
   const missing = firstMissing(parts);
   if (!document) {
     if (entries.length > 0) say(nothingShown());
   } else if (missing) {
     say(missingShown(missing, isServed()));
   } else {
-    const files = [...parts].map(([role, { file }]) => [role, file] as const);
-    const kind = document.sorted.kind === "receipt" ? "receipt" : "proof";
-    void follow(begin({ kind, parts: files, entered }, script ?? ""), document.sorted.proofs ?? 1);
+    const files = [...parts].flatMap(([role, all]) => all.map(({ file }) => [role, file] as const));
+    const { kind: found, proofs = 1 } = document.sorted;
+    const kind = found === "receipt" || found === "stream" ? found : "proof";
+    void follow((hear) => begin({ kind, parts: files, entered }, script ?? "", hear), proofs);
   }
 }
 
@@ -134,7 +137,13 @@ function stop(): void {
   say();
 }
 
-async function follow(started: Running, proofs: number): Promise<void> {
+async function follow(start: (hear: (progress: Progress) => void) => Running, proofs: number): Promise<void> {
+  const bar = find("judged", HTMLProgressElement);
+  bar.hidden = true;
+  const started = start(({ judged, of }) => {
+    if (running !== started) return;
+    [bar.hidden, bar.max, bar.value] = [false, of, judged];
+  });
   running = started;
   const began = performance.now();
   const seconds = (): number => (performance.now() - began) / 1000;
@@ -163,8 +172,10 @@ function conclude(answer: Answer, seconds: number): void {
     // Of one of several inputs or outputs the field is theirs.
     const field = about?.split(".")[0] ?? "";
     const isEntered = code === "request.invalid" && Object.hasOwn(known(), field);
-    const role = isEntered ? undefined : ROLES.find((each) => each === about);
-    complain(troubleShown(answer.trouble, role, role && assign(entries).get(role)?.file.name));
+    const [part, index] = about?.split(".") ?? [];
+    const role = isEntered ? undefined : ROLES.find((each) => each === part);
+    const file = role && assign(entries).get(role)?.[Number(index ?? 0)]?.file;
+    complain(troubleShown(answer.trouble, role, file?.name));
     complainAt(isEntered ? field : null, message);
   }
   const isStill = matchMedia("(prefers-reduced-motion: reduce)").matches;
@@ -188,15 +199,17 @@ function fill(id: string, content: readonly HTMLElement[]): void {
 
 // The files
 
-function listFiles(parts: ReadonlyMap<Role, Entry>): void {
-  const roles = new Map([...parts].map(([role, entry]) => [entry, role]));
+function listFiles(parts: Parts<Entry>): void {
+  const roles = new Map([...parts].flatMap(([role, all]) => all.map((entry) => [entry, role] as const)));
   const list = find("files", HTMLElement);
-  list.replaceChildren(...entries.map((entry) => row(entry, roles.get(entry))));
+  // What is for a stream shows in what is in it.
+  const isFixed = only(parts, "document")?.sorted.kind === "stream";
+  list.replaceChildren(...entries.map((entry) => row(entry, roles.get(entry), isFixed)));
   list.hidden = entries.length === 0;
   document.body.classList.toggle("has-files", entries.length > 0);
 }
 
-function row(entry: Entry, role: Role | undefined): HTMLElement {
+function row(entry: Entry, role: Role | undefined, isFixed: boolean): HTMLElement {
   const { file, sorted } = entry;
   const remove = button("×", "small cross", () => {
     entries = entries.filter((other) => other !== entry);
@@ -206,7 +219,7 @@ function row(entry: Entry, role: Role | undefined): HTMLElement {
   remove.title = printable(`Remove ${file.name}`);
   remove.setAttribute("aria-label", remove.title);
   const isAlone = entries.filter((other) => other.sorted.kind === sorted.kind).length === 1;
-  const hasChoice = !isAlone && ALTERNATIVES[sorted.kind].length > 1;
+  const hasChoice = !isFixed && !isAlone && ALTERNATIVES[sorted.kind].length > 1;
   return make(
     "li",
     role === undefined ? "unused" : "",
@@ -219,6 +232,7 @@ function row(entry: Entry, role: Role | undefined): HTMLElement {
 
 function nameOf(sorted: Sorted, role: Role | undefined): string {
   if (role === undefined) return "Not used";
+  if (sorted.kind === "stream") return "Stream";
   return sorted.kind === "receipt" ? "Receipt" : NAMES[role];
 }
 

@@ -1,14 +1,14 @@
 /** One verification, away from the page: in a worker made of the page's own script, or where there is none. */
 
 import { verify, ZenError } from "../verifier/index.ts";
-import type { ReceiptVerification, Verification } from "../verifier/index.ts";
+import type { ReceiptVerification, StreamVerification, Verification } from "../verifier/index.ts";
 import type { Role } from "./files.ts";
 import { agreed, applying, readPolicy } from "./pins.ts";
-import type { Applying, Pins } from "./pins.ts";
+import type { Applying, DocumentKind, Pins } from "./pins.ts";
 
 /** `entered`: what the reader says to know. */
 export interface Task {
-  readonly kind: "proof" | "receipt";
+  readonly kind: DocumentKind;
   readonly parts: readonly (readonly [Role, Blob])[];
   readonly entered: Pins;
 }
@@ -22,19 +22,34 @@ export interface Trouble {
 
 /** A verdict, and what was compared for it. */
 export interface Judged extends Applying {
-  readonly verdict: Verification | ReceiptVerification;
+  readonly verdict: Verification | ReceiptVerification | StreamVerification;
 }
 
 export type Answer = Judged | { readonly trouble: Trouble };
+
+/** How many of a document's proofs are judged, of how many. */
+export interface Progress {
+  readonly judged: number;
+  readonly of: number;
+}
+type Hear = (progress: Progress) => void;
+
+/** The parts of streams that have several files. */
+type Several = "keys" | "circuits";
 
 /** What a worker says first: it started. */
 const READY = "ready";
 
 /** The verdict, or why there is none. Never throws. */
-async function perform(task: Task): Promise<Answer> {
+async function perform(task: Task, hear: Hear): Promise<Answer> {
   try {
-    const bytes: Partial<Record<Role, Uint8Array>> = {};
-    for (const [role, content] of task.parts) bytes[role] = new Uint8Array(await content.arrayBuffer());
+    const bytes: Partial<Record<Exclude<Role, Several>, Uint8Array>> = {};
+    const several: Record<Several, Uint8Array[]> = { keys: [], circuits: [] };
+    for (const [role, content] of task.parts) {
+      const read = new Uint8Array(await content.arrayBuffer());
+      if (role === "keys" || role === "circuits") several[role].push(read);
+      else bytes[role] = read;
+    }
     const { document, policy, ...beside } = bytes;
     if (!document) throw new TypeError("there is nothing to verify");
     const known = policy ? agreed(readPolicy(policy), task.entered) : task.entered;
@@ -44,7 +59,9 @@ async function perform(task: Task): Promise<Answer> {
     }
     const { issuer, ...expected } = pins;
     const told = issuer === undefined ? { expected } : { expected, issuer: String(issuer) };
-    return { verdict: await verify({ document, ...beside, ...told }), pins, idle };
+    const progress = (judged: number, of: number): void => hear({ judged, of });
+    const own = task.kind === "stream" ? { ...several, progress } : beside;
+    return { verdict: await verify({ document, ...own, ...told }), pins, idle };
   } catch (error) {
     return { trouble: troubleOf(error) };
   }
@@ -57,7 +74,9 @@ function troubleOf(error: unknown): Trouble {
 
 /** Answers each task that the worker is sent. */
 export function serve(): void {
-  addEventListener("message", async (event: MessageEvent<Task>) => postMessage(await perform(event.data)));
+  addEventListener("message", async ({ data }: MessageEvent<Task>) =>
+    postMessage(await perform(data, (progress) => postMessage(progress))),
+  );
   postMessage(READY);
 }
 
@@ -70,29 +89,31 @@ export interface Running {
   readonly stop: (() => void) | null;
 }
 
-/** `script`: this very program, which begins with `serve` in a worker. */
-export function begin(task: Task, script: string): Running {
+/** `script`: this very program, which begins with `serve` in a worker; `hear`: of its progress. */
+export function begin(task: Task, script: string, hear: Hear): Running {
   address ??= URL.createObjectURL(new Blob([script], { type: "text/javascript" }));
   try {
     const worker = new Worker(address);
-    return { answer: answerOf(worker, task), stop: () => worker.terminate() };
+    return { answer: answerOf(worker, task, hear), stop: () => worker.terminate() };
   } catch {
-    return { answer: performHere(task), stop: null };
+    return { answer: performHere(task, hear), stop: null };
   }
 }
 
 /** Once the browser had the time to show that it begins. */
-function performHere(task: Task): Promise<Answer> {
-  return new Promise((resolve) => setTimeout(() => resolve(perform(task)), 50));
+function performHere(task: Task, hear: Hear): Promise<Answer> {
+  return new Promise((resolve) => setTimeout(() => resolve(perform(task, hear)), 50));
 }
 
-function answerOf(worker: Worker, task: Task): Promise<Answer> {
+function answerOf(worker: Worker, task: Task, hear: Hear): Promise<Answer> {
   return new Promise((resolve) => {
     let isReady = false;
-    worker.addEventListener("message", (event: MessageEvent<Answer | typeof READY>) => {
+    worker.addEventListener("message", (event: MessageEvent<Answer | Progress | typeof READY>) => {
       if (event.data === READY) {
         isReady = true;
         worker.postMessage(task);
+      } else if ("judged" in event.data) {
+        hear(event.data);
       } else {
         worker.terminate();
         resolve(event.data);
@@ -101,7 +122,7 @@ function answerOf(worker: Worker, task: Task): Promise<Answer> {
     worker.addEventListener("error", (event) => {
       worker.terminate();
       // Some browsers tell only now that a page from a file may have no worker.
-      if (!isReady) resolve(performHere(task));
+      if (!isReady) resolve(performHere(task, hear));
       else resolve({ trouble: { code: "internal", message: event.message, about: null } });
     });
   });

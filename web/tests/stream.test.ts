@@ -2,12 +2,12 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
 import { addsPrior } from "../verifier/bank.ts";
-import { keyFile, read, size } from "../verifier/documents.ts";
+import { read, size } from "../verifier/documents.ts";
 import { anyObject, list, openObject, text } from "../verifier/fields.ts";
 import { isObject, parse } from "../verifier/json.ts";
 import type { Json } from "../verifier/json.ts";
-import { opened } from "../verifier/keys.ts";
-import { courseOf, head, judgeStream, streamFile } from "../verifier/stream.ts";
+import { courseOf, head, streamFile } from "../verifier/stream.ts";
+import { verify } from "../verifier/verify.ts";
 
 interface Course {
   readonly head: unknown;
@@ -20,6 +20,7 @@ interface Case {
   readonly name: string;
   readonly head?: unknown;
   readonly frames: readonly (number | object)[];
+  readonly expected?: object;
   readonly frame: number | null;
   readonly reason: string;
   readonly link: string | null;
@@ -37,24 +38,24 @@ interface Vectors {
 
 const FILE = readFileSync(new URL("../../tests/streams/vectors.json", import.meta.url));
 const VECTORS = JSON.parse(FILE.toString()) as Vectors;
-const KEYS = new Map(
-  VECTORS.keys.map((key) => {
-    const found = opened(read(keyFile, bytes(key)));
-    return [found.reference.id, found];
-  }),
-);
 
 function bytes(value: unknown): Uint8Array {
   return new TextEncoder().encode(JSON.stringify(value));
 }
 
-for (const { name, head: own = VECTORS.head, frames: order, frame, reason, link } of VECTORS.cases) {
-  test(`a stream is judged as it was: ${name}`, () => {
+for (const { name, head: own = VECTORS.head, frames: order, expected = {}, ...told } of VECTORS.cases) {
+  const { frame, reason, link } = told;
+  test(`a stream is judged as it was: ${name}`, async () => {
     const frames = order.map((each) => (typeof each === "number" ? VECTORS.frames[each] : each));
     const file = { format: "zenserve stream", version: 1, head: own, frames };
-    const answer = judgeStream(read(streamFile, bytes(file)), KEYS);
+    const [document, keys] = [bytes(file), VECTORS.keys.map(bytes)];
+    const heard: number[] = [];
+    const answer = await verify({ document, keys, expected, progress: (judged) => heard.push(judged) });
+    assert.ok("frames" in answer);
     assert.deepEqual([answer.frame, answer.reason, answer.link], [frame, reason, link]);
-    if (name === "the whole stream") assert.deepEqual(answer, VECTORS.verdict);
+    if (name !== "the whole stream") return;
+    assert.deepEqual(answer, VECTORS.verdict);
+    assert.deepEqual(heard, [0, frames.length - 1], "one frame was missed");
   });
 }
 

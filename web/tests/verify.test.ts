@@ -57,6 +57,23 @@ test("a contributor's name of megabytes is too long, and no accident", async () 
   await assertRefused({ document, key: new TextEncoder().encode(named) }, "file.transcript", "key");
 });
 
+test("of a stream, all keys are given, and nothing that is for one proof", async () => {
+  const vectors = new URL("../../tests/streams/vectors.json", import.meta.url);
+  const { head, keys } = JSON.parse(readFileSync(vectors).toString()) as Readonly<Record<string, unknown[]>>;
+  const bytes = (value: unknown): Uint8Array => new TextEncoder().encode(JSON.stringify(value));
+  const document = bytes({ format: "zenserve stream", version: 1, head, frames: [] });
+  const key = bytes(keys?.[0]);
+  await assertRefused({ document }, "request.invalid", "keys");
+  await assertRefused({ document, key }, "request.invalid", "key");
+  await assertRefused({ document, keys: [key, NONE] }, "file.json", "keys.1");
+  await assertRefused({ document, keys: [], expected: { model: "00" } }, "request.invalid", "model");
+  await assertRefused({ document, keys: [], expected: { head: "00" } }, "request.invalid", "head");
+  await assertRefused({ ...PROOF, keys: [key] }, "request.invalid", "keys");
+  await assertRefused({ ...RECEIPT, circuits: [] }, "request.invalid", "circuits");
+  const transparent = [fileOf("transparent/valid-key.json")];
+  await assertRefused({ document, keys: transparent, circuits: [NONE] }, "file.length", "circuits.0");
+});
+
 test("what is undefined is not given", async () => {
   const verdict = await verify({ ...PROOF, issuer: undefined, expected: { key: undefined } });
   assert.ok(verdict.valid && "statement" in verdict && verdict.statement !== null);

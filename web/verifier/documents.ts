@@ -352,6 +352,15 @@ export const expectedReceipt = checked(
 );
 export type ExpectedReceipt = Read<typeof expectedReceipt>;
 
+/** What a verifier of a stream knows from elsewhere. `head`, `link`: its chain's first link, and the last. */
+export const expectedStream = object({
+  head: optional(nullable(digest), null),
+  link: optional(nullable(digest), null),
+  challenge: optional(nullable(challenge), null),
+  require: optional(nullable(oneOf("ceremony")), null),
+});
+export type ExpectedStream = Read<typeof expectedStream>;
+
 const group = openObject({
   name: text,
   first: anyInteger,

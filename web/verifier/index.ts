@@ -5,4 +5,5 @@ export { verify } from "./verify.ts";
 export type { Given, Pins } from "./verify.ts";
 export type { Verification } from "./judging.ts";
 export type { ReceiptVerification } from "./receipts.ts";
+export type { StreamVerification } from "./stream.ts";
 export type { KeyReference, Receipt, Statement } from "./documents.ts";

@@ -15,6 +15,7 @@ import {
   commitment,
   digest,
   expected,
+  expectedStream,
   MOST_INTEGER,
   moment,
   numbers,
@@ -24,7 +25,7 @@ import {
   size,
   statementHash,
 } from "./documents.ts";
-import type { ProofDocument } from "./documents.ts";
+import type { ExpectedStream, ProofDocument } from "./documents.ts";
 import { checked, fault, integer, list, nullable, object, oneOf, optional } from "./fields.ts";
 import type { Read, Reader } from "./fields.ts";
 import { canonical, isObject } from "./json.ts";
@@ -47,9 +48,15 @@ const MOST_STEPS = 2 ** 31 - 1;
 const MOST_RUNS = 1 << 8;
 const HEAD = "zenserve stream 1\n";
 const FRAME = "zenserve frame 1\n";
+/** Of so many the proofs are judged together, then it is told how far that is. */
+const TOGETHER = 64;
+const MORE_UNSEEN = "That there were no more frames after the last.";
+const BANK_UNSEEN =
+  "That bank and rules are those agreed on: how the chain begins tells, to whoever knows it.";
+const AGE_UNSEEN =
+  "That the stream was made for you, or lately: without a challenge of yours, it may be an old one.";
+const CEREMONY_SEEN = "The setup of each frame's key is a ceremony, or transparent, as you required.";
 const NOT_VERIFIED = [
-  "That there were no more frames after the last.",
-  "That bank and rules are those agreed on: how the chain begins tells, to whoever knows it.",
   "Why frames have no proof: whoever proves may leave out any so, and the course does not see them.",
   "That what the head says of profiled samples is what the models compute of them.",
   "That answers are right, or that another model's would be.",
@@ -115,8 +122,12 @@ const rules = checked(
 
 type Bank = Read<typeof bank>;
 
-/** What a stream is: nothing of it changes once it has begun. */
-export const head = object({ bank, rules, begun_at: moment });
+/** Null is as good as none. */
+const asked: Reader<string | undefined> = (value, place) =>
+  value === undefined || value === null ? undefined : challengeText(value, place);
+
+/** What a stream is: nothing of it changes once it has begun. `challenge`: from whoever asked for it. */
+export const head = object({ bank, rules, begun_at: moment, challenge: asked });
 type Head = Read<typeof head>;
 
 const missed = object({ missed: challengeText });
@@ -151,8 +162,9 @@ export function following(link: Uint8Array, each: ProofDocument | Missed): Uint8
 }
 
 /**
- * The verdict on a stream. `frame`: the first that is wrong; `head` and `link`: the chain's links before the first
- * and after the last; `labels`: null for frames without a proof.
+ * The verdict on a stream. `frame`: the first that is wrong, null where it is none of them; `head` and `link`: the
+ * chain's links before the first and after the last; `models`: of each frame its place in the bank; that and `labels`
+ * are null for frames without a proof.
  */
 export interface StreamVerification {
   readonly valid: boolean;
@@ -165,36 +177,71 @@ export interface StreamVerification {
   readonly missed: readonly number[];
   readonly by_model: readonly number[];
   readonly changes: readonly number[];
+  readonly models: readonly (number | null)[];
   readonly labels: readonly (number | null)[];
   readonly verified: readonly string[];
   readonly not_verified: readonly string[];
 }
 
 /**
- * Whether each frame is proven in its place, by the model of the course; `keys` by their ids.
+ * Whether it is the one that is expected, and each frame proven in its place, by the model of the course; `keys` by
+ * their ids. `progress` hears how many of the proofs are judged, of how many.
  *
  * The course follows labels that are proven: so a file costs its reader no more than a part of what it cost its writer.
  */
-export function judgeStream(file: StreamFile, keys: ReadonlyMap<string, OpenedKey>): StreamVerification {
+export function judgeStream(
+  file: StreamFile,
+  keys: ReadonlyMap<string, OpenedKey>,
+  wanted: ExpectedStream = readParsed(expectedStream, {}),
+  progress: (judged: number, of: number) => void = () => {},
+): StreamVerification {
   const links = [beginning(file.head)];
-  const cases = new Map<number, Case>();
+  for (const [number, each] of file.frames.entries()) links.push(following(at(links, number), each));
+  const other = unexpected(file.head, hex(at(links, 0)), hex(at(links, file.frames.length)), wanted);
+  if (other !== null) return refused(...other, null);
+  const cases: [number, Case][] = [];
   for (const [number, each] of file.frames.entries()) {
-    const link = at(links, number);
-    if (!("missed" in each)) {
-      const { id } = each.statement.verification_key;
-      const key = keys.get(id);
-      if (key === undefined) {
-        return refused("no_key", `The key of one of the bank's models was not given. It is ${id}.`, number);
-      }
-      const challenge = `frame ${number} after ${hex(link)}`;
-      cases.set(number, new Case(each, key, readParsed(expected, { challenge })));
+    if ("missed" in each) continue;
+    const { id } = each.statement.verification_key;
+    const key = keys.get(id);
+    if (key === undefined) {
+      return refused("no_key", `The key of one of the bank's models was not given. It is ${id}.`, number);
     }
-    links.push(following(link, each));
+    const challenge = `frame ${number} after ${hex(at(links, number))}`;
+    const pins = readParsed(expected, { challenge, require: wanted.require });
+    cases.push([number, new Case(each, key, pins)]);
   }
-  for (const [number, { valid, reason, detail }] of zip([...cases.keys()], judgeEach([...cases.values()]))) {
-    if (!valid) return refused(reason, detail, number);
+  for (let start = 0; start < cases.length; start += TOGETHER) {
+    progress(start, cases.length);
+    const part = cases.slice(start, start + TOGETHER);
+    const answers = judgeEach(part.map(([, each]) => each));
+    for (const [[number], { valid, reason, detail }] of zip(part, answers)) {
+      if (!valid) return refused(reason, detail, number);
+    }
   }
-  return followed(file, cases, links);
+  progress(cases.length, cases.length);
+  return followed(file, new Map(cases), links, wanted);
+}
+
+/** Why it is not the stream that is expected. */
+function unexpected(
+  { challenge }: Head,
+  first: string,
+  last: string,
+  wanted: ExpectedStream,
+): [string, string] | null {
+  const isOther = (pinned: string | null, is: string | undefined): boolean =>
+    pinned !== null && pinned !== is;
+  if (isOther(wanted.head, first)) {
+    return ["head_mismatch", "The chain begins with another link than the expected one."];
+  }
+  if (isOther(wanted.challenge, challenge)) {
+    return ["challenge_mismatch", "The stream answers another challenge than the expected one."];
+  }
+  if (isOther(wanted.link, last)) {
+    return ["chain_mismatch", "The chain ends with another link than the expected one."];
+  }
+  return null;
 }
 
 /** Whether the frames, which are proven, are by the models of the course. */
@@ -202,10 +249,12 @@ function followed(
   { head: own, frames }: StreamFile,
   cases: ReadonlyMap<number, Case>,
   links: readonly Uint8Array[],
+  wanted: ExpectedStream,
 ): StreamVerification {
   const course = courseOf(own);
   const byModel = own.bank.models.map(() => 0);
-  const labels = frames.map((): number | null => null);
+  const models = frames.map((): number | null => null);
+  const labels = [...models];
   const changes: number[] = [];
   for (const [number, each] of cases) {
     const { model: place } = course.plan;
@@ -219,6 +268,7 @@ function followed(
         );
       }
       labels[number] = answer;
+      models[number] = place;
       byModel[place] = at(byModel, place) + 1;
       if (course.observe(seen)) changes.push(number);
     } catch (refusal) {
@@ -226,26 +276,37 @@ function followed(
       return refused(refusal.reason, refusal.detail, number);
     }
   }
+  const [first, last] = [hex(at(links, 0)), hex(at(links, frames.length))];
   const missed = [...frames.keys()].filter((number) => !cases.has(number));
+  const known = (pinned: string | null): string => (pinned === null ? "" : ", as you expected");
   return {
     valid: true,
     reason: OK,
     detail: "Every frame is proven in its place, by the model that the frames before it ask for.",
     frame: null,
     frames: frames.length,
-    head: hex(at(links, 0)),
-    link: hex(at(links, frames.length)),
+    head: first,
+    link: last,
     missed,
     by_model: byModel,
     changes,
+    models,
     labels,
     verified: [
       `There are ${frames.length} frames in this order, ${missed.length} of them without a proof.`,
       `By the bank's models, in their order, there are answers to ${byModel.join(", ")} frames.`,
       "Each answer is its model's, with the prior that the frames before it give.",
-      `The chain begins with ${hex(at(links, 0))} and ends with ${hex(at(links, frames.length))}.`,
+      `The chain begins with ${first}${known(wanted.head)}.`,
+      `It ends with ${last}${known(wanted.link)}.`,
+      ...(wanted.challenge === null ? [] : [`It answers your challenge, ${wanted.challenge}.`]),
+      ...(wanted.require === null ? [] : [CEREMONY_SEEN]),
     ],
-    not_verified: NOT_VERIFIED,
+    not_verified: [
+      ...(wanted.link === null ? [MORE_UNSEEN] : []),
+      ...(wanted.head === null ? [BANK_UNSEEN] : []),
+      ...(wanted.challenge === null ? [AGE_UNSEEN] : []),
+      ...NOT_VERIFIED,
+    ],
   };
 }
 
@@ -279,18 +340,19 @@ function isLabel(said: unknown, classes: number): said is number {
   return typeof said === "number" && 0 <= said && said < classes;
 }
 
-function refused(reason: string, detail: string, number: number): StreamVerification {
+function refused(reason: string, detail: string, frame: number | null): StreamVerification {
   return {
     valid: false,
     reason,
-    detail: `Frame ${number}: ${detail}`,
-    frame: number,
+    detail: frame === null ? detail : `Frame ${frame}: ${detail}`,
+    frame,
     frames: 0,
     head: null,
     link: null,
     missed: [],
     by_model: [],
     changes: [],
+    models: [],
     labels: [],
     verified: [],
     not_verified: [],

@@ -4,6 +4,7 @@ import * as datasets from "./datasets.ts";
 import {
   expected,
   expectedReceipt,
+  expectedStream,
   inputTypes,
   keyFile,
   openingFile,
@@ -23,6 +24,9 @@ import { opened } from "./keys.ts";
 import type { OpenedKey } from "./keys.ts";
 import * as receipts from "./receipts.ts";
 import type { ReceiptVerification } from "./receipts.ts";
+import { judgeStream, streamFile } from "./stream.ts";
+import type { StreamFile, StreamVerification } from "./stream.ts";
+import { TRANSPARENT } from "./system.ts";
 import { privacy } from "./words.ts";
 
 /** What a verifier knows from elsewhere: each is compared where it is there. */
@@ -50,11 +54,14 @@ export interface Pins {
   /** The document's own time, RFC 3339 in UTC: this or later, this or earlier. */
   readonly after?: string | undefined;
   readonly before?: string | undefined;
+  /** Of a stream: the links that its chain begins with and ends with. */
+  readonly head?: string | undefined;
+  readonly link?: string | undefined;
 }
 
 /** The contents of files, and what is known beside them. */
 export interface Given {
-  /** The proof, or the receipt. */
+  /** The proof, the receipt or the stream. */
   readonly document: Uint8Array;
   /** The verification key's file, from whom you trust. */
   readonly key?: Uint8Array | undefined;
@@ -74,12 +81,17 @@ export interface Given {
   readonly circuit?: Uint8Array | undefined;
   /** That of a transparent registration's key. */
   readonly registrationCircuit?: Uint8Array | undefined;
+  /** Of a stream: the files of its keys, from whom you trust, and the circuits of those that are transparent. */
+  readonly keys?: readonly Uint8Array[] | undefined;
+  readonly circuits?: readonly Uint8Array[] | undefined;
   readonly expected?: Pins | undefined;
   /** The key, in hex, of the issuer of receipts that you trust. */
   readonly issuer?: string | undefined;
+  /** Of a stream: hears how many of its proofs are judged, of how many. */
+  readonly progress?: ((judged: number, of: number) => void) | undefined;
 }
 
-type File = Exclude<keyof Given, "document" | "expected" | "issuer">;
+type File = Exclude<keyof Given, "document" | "keys" | "circuits" | "expected" | "issuer" | "progress">;
 const FILES: readonly File[] = [
   "key",
   "input",
@@ -92,22 +104,31 @@ const FILES: readonly File[] = [
   "registrationCircuit",
 ];
 
+/** Of streams, which have several. */
+const LISTS = ["keys", "circuits"] as const;
+
 /**
- * The verdict on a proof or a receipt. Throws `ZenError`, whose `about` says which of what was given is at fault: no
+ * The verdict on a proof, a receipt or a stream. Throws `ZenError`, whose `about` says which of what was given is at fault: no
  * document, no key, no input, or something that there is nothing to compare with, so that nobody thinks it was.
  */
-export async function verify(given: Given): Promise<Verification | ReceiptVerification> {
-  const known: readonly string[] = ["document", ...FILES, "expected", "issuer"];
+export async function verify(given: Given): Promise<Verification | ReceiptVerification | StreamVerification> {
+  const known: readonly string[] = ["document", ...FILES, ...LISTS, "expected", "issuer", "progress"];
   refuseIdle(
     Object.keys(given).filter((name) => !known.includes(name)),
     "a document",
   );
   const document = await about("document", () => readDocument(given.document));
-  const idle = (names: readonly File[], what: string): void =>
+  const idle = (names: readonly (keyof Given)[], what: string): void =>
     refuseIdle(
       names.filter((name) => given[name] !== undefined),
       what,
     );
+  if ("frames" in document) {
+    idle(FILES, "a stream");
+    const wanted = pinned(expectedStream, given, "a stream");
+    return judgeStream(document, await openedKeys(given), wanted, given.progress);
+  }
+  idle(LISTS, "a document that is no stream");
   if ("issuer" in document) {
     idle(FILES, "a receipt");
     return receipts.judge(document, pinned(expectedReceipt, given, "a receipt"));
@@ -124,10 +145,16 @@ export async function verify(given: Given): Promise<Verification | ReceiptVerifi
   return judge(document, key, wanted, await compared(given, document, key));
 }
 
-function readDocument(data: Uint8Array): ProofDocument | Receipt {
+function readDocument(data: Uint8Array): ProofDocument | Receipt | StreamFile {
   const fields = parse(data);
-  const isReceipt = isObject(fields) && fields["format"] === "zenserve receipt";
-  return isReceipt ? readParsed(receipt, fields) : readParsed(proofDocument, fields);
+  switch (isObject(fields) ? fields["format"] : null) {
+    case "zenserve receipt":
+      return readParsed(receipt, fields);
+    case "zenserve stream":
+      return readParsed(streamFile, fields);
+    default:
+      return readParsed(proofDocument, fields);
+  }
 }
 
 /** Errors within are about this of what was given. */
@@ -211,6 +238,22 @@ async function openedKey(
   const key = await about(name, () => opened(read(keyFile, file)));
   if (beside !== undefined) await about(besideName, () => key.system.takeCircuit(beside));
   return key;
+}
+
+/** A stream's, by their ids; the systems of transparent ones judge by the circuits that were given beside. */
+async function openedKeys({ keys: files, circuits = [] }: Given): Promise<Map<string, OpenedKey>> {
+  if (files === undefined) throw invalid("a stream needs the files of its keys", "keys");
+  const keys = new Map<string, OpenedKey>();
+  const systems = new Set<OpenedKey["system"]>();
+  for (const [index, file] of files.entries()) {
+    const key = await about(`keys.${index}`, () => opened(read(keyFile, file)));
+    keys.set(key.reference.id, key);
+    if (key.reference.setup === TRANSPARENT) systems.add(key.system);
+  }
+  for (const [index, circuit] of circuits.entries()) {
+    for (const system of systems) await about(`circuits.${index}`, () => system.takeCircuit(circuit));
+  }
+  return keys;
 }
 
 /** Throws `ZenError` (`request.invalid`) where what was given says nothing of the proof: it may well be valid. */

@@ -20,7 +20,7 @@ import type { Sizes } from "./shape.ts";
 import { REASONS, verdictOf, verify } from "./verification.ts";
 
 /** Circuits that it judges by, those it was last given. */
-const KEPT = 8;
+const KEPT = 64;
 const circuits = new Map<string, Circuit>();
 
 /** Merkle trees over the columns of Reed-Solomon code words. */
