@@ -95,7 +95,8 @@ class Groth16(Groth16Verifier, ProofSystem):
         )
 
 
-_load_key = lru_cache(maxsize=2)(ProvingKey.load)
-"""Keys of the store, whose files are never written again. A GPU keeps those that are kept here."""
+_load_key = lru_cache(maxsize=16)(ProvingKey.load)
+"""Keys of the store, whose files are never written again: mapped, so that those of a whole bank of models
+cost no memory that others need. A GPU keeps those that are kept here, as long as there is room."""
 _speed = lru_cache(maxsize=1)(cost.speed)
 """Of this machine's kernels, measured when it is first asked for."""
