@@ -304,9 +304,10 @@ class Proving(Calls):
         outputs' own units, of several outputs by their names: the values stay hidden.
         Recognition takes the same input, ``threshold``, and ``reference`` or ``reference_id``; robustness,
         too, and ``radius``, how far each entry may be changed, in its integers' steps. Accuracy takes
-        ``dataset_id``, ``measure``, and with ``top-k`` ``top``. All take ``challenge``, a text to appear in
-        the statement; ``labels``, what to find it by in lists; ``priority``, -10 to 10; ``deadline_seconds``,
-        after which the job is given up; ``expires_in_days``, after which the proof is deleted (docs/api.md).
+        ``dataset_id``, ``measure``, and with ``top-k`` ``top``, with ``certified`` ``radius``. All take
+        ``challenge``, a text to appear in the statement; ``labels``, what to find it by in lists;
+        ``priority``, -10 to 10; ``deadline_seconds``, after which the job is given up; ``expires_in_days``,
+        after which the proof is deleted (docs/api.md).
         """
         body = {
             "model_id": model_id,

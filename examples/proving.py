@@ -174,7 +174,7 @@ def measure(
             [part.correct for part in parts], [part.counts.tolist() for part in parts]
         ).hex(),
     )
-    values: Values = circuit.totals([part.counts for part in parts]) | {"size": data.size}
+    values = circuit.totals([part.counts for part in parts], data.size)
     statement = scheme.state(values, {"model": model}, dataset=dataset, challenge=challenge)
     proofs = [
         scheme.prove(

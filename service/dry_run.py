@@ -78,6 +78,8 @@ def _accuracy(
         **engine.measuring(asked),
     )
     assert isinstance(circuit, Accuracy)  # noqa: S101  narrows the type
-    totals = circuit.totals([circuit.counts(*batch.parts) for batch in batches])
-    values: Values = totals | {"size": sum(batch.size for batch in batches)}
-    return circuit, values, partial(circuit.witness, *batches[0].parts), len(batches)
+    radius = asked.get("radius")
+    counts = [circuit.counts(*batch.parts, radius=radius) for batch in batches]
+    values = circuit.totals(counts, sum(batch.size for batch in batches), radius=radius)
+    witness = partial(circuit.witness, *batches[0].parts, radius=radius)
+    return circuit, values, witness, len(batches)

@@ -615,6 +615,11 @@ class InputType(BaseModel):
         number = int.from_bytes(hashlib.sha256(canonical(self)).digest(), "big")
         return [number >> shift & (1 << 52) - 1 for shift in range(0, 256, 52)]
 
+    def measures(self, distance: Group) -> bool:
+        """Whether the group's numbers are distances of such integers."""
+        reach = distance.minimum, distance.maximum, distance.scale, distance.zero_point
+        return reach == (0, (1 << self.bits) - 1, self.scale, 0)
+
     def holds(self, values: Sequence[int]) -> bool:
         """Whether these are such integers, row-major."""
         return len(values) == math.prod(self.shape) and all(0 <= each < 1 << self.bits for each in values)
@@ -683,7 +688,7 @@ _PARTS: Final[Mapping[AnyScheme, tuple[tuple[str, ...], Collection[tuple[str, ..
         [("label",), ("label", "logits"), ("top",), ("values",), *BOUNDED.values()],
     ),
     "recognition": (("model", "input", "reference"), [("threshold", "match")]),
-    "accuracy": (("model", "dataset", "correct"), [("size",)]),
+    "accuracy": (("model", "dataset", "correct"), [("size",), ("size", "radius")]),
     "robustness": (("model", "input"), [("radius", "label")]),
 }
 """Of each scheme what can be committed to, in order, and what it may show beside an input and a reference."""
@@ -737,6 +742,13 @@ class Description(BaseModel):
         given = [name for name in outside if name in names and kind_of(name) in (INPUT, "reference")]
         if names[: len(given)] != given or not self._is_shown(names[len(given) :]):
             raise ValueError(f"public_inputs: the scheme {self.scheme} does not show {', '.join(names)}")
+        kinds = self.quantisation.types.values()
+        if not all(
+            kind.measures(each) for each in self.public_inputs if each.kind == "radius" for kind in kinds
+        ):
+            raise ValueError(
+                "public_inputs: radius must be in steps of the input, and no further than it goes"
+            )
         for bounds, found in self.bounded:
             if found.minimum < 0 or found.maximum > bounds.count:
                 raise ValueError(f"public_inputs: {found.name} must lie in [0, {bounds.count}]")
@@ -754,6 +766,8 @@ class Description(BaseModel):
             raise ValueError("an accuracy has batch, classes, a dataset and a count")
         if takes_targets(self.measure) != (self.targets is not None):
             raise ValueError("targets: measures of errors have them, and no others")
+        if (self.measure == "certified") != (self.scheme == "accuracy" and "radius" in names):
+            raise ValueError("measure: what is certified, and nothing else, has a radius")
         return self
 
     @property
@@ -813,19 +827,21 @@ class Description(BaseModel):
         return len(kind.limbs) + (samples if name == "dataset" else sample)
 
     def public_values(self, values: Values) -> list[int]:
-        """The public inputs after ``statement``, canonical, in order. None for an accuracy, where each shard
-        has its own.
+        """The public inputs after ``statement``, canonical, in order. Of an accuracy those that come after
+        ``size``, of which each shard has its own.
 
         Raises ``ValueError`` where ``values`` has other names or numbers than the circuit: -1 and r - 1 are
         one field element, and one of them only is what the circuit means.
         """
-        shown = {group.name: group for group in self.public_inputs[1:]}
+        shown, totals = {group.name: group for group in self.public_inputs[1:]}, dict[str, Group]()
         if self.scheme == "accuracy":
-            shown = {count.name: _counted(count) for count in (*self.measurement.counts, _SIZE)}
+            totals = {count.name: _counted(count) for count in (*self.measurement.counts, _SIZE)}
+        shown = totals | {name: group for name, group in shown.items() if name not in totals}
         if values.keys() != shown.keys():
             raise ValueError(f"values must be {', '.join(shown) or 'empty'}")
-        flat = [number for group in shown.values() for number in group.numbers(values[group.name])]
-        return [] if self.scheme == "accuracy" else [number % SCALAR_MODULUS for number in flat]
+        numbers = {name: group.numbers(values[name]) for name, group in shown.items()}
+        own = (each for name in shown if name not in totals for each in numbers[name])
+        return [number % SCALAR_MODULUS for number in own]
 
 
 class OpeningPart(Document):

@@ -192,12 +192,13 @@ class Case:
         """
         self._check_words()
         self._check_expected()
+        shown = self.circuit.public_values(self.statement.values)
         if self.statement.dataset is None:
-            return self._claims([({}, self.circuit.public_values(self.statement.values))])
+            return self._claims([({}, shown)])
         self._check_shards(self.statement.dataset)
         return self._claims(
             [
-                ({"dataset": shard.dataset, "correct": shard.correct}, [shard.size])
+                ({"dataset": shard.dataset, "correct": shard.correct}, [shard.size, *shown])
                 for shard in self.statement.dataset.shards
             ]
         )

@@ -65,7 +65,7 @@ class Measurement(NamedTuple):
         if self.measure == "f1":
             return [Count(name, outputs, 0, 1) for name in ("true_positives", "predicted", "actual")]
         if targets is None:
-            return [Count("correct", None, 0, 1)]
+            return [Count("certified" if self.measure == "certified" else "correct", None, 0, 1)]
         low, high, error = targets.minimum, targets.maximum, targets.error
         match self.measure:
             case "mse":
@@ -96,6 +96,9 @@ class Measurement(NamedTuple):
             case "top-k":
                 found = f"For {totals['correct'][0]} of {size} samples the label is among the network's"
                 return f"{found} {self.top} likeliest."
+            case "certified":
+                found = f"At least {totals['certified'][0]} of {size} samples are labelled rightly"
+                return f"{found}, and so is every input within the radius of them."
             case "f1":
                 return _f1(*(totals[count.name] for count in self.counts), size=size)
             case "r2":

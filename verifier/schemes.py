@@ -31,9 +31,10 @@ BOUNDED: Final[Mapping[str, tuple[str, str]]] = {
 """What statements call the public bounds, in increasing order, and of how many of them each value is at least
 that.
 """
-Measure = Literal["accuracy", "top-k", "f1", "mse", "mae", "r2"]
+Measure = Literal["accuracy", "top-k", "f1", "mse", "mae", "r2", "certified"]
 """What an accuracy counts or adds up over samples (``verifier.measures``): labels that are right, or among
-the likeliest; of each class how often it is said, is there, and both; errors of values, squared or absolute.
+the likeliest; of each class how often it is said, is there, and both; errors of values, squared or absolute;
+labels that are right, and the same for every input within a radius.
 """
 Compared = Literal["labels", "targets"]
 """What a dataset has beside samples."""

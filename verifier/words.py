@@ -41,10 +41,14 @@ _OUTPUT_UNSAID = (
     "What the committed output is: the commitment alone says nothing about it, and only its opening shows it."
 )
 _REFERENCE_UNSAID = "Whose the committed reference is, or what it was made from."
-_ROBUSTNESS_UNSAID = (
+_FURTHER_UNSAID = (
     "Anything of inputs further away in any one entry, or changed otherwise, as a picture that is turned;"
-    " or of numbers between the steps, which are rounded before the network sees them. Nor that the label is"
-    " right."
+    " or of numbers between the steps, which are rounded before the network sees them."
+)
+_ROBUSTNESS_UNSAID = f"{_FURTHER_UNSAID} Nor that the label is right."
+_CERTIFIED_UNSAID = (
+    "That the other samples are labelled wrongly, or can be: it is not certified that they cannot. Nor which"
+    " samples are certified."
 )
 _REGISTRATION_UNSAID = "What the network's weights are, or who trained it."
 _PARENT_UNSAID = "That the model was made from its parent: it names it, and that is all."
@@ -112,7 +116,7 @@ def make_statement(
 ) -> Statement:
     """The statement of a proof under ``key``.
 
-    ``values``: the public values by group, without ``statement``; for accuracy ``correct`` and ``size``.
+    ``values``: the public values by group, without ``statement``; for accuracy the totals and ``size``, too.
     ``commitments``: in hex, one for each linked segment; for accuracy that of the model alone.
     ``parent``: the commitment of the model of which the registered one is a version. ``saturates``: whether
     the model takes numbers beyond the range of its calibration. ``made_at``: see ``documents.timestamp``.
@@ -144,8 +148,9 @@ def make_statement(
 def claim(description: Description, values: Values) -> str:
     """What is claimed: the values that a reader asks for, then how they come about."""
     if description.scheme == "accuracy":
-        return f"{_measured(description, values)} {description.meaning}"
-    facts = [_FACTS[name](values) for name in _FACTS if name in values]
+        facts = [_measured(description, values)]
+    else:
+        facts = [_FACTS[name](values) for name in _FACTS if name in values]
     bounds = {found.name: bounds for bounds, found in description.bounded}
     for group in description.public_inputs:
         if fact := _fact(group, values, bounds.get(group.name)):
@@ -188,6 +193,7 @@ def does_not_say(
         ),
         *(_inputs_unsaid(description) if scheme in ("inference", "recognition", "robustness") else []),
         *([_ROBUSTNESS_UNSAID] if scheme == "robustness" else []),
+        *([_FURTHER_UNSAID, _CERTIFIED_UNSAID] if description.measure == "certified" else []),
         *([_OUTPUT_UNSAID] if description.quantisation.output_types else []),
         *([_REFERENCE_UNSAID] if "reference" in description.commitments else []),
         *([_ORDER_UNSAID] if dataset else []),

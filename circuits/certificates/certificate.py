@@ -6,21 +6,24 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+import numpy as np
+
 from circuits.certificates.backwards import Backwards
 from circuits.certificates.draft import Draft
 from circuits.certificates.forwards import Forwards, Lines
 from circuits.certificates.parameters import Parameters, View
 from relations.bounds import Bound
-from relations.relation import OneHot, Parameter, Relations, Tensor, Term
+from relations.integers import IntArray
+from relations.relation import Equal, OneHot, Parameter, Relations, Tensor, Term, Total
 
 
 @dataclass(frozen=True, eq=False)
 class Certificate:
-    """``relations``: what is to hold. Given are the input, ``radius`` and ``label``, [1] each, what the
-    prover has ``chosen``, to be range-checked, and what is ``made``: on wires, and what a relation says.
+    """``relations``: what is to hold. Given are the input, ``radius`` and ``label``, [batch, 1] each, the
+    radius being the same for all, what the prover has ``chosen``, to be range-checked, and what is ``made``:
+    on wires, and what a relation says.
 
-    ``margins`` [1, 1, r], proven positive: the label's lead over each rival is ``2^exponent`` times that at
-    least.
+    ``margins`` [batch, 1, r]: the label's lead over each rival is ``2^exponent`` times that at least.
     """
 
     relations: Relations
@@ -35,35 +38,80 @@ class Certificate:
 
 
 def certified(network: Relations) -> Certificate:
-    """Of a network of one input and one output. Raises ``ModelError`` (``model.unsupported_operator``) for
-    what there are no lines through, and ``StatementError`` (``statement.could_wrap``) where integers get too
-    large."""
-    batch, classes = network.input.shape[0], math.prod(network.output.shape[1:])
-    draft = Draft(batch)
-    parameters = Parameters(draft)
-    forwards = Forwards(network, draft, parameters)
-    radius = forwards.box_of_input()
-    for relation in network.relations:
-        forwards.bound(relation)
-    backwards = Backwards(network, draft, parameters, forwards)
-    label = Tensor("label", (batch,), Bound.of(0, classes - 1))
-    hot = Tensor("output/label", (batch, classes), Bound.of(0, 1), 1)
-    draft.relations.append(OneHot("output/label", hot, label, closed=True))
-    backwards.start(hot)
-    for relation in reversed(network.relations):
-        backwards.back(relation)
-    margins, exponent = backwards.margins()
-    bits = margins.bound.bits - 1
-    draft.within("output/positive", margins.shape, bits, Term(margins), lowest=1)
-    given = (network.input, radius, label, *draft.chosen, *draft.made)
-    return Certificate(
-        Relations(given, tuple(draft.relations), (margins,)),
-        radius,
-        label,
-        tuple(draft.chosen),
-        tuple(draft.made),
-        parameters.views,
-        tuple(forwards.lines.values()),
-        margins,
-        exponent,
-    )
+    """That all margins are positive, of a network of one input and one output. Raises ``ModelError``
+    (``model.unsupported_operator``) for what there are no lines through, and ``StatementError``
+    (``statement.could_wrap``) where integers get too large."""
+    classes = math.prod(network.output.shape[1:])
+    making = _Making(network, Tensor("label", (network.input.shape[0], 1), Bound.of(0, classes - 1)))
+    margins = making.margins
+    making.draft.within("output/positive", margins.shape, margins.bound.bits - 1, Term(margins), lowest=1)
+    return making.certificate()
+
+
+def counted(network: Relations, labels: Tensor, fill: Equal, count: Tensor) -> Certificate:
+    """That ``count`` [1] is no more than how many samples have positive margins, of those that do not fill
+    up. A label is any class, or the one after the last; ``fill`` says which samples only fill up. Raises as
+    ``certified``."""
+    making = _Making(network, labels)
+    draft, margins = making.draft, making.margins
+    rule = _Positive(math.prod(margins.shape[1:]))
+    draft.relations.append(fill)
+    counts = draft.choose("output/counted", fill.out.shape, (0, 1), (margins, fill.out), rule)
+    # What fills up is not counted.
+    draft.within("output/sample", counts.shape, 1, Term(fill.out, -1, 1), Term(counts, -1))
+    # Where one counts, margins are 1 at least.
+    each = draft.move("output/counted/each", margins.shape, counts, np.zeros(margins.shape[1:], np.int64))
+    reach = int(margins.bound.reach.max()) + 1
+    leads = draft.product("output/leading", margins.shape, reach, Term(each), Term(margins, 1, 1))
+    draft.within("output/positive", margins.shape, reach.bit_length(), Term(leads))
+    draft.relations.append(Total("output/count", count, counts))
+    return making.certificate(count)
+
+
+@dataclass(frozen=True)
+class _Positive:
+    """Whether all ``rivals`` margins of a sample are positive, and it is no filling."""
+
+    rivals: int
+
+    def choose(self, *values: IntArray) -> IntArray:
+        margins, filling = values
+        positive = (margins.reshape(-1, self.rivals) > 0).all(axis=1)
+        counted: IntArray = (positive & (filling == 0)).astype(np.int64)
+        return counted
+
+
+class _Making:
+    """What leads to ``margins``."""
+
+    def __init__(self, network: Relations, label: Tensor) -> None:
+        batch, classes = network.input.shape[0], math.prod(network.output.shape[1:])
+        self.network, self.label, self.draft = network, label, Draft(batch)
+        self.parameters = Parameters(self.draft)
+        self.forwards = Forwards(network, self.draft, self.parameters)
+        self.radius = self.forwards.box_of_input()
+        for relation in network.relations:
+            self.forwards.bound(relation)
+        backwards = Backwards(network, self.draft, self.parameters, self.forwards)
+        hot = Tensor("output/label", (batch, classes), Bound.of(0, 1), 1)
+        closed = label.bound.interval[1] < classes
+        self.draft.relations.append(OneHot("output/label", hot, label, closed=closed))
+        backwards.start(hot)
+        for relation in reversed(network.relations):
+            backwards.back(relation)
+        self.margins, self.exponent = backwards.margins()
+
+    def certificate(self, *given: Tensor) -> Certificate:
+        draft = self.draft
+        known = (self.network.input, self.radius, self.label, *given, *draft.chosen, *draft.made)
+        return Certificate(
+            Relations(known, tuple(draft.relations), (self.margins,)),
+            self.radius,
+            self.label,
+            tuple(draft.chosen),
+            tuple(draft.made),
+            self.parameters.views,
+            tuple(self.forwards.lines.values()),
+            self.margins,
+            self.exponent,
+        )

@@ -60,10 +60,10 @@ class Forwards:
         self._ends: dict[Tensor, tuple[Tensor, Tensor]] = {}
 
     def box_of_input(self) -> Tensor:
-        """The radius."""
+        """The radius, [batch, 1]."""
         x = self.network.input
         top = x.bound.interval[1]
-        radius = Tensor("radius", (1,), Bound.of(0, top, "range"))
+        radius = Tensor("radius", (self.draft.batch, 1), Bound.of(0, top, "range"))
         around = self.draft.move("box/around", x.shape, radius, np.zeros(x.shape[1:], np.int64))
         cut, ends = Requantisation(np.array([1]), 0, 0, 0, top), []
         for end, sign in (("least", -1), ("most", 1)):

@@ -9,25 +9,28 @@ not full is filled up with samples that add nothing."""
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from circuits.certificates.certificate import Certificate, counted
 from circuits.lowering import Cost, Lowering, Plan, arithmetic, best_plan
 from circuits.quantisation.labels import is_of_classes
 from circuits.quantised import QuantGraph, QuantInput
 from circuits.quantised.typed import TypedGraph
 from circuits.r1cs.builder import Builder
 from circuits.schemes import measures
+from circuits.schemes.certifying import certificate_cost, hold_chosen, hold_parameters, hold_radius
 from circuits.schemes.circuit import (
     Circuit,
     Values,
     checked_integers,
     public_group,
     require_known,
+    require_one,
 )
 from circuits.schemes.inputs import begin, committed_type, inputs_cost, sample_values
 from circuits.schemes.measures import Samples
@@ -56,6 +59,10 @@ _SAYS: Final[dict[Measure, str]] = {
     " label, as is committed to.",
     "mse": _OF_TARGETS + "whose squared differences to the targets add up to what is committed to.",
     "mae": _OF_TARGETS + "whose absolute differences to the targets add up to what is committed to.",
+    "certified": _OF_LABELS
+    + "{network} gives the labels of as many of the samples as is committed to, each to every input of"
+    " integers, too, none of whose entries differs from the sample's by more than the radius: the label's"
+    " output is larger than every other there.",
     "r2": _OF_TARGETS
     + "whose squared differences to the targets, and these and their squares, of each output add up to what"
     " is committed to.",
@@ -69,12 +76,14 @@ class Accuracy(Circuit):
     measurement: Measurement
     output: str
     """The name of the one that is measured."""
+    certificate: Certificate | None
+    """Of the samples near which labels are certified."""
     scheme = "accuracy"
 
     @property
     def claim(self) -> str:
         measure = self.measurement.measure
-        filling = "is never right" if measure in ("accuracy", "top-k") else "adds nothing"
+        filling = "is never right" if measure in ("accuracy", "top-k", "certified") else "adds nothing"
         of_output = f"Of the output {self.output}: " if len(self.qgraph.outputs) > 1 else ""
         return (
             of_output
@@ -102,7 +111,11 @@ class Accuracy(Circuit):
 
     @property
     def public_layout(self) -> list[dict[str, Any]]:
-        return self._layout(public_group("size", (), 0, self.batch))
+        groups = [public_group("size", (), 0, self.batch)]
+        if self.certificate:
+            kind = self.entry.type
+            groups.append(public_group("radius", (), 0, kind.top, {"scale": kind.scale}))
+        return self._layout(*groups)
 
     def describe(self) -> dict[str, Any]:
         measure, top, classes, targets = self.measurement
@@ -162,8 +175,14 @@ class Accuracy(Circuit):
         samples: NDArray[np.integer[Any]],
         labels: NDArray[np.integer[Any]],
         targets: NDArray[np.integer[Any]] | None = None,
+        *,
+        radius: int | None = None,
     ) -> IntArray:
-        """What the commitment ``correct`` is to: the counts of the batch in order, int64[n]."""
+        """What the commitment ``correct`` is to: the counts of the batch in order, int64[n]. ``radius``: of
+        the measure ``certified``. Raises as ``witness``."""
+        if self.certificate:
+            z = self.program.assign(self._given(samples, labels, targets, radius))
+            return z[self.layout["certified"].ravel()]
         unread = {
             each.name: np.zeros((self.batch, *each.shape), np.int64)
             for each in self.qgraph.inputs
@@ -187,9 +206,10 @@ class Accuracy(Circuit):
         found = first.reshape(batch, *shape), labels
         return (*found, second.reshape(batch, outputs)) if targets else found
 
-    def totals(self, counts: Sequence[IntArray]) -> Values:
-        """What the counts of several batches add up to, by name. Raises ``StatementError``
-        (``statement.measure``) where that is more than a statement holds.
+    def totals(self, counts: Sequence[IntArray], size: int, *, radius: int | None = None) -> Values:
+        """What a statement about several batches shows: what their counts add up to, how many samples there
+        are, and the ``radius``. Raises ``StatementError`` (``statement.measure``) where that is more than a
+        statement holds.
         """
         totals = [sum(column) for column in zip(*(each.tolist() for each in counts), strict=True)]
         if max(map(abs, totals)) >= JSON_LIMIT:
@@ -199,7 +219,7 @@ class Accuracy(Circuit):
                 " or a network that ends in a ReLU or a clamp",
                 field="measure",
             )
-        return self.measurement.values(totals)
+        return self.measurement.values(totals) | _shown(size, radius)
 
     def witness(
         self,
@@ -207,20 +227,40 @@ class Accuracy(Circuit):
         labels: NDArray[np.integer[Any]],
         targets: NDArray[np.integer[Any]] | None = None,
         *,
+        radius: int | None = None,
         statement: int = 0,
         threads: int = 1,
     ) -> FrArray:
-        """The satisfying assignment, uint64[variables, 4], Montgomery. Raises as ``dataset_values``."""
-        given = self._checked(samples, labels, targets)
-        return self._witness({name: values.ravel() for name, values in given.items()}, statement, threads)
+        """The satisfying assignment, uint64[variables, 4], Montgomery. Raises as ``dataset_values``, and for
+        a ``radius`` that is none of the input's type."""
+        return self._witness(self._given(samples, labels, targets, radius), statement, threads)
 
-    def values(self, labels: NDArray[np.integer[Any]]) -> Values:
+    def _given(
+        self,
+        samples: NDArray[np.integer[Any]],
+        labels: NDArray[np.integer[Any]],
+        targets: NDArray[np.integer[Any]] | None,
+        radius: int | None,
+    ) -> dict[str, IntArray]:
+        given = {name: each.ravel() for name, each in self._checked(samples, labels, targets).items()}
+        if (radius is None) != (self.certificate is None):
+            raise TensorError(
+                "input.shape", "what is certified has a radius, and nothing else", field="radius"
+            )
+        if radius is not None:
+            top = self.entry.type.top
+            given["radius"] = checked_integers(np.array([radius]), (1,), top, "radius")
+        return given
+
+    def values(self, labels: NDArray[np.integer[Any]], *, radius: int | None = None) -> Values:
         """What a proof shows, by the names of ``public_layout``."""
-        return {"size": int((np.asarray(labels) != self.filler).sum())}
+        return _shown(int((np.asarray(labels) != self.filler).sum()), radius)
 
-    def public_inputs(self, labels: NDArray[np.integer[Any]], *, statement: int = 0) -> list[int]:
+    def public_inputs(
+        self, labels: NDArray[np.integer[Any]], *, radius: int | None = None, statement: int = 0
+    ) -> list[int]:
         """The statement's public inputs in order, as ``public_layout`` describes them."""
-        return self._listed(self.values(labels), statement)
+        return self._listed(self.values(labels, radius=radius), statement)
 
 
 def compile_accuracy(
@@ -239,32 +279,36 @@ def compile_accuracy(
     ``statement.measure`` for a network that cannot be measured so, or not in batches so large.
     """
     typed, output, measurement = _typed(qgraph, batch, weight_privacy, measure, top, output)
-    network, builder = _network(typed, output), Builder()
-    relations = _relations(typed, output, measurement)
-    plan = _plan(typed, relations, measurement, output)
-    entry = sample_input(qgraph, output)
+    builder, made, entry = Builder(), _made(typed, output, measurement), sample_input(qgraph, output)
+    network, plan = made.network, _plan(typed, made, measurement, entry)
     begin(builder, typed)
-    _, *targets, labels, size = relations.given[: -len(measurement.counts)]
     tools = arithmetic(builder, _LEVEL)
-    lowering = Lowering(tools, relations, _LEVEL, plan)
-    lowering.hold(size, builder.public("size", 1))
+    lowering = Lowering(tools, made.relations, _LEVEL, plan)
+    if made.certificate:
+        hold_parameters(lowering, tools, network, made.certificate)
+    lowering.hold(made.size, builder.public("size", 1))
+    if made.certificate:
+        hold_radius(lowering, tools, made.certificate)
     committed_type(builder, DATASET, sample_values(entry))
     builder.segment(CORRECT, linked=True)
     lowering.hold(network.input, builder.committed(DATASET, "samples", math.prod(network.input.shape)))
-    for tensor in (*targets, labels):
+    for tensor in (*made.targets, made.labels):
         lowering.hold(tensor, builder.committed(DATASET, tensor.name, math.prod(tensor.shape)))
-    for tensor, count in zip(relations.given[-len(measurement.counts) :], measurement.counts, strict=True):
-        lowering.hold(tensor, builder.committed(CORRECT, count.name, math.prod(tensor.shape)))
+    for name, tensor in made.counts.items():
+        lowering.hold(tensor, builder.committed(CORRECT, name, math.prod(tensor.shape)))
     tools.ranged("input/value", lowering.values(network.input), entry.type.bits)
-    for tensor in targets:
+    for tensor in made.targets:
         tools.ranged(
             "output/target_range", lowering.values(tensor), tensor.bound.bits, tensor.bound.interval[0]
         )
     filler = _filler(measurement)
     for name, lowest in _label_ranges(filler):
-        tools.ranged(name, lowering.values(labels), filler.bit_length(), lowest)
+        tools.ranged(name, lowering.values(made.labels), filler.bit_length(), lowest)
+    if made.certificate:
+        hold_chosen(lowering, tools, made.certificate)
     lowering.lower()
-    return Accuracy(typed, _LEVEL, builder.program(), plan, relations, lowering.wires, measurement, output)
+    proven = builder.program(), plan, made.relations, lowering.wires
+    return Accuracy(typed, _LEVEL, *proven, measurement, output, made.certificate)
 
 
 def measured_output(qgraph: QuantGraph, compared: Compared, asked: str | None = None) -> str:
@@ -316,8 +360,20 @@ def _network(typed: TypedGraph, output: str) -> Relations:
     return needed
 
 
-def _relations(typed: TypedGraph, output: str, measurement: Measurement) -> Relations:
-    """Those of the network, and its counts; given: targets where there are any, labels, size and counts."""
+class _Made(NamedTuple):
+    """``relations``: those of the ``network``, or of the certificates of its samples, and its counts. The
+    tensors are given."""
+
+    network: Relations
+    relations: Relations
+    targets: Sequence[Tensor]
+    labels: Tensor
+    size: Tensor
+    counts: Mapping[str, Tensor]
+    certificate: Certificate | None = None
+
+
+def _made(typed: TypedGraph, output: str, measurement: Measurement) -> _Made:
     network, scores = _network(typed, output), typed.outputs[output]
     batch, filler, kind = typed.batch, _filler(measurement), measurement.targets
 
@@ -327,7 +383,7 @@ def _relations(typed: TypedGraph, output: str, measurement: Measurement) -> Rela
     labels, filling = tensor("labels", filler, batch, 1, proof="range"), tensor("output/filling", 1, batch, 1)
     size = tensor("output/size", batch, 1)
     bound = Bound.of(kind.minimum, kind.maximum, "range") if kind else None
-    targets = Tensor("targets", scores.shape, bound) if bound else None
+    targets = [Tensor("targets", scores.shape, bound)] if bound else []
     counts = {
         count.name: Tensor(
             f"output/{count.name}", (count.size or 1,), Bound.of(batch * count.least, batch * count.most)
@@ -335,11 +391,16 @@ def _relations(typed: TypedGraph, output: str, measurement: Measurement) -> Rela
         for count in measurement.counts
     }
     fill = Equal("output/filling", filling, labels, filler)
-    samples = Samples(scores, labels, fill, targets)
-    return network.extended(
-        (*([targets] if targets else []), labels, size, *counts.values()),
-        (*measures.measured(samples, measurement, counts), Total("output/size", size, filling, -1, batch)),
+    sized = Total("output/size", size, filling, -1, batch)
+    if measurement.measure == "certified":
+        certificate = counted(network, labels, fill, counts["certified"])
+        relations = certificate.relations.extended([size], [sized])
+        return _Made(network, relations, targets, labels, size, counts, certificate)
+    measured = measures.measured(
+        Samples(scores, labels, fill, next(iter(targets), None)), measurement, counts
     )
+    given = (*targets, labels, size, *counts.values())
+    return _Made(network, network.extended(given, (*measured, sized)), targets, labels, size, counts)
 
 
 def target_type(qgraph: QuantGraph, weight_privacy: Privacy, output: str) -> Targets:
@@ -361,7 +422,7 @@ def plan_accuracy(
 ) -> Plan:
     """How ``compile_accuracy`` would prove each node, and the rows in all, without building anything."""
     typed, output, measurement = _typed(qgraph, batch, weight_privacy, measure, top, output)
-    return _plan(typed, _relations(typed, output, measurement), measurement, output)
+    return _plan(typed, _made(typed, output, measurement), measurement, sample_input(qgraph, output))
 
 
 def _typed(
@@ -376,6 +437,8 @@ def _typed(
     if batch < 1:
         raise StatementError("statement.batch", "a batch has at least one sample", field="batch")
     output = measured_output(qgraph, "targets" if takes_targets(measure) else "labels", output)
+    if measure == "certified":
+        require_one(qgraph, "a certificate")
     typed = TypedGraph(qgraph, "committed", weight_privacy, batch)
     measurement = measures.measurement(qgraph, output, typed.outputs[output].bound.interval, measure, top)
     if any(batch * max(-count.least, count.most) >= INTEGER_LIMIT for count in measurement.counts):
@@ -387,18 +450,23 @@ def _typed(
     return typed, output, measurement
 
 
-def _plan(typed: TypedGraph, relations: Relations, measurement: Measurement, output: str) -> Plan:
-    tools, network, filler = arithmetic(Builder(), _LEVEL), _network(typed, output), _filler(measurement)
-    own = relations.relations[len(network.relations) :]
+def _plan(typed: TypedGraph, made: _Made, measurement: Measurement, entry: QuantInput) -> Plan:
+    tools, network, filler = arithmetic(Builder(), _LEVEL), made.network, _filler(measurement)
     labels = Cost.range_checks(filler.bit_length(), typed.batch * len(_label_ranges(filler)))
-    ranges = [
-        Cost.range_checks(tensor.bound.bits, math.prod(tensor.shape))
-        for tensor in relations.given
-        if tensor.name == "targets"
-    ]
-    costs = [measures.cost(tools, relation) for relation in own]
-    inputs = inputs_cost(typed, [sample_input(typed.qgraph, output)])
-    return best_plan(tools, network, _LEVEL, Cost.sum([inputs, labels, *ranges, *costs]))
+    others = [inputs_cost(typed, [entry]), labels]
+    for tensor in made.targets:
+        others.append(Cost.range_checks(tensor.bound.bits, math.prod(tensor.shape)))
+    planned = network
+    if made.certificate:
+        planned = made.certificate.relations
+        others.append(certificate_cost(tools, network, made.certificate))
+    own = made.relations.relations[len(planned.relations) :]
+    others += [measures.cost(tools, relation) for relation in own]
+    return best_plan(tools, planned, _LEVEL, Cost.sum(others))
+
+
+def _shown(size: int, radius: int | None) -> Values:
+    return {"size": size} if radius is None else {"size": size, "radius": radius}
 
 
 def _filler(measurement: Measurement) -> int:

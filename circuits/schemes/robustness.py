@@ -8,7 +8,6 @@ does not follow there is no proof, though the label may be the same.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,15 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from circuits.certificates.certificate import Certificate, certified
-from circuits.lowering import Cost, Lowering, Plan, arithmetic, best_plan
+from circuits.lowering import Lowering, Plan, arithmetic, best_plan
 from circuits.lowering.arithmetic import Arithmetic
-from circuits.lowering.parameters import hold, parameters_cost
 from circuits.quantised import QuantGraph
 from circuits.quantised.typed import TypedGraph
 from circuits.r1cs.builder import Builder
-from circuits.r1cs.linear import Linear
-from circuits.r1cs.steps import Constant
-from circuits.schemes import measures
+from circuits.schemes.certifying import certificate_cost, hold_chosen, hold_parameters, hold_radius
 from circuits.schemes.circuit import (
     Circuit,
     Values,
@@ -37,7 +33,6 @@ from circuits.schemes.circuit import (
 from circuits.schemes.inputs import begin, input_wires, inputs_cost
 from kernels import FrArray, fr
 from relations.integers import IntArray
-from relations.relation import Absolute, Relations
 from verifier.schemes import Privacy
 from zenerrors import StatementError
 
@@ -129,17 +124,11 @@ def compile_robustness(
     network = typed.relations
     lowering = Lowering(tools, certificate.relations, 5, plan)
     begin(builder, typed)
-    _hold_parameters(lowering, tools, network, certificate)
+    hold_parameters(lowering, tools, network, certificate)
     lowering.hold(network.input, input_wires(tools, typed, qgraph.input.name))
-    for tensor in (certificate.radius, certificate.label):
-        lowering.hold(tensor, builder.public(tensor.name, 1))
-    for tensor in certificate.chosen:
-        lowering.hold(tensor, tools.chosen(tensor.name, math.prod(tensor.shape)))
-    for tensor in certificate.made:
-        lowering.hold(tensor, builder.private(tensor.name, math.prod(tensor.shape)))
-    for tensor in (certificate.radius, *certificate.chosen):
-        low, bits = tensor.bound.interval[0], tensor.bound.bits
-        tools.ranged(f"{tensor.name}/range", lowering.values(tensor), bits, low)
+    hold_radius(lowering, tools, certificate)
+    lowering.hold(certificate.label, builder.public("label", 1))
+    hold_chosen(lowering, tools, certificate)
     lowering.lower()
     return Robustness(
         typed, 5, builder.program(), plan, certificate.relations, lowering.wires, certificate=certificate
@@ -160,7 +149,8 @@ def _planned(
     _require_classes(qgraph)
     typed = TypedGraph(qgraph, input_privacy, weight_privacy)
     certificate = certified(typed.relations)
-    return typed, certificate, best_plan(tools, certificate.relations, 5, _cost(typed, certificate, tools))
+    others = inputs_cost(typed) + certificate_cost(tools, typed.relations, certificate)
+    return typed, certificate, best_plan(tools, certificate.relations, 5, others)
 
 
 def require_certificates(qgraph: QuantGraph) -> None:
@@ -172,37 +162,3 @@ def require_certificates(qgraph: QuantGraph) -> None:
 def _require_classes(qgraph: QuantGraph) -> None:
     require_one(qgraph, "a certificate")
     require_classes(qgraph.classes, "scheme", "there is no label to keep")
-
-
-def _hold_parameters(
-    lowering: Lowering, tools: Arithmetic, network: Relations, certificate: Certificate
-) -> None:
-    """All parameters of the network, in order, and those that are on wires of theirs."""
-    hidden = [parameter for parameter in network.parameters if parameter.privacy != "public"]
-    for parameter in hidden:
-        lowering.hold(parameter, *hold(tools, parameter))
-    if not hidden:
-        return
-    zero = tools.builder.private("zero", 1)
-    tools.builder.zero("zero", Linear.wires(zero))
-    tools.builder.fill(Constant("zero", zero, np.zeros(1, np.int64)))
-    for parameter, view in certificate.views.items():
-        wires = zero if view.of is None else lowering.wires[view.of].ravel()
-        lowering.hold(parameter, wires[view.places])
-
-
-def _cost(typed: TypedGraph, certificate: Certificate, tools: Arithmetic) -> Cost:
-    """Of all but what relations cost by themselves."""
-    relations = certificate.relations
-    ranged = (certificate.radius, *certificate.chosen)
-    hidden = [each for each in typed.relations.parameters if each.privacy != "public"]
-    beside = {*hidden} - {*relations.parameters}
-    return Cost.sum(
-        [
-            inputs_cost(typed),
-            parameters_cost(*beside),
-            Cost(rows=sum(math.prod(tensor.shape) for tensor in certificate.made) + bool(hidden)),
-            *(Cost.range_checks(tensor.bound.bits, math.prod(tensor.shape)) for tensor in ranged),
-            *(measures.cost(tools, each) for each in relations.relations if isinstance(each, Absolute)),
-        ]
-    )

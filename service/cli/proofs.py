@@ -102,7 +102,10 @@ def prove(
     threshold: Annotated[int | None, typer.Option(min=0, help="Largest squared distance of a match.")] = None,
     radius: Annotated[
         int | None,
-        typer.Option(min=0, help="With robustness: how far each entry may be changed, in steps of integers."),
+        typer.Option(
+            min=0,
+            help="With robustness, or --measure certified: how far each entry may be changed, in steps.",
+        ),
     ] = None,
     dataset_id: Annotated[
         str | None, typer.Option("--dataset", help="What the accuracy is on, dst_…")

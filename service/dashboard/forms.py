@@ -96,7 +96,8 @@ class ProofForm:
         scheme = given.get("scheme") or "inference"
         said = {"scheme": scheme, "challenge": given.get("challenge")}
         if scheme == "accuracy":
-            names = ("dataset_id", "measure", *(["top"] if given.get("measure") == "top-k" else []))
+            more = {"top-k": ["top"], "certified": ["radius"]}.get(given.get("measure") or "", [])
+            names = ("dataset_id", "measure", *more)
             said |= {name: given.get(name) for name in names}
         else:
             said |= self._inputs(given, numbers)

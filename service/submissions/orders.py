@@ -25,7 +25,7 @@ _ENDS: Final = ("at_least", "at_most", "bounds")
 TAKES: Final = {
     "inference": (*_INPUT, "inputs", "reveal", "outputs", "top", *_ENDS),
     "recognition": (*_INPUT, "reference", "reference_id", "threshold"),
-    "accuracy": ("dataset_id", "measure", "top"),
+    "accuracy": ("dataset_id", "measure", "top", "radius"),
     "robustness": (*_INPUT, "radius"),
 }
 _ALL: Final = (
@@ -53,6 +53,8 @@ def check_fields(body: ProofRequest) -> None:
         _require_one(given, "dataset_id")
         if (body.measure == "top-k") != ("top" in given):
             raise _invalid("top", 'give it with "measure": "top-k", and only then')
+        if (body.measure == "certified") != ("radius" in given):
+            raise _invalid("radius", 'give it with "measure": "certified", and only then')
         return
     _require_one(given, "input", "input_id", *(["inputs"] if "inputs" in takes else []))
     if {"input_id", "input_privacy"} <= given:
@@ -111,7 +113,7 @@ def _opened(model: Model, made: Order, dataset: Dataset | None) -> list[str]:
 
 
 def _order(runtime: Runtime, session: Session, tenant_id: str, body: ProofRequest, model: Model) -> Order:
-    said = {"challenge": body.challenge} if body.challenge else {}
+    said: dict[str, Any] = {"challenge": body.challenge} if body.challenge else {}
     if body.scheme == "accuracy":
         dataset = Datasets(session, tenant_id).ready(str(body.dataset_id))
         if dataset.model_id != model.id:
@@ -121,6 +123,9 @@ def _order(runtime: Runtime, session: Session, tenant_id: str, body: ProofReques
             quantised = encryption.open_network(runtime, model)
             output = intake.measured_name(quantised, dataset.compared, dataset.output)
             intake.check_top(quantised, {output: "top"}, body.top)
+        if body.radius is not None:
+            intake.check_radius(encryption.open_network(runtime, model), body.radius)
+            said |= {"radius": body.radius}
         if dataset.output is not None:
             said |= {"output": dataset.output}
         return Order(said | {"measure": measure, "top": body.top or 1}, dataset_id=dataset.id)

@@ -183,7 +183,8 @@ class ProofRequest(BaseModel):
         default=None,
         ge=0,
         le=MOST_INTEGER,
-        description="Robustness: how far each entry of the input may be changed, in steps of its integers.",
+        description="Robustness, and with measure certified: how far each entry may be changed, in"
+        " steps of its integers.",
         examples=[8],
     )
     dataset_id: ResourceId | None = Field(default=None, description="Accuracy: what it is about.")

@@ -91,7 +91,8 @@ class _Check:
 
 
 def _linear(check: _Check, relation: Linear) -> Integers:
-    return sum(map(check.term, relation.terms[1:]), check.term(relation.terms[0]))
+    first, *others = map(check.term, relation.terms)
+    return sum((each.reshape(first.shape) for each in others), first)
 
 
 def _product(check: _Check, relation: Product) -> Integers:

@@ -34,6 +34,7 @@ from prover.groth16 import Opening, Proof, ProvingKey
 from relations.integers import IntArray
 from relations.relation import Tensor
 from tests.circuits.quantised import slow
+from tests.circuits.relation_checker import broken
 from verifier.schemes import Privacy
 
 R = kernels.fr.modulus
@@ -222,6 +223,39 @@ def held(circuit: Circuit, z: Assignment) -> dict[Tensor, NDArray[Any]]:
         integers = np.array([value - R if value > R // 2 else value for value in values], object)
         found[tensor] = integers.reshape(tensor.shape)
     return found
+
+
+def insisting(circuit: Circuit, given: Mapping[str, IntArray], lies: Mapping[str, IntArray]) -> IntArray:
+    """The assignment of a prover who insists on some groups of wires and computes all later ones from
+    them."""
+    order, layout = circuit.program.order, circuit.layout
+    z = np.zeros(circuit.constraint_system.variables, dtype=np.int64)
+    z[0] = 1
+
+    def insist(on: Mapping[str, IntArray]) -> None:
+        for name, values in on.items():
+            z[layout[name].ravel()] = values.ravel()
+
+    insist(given)
+    for step in circuit.program.steps.integer:
+        insist(lies)
+        taken = z[order]
+        execution.fill([step], taken)
+        z[order] = taken
+    insist(lies)
+    return z
+
+
+def refused(circuit: Circuit, z: Assignment) -> str | None:
+    """The first row that does not hold."""
+    return first_violation(circuit.constraint_system, answered(circuit.program, z))
+
+
+def violation(circuit: Circuit, z: Assignment) -> str | None:
+    """What the relations do not allow, where rows refuse it: rows and relations agree."""
+    row, wrong = refused(circuit, z), broken(circuit.relations, held(circuit, z))
+    assert row or not wrong
+    return "; ".join(wrong) or row
 
 
 def challenged(program: Program, z: Assignment, seed: int = 0) -> list[int]:

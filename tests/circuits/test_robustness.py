@@ -20,14 +20,13 @@ from circuits.operators.dense import Dense
 from circuits.operators.gather import Gather
 from circuits.operators.leaky_relu import PRelu
 from circuits.quantisation.quantiser import quantise
-from circuits.r1cs import execution
 from examples.robustness.network import calibration, held_out, network
 from prover import groth16
 from relations.functions import Requantisation
 from relations.integers import IntArray
 from tests.bounds.networks import KINDS as KINDS_OF_BOUNDS
-from tests.circuits.relation_checker import broken
-from tests.circuits.support import answered, first_violation, held, random_network
+from tests.circuits import support
+from tests.circuits.support import random_network, refused, violation
 from tests.circuits.test_relations import agree
 from tests.refusals import refuses
 from verifier.schemes import Privacy
@@ -186,35 +185,9 @@ def _read(circuit: Robustness, z: IntArray, part: str) -> IntArray:
 
 
 def insisting(circuit: Robustness, q: IntArray, radius: int, lies: Mapping[str, IntArray]) -> IntArray:
-    """The assignment of a prover who insists on some wires and computes all later ones from them."""
-    program = circuit.program
     honest = circuit.assign(q, radius)
-    given = {"input": q.ravel(), "radius": np.array([radius]), "label": honest[circuit.layout["label"]]}
-    given |= {each.name: honest[circuit.layout[each.name]] for each in circuit.certificate.chosen}
-    z = np.zeros(circuit.constraint_system.variables, dtype=np.int64)
-    z[0] = 1
-    for name, values in given.items():
-        z[circuit.layout[name].ravel()] = values.ravel()
-    for step in program.steps.integer:
-        for name, lie in lies.items():
-            z[circuit.layout[name].ravel()] = lie.ravel()
-        taken = z[program.order]
-        execution.fill([step], taken)
-        z[program.order] = taken
-    for name, lie in lies.items():
-        z[circuit.layout[name].ravel()] = lie.ravel()
-    return z
-
-
-def refused(circuit: Robustness, z: IntArray) -> str | None:
-    return first_violation(circuit.constraint_system, answered(circuit.program, z))
-
-
-def violation(circuit: Robustness, z: IntArray) -> str | None:
-    """What the relations do not allow, where rows refuse it: rows and relations agree."""
-    row, wrong = refused(circuit, z), broken(circuit.relations, held(circuit, z))
-    assert row or not wrong
-    return "; ".join(wrong) or row
+    given = {"input": q, "radius": np.array([radius]), "label": honest[circuit.layout["label"]]}
+    return support.insisting(circuit, given, lies)
 
 
 def test_other_lines_are_refused() -> None:

@@ -171,7 +171,9 @@ class AccuracyMaker:
         batch: int,
         measure: Measure = "accuracy",
         top: int = 1,
+        radius: int | None = None,
     ) -> None:
+        self.radius = radius
         self.circuit: Accuracy = compile_accuracy(
             graph, batch=batch, weight_privacy="committed", measure=measure, top=top
         )
@@ -185,7 +187,7 @@ class AccuracyMaker:
         for values in data.shard_values(kind, circuit.batch, circuit.qgraph.classes, target):
             whole = np.array(values)
             samples, labels, *targets = circuit.parts(whole)
-            counts = circuit.counts(samples, labels, *targets)
+            counts = circuit.counts(samples, labels, *targets, radius=self.radius)
             parts.append(
                 Part(
                     samples,
@@ -243,7 +245,8 @@ class AccuracyMaker:
         return [sum(column) for column in zip(*(part.counts for part in parts), strict=True)]
 
     def state(self, dataset: Dataset, *totals: int, **more: Any) -> Statement:
-        values: Values = self.circuit.measurement.values(totals) | {"size": dataset.size}
+        counts = [np.array(totals)]
+        values = self.circuit.totals(counts, dataset.size, radius=self.radius)
         return self.maker.state(values, {"model": self.model}, dataset=dataset, **more)
 
     def prove(self, statement: Statement, parts: Sequence[Part]) -> ProofDocument:
@@ -252,7 +255,7 @@ class AccuracyMaker:
             statement,
             [
                 self.maker.prove(
-                    self.circuit.witness(*part.given, statement=statement.scalar),
+                    self.circuit.witness(*part.given, radius=self.radius, statement=statement.scalar),
                     [self.model, part.dataset, part.correct],
                 )
                 for part in parts

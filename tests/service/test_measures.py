@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
-from circuits import QuantGraph
+from circuits import QuantGraph, compile_robustness
 from circuits.schemes.audit import recompile
 from client import ApiError, Client, Model
 from service import encryption
@@ -19,8 +19,9 @@ from service.runtime import Runtime
 from service.storage.repositories import Models
 from tests.service.support import labelled, npy, tiny_calibration, work_on, work_on_all
 from verifier.datasets import LabelledData
-from verifier.documents import KeyFile, ProofDocument, checked
+from verifier.documents import KeyFile, OpeningFile, ProofDocument, checked
 from verifier.judging import Known, judge
+from verifier.schemes import PublicOrPrivate
 
 SAMPLES, LABELS = labelled()
 
@@ -35,14 +36,22 @@ def load(data: bytes) -> Any:
     return np.load(io.BytesIO(data))
 
 
-def proven(api: Client, runtime: Runtime, model: Model, data: LabelledData, **asked: Any) -> Any:
+def proven(
+    api: Client,
+    runtime: Runtime,
+    model: Model,
+    data: LabelledData,
+    opening: OpeningFile | None = None,
+    **asked: Any,
+) -> Any:
     """The statement of a proof, verified against its dataset."""
     proof = api.create_proof(model.id, scheme="accuracy", **asked)
     work_on_all(runtime, proof.id)
     done = api.get_proof(proof.id)
     assert done.state == "succeeded", done.problem
     document, key = api.get_proof_document(proof.id), api.get_verification_key(str(done.verification_key_id))
-    verdict = judge(checked(ProofDocument, document), checked(KeyFile, key), known=Known(dataset=data))
+    known = Known(dataset=data, openings=opening)
+    verdict = judge(checked(ProofDocument, document), checked(KeyFile, key), known=known)
     assert verdict.valid, verdict.detail
     assert api.verify(document).valid
     said = document["statement"]
@@ -72,6 +81,28 @@ def test_classes_and_likeliest_labels_are_counted(api: Client, with_model: Runti
         "actual": [int((data.labels == c).sum()) for c in classes],
         "size": 7,
     }
+
+
+@pytest.mark.parametrize("privacy", ["public", "private"])
+def test_labels_near_samples_are_certified(
+    api: Client, with_model: Runtime, model: Model, privacy: PublicOrPrivate
+) -> None:
+    dataset = api.create_dataset(model.id, SAMPLES, LABELS, privacy=privacy, shard_size=4)
+    work_on(with_model, dataset.id)
+    graph = network(with_model, model)
+    q, labels = graph.input.type.quantise(load(SAMPLES)), load(LABELS)
+    robust, right = compile_robustness(graph), graph.run(q).argmax(axis=1) == labels
+    certified = [bool((robust.margins(each, 3) > 0).all()) for each in q] & right
+    assert 0 < certified.sum() < len(labels)
+    asked: dict[str, Any] = {"dataset_id": dataset.id, "measure": "certified", "radius": 3}
+    shown = {"certified": int(certified.sum()), "size": 7, "radius": 3}
+    assert api.dry_run(model.id, scheme="accuracy", **asked).values == shown
+    data = LabelledData.of(load(SAMPLES), labels)
+    opening = checked(OpeningFile, api.get_dataset_opening(dataset.id)) if privacy == "private" else None
+    said = proven(api, with_model, model, data, opening, **asked)
+    assert said["values"] == shown
+    assert said["claim"].startswith(f"At least {shown['certified']} of 7 samples are labelled rightly")
+    assert any("not certified" in sentence for sentence in said["does_not_say"])
 
 
 @pytest.mark.usefixtures("in_a_child")
@@ -105,6 +136,9 @@ def test_errors_against_targets_are_added_up(api: Client, with_model: Runtime, m
         ({"measure": "top-k"}, "top"),
         ({"measure": "f1", "top": 2}, "top"),
         ({"measure": "top-k", "top": 3}, "top"),
+        ({"measure": "certified"}, "radius"),
+        ({"measure": "certified", "radius": 256}, "radius"),
+        ({"measure": "accuracy", "radius": 1}, "radius"),
     ],
 )
 def test_what_cannot_be_measured_is_refused(

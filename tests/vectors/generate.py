@@ -14,6 +14,7 @@ from pathlib import Path
 from tests.vectors import (
     accuracy,
     ceremonies,
+    certified,
     files,
     handing,
     honest,
@@ -41,7 +42,7 @@ def write(folder: Path = FOLDER) -> None:
     vectors, world = Vectors(folder), World()
     with seeded(SEED):
         parts = (honest, statements, accuracy, files, receipts, pins, ceremonies, outputs, several, measures)
-        for part in (*parts, intervals, transparent, saturating, handing, robustness):
+        for part in (*parts, intervals, transparent, saturating, handing, robustness, certified):
             part.write(vectors, world)
     vectors.write_index("python -m tests.vectors.generate")
 

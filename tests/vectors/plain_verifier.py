@@ -235,7 +235,7 @@ TYPES = {"input": (None, of_input), "inputs": (None, [of_input, 2, 16]),
          "outputs": (None, [lambda each: has(each, {"name": f"output(/{OWN})?", "type": of_output}), 1, 16])}
 CIRCUIT = {"scheme": SCHEME, "meaning": TEXT, "network": HASH, "commitments": [TEXT, 0, 16],
            "public_inputs": [dict, 1, MANY], "batch": (None, COUNT), "classes": (None, COUNT),
-           "measure": "accuracy|top-k|f1|mse|mae|r2", "top": COUNT, "targets": (None, dict),
+           "measure": "accuracy|top-k|f1|mse|mae|r2|certified", "top": COUNT, "targets": (None, dict),
            "quantisation": lambda value: has(value, TYPES)}
 TARGETS = {"scale": lambda value: type(value) in (int, float) and 0 < value <= 1e140,
            "zero_point": NUMBER, "minimum": NUMBER, "maximum": NUMBER, "error": NUMBER}
@@ -251,7 +251,7 @@ PARTS: dict[str, tuple[list[str], list[list[str]]]] = {
         [["label"], ["label", "logits"], ["top"], ["values"], *map(list, BOUNDED)],
     ),
     "recognition": (["model", "input", "reference"], [["threshold", "match"]]),
-    "accuracy": (["model", "dataset", "correct"], [["size"]]),
+    "accuracy": (["model", "dataset", "correct"], [["size"], ["size", "radius"]]),
     "robustness": (["model", "input"], [["radius", "label"]]),
 }
 FACTS = {
@@ -260,11 +260,14 @@ FACTS = {
     "logits": "The network's outputs are {logits}.",
     "match": "The input is {not_}within the threshold, {threshold}, of the reference.",
 }
+FURTHER = ("Anything of inputs further away in any one entry, or changed otherwise, as a picture that is"
+           " turned; or of numbers between the steps, which are rounded before the network sees them.")
 UNSAID = {
     "registration": "What the network's weights are, or who trained it.",
-    "robustness": "Anything of inputs further away in any one entry, or changed otherwise, as a picture that"
-                  " is turned; or of numbers between the steps, which are rounded before the network sees"
-                  " them. Nor that the label is right.",
+    "robustness": f"{FURTHER} Nor that the label is right.",
+    "further": FURTHER,
+    "certified": "That the other samples are labelled wrongly, or can be: it is not certified that they"
+                 " cannot. Nor which samples are certified.",
     "parent": "That the model was made from its parent: it names it, and that is all.",
     "model": "That the committed weights are of their types: the proof of the model's registration says"
              " that.",
@@ -427,6 +430,14 @@ def check_circuit(circuit: Json) -> None:
     given = [name for name in outside if name in names and name.split("/")[0] in ("input", "reference")]
     right = (statement, groups[0]["count"]) == ("statement", 1) and names[: len(given)] == given
     require(right and is_shown(circuit, names[len(given) :]), "it shows what its scheme does not")
+    for group in (each for each in groups if each["name"] == "radius"):
+        far = {
+            "minimum": 0,
+            "maximum": 2 ** kinds[0]["bits"] - 1,
+            "scale": kinds[0]["scale"],
+            "zero_point": 0,
+        }
+        require(far.items() <= group.items(), "a radius is in no steps of the input, or beyond it")
     for bounds, found in bounded(circuit).values():
         inside = found["minimum"] >= 0 and found["maximum"] <= bounds["count"]
         require(inside, "an output lies beyond all bounds")
@@ -442,6 +453,8 @@ def check_circuit(circuit: Json) -> None:
     measured, targets = circuit["measure"] in ("mse", "mae", "r2"), circuit["targets"]
     require(measured == (targets is not None), "errors are measured by targets, and nothing else")
     require(targets is None or has(targets, TARGETS), "targets of no type")
+    certified = circuit["measure"] == "certified"
+    require(certified == (scheme == "accuracy" and "radius" in names), "what is certified has a radius")
 
 
 def is_shown(circuit: Json, names: list[str]) -> bool:
@@ -497,7 +510,7 @@ def counts_of(circuit: Json) -> list[tuple[str, int | None, int, int]]:
     if circuit["measure"] == "f1":
         return [(name, outputs, 0, 1) for name in ("true_positives", "predicted", "actual")]
     if targets is None:
-        return [("correct", None, 0, 1)]
+        return [("certified" if circuit["measure"] == "certified" else "correct", None, 0, 1)]
     low, high, error = targets["minimum"], targets["maximum"], targets["error"]
     each: dict[str, list[tuple[str, int | None, int, int]]] = {
         "mse": [("squared_error", None, 0, outputs * error**2)],
@@ -549,9 +562,9 @@ def check_statement(document: Json, file: Json) -> None:
 def claim(circuit: Json, values: Json) -> str:
     shown = {name: ", ".join(map(str, v)) if isinstance(v, list) else v for name, v in values.items()}
     shown["not_"] = "" if values.get("match") == 1 else "not "
-    if circuit["scheme"] == "accuracy":
-        return f"{measured(circuit, values, values['size'])} {circuit['meaning']}"
     facts = [fact.format(**shown) for name, fact in FACTS.items() if name in values]
+    if circuit["scheme"] == "accuracy":
+        facts = [measured(circuit, values, values["size"])]
     for group in circuit["public_inputs"]:
         kind, _, output = group["name"].partition("/")
         if pair := bounded(circuit).get(group["name"]):
@@ -577,6 +590,9 @@ def measured(circuit: Json, values: Json, size: int) -> str:
         case "top-k":
             top = circuit["top"]
             return f"For {first} of {size} samples the label is among the network's {top} likeliest."
+        case "certified":
+            text = f"At least {first} of {size} samples are labelled rightly,"
+            return f"{text} and so is every input within the radius of them."
         case "f1":
             counts = zip(first, *others, strict=True)
             shares = {
@@ -646,12 +662,15 @@ def in_units(group: Json, integers: list[int]) -> tuple[list[str], str]:
 
 def does_not_say(circuit: Json, setup: str, statement: Json) -> list[str]:
     scheme, commitments, dataset = circuit["scheme"], circuit["commitments"], statement["dataset"]
+    certified = circuit["measure"] == "certified"
     said = {
         "registration": scheme == "registration",
         "parent": statement["parent"],
         "model": scheme != "registration" and "model" in commitments,
         "input": scheme in ("inference", "recognition", "robustness"),
         "robustness": scheme == "robustness",
+        "further": certified,
+        "certified": certified,
         "output": output_types(circuit),
         "reference": "reference" in commitments,
         "dataset": dataset,
@@ -674,13 +693,16 @@ def inputs_unsaid(circuit: Json) -> list[str]:
 
 
 def public_values(circuit: Json, values: Json) -> list[int]:
-    """The public inputs after the statement; of accuracies, whose shards have their own, none."""
+    """The public inputs after the statement; of accuracies those after the size, which shards have of their
+    own."""
     groups = {group["name"]: group for group in circuit["public_inputs"][1:]}
-    if accuracy := circuit["scheme"] == "accuracy":
-        groups = {
+    totals: Json = {}
+    if circuit["scheme"] == "accuracy":
+        totals = {
             name: {"count": n or 1, "shape": [n] if n else [], "minimum": -MOST * (low < 0), "maximum": MOST}
             for name, n, low, _ in [*counts_of(circuit), ("size", None, 0, 1)]
         }
+    groups |= totals
     require(values.keys() == groups.keys(), "the values are not those of the circuit")
     shown: list[int] = []
     for name, group in groups.items():
@@ -690,8 +712,8 @@ def public_values(circuit: Json, values: Json) -> list[int]:
         require(inside, f"{name} is out of its range")
         increase = all(one < other for one, other in pairwise(numbers))
         require(increase or name.split("/")[0] != "bounds", "bounds do not increase")
-        shown += [number % R for number in numbers]
-    return [] if accuracy else shown
+        shown += [number % R for number in numbers if name not in totals]
+    return shown
 
 
 # Proofs.
@@ -701,9 +723,10 @@ def judge(data: bytes, file: Json, told: Json) -> tuple[Json, Json]:
     require((document["version"] == 3) == (statement["version"] == 3), "the statement is of another version")
     check_statement(document, file)
     check_expected(statement, file, told)
-    shards: list[tuple[Json, list[int]]] = [({}, public_values(circuit, statement["values"]))]
+    public = public_values(circuit, statement["values"])
+    shards: list[tuple[Json, list[int]]] = [({}, public)]
     if statement["dataset"]:
-        shards = shards_of(statement, file)
+        shards = [(own, [size, *public]) for own, size in shards_of(statement, file)]
     require(len(document["proofs"]) == len(shards), "there are more or fewer proofs than there should be")
     scalar = int.from_bytes(sha256(statement)[:31], "big")
     for proof, (own, shown) in zip(document["proofs"], shards, strict=True):
@@ -741,8 +764,8 @@ def check_proof(key: Json, inputs: list[int], proof: str, commitments: list[str]
     require(product_is_one(pairs), "the proof does not prove this statement")
 
 
-def shards_of(statement: Json, file: Json) -> list[tuple[Json, list[int]]]:
-    """Of each proof its own commitments, and what it shows."""
+def shards_of(statement: Json, file: Json) -> list[tuple[Json, int]]:
+    """Of each proof its own commitments, and of how many samples it is."""
     circuit, batch = file["circuit"], file["circuit"]["batch"]
     dataset, values = statement["dataset"], statement["values"]
     shards, model = dataset["shards"], statement["commitments"].get("model")
@@ -766,7 +789,7 @@ def shards_of(statement: Json, file: Json) -> list[tuple[Json, list[int]]]:
         digits, cm = dataset["blinding"], f"{compress_G1(total):096x}"
         opening = {"blinding": digits[:64], "quotient": digits[64:160], "tau_g2": digits[160:]}
         check_opening(file["key"]["basis"], cm, totals, opening)
-    return [({name: shard[name] for name in ("dataset", "correct")}, [shard["size"]]) for shard in shards]
+    return [({name: shard[name] for name in ("dataset", "correct")}, shard["size"]) for shard in shards]
 
 
 def blinding_factor(text: str) -> int:

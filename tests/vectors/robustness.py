@@ -45,6 +45,10 @@ def write(vectors: Vectors, world: World) -> None:
     for name, comment, changes in (
         ("no-step", "A radius in steps of nothing.", {"scale": 0.0}),
         ("listed", "A radius for each entry.", {"shape": [1]}),
+        ("other-step", "In steps that are not the input's.", {"scale": 2 * graph.input.type.scale}),
+        ("further-range", "Beyond the input's integers.", {"maximum": 2 * graph.input.type.top + 1}),
+        ("below-range", "Below nothing.", {"minimum": -1}),
+        ("shifted", "Of another zero.", {"zero_point": 1}),
     ):
         changed = [*groups[:place], groups[place] | changes, *groups[place + 1 :]]
         circuit_ = key.circuit | {"public_inputs": changed}

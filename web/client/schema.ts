@@ -643,7 +643,7 @@ export interface components {
       /** @description How many bounds, with reveal range. */
       bounds?: number | null;
       /** @description Accuracy: what is counted or added up. accuracy */
-      measure?: ("accuracy" | "top-k" | "f1" | "mse" | "mae" | "r2") | null;
+      measure?: ("accuracy" | "top-k" | "f1" | "mse" | "mae" | "r2" | "certified") | null;
       /** @description Recognition: whether proofs show the reference. public */
       reference_privacy?: ("public" | "committed") | null;
       /** @description Accuracy: samples in one proof, as the dataset has it. */
@@ -1846,12 +1846,12 @@ export interface components {
       reference_id?: string | null;
       /** @description Recognition: the largest squared distance of a match. */
       threshold?: number | null;
-      /** @description Robustness: how far each entry of the input may be changed, in steps of its integers. */
+      /** @description Robustness, and with measure certified: how far each entry may be changed, in steps of its integers. */
       radius?: number | null;
       /** @description Accuracy: what it is about. */
       dataset_id?: string | null;
       /** @description Accuracy: what is counted or added up. accuracy; mse of a dataset with targets */
-      measure?: ("accuracy" | "top-k" | "f1" | "mse" | "mae" | "r2") | null;
+      measure?: ("accuracy" | "top-k" | "f1" | "mse" | "mae" | "r2" | "certified") | null;
       /** @description Names and values to find it by, 16 at most; no part of the proof. */
       labels?: {
         [key: string]: string;

@@ -484,7 +484,7 @@ const PARTS: Readonly<Record<(typeof SCHEMES)[number], { outside: string[]; show
     shown: [["label"], ["label", "logits"], ["top"], ["values"], ...BOUNDED],
   },
   recognition: { outside: ["model", "input", "reference"], shown: [["threshold", "match"]] },
-  accuracy: { outside: ["model", "dataset", "correct"], shown: [["size"]] },
+  accuracy: { outside: ["model", "dataset", "correct"], shown: [["size"], ["size", "radius"]] },
   robustness: { outside: ["model", "input"], shown: [["radius", "label"]] },
 };
 /** Groups of which words are made as of one number. */
@@ -562,6 +562,10 @@ function fits(circuit: Description, place: string): void {
   if (!same(given, names.slice(0, given.length)) || !isShown(circuit, names.slice(given.length))) {
     fault(place, `public_inputs: the scheme ${circuit.scheme} does not show ${names.join(", ")}`);
   }
+  const distances = circuit.public_inputs.filter((each) => kindOf(each.name) === "radius");
+  if (!distances.every((each) => [...inputTypes(circuit).values()].every((kind) => measures(kind, each)))) {
+    fault(place, "public_inputs: radius must be in steps of the input, and no further than it goes");
+  }
   for (const [bounds, found] of bounded(circuit)) {
     if (found.minimum < 0n || found.maximum > BigInt(bounds.count)) {
       fault(place, `public_inputs: ${found.name} must lie in [0, ${bounds.count}]`);
@@ -590,6 +594,9 @@ function fits(circuit: Description, place: string): void {
   }
   if (takesTargets(circuit.measure) !== (circuit.targets !== null)) {
     fault(place, "targets: measures of errors have them, and no others");
+  }
+  if ((circuit.measure === "certified") !== (circuit.scheme === "accuracy" && names.includes("radius"))) {
+    fault(place, "measure: what is certified, and nothing else, has a radius");
   }
 }
 
@@ -687,6 +694,11 @@ export function same<T>(one: readonly T[], other: readonly T[]): boolean {
   return one.length === other.length && one.every((each, index) => each === other[index]);
 }
 
+/** Whether the group's numbers are distances of such integers. */
+function measures(kind: InputType, { minimum, maximum, scale, zero_point: zero }: Group): boolean {
+  return minimum === 0n && maximum === (1n << BigInt(kind.bits)) - 1n && scale === kind.scale && zero === 0n;
+}
+
 /** How many values an input has. */
 export function inputSize(kind: InputType): number {
   return product(kind.shape);
@@ -714,21 +726,26 @@ function counted({ name, size: count, least }: Count): Form {
 const SIZE: Count = { name: "size", size: null, least: 0, most: 1 };
 
 /**
- * The public inputs after `statement`, canonical, in order. None for an accuracy, where each shard has its own.
- * Throws `RangeError` where `values` has other names or numbers than the circuit: -1 and r - 1 are one field
+ * The public inputs after `statement`, canonical, in order. Of an accuracy those that come after `size`, of which each
+ * shard has its own. Throws `RangeError` where `values` has other names or numbers than the circuit: -1 and r - 1 are one field
  * element, and one of them only is what the circuit means.
  */
 export function publicValues(circuit: Description, values: Values): bigint[] {
-  const accuracy = circuit.scheme === "accuracy";
-  const shown: readonly Form[] = accuracy
-    ? [...countsOf(measurementOf(circuit)), SIZE].map(counted)
-    : circuit.public_inputs.slice(1);
+  const totals: readonly Form[] =
+    circuit.scheme === "accuracy" ? [...countsOf(measurementOf(circuit)), SIZE].map(counted) : [];
+  const own = circuit.public_inputs
+    .slice(1)
+    .filter((each) => !totals.some((total) => total.name === each.name));
+  const shown = [...totals, ...own];
   const names = shown.map((each) => each.name);
   if (!same([...names].sort(), Object.keys(values).sort())) {
     throw new RangeError(`values must be ${names.join(", ") || "empty"}`);
   }
-  const flat = shown.flatMap((each) => numbersOf(each, values[each.name] ?? []));
-  return accuracy ? [] : flat.map((each) => (BigInt(each) + SCALAR_MODULUS) % SCALAR_MODULUS);
+  const numbers = shown.map((each) => numbersOf(each, values[each.name] ?? []));
+  return numbers
+    .slice(totals.length)
+    .flat()
+    .map((each) => (BigInt(each) + SCALAR_MODULUS) % SCALAR_MODULUS);
 }
 
 /**

@@ -195,12 +195,13 @@ export class Case {
     this.#checkWords();
     this.#checkExpected();
     const { dataset, values } = this.statement;
-    if (dataset === null) return this.#claims([{ own: {}, shown: publicValues(this.circuit, values) }]);
+    const shown = publicValues(this.circuit, values);
+    if (dataset === null) return this.#claims([{ own: {}, shown }]);
     this.#checkShards(dataset);
     return this.#claims(
       dataset.shards.map((shard) => ({
         own: { dataset: shard.dataset, correct: shard.correct },
-        shown: [BigInt(shard.size)],
+        shown: [BigInt(shard.size), ...shown],
       })),
     );
   }

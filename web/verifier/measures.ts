@@ -6,7 +6,7 @@
 
 import { canonical, Real } from "./json.ts";
 
-export const MEASURES = ["accuracy", "top-k", "f1", "mse", "mae", "r2"] as const;
+export const MEASURES = ["accuracy", "top-k", "f1", "mse", "mae", "r2", "certified"] as const;
 export type Measure = (typeof MEASURES)[number];
 
 /** Of outputs that are measured: its square times any integer of a document is a finite number. */
@@ -70,7 +70,9 @@ export function countsOf({ measure, outputs, targets }: Measurement): readonly C
       most: 1,
     }));
   }
-  if (targets === null) return [{ name: "correct", size: null, least: 0, most: 1 }];
+  if (targets === null) {
+    return [{ name: measure === "certified" ? "certified" : "correct", size: null, least: 0, most: 1 }];
+  }
   const { minimum: low, maximum: high, error } = targets;
   if (measure === "mse")
     return [{ name: "squared_error", size: null, least: 0, most: outputs * error * error }];
@@ -92,6 +94,11 @@ export function claim(measured: Measurement, totals: Totals, size: number): stri
       return `The network gets ${correct} of ${size} labels right.`;
     case "top-k":
       return `For ${correct} of ${size} samples the label is among the network's ${top} likeliest.`;
+    case "certified":
+      return (
+        `At least ${of("certified")[0]} of ${size} samples are labelled rightly, and so is every input within the` +
+        " radius of them."
+      );
     case "f1":
       return f1(of("true_positives"), of("predicted"), of("actual"), size);
     case "r2":

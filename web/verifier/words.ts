@@ -33,9 +33,13 @@ const INPUT_UNSAID = {
 const OUTPUT_UNSAID =
   "What the committed output is: the commitment alone says nothing about it, and only its opening shows it.";
 const REFERENCE_UNSAID = "Whose the committed reference is, or what it was made from.";
-const ROBUSTNESS_UNSAID =
+const FURTHER_UNSAID =
   "Anything of inputs further away in any one entry, or changed otherwise, as a picture that is turned; or of numbers" +
-  " between the steps, which are rounded before the network sees them. Nor that the label is right.";
+  " between the steps, which are rounded before the network sees them.";
+const ROBUSTNESS_UNSAID = `${FURTHER_UNSAID} Nor that the label is right.`;
+const CERTIFIED_UNSAID =
+  "That the other samples are labelled wrongly, or can be: it is not certified that they cannot. Nor which samples" +
+  " are certified.";
 const REGISTRATION_UNSAID = "What the network's weights are, or who trained it.";
 const PARENT_UNSAID = "That the model was made from its parent: it names it, and that is all.";
 const ORDER_UNSAID =
@@ -99,8 +103,10 @@ export interface Seen {
 
 /** What is claimed: the values that a reader asks for, then how they come about. */
 export function claim(circuit: Description, values: Values): string {
-  if (circuit.scheme === "accuracy") return `${measured(circuit, values)} ${circuit.meaning}`;
-  const facts = Object.entries(FACTS).flatMap(([name, words]) => (name in values ? [words(values)] : []));
+  const facts =
+    circuit.scheme === "accuracy"
+      ? [measured(circuit, values)]
+      : Object.entries(FACTS).flatMap(([name, words]) => (name in values ? [words(values)] : []));
   const bounds = new Map(bounded(circuit).map(([each, found]) => [found.name, each]));
   const outputs = circuit.public_inputs.flatMap((group) => {
     const [fact, output] = [said(group, values, bounds.get(group.name)), ownerOf(group.name)];
@@ -140,6 +146,8 @@ export function doesNotSay(
     ...when(scheme !== "registration" && commitments.includes("model"), COMMITTED_MODEL_UNSAID),
     ...(["inference", "recognition", "robustness"].includes(scheme) ? inputsUnsaid(circuit) : []),
     ...when(scheme === "robustness", ROBUSTNESS_UNSAID),
+    ...when(circuit.measure === "certified", FURTHER_UNSAID),
+    ...when(circuit.measure === "certified", CERTIFIED_UNSAID),
     ...when(outputTypes(circuit).size > 0, OUTPUT_UNSAID),
     ...when(commitments.includes("reference"), REFERENCE_UNSAID),
     ...when(dataset !== null, ORDER_UNSAID),

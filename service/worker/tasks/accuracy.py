@@ -65,7 +65,8 @@ def prove_shard(runtime: Runtime, hold: Hold) -> None:
         "correct": read(runtime.vault.open(shard.opening, f"count:{shard.id}")),
     }
     scalar = _statement(proof).scalar
-    witness = partial(circuit.witness, *batch.parts, statement=scalar)
+    radius = proof.request.get("radius")
+    witness = partial(circuit.witness, *batch.parts, radius=radius, statement=scalar)
     shown = {"dataset"} if dataset.privacy == "public" else set()
     made = steps.prove(runtime, hold, circuit, keys, witness, opened, uncounted=shown)
     with runtime.database.write() as session:
@@ -82,14 +83,14 @@ def _plan(runtime: Runtime, hold: Hold, proof: Proof) -> None:
     circuit, batches = _open(runtime, dataset, proof.request)
     keys = steps.require_keys(runtime, hold, circuit, proof.model)
     basis = steps.model_basis(runtime, hold, circuit, proof.model)
-    counts, committed = [], []
+    counts, committed, radius = [], [], proof.request.get("radius")
     for index, batch in enumerate(batches):
         hold.progress("count", index / len(batches))
-        counts.append(circuit.counts(*batch.parts))
+        counts.append(circuit.counts(*batch.parts, radius=radius))
         committed.append(bases.commit(basis, counts[-1], runtime.settings.threads))
     statement = make_statement(
         keys.file,
-        values=circuit.totals(counts) | {"size": dataset.size},
+        values=circuit.totals(counts, dataset.size, radius=radius),
         commitments={"model": proof.model.commitment} if proof.model.commitment else {},
         made_at=timestamp(now()),
         dataset=_described(

@@ -1,0 +1,77 @@
+"""The wires of certificates, and what these cost beside their relations."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from circuits.certificates.certificate import Certificate
+from circuits.lowering import Cost, Lowering
+from circuits.lowering.arithmetic import Arithmetic
+from circuits.lowering.parameters import hold, parameters_cost
+from circuits.r1cs.linear import Linear
+from circuits.r1cs.steps import Constant
+from circuits.schemes import measures
+from relations.relation import Absolute, Equal, Parameter, Relations, Tensor, Total
+
+
+def hold_parameters(
+    lowering: Lowering, tools: Arithmetic, network: Relations, certificate: Certificate
+) -> None:
+    """All parameters of the network, in order, and those that are on wires of theirs."""
+    hidden = _hidden(network)
+    for parameter in hidden:
+        lowering.hold(parameter, *hold(tools, parameter))
+    if not hidden:
+        return
+    zero = tools.builder.private("zero", 1)
+    tools.builder.zero("zero", Linear.wires(zero))
+    tools.builder.fill(Constant("zero", zero, np.zeros(1, np.int64)))
+    for parameter, view in certificate.views.items():
+        wires = zero if view.of is None else lowering.wires[view.of].ravel()
+        lowering.hold(parameter, wires[view.places])
+
+
+def hold_radius(lowering: Lowering, tools: Arithmetic, certificate: Certificate) -> None:
+    """One public input, that of all samples."""
+    radius = certificate.radius
+    lowering.hold(radius, np.full(radius.shape, tools.builder.public(radius.name, 1)))
+
+
+def hold_chosen(lowering: Lowering, tools: Arithmetic, certificate: Certificate) -> None:
+    """What is made, and what the prover chooses: range-checked, and so is the radius."""
+    for tensor in certificate.chosen:
+        lowering.hold(tensor, tools.chosen(tensor.name, math.prod(tensor.shape)))
+    for tensor in certificate.made:
+        lowering.hold(tensor, tools.builder.private(tensor.name, math.prod(tensor.shape)))
+    radius = certificate.radius
+    wire = Linear.wires(lowering.wires[radius].ravel()[:1])
+    tools.ranged(f"{radius.name}/range", wire, radius.bound.bits)
+    for tensor in certificate.chosen:
+        low, bits = tensor.bound.interval[0], tensor.bound.bits
+        tools.ranged(f"{tensor.name}/range", lowering.values(tensor), bits, low)
+
+
+def certificate_cost(tools: Arithmetic, network: Relations, certificate: Certificate) -> Cost:
+    """Of all that, and of the relations that no plan has the cost of."""
+    relations, hidden = certificate.relations, _hidden(network)
+    beside = {*hidden} - {*relations.parameters}
+    unplanned = (each for each in relations.relations if isinstance(each, Absolute | Equal | Total))
+    return Cost.sum(
+        [
+            parameters_cost(*beside),
+            Cost(rows=sum(math.prod(tensor.shape) for tensor in certificate.made) + bool(hidden)),
+            Cost.range_checks(certificate.radius.bound.bits, 1),
+            *(_ranged(tensor) for tensor in certificate.chosen),
+            *(measures.cost(tools, each) for each in unplanned),
+        ]
+    )
+
+
+def _ranged(tensor: Tensor) -> Cost:
+    return Cost.range_checks(tensor.bound.bits, math.prod(tensor.shape))
+
+
+def _hidden(network: Relations) -> list[Parameter]:
+    return [parameter for parameter in network.parameters if parameter.privacy != "public"]
