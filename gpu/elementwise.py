@@ -60,9 +60,9 @@ class Field:
         """Integers below the modulus, which is not checked, to Montgomery form."""
         return self._map("from_canonical", a, out)
 
-    def inverse(self, a: Array) -> Array:
-        """1 / a; zero goes to zero. A new array."""
-        out, n = self._like(a), _count(a, self.shape)
+    def inverse(self, a: Array, out: Array | None = None) -> Array:
+        """1 / a; zero goes to zero. ``out`` must not be ``a``."""
+        out, n = self._like(a) if out is None else out, _count(a, self.shape)
         self._module().launch("inverse", _grid(min(n, _CHAINS), _THREADS), _THREADS, a, out, np.int64(n))
         return out
 
@@ -104,6 +104,32 @@ class ScalarField(Field):
         out, n = self._device.empty((*values.shape, 4), np.uint64), values.size
         self._scalars().launch("from_int64", _grid(n, _THREADS), _THREADS, values, out, np.int64(n))
         return out
+
+    def place_int64(self, values: Array, places: Array, out: Array) -> None:
+        """out[places[i]] = values[i], int64[n] at uint32[n] of uint64[.., 4]."""
+        self._at("place_int64", len(places), values, places, np.int64(len(places)), out)
+
+    def take_int64(self, a: Array, places: Array, out: Array) -> None:
+        """out[i] = a[places[i]], int64[n]: elements that are less than 2^63 from zero."""
+        self._at("take_int64", len(places), a, places, np.int64(len(places)), out)
+
+    def add_int64(self, values: Array, factors: Array, out: Array) -> None:
+        """out += factors · values, products of 64 bits; int64[n] each, or one factor for all."""
+        stride, n = np.int64(len(factors) > 1), np.int64(len(values))
+        self._at("add_int64", len(values), values, factors, stride, n, out)
+
+    def place(self, values: Array, places: Array, out: Array) -> None:
+        """out[places[i]] = values[i], uint32[n]."""
+        self._at("place", len(places), values, places, np.int64(len(places)), out)
+
+    def equal(self, a: Array, b: Array) -> bool:
+        """Whether two arrays of as many elements are the same. Waits for the device."""
+        found, quads = self._device.zeros(1, np.uint32), 2 * _count(a, self.shape)
+        self._at("differ", quads, a, b, np.int64(quads), found)
+        return not self._device.download(found)[0]
+
+    def _at(self, kernel: str, threads: int, *arguments: object) -> None:
+        self._scalars().launch(kernel, _grid(threads, _THREADS), _THREADS, *arguments)
 
     def powers(self, first: Array, ratio: Array, count: int) -> Array:
         """uint64[count, 4]: first * ratio^i for i < count; ``first`` and ``ratio`` are uint64[4]."""

@@ -24,6 +24,7 @@ from base.randomness import Secrets
 from kernels import FrArray
 from prover import adaptivity
 from prover.blocks import NOT_SHORT, Block, Csr, RowValues
+from prover.witness import Witness
 from zenerrors import StatementError
 
 
@@ -260,7 +261,7 @@ class ConstraintSystem:
         shares = np.rint(threads * entries / max(1, int(entries.sum())))
         return [max(1, int(share)) for share in shares]
 
-    def check_shape(self, z: FrArray) -> None:
+    def check_shape(self, z: Witness) -> None:
         """``StatementError`` (``statement.witness_shape``) unless z is a contiguous uint64[variables, 4]."""
         if z.shape != (self.variables, 4) or z.dtype != np.uint64 or not z.flags.c_contiguous:
             raise StatementError(

@@ -16,6 +16,7 @@ from base.progress import Progress
 from kernels import FrArray
 from prover.constraint_system import ConstraintSystem
 from prover.size import Size
+from prover.witness import Witness
 from verifier.system import CommitmentScheme, VerifyingKey, VerifyingSystem
 
 
@@ -156,10 +157,10 @@ class ProofSystem(VerifyingSystem):
         self,
         key: Any,
         constraint_system: ConstraintSystem,
-        witness: FrArray,
+        witness: Witness,
         *,
         openings: Sequence[Any],
-        post_challenge: Callable[[FrArray, FrArray], None],
+        post_challenge: Callable[[Any, FrArray], None],
         threads: int,
         progress: Progress,
     ) -> bytes:

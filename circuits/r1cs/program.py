@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property, partial
 from itertools import pairwise
-from typing import Final, NamedTuple
+from threading import Lock
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -18,13 +19,20 @@ from circuits.r1cs import execution
 from circuits.r1cs.linear import ONE
 from circuits.r1cs.steps import Step, Steps
 from kernels import FrArray, fr
+from prover.backends import Backend
+from prover.backends.cpu import CPU
 from prover.constraint_system import ConstraintSystem
+from prover.witness import DeviceWitness, Witness
 from relations.integers import IntArray
-from zenerrors import StatementError
+from zenerrors import ResourceError, StatementError
+
+if TYPE_CHECKING:
+    from circuits.r1cs.resident import ResidentSteps
 
 LEAST_SOUNDNESS_BITS: Final = 128
 # Wires that one thread moves at a time.
 _AT_ONCE: Final = 1 << 16
+_LOADING: Final = Lock()
 
 
 class _Run(NamedTuple):
@@ -67,8 +75,18 @@ class Program:
             assignment[self.order] = secret(self._filled(values, 1))
         return assignment
 
-    def witness(self, values: Mapping[str, ArrayLike], threads: int = 1) -> FrArray:
-        """``assign`` and ``derive``, uint64[variables, 4], Montgomery: what ``groth16.prove`` takes."""
+    def witness(self, values: Mapping[str, ArrayLike], threads: int = 1, on: Backend = CPU) -> FrArray:
+        """``assign`` and ``derive``, uint64[variables, 4], Montgomery: what ``groth16.prove`` takes.
+
+        On a GPU it is a ``DeviceWitness`` of the same elements, which stays there; where there is no room for
+        that, the processor makes it.
+        """
+        if on.index is not None:
+            try:
+                made: FrArray = self._on_device(on.index, values)
+                return made
+            except ResourceError:
+                pass
         z = np.zeros((self.constraint_system.variables, 4), dtype=np.uint64)
         with Secrets() as secret:
             filled = secret(self._filled(values, threads))
@@ -83,21 +101,35 @@ class Program:
         """Fill in, in place, the variables of ``z`` that do not fit into 64 bits."""
         execution.solve(self._derived, z, self._variables, threads)
 
-    def post_challenge(self, z: FrArray, challenges: FrArray, threads: int = 1) -> None:
+    def post_challenge(self, z: Witness, challenges: FrArray, threads: int = 1) -> None:
         """Fill in, in place, the variables of ``z`` that depend on its challenges: what ``prove`` asks for.
 
         ``challenges`` are already among the variables of ``z``.
         """
+        if isinstance(z, DeviceWitness):
+            self._resident(z.device.index).post_challenge(z.array)
+            return
         execution.solve(self._challenged, z, self._variables, threads)
 
     def _filled(self, values: Mapping[str, ArrayLike], threads: int) -> IntArray:
         """What ``assign`` says of each wire: int64[wires]."""
         z = np.zeros(len(self.order), dtype=np.int64)
         z[ONE] = 1
-        for name, value in values.items():
-            z[self._wires(self.constraint_system.layout[name])] = value
+        wires, given = self._given(values)
+        z[wires] = given
         execution.fill(self.steps.integer, z, threads)
         return z
+
+    def _given(self, values: Mapping[str, ArrayLike]) -> tuple[IntArray, IntArray]:
+        """The wires of these groups, and what they hold: int64[n] each."""
+        nothing = np.zeros(0, dtype=np.int64)
+        wires = [self._wires(self.constraint_system.layout[name]) for name in values]
+        pairs = zip(values.values(), wires, strict=True)
+        given = [np.broadcast_to(value, group.shape).ravel() for value, group in pairs]
+        return (
+            np.concatenate([nothing, *(group.ravel() for group in wires)]),
+            np.concatenate([nothing, *given], dtype=np.int64),
+        )
 
     def check(self, z: FrArray, threads: int = 1) -> None:
         """Hold a witness against every constraint, as ``groth16.prove`` would, with challenges that nobody
@@ -143,6 +175,24 @@ class Program:
     @cached_property
     def _challenged(self) -> tuple[tuple[Step, ...], ...]:
         return execution.independent(self.steps.post_challenge, len(self.order))
+
+    def _on_device(self, index: int, values: Mapping[str, ArrayLike]) -> Any:
+        return self._resident(index).witness(*self._given(values))
+
+    def _resident(self, index: int) -> ResidentSteps:
+        """The steps on the GPU of this index, as long as the program is held."""
+        from circuits.r1cs.resident import ResidentSteps
+        from prover.backends.gpu import backend
+
+        with _LOADING:
+            if index not in self._residents:
+                device, variables = backend(index).device, self.constraint_system.variables
+                self._residents[index] = ResidentSteps(device, self.steps, self.order, variables)
+            return self._residents[index]
+
+    @cached_property
+    def _residents(self) -> dict[int, ResidentSteps]:
+        return {}
 
     @property
     def soundness_bits(self) -> float:

@@ -33,7 +33,7 @@ class Table:
 
     def find(self, values: Sequence[IntArray]) -> IntArray:
         """The row of each tuple (values[0][i], values[1][i], ..): int64[n], -1 where there is none."""
-        steps, first = self._index
+        steps, first = self.index
         keys = np.zeros(len(values[0]), dtype=np.int64)
         present = np.ones(len(keys), dtype=np.bool_)
         for (distinct, pairs), value in zip(steps, values, strict=False):
@@ -46,7 +46,7 @@ class Table:
         return np.where(present, rows, -1)
 
     @cached_property
-    def _index(self) -> tuple[list[tuple[IntArray, IntArray]], IntArray]:
+    def index(self) -> tuple[list[tuple[IntArray, IntArray]], IntArray]:
         """For each column its distinct values, and those of the keys of the rows so far; for each key after
         the last column its first row. Columns behind those that tell all rows apart have none."""
         steps, keys = [], np.zeros(len(self.columns), dtype=np.int64)

@@ -35,6 +35,8 @@ from circuits.schemes.circuit import (
 from circuits.schemes.inputs import begin, committed_type, inputs_cost, sample_values
 from circuits.schemes.measures import Samples
 from kernels import FrArray
+from prover.backends import Backend
+from prover.backends.cpu import CPU
 from relations.bounds import Bound, Proof
 from relations.integers import INTEGER_LIMIT, JSON_LIMIT, IntArray
 from relations.relation import Equal, Relations, Tensor, Total
@@ -230,10 +232,11 @@ class Accuracy(Circuit):
         radius: int | None = None,
         statement: int = 0,
         threads: int = 1,
+        on: Backend = CPU,
     ) -> FrArray:
         """The satisfying assignment, uint64[variables, 4], Montgomery. Raises as ``dataset_values``, and for
         a ``radius`` that is none of the input's type."""
-        return self._witness(self._given(samples, labels, targets, radius), statement, threads)
+        return self._witness(self._given(samples, labels, targets, radius), statement, threads, on)
 
     def _given(
         self,

@@ -32,6 +32,8 @@ from circuits.schemes.inputs import begin, input_wires, inputs_cost
 from circuits.schemes.intervals import MOST_BOUNDS, Intervals
 from circuits.schemes.outputs import CommittedOutput, committed_outputs
 from kernels import FrArray
+from prover.backends import Backend
+from prover.backends.cpu import CPU
 from relations.bounds import Bound
 from relations.integers import JSON_LIMIT, IntArray
 from relations.relation import Argmax, Linear, Relation, Relations, Tensor, Term
@@ -173,13 +175,19 @@ class Inference(Circuit):
         return label | ({} if reveal == "label" else {group: logits.tolist()})
 
     def witness(
-        self, q: Integers, bounds: Bounds | None = None, *, statement: int = 0, threads: int = 1
+        self,
+        q: Integers,
+        bounds: Bounds | None = None,
+        *,
+        statement: int = 0,
+        threads: int = 1,
+        on: Backend = CPU,
     ) -> FrArray:
         """The satisfying assignment for the inputs ``q``: uint64[variables, 4], Montgomery.
 
         It holds the inputs and, where they are private, the weights. Raises ``TensorError`` as ``values``.
         """
-        return self._witness(self._given(q, bounds), statement, threads)
+        return self._witness(self._given(q, bounds), statement, threads, on)
 
     def assign(self, q: Integers, bounds: Bounds | None = None) -> IntArray:
         """``witness`` as plain integers, int64[variables], 0 for what does not fit (``Program.assign``)."""

@@ -8,11 +8,14 @@ from pathlib import Path
 
 from base.memory import free_memory
 from base.progress import Progress
+from base.randomness import Secrets
 from circuits.r1cs.program import LEAST_SOUNDNESS_BITS
 from circuits.schemes.circuit import Circuit
 from kernels import FrArray
+from prover import backends
 from prover.size import Size
 from prover.system import CommitmentKey, Opening, ProofSystem
+from prover.witness import DeviceWitness, Witness
 from verifier.documents import KeyFile
 from verifier.keys import key_file
 from zenerrors import ModelError, StatementError
@@ -65,32 +68,35 @@ def prove(
     system: ProofSystem,
     circuit: Circuit,
     key: Path,
-    witness: Callable[..., FrArray],
-    openings: Callable[[FrArray], Mapping[str, Opening]],
+    witness: Callable[..., Witness],
+    openings: Callable[[Witness], Mapping[str, Opening]],
     threads: int,
     progress: Progress,
 ) -> bytes:
     """A proof, linked to the commitments that the circuit names: to what opens them, told the witness.
 
-    ``witness``: of the circuit, given ``threads``.
+    ``witness``: of the circuit, given ``threads`` and the backend that is chosen, where it is made.
     """
     progress("load key", 0.0)
     proving_key = system.load_key(key)
     progress("witness", 0.0)
-    z = witness(threads=threads)
-    linked = openings(z)
-    return system.prove(
-        proving_key,
-        circuit.constraint_system,
-        z,
-        openings=[linked[name] for name in circuit.commitments],
-        post_challenge=partial(circuit.program.post_challenge, threads=threads),
-        threads=threads,
-        progress=progress,
-    )
+    with Secrets() as secret:
+        z: Witness = witness(threads=threads, on=backends.chosen())
+        if isinstance(z, DeviceWitness):
+            secret(z.array)
+        linked = openings(z)
+        return system.prove(
+            proving_key,
+            circuit.constraint_system,
+            z,
+            openings=[linked[name] for name in circuit.commitments],
+            post_challenge=partial(circuit.program.post_challenge, threads=threads),
+            threads=threads,
+            progress=progress,
+        )
 
 
-def committed_values(circuit: Circuit, witness: FrArray, name: str) -> FrArray:
+def committed_values(circuit: Circuit, witness: Witness, name: str) -> FrArray:
     """What a witness has in the segment that is linked to the commitment of this name."""
     system, index = circuit.constraint_system, list(circuit.commitments).index(name)
     parts = zip(system.segments, system.segment_ranges, strict=True)

@@ -30,6 +30,8 @@ from circuits.schemes.circuit import (
 )
 from circuits.schemes.inputs import begin, given, input_wires, inputs_cost
 from kernels import FrArray
+from prover.backends import Backend
+from prover.backends.cpu import CPU
 from relations.bounds import Bound
 from relations.integers import IntArray
 from relations.relation import AtLeast, Linear, Relations, Square, Tensor, Term, Total
@@ -107,9 +109,10 @@ class Recognition(Circuit):
         *,
         statement: int = 0,
         threads: int = 1,
+        on: Backend = CPU,
     ) -> FrArray:
         """The satisfying assignment, uint64[variables, 4], Montgomery. Raises ``TensorError``."""
-        return self._witness(self._given(q, reference, threshold), statement, threads)
+        return self._witness(self._given(q, reference, threshold), statement, threads, on)
 
     def assign(self, q: NDArray[np.integer[Any]], reference: IntArray, threshold: int) -> IntArray:
         """``witness`` as plain integers, int64[variables]."""

@@ -22,6 +22,8 @@ from circuits.r1cs.builder import Builder
 from circuits.schemes.circuit import Circuit
 from circuits.schemes.inputs import begin
 from kernels import FrArray
+from prover.backends import Backend
+from prover.backends.cpu import CPU
 from relations.integers import IntArray
 from relations.relation import Parameter, Relations
 from verifier.schemes import Privacy
@@ -51,9 +53,9 @@ class Registration(Circuit):
     def privacy(self) -> dict[str, Privacy]:
         return {"weights": "committed"}
 
-    def witness(self, *, statement: int = 0, threads: int = 1) -> FrArray:
+    def witness(self, *, statement: int = 0, threads: int = 1, on: Backend = CPU) -> FrArray:
         """The satisfying assignment, uint64[variables, 4], Montgomery: it holds the weights."""
-        return self._witness({}, statement, threads)
+        return self._witness({}, statement, threads, on)
 
     def public_inputs(self, *, statement: int = 0) -> list[int]:
         """The statement's public inputs in order, as ``public_layout`` describes them."""

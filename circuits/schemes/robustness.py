@@ -32,6 +32,8 @@ from circuits.schemes.circuit import (
 )
 from circuits.schemes.inputs import begin, input_wires, inputs_cost
 from kernels import FrArray, fr
+from prover.backends import Backend
+from prover.backends.cpu import CPU
 from relations.integers import IntArray
 from verifier.schemes import Privacy
 from zenerrors import StatementError
@@ -73,11 +75,17 @@ class Robustness(Circuit):
         return found
 
     def witness(
-        self, q: NDArray[np.integer[Any]], radius: int, *, statement: int = 0, threads: int = 1
+        self,
+        q: NDArray[np.integer[Any]],
+        radius: int,
+        *,
+        statement: int = 0,
+        threads: int = 1,
+        on: Backend = CPU,
     ) -> FrArray:
         """The satisfying assignment, uint64[variables, 4], Montgomery. Raises ``TensorError``, and
         ``StatementError`` (``statement.not_certified``) where a margin is not positive."""
-        z = self._witness(self._given(q, radius), statement, threads)
+        z = self._witness(self._given(q, radius), statement, threads, on)
         margins = fr.to_ints(z[self.layout["output/margins"].ravel()])
         if not all(0 < margin < fr.modulus // 2 for margin in margins):
             raise StatementError(

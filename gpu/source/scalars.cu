@@ -4,12 +4,54 @@
 
 using namespace zen;
 
-extern "C" __global__ void from_int64(const long* in, Fr* out, long n) {
+ZEN_FN Fr scalar_of(long x) {
+  const u64 magnitude[4] = {x < 0 ? -u64(x) : u64(x)};
+  const Fr scalar = Fr::from_words(magnitude).to_montgomery();
+  return x < 0 ? -scalar : scalar;
+}
+
+// Of a scalar that is less than 2^63 from zero.
+ZEN_FN long integer_of(const Fr& scalar) {
+  const Fr x = scalar.to_canonical();
+  limb high = 0;
+  ZEN_UNROLL for (int i = 2; i < Fr::limbs; i++) high |= x.v[i];
+  const u64 low = x.v[0] | u64(x.v[1]) << 32;
+  return long(high ? low - (modulus_limb<FrParameters>(0) | u64(modulus_limb<FrParameters>(1)) << 32) : low);
+}
+
+extern "C" {
+
+__global__ void from_int64(const long* in, Fr* out, long n) {
   const long i = thread_index();
-  if (i >= n) return;
-  const u64 magnitude[4] = {in[i] < 0 ? -u64(in[i]) : u64(in[i])};
-  const Fr x = Fr::from_words(magnitude).to_montgomery();
-  store(out + i, in[i] < 0 ? -x : x);
+  if (i < n) store(out + i, scalar_of(in[i]));
+}
+
+__global__ void place_int64(const long* in, const u32* places, long n, Fr* out) {
+  const long i = thread_index();
+  if (i < n) store(out + places[i], scalar_of(in[i]));
+}
+
+__global__ void take_int64(const Fr* in, const u32* places, long n, long* out) {
+  const long i = thread_index();
+  if (i < n) out[i] = integer_of(load(in + places[i]));
+}
+
+// out[i] += factors[stride i] in[i]
+__global__ void add_int64(const long* in, const long* factors, long stride, long n, Fr* out) {
+  const long i = thread_index();
+  if (i < n) store(out + i, load(out + i) + scalar_of(long(u64(factors[stride * i]) * u64(in[i]))));
+}
+
+__global__ void place(const Fr* in, const u32* places, long n, Fr* out) {
+  const long i = thread_index();
+  if (i < n) store(out + places[i], load(in + i));
+}
+
+__global__ void differ(const uint4* a, const uint4* b, long n, u32* found) {
+  const long i = thread_index();
+  if (i < n && (a[i].x != b[i].x || a[i].y != b[i].y || a[i].z != b[i].z || a[i].w != b[i].w)) *found = 1;
+}
+
 }
 
 // out[i] = first ratio^i, for i = t, t + 2^bits, .. in thread t < 2^bits: squaring makes both ratio^t and the ratio of

@@ -17,6 +17,7 @@ from gpu.sparse import Matrix
 from kernels import FrArray, Group, Progress, WordArray
 from prover.blocks import Csr
 
+_OTHERS: Final = ("scan", "sparse", "hashing", "rows", "sumcheck", "integers", "scalars")
 _PIECE: Final = 1 << 20
 """Points that are made at a time, between reports of progress."""
 
@@ -33,7 +34,7 @@ class GpuBackend:
         self.index = index
         self.device = Device(index)
         both = map(points.source, ("Fp", "Fp2"))
-        others = ((name,) for name in ("scan", "sparse", "hashing", "rows", "sumcheck"))
+        others = ((name,) for name in _OTHERS)
         field = "elementwise", "ZEN_ELEMENT=Fr", "ZEN_CALL_PRODUCTS"
         modules.prepare(self.device, [*msm.sources(), *both, ntt.source(), field, *others])
 

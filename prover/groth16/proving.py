@@ -7,10 +7,10 @@ derived from it are zeroed before the call returns or raises; the witness itself
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
-from base.parallel import copied, equal
 from base.progress import Progress, silent
 from base.randomness import Secrets, random_elements
 from kernels import FrArray, Group, fr, g1, g2
@@ -20,11 +20,12 @@ from prover.groth16.commitment import Opening
 from prover.groth16.native import NATIVE
 from prover.groth16.proving_key import WITNESS_SECTIONS, Points, ProvingKey
 from prover.groth16.sessions import Session
+from prover.witness import Witness, duplicate, part_of, same
 from verifier.groth16 import transcript
 from verifier.groth16.proof import Proof
 from zenerrors import StatementError
 
-PostChallenge = Callable[[FrArray, FrArray], None]
+PostChallenge = Callable[[Any, FrArray], None]
 """The post-challenge witness: ``post_challenge(z, challenges)`` completes z, uint64[variables, 4], in place,
 once the challenges, uint64[challenges, 4], are known. It writes private variables that depend on them, and no
 others."""
@@ -33,7 +34,7 @@ others."""
 def prove(
     proving_key: ProvingKey,
     system: ConstraintSystem,
-    witness: FrArray,
+    witness: Witness,
     *,
     openings: Sequence[Opening] = (),
     post_challenge: PostChallenge | None = None,
@@ -45,6 +46,8 @@ def prove(
     The witness holds public inputs, segments, and the private variables that do not depend on challenges;
     ``post_challenge`` computes the others. Challenges and blinding variables are set here, whatever stands in
     their places. ``openings``: for each linked segment, in order, a commitment to its values.
+
+    A witness on a GPU is proven there.
 
     Every call draws fresh blinding factors: two proofs of one witness share no group element.
     Stages: "load key" where a GPU has not got it yet, "commit" where there are segments, then "constraints",
@@ -70,7 +73,7 @@ def prove(
     system.check_shape(witness)
     with Secrets() as secret:
         if system.segments:
-            witness = secret(copied(witness, threads))
+            witness = duplicate(witness, secret, threads)
         with sessions.begin(proving_key, system, witness, threads, report) as session:
             commit = _NOTHING
             if system.segments:
@@ -99,7 +102,7 @@ def _commit(
     session: Session,
     key: ProvingKey,
     system: ConstraintSystem,
-    z: FrArray,
+    z: Witness,
     openings: Sequence[Opening],
     post_challenge: PostChallenge | None,
     threads: int,
@@ -124,11 +127,11 @@ def _commit(
     )
     z[public.stop : system.instance] = challenges = fr.from_ints(drawn)
     if post_challenge is not None:
-        fixed = z[: system.first_private]
+        fixed = slice(0, system.first_private)
         with Secrets() as secret:
-            before = secret(copied(fixed, threads))
+            before = duplicate(part_of(z, fixed), secret, threads)
             post_challenge(z, challenges)
-            unchanged = equal(before, fixed, threads)
+            unchanged = same(before, part_of(z, fixed), threads)
         if not unchanged:
             raise StatementError(
                 "statement.post_challenge",
@@ -141,7 +144,7 @@ def _commit(
 
 
 def _commit_segments(
-    session: Session, system: ConstraintSystem, z: FrArray, openings: Sequence[Opening], report: Progress
+    session: Session, system: ConstraintSystem, z: Witness, openings: Sequence[Opening], report: Progress
 ) -> tuple[list[bytes], list[bytes], list[bytes]]:
     """Draw the blinding variables of ``z`` in place; D and σD of each segment, π of each linked one."""
     segments, knowledge, links = [], [], []

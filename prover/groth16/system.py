@@ -18,6 +18,7 @@ from prover.groth16.proving_key import ProvingKey
 from prover.groth16.trusted_setup import setup
 from prover.size import Size
 from prover.system import Committing, Estimate, ProofSystem
+from prover.witness import Witness
 from verifier.groth16.system import Groth16Verifier, PedersenOverPowersOfTau
 from verifier.groth16.verifying_key import VerifyingKey
 
@@ -65,10 +66,10 @@ class Groth16(Groth16Verifier, ProofSystem):
         self,
         key: ProvingKey,
         constraint_system: ConstraintSystem,
-        witness: FrArray,
+        witness: Witness,
         *,
         openings: Sequence[Opening],
-        post_challenge: Callable[[FrArray, FrArray], None],
+        post_challenge: Callable[[Any, FrArray], None],
         threads: int,
         progress: Progress,
     ) -> bytes:

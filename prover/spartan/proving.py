@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -16,6 +17,7 @@ from prover.spartan.folding import Folder
 from prover.spartan.queries import places
 from prover.spartan.rounds import say
 from prover.spartan.sessions import Rows, Session, begin
+from prover.witness import Witness
 from verifier.spartan.claims import Drawn, Form, Known, Said, combined, forms
 from verifier.spartan.commitment import SEED_BYTES
 from verifier.spartan.field import FR
@@ -24,7 +26,7 @@ from verifier.spartan.shape import Shape
 from verifier.spartan.verification import begin as begin_transcript
 from zenerrors import StatementError
 
-PostChallenge = Callable[[FrArray, FrArray], None]
+PostChallenge = Callable[[Any, FrArray], None]
 """``post_challenge(z, challenges)`` completes z, uint64[variables, 4], in place."""
 
 _P = FR.modulus
@@ -33,7 +35,7 @@ _P = FR.modulus
 def prove(
     system: ConstraintSystem,
     shape: Shape,
-    z: FrArray,
+    z: Witness,
     *,
     linked: Sequence[Committed] = (),
     post_challenge: PostChallenge | None = None,
@@ -59,7 +61,7 @@ class _Prover:
         session: Session,
         system: ConstraintSystem,
         shape: Shape,
-        z: FrArray,
+        z: Witness,
         linked: Sequence[Committed],
         secret: Secrets,
         progress: Progress,

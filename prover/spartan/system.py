@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -26,6 +26,7 @@ from prover.spartan.layout import SystemMatrices, best_code, most_values, rows_f
 from prover.spartan.proving import prove
 from prover.spartan.renewal import renew
 from prover.system import Committing, Estimate, ProofSystem
+from prover.witness import Witness, duplicate
 from verifier.spartan import chain
 from verifier.spartan import circuit as circuits
 from verifier.spartan.admission import shape_of
@@ -258,10 +259,10 @@ class Spartan(SpartanVerifier, ProofSystem):
         self,
         key: ProvingKey,
         constraint_system: ConstraintSystem,
-        witness: FrArray,
+        witness: Witness,
         *,
         openings: Sequence[Opening],
-        post_challenge: Callable[[FrArray, FrArray], None],
+        post_challenge: Callable[[Any, FrArray], None],
         threads: int,
         progress: Progress,
     ) -> bytes:
@@ -276,7 +277,7 @@ class Spartan(SpartanVerifier, ProofSystem):
                 basis.opened(opening, own, secret, threads)
                 for opening, own in zip(openings, values, strict=True)
             ]
-            z = secret(witness.copy())
+            z = duplicate(witness, secret, threads)
             chains = b"".join(opening.chain for opening in openings)
             return chains + prove(
                 constraint_system,

@@ -83,7 +83,7 @@ def every_source() -> list[tuple[str, ...]]:
         *(("elementwise", f"ZEN_ELEMENT={name}", called) for name in ("Fr", "Fp", "Fp2")),
         *(("group", f"ZEN_FIELD={name}", called) for name in ("Fp", "Fp2")),
         ("ceilings", called),
-        *(("scalars",), ("scan",), ("sparse",)),
+        *(("integers",), ("scalars",), ("scan",), ("sparse",)),
     ]
 
 

@@ -8,12 +8,15 @@ from __future__ import annotations
 from types import TracebackType
 from typing import Protocol, Self
 
+import numpy as np
+
 from base.progress import Progress
 from kernels import FrArray, WordArray
 from prover import backends
 from prover.constraint_system import ConstraintSystem
 from prover.groth16.proving_key import ProvingKey
 from prover.groth16.sessions.cpu import CpuSession
+from prover.witness import DeviceWitness, Witness
 
 
 class Session(Protocol):
@@ -45,15 +48,15 @@ class Session(Protocol):
         """The sum over the witness of the key's ``private``, ``a``, ``b_g1`` or ``b_g2``."""
 
 
-def begin(key: ProvingKey, system: ConstraintSystem, z: FrArray, threads: int, report: Progress) -> Session:
-    """A proof's session on the backend that is chosen.
+def begin(key: ProvingKey, system: ConstraintSystem, z: Witness, threads: int, report: Progress) -> Session:
+    """A proof's session on the backend that is chosen; on the GPU that ``z`` is on, if it is on one.
 
     Raises ``ResourceError``: as ``backends.chosen`` does, and ``resource.gpu_memory`` where there is not the
     memory for it.
     """
-    index = backends.chosen().index
+    index = z.device.index if isinstance(z, DeviceWitness) else backends.chosen().index
     if index is None:
-        return CpuSession(key, system, z, threads, report)
+        return CpuSession(key, system, np.asarray(z), threads, report)
     from prover.groth16.sessions import gpu
 
     return gpu.resident_keys(index).begin(key, system, z, threads, report)

@@ -22,6 +22,7 @@ from prover.backends.gpu import backend
 from prover.constraint_system import ConstraintSystem
 from prover.groth16.proving_key import ProvingKey
 from prover.groth16.sessions.resident import PROOFS_AT_ONCE, ResidentKey
+from prover.witness import DeviceWitness, Witness
 
 
 class ResidentKeys:
@@ -40,7 +41,7 @@ class ResidentKeys:
             self._streams.put(device.stream())
 
     def begin(
-        self, key: ProvingKey, system: ConstraintSystem, z: FrArray, threads: int, report: Progress
+        self, key: ProvingKey, system: ConstraintSystem, z: Witness, threads: int, report: Progress
     ) -> GpuSession:
         resident = self.load(key, system, threads, report)
         return GpuSession(self._device, resident, self._streams, key, system, z, report)
@@ -92,7 +93,7 @@ class GpuSession:
         streams: SimpleQueue[Stream],
         key: ProvingKey,
         system: ConstraintSystem,
-        z: FrArray,
+        z: Witness,
         report: Progress,
     ) -> None:
         self._device = device
@@ -110,7 +111,10 @@ class GpuSession:
             stack.callback(self._streams.put, stream)
             stack.enter_context(stream)
             self._secret = stack.enter_context(Secrets())
-            self._z = self._secret(self._device.empty(self._host.shape, np.uint64))
+            if isinstance(self._host, DeviceWitness):
+                self._z = self._host.array  # the caller's, and erased by him
+            else:
+                self._z = self._secret(self._device.empty(self._host.shape, np.uint64))
             self._leaving = stack.pop_all()
         return self
 
@@ -144,7 +148,8 @@ class GpuSession:
         return self._sum(section)
 
     def _load(self, variables: slice) -> None:
-        self._device.copy(self._host[variables], self._z[variables])
+        if not isinstance(self._host, DeviceWitness):
+            self._device.copy(self._host[variables], self._z[variables])
 
     def _quotient(self, keep: Secrets) -> Array:
         """−2 h on the odd coset, registered with ``keep``, once every constraint is known to hold."""

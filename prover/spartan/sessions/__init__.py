@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from types import TracebackType
 from typing import Protocol, Self
 
+import numpy as np
+
 from kernels import FrArray
 from prover import backends
 from prover.constraint_system import ConstraintSystem
@@ -14,6 +16,7 @@ from prover.spartan.folding import Vector
 from prover.spartan.queries import Places
 from prover.spartan.rounds import Rounds
 from prover.spartan.sessions.cpu import CpuSession
+from prover.witness import DeviceWitness, Witness
 from verifier.spartan.shape import Shape
 from verifier.spartan.transcript import Transcript
 
@@ -69,15 +72,15 @@ class Session(Protocol):
         Public; its weights are eq at the columns' coordinates."""
 
 
-def begin(system: ConstraintSystem, shape: Shape, z: FrArray, threads: int) -> Session:
-    """A proof's session on the backend that is chosen.
+def begin(system: ConstraintSystem, shape: Shape, z: Witness, threads: int) -> Session:
+    """A proof's session on the backend that is chosen; on the GPU that ``z`` is on, if it is on one.
 
     Raises ``ResourceError``: as ``backends.chosen`` does, and ``resource.gpu_memory`` where there is not the
     memory for it.
     """
-    index = backends.chosen().index
+    index = z.device.index if isinstance(z, DeviceWitness) else backends.chosen().index
     if index is None:
-        return CpuSession(system, shape, z, threads)
+        return CpuSession(system, shape, np.asarray(z), threads)
     from prover.spartan.sessions import gpu
 
     return gpu.resident_systems(index).begin(system, shape, z, threads)

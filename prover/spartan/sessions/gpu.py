@@ -27,6 +27,7 @@ from prover.spartan.commitment import Committed, words_for
 from prover.spartan.layout import places
 from prover.spartan.queries import Places, opening, siblings
 from prover.spartan.rounds import LABEL, Rounds
+from prover.witness import DeviceWitness, Witness
 from verifier.spartan import merkle
 from verifier.spartan.code import Code
 from verifier.spartan.commitment import SALTS, TAILS, bound
@@ -130,7 +131,7 @@ class ResidentSystems:
         for _ in range(_PROOFS_AT_ONCE):
             self._streams.put(device.stream())
 
-    def begin(self, system: ConstraintSystem, shape: Shape, z: FrArray, threads: int) -> GpuSession:
+    def begin(self, system: ConstraintSystem, shape: Shape, z: Witness, threads: int) -> GpuSession:
         return GpuSession(self.load(system, shape, threads), self._streams, system, shape, z)
 
     def load(self, system: ConstraintSystem, shape: Shape, threads: int) -> ResidentSystem:
@@ -243,7 +244,7 @@ class GpuSession:
         streams: SimpleQueue[Stream],
         system: ConstraintSystem,
         shape: Shape,
-        z: FrArray,
+        z: Witness,
     ) -> None:
         self._resident, self._streams, self._system, self._shape = resident, streams, system, shape
         self._host, self._device, self._made = z, resident.device, 0
@@ -256,7 +257,10 @@ class GpuSession:
             device.require(_session_bytes(self._system, self._shape), "a proof of this circuit")
             stack.enter_context(stream)
             self._secret: Secret = stack.enter_context(Secrets())
-            self._z = self._zeros(self._system.variables)
+            if isinstance(self._host, DeviceWitness):
+                self._z = self._host.array  # the caller's, and erased by him
+            else:
+                self._z = self._zeros(self._system.variables)
             # The combined matrices, and the witness, by place.
             self._by_place = self._zeros(2, 1 << self._shape.variables)
             self._leaving = stack.pop_all()
@@ -346,8 +350,9 @@ class GpuSession:
         return self._shape.parts[self._made - 1]
 
     def _load(self, variables: slice) -> Array:
-        """Brings these of the witness."""
-        self._device.copy(self._host[variables], self._z[variables])
+        """These of the witness, brought where they are not there."""
+        if not isinstance(self._host, DeviceWitness):
+            self._device.copy(self._host[variables], self._z[variables])
         return self._z[variables]
 
     def _bound(self, seed: bytes, values: Array) -> Array:

@@ -11,10 +11,10 @@ from sqlalchemy.orm import Session
 
 from circuits import Circuit
 from circuits.schemes import proving
-from kernels import FrArray
 from prover import registry
 from prover.size import Size
 from prover.system import CommitmentKey, Opening, ProofSystem, Renewable
+from prover.witness import Witness
 from service import engine, intake
 from service.basis import require_basis
 from service.jobs.claims import Claims
@@ -98,7 +98,7 @@ def prove(
     hold: Hold,
     circuit: Circuit,
     keys: Keys,
-    witness: Callable[..., FrArray],
+    witness: Callable[..., Witness],
     openings: Mapping[str, Opening],
     *,
     uncounted: Collection[str] = (),
@@ -113,7 +113,7 @@ def prove(
         _expect(runtime, hold, keys.system, circuit, with_setup=False)
     counted = {name: openings[name] for name in circuit.commitments if name not in uncounted}
 
-    def spent(z: FrArray) -> Mapping[str, Opening]:
+    def spent(z: Witness) -> Mapping[str, Opening]:
         if not (counted and isinstance(keys.basis, Renewable)):
             return openings
         counting = Openings(runtime, keys.system.commitments, keys.basis)

@@ -1,0 +1,206 @@
+"""Witnesses that a GPU makes are the processor's, and so are the proofs that are made of them there."""
+
+from __future__ import annotations
+
+import random
+import secrets
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from base.progress import silent
+from bench.lowbit import image, quantised
+from circuits import compile_inference, parameters
+from circuits.lowering import Level
+from circuits.r1cs import resident
+from circuits.r1cs.steps import Choose, Constant, Step
+from circuits.schemes import proving
+from circuits.schemes.circuit import Circuit
+from gpu.device import missing
+from kernels import FrArray, fr
+from prover import backends, registry
+from prover.backends import gpu
+from prover.groth16 import proving as groth16_proving
+from prover.spartan import proving as spartan_proving
+from prover.witness import DeviceWitness
+from tests.circuits.quantised import networks
+from tests.circuits.support import PRIVACIES, R
+from tests.circuits.test_lowering import compiled
+from tests.circuits.test_robustness import certified
+from tests.gpu.emulator.place import EMULATED
+from verifier.schemes import Privacy
+from zenerrors import ResourceError
+
+ON = gpu.backend(0)
+
+
+def completed(circuit: Circuit, z: Any) -> FrArray:
+    """With challenges that nobody drew, on the host."""
+    system = circuit.constraint_system
+    z[1 + system.public : system.instance] = drawn = fr.from_ints(range(12345, 12345 + system.challenges))
+    circuit.program.post_challenge(z, drawn)
+    return z[:]
+
+
+def require_same(circuit: Circuit, *asked: Any) -> None:
+    made = circuit.witness(*asked, statement=7, on=ON)
+    assert isinstance(made, DeviceWitness)
+    own = circuit.witness(*asked, statement=7)
+    np.testing.assert_array_equal(made[:], own)
+    np.testing.assert_array_equal(completed(circuit, made), completed(circuit, own))
+
+
+@pytest.mark.parametrize("level", [0, 3, 4, 5])
+@pytest.mark.parametrize("privacy", PRIVACIES[:2])
+def test_witnesses_are_those_of_the_processor(privacy: tuple[Privacy, Privacy], level: Level) -> None:
+    for seed, kinds in enumerate([("conv", "max", "tabulated"), ("sum", "add", "bent")]):
+        graph = networks.of_kinds(seed, *kinds, shape=(2, 3, 3), most_bits=3)
+        require_same(compiled(graph, privacy, level), networks.inputs(graph, 1)[0])
+
+
+@pytest.mark.parametrize("weights", ["public", "committed"])
+def test_witnesses_of_few_bits_too(weights: Privacy) -> None:
+    """Of the latter with long sums at challenges."""
+    graph = quantised("lenet-mnist-w1a2")
+    require_same(compile_inference(graph, weight_privacy=weights), image(graph))
+
+
+@pytest.mark.large
+@pytest.mark.parametrize(
+    ("name", "weights"),
+    [("resnet18-cifar-w1a2", "public"), ("resnet18-cifar-w1a2", "committed"), ("vgg-cifar-w1a2", "public")],
+)
+def test_witnesses_of_large_networks_too(name: str, weights: Privacy) -> None:
+    graph = quantised(name)
+    require_same(compile_inference(graph, weight_privacy=weights), image(graph))
+
+
+def every_kind(base: type[Step] = Step) -> list[type[Step]]:
+    return [kind for below in base.__subclasses__() for kind in (below, *every_kind(below))]
+
+
+def test_every_kind_of_step_is_made_on_the_card() -> None:
+    """Constants come with the input."""
+    made = set(resident._made.registry)
+    assert {*every_kind(), Step} == {*made - {object}, Constant, Step}
+
+
+def test_what_certificates_choose_the_processor_is_asked() -> None:
+    """By rules in Python. No other circuit has any."""
+    circuit, q, radius = certified("dense", "public")
+    assert any(isinstance(step, Choose) for step in circuit.program.steps.integer)
+    require_same(circuit, q, radius)
+
+
+def test_where_there_is_no_room_the_processor_makes_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object) -> None:
+        raise ResourceError("resource.gpu_memory", "the GPU's memory is full")
+
+    graph = networks.of_kinds(3, "conv", shape=(1, 3, 3), most_bits=3)
+    circuit, (q,) = compile_inference(graph), networks.inputs(graph, 1)
+    own = circuit.witness(q)
+    monkeypatch.setattr(ON.device, "empty", full)
+    made = circuit.witness(q, on=ON)
+    assert isinstance(made, np.ndarray)
+    np.testing.assert_array_equal(made, own)
+
+
+@pytest.fixture
+def use(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
+    """Chooses the backend, and starts the randomness of proofs again."""
+    if EMULATED:
+        monkeypatch.setattr(backends, "_missing_gpu", missing)
+
+    def choose(name: str) -> None:
+        monkeypatch.setenv(backends.VARIABLE, name)
+        rng = random.Random(8)
+
+        def drawn(count: int) -> FrArray:
+            return fr.from_ints(rng.randrange(R) for _ in range(count))
+
+        monkeypatch.setattr(groth16_proving, "random_elements", drawn)
+        monkeypatch.setattr(spartan_proving, "random_elements", drawn)
+        monkeypatch.setattr(secrets, "token_bytes", rng.randbytes)
+
+    return choose
+
+
+class Party:
+    """A circuit of a small network, and what proofs of an input take."""
+
+    def __init__(self, system: str, weights: Privacy, folder: Path) -> None:
+        graph = networks.of_kinds(2, "conv", "max", shape=(2, 3, 3), most_bits=3)
+        self.system, (self.q,) = registry.find(system), networks.inputs(graph, 1)
+        self.circuit = compile_inference(graph, weight_privacy=weights)
+        self.openings, basis = dict[str, Any](), None
+        if weights == "committed":
+            own = fr.from_int64(parameters(graph))
+            self.system.commitments.make_key(folder / "basis", len(own), 1, None)
+            basis = self.system.commitments.load_key(folder / "basis")
+            self.openings = {"model": basis.commit(own)}
+        self._key = folder / "key"
+        self.key = proving.setup(self.system, self.circuit, basis, self._key, 1, silent)
+
+    def prove(self) -> bytes:
+        witness = partial(self.circuit.witness, self.q, statement=5)
+        return proving.prove(
+            self.system, self.circuit, self._key, witness, lambda _: self.openings, 1, silent
+        )
+
+
+@pytest.fixture(params=[("groth16", "public"), ("groth16", "committed"), ("spartan", "public")], ids="-".join)
+def party(request: pytest.FixtureRequest, use: Callable[[str], None], tmp_path: Path) -> Party:
+    use("cpu")
+    return Party(*request.param, tmp_path)
+
+
+def test_from_an_input_to_the_same_proof(party: Party, use: Callable[[str], None]) -> None:
+    """The witness is made where it is proven, and never comes down."""
+    proofs = []
+    for name in ("cpu", "gpu"):
+        use(name)
+        proofs.append(party.prove())
+    assert proofs[0] == proofs[1]
+
+
+@pytest.mark.skipif(not EMULATED, reason="looks into the emulated device's memory")
+def test_the_witness_stays_on_the_device_and_is_erased(
+    party: Party, use: Callable[[str], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And so is what its steps read and write on the way; the weights, too."""
+    use("gpu")
+    party.prove()
+    device, complete = ON.device, resident.ResidentSteps.post_challenge
+    made, down, arrays = list[FrArray](), list[Any](), list[Any]()
+
+    def remembered(call: Callable[..., Any], into: list[Any]) -> Callable[..., Any]:
+        def remember(*arguments: Any) -> Any:
+            into.append(call(*arguments))
+            return into[-1]
+
+        return remember
+
+    def completed(steps: resident.ResidentSteps, z: Any) -> None:
+        complete(steps, z)
+        made.append(z.view(np.ndarray).copy())
+
+    monkeypatch.setattr(resident.ResidentSteps, "post_challenge", completed)
+    for name in ("empty", "zeros", "upload", "bring"):
+        monkeypatch.setattr(device, name, remembered(getattr(device, name), arrays))
+    monkeypatch.setattr(device, "download", remembered(device.download, down))
+    party.prove()
+    (z,) = made
+    private = z[party.circuit.constraint_system.first_private :]
+    told = private[fr.to_canonical(private)[:, 1:3].all(axis=1)]
+    telling = {row.tobytes() for row in (*told, *fr.to_canonical(told))}
+    assert len(telling) > 30
+    assert sum(array.dtype == np.int64 for array in arrays) >= 2
+    for array in [*down, *(array.view(np.ndarray) for array in arrays)]:
+        assert array.dtype != np.int64 or not array.any()
+        rows = array.reshape(-1).view(np.uint8)
+        if array.nbytes % 32 == 0:
+            assert not telling & {row.tobytes() for row in rows.reshape(-1, 32)}
