@@ -10,13 +10,12 @@ from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, ClassVar, Protocol, runtime_checkable
 
 from base.progress import Progress
 from kernels import FrArray
 from prover.constraint_system import ConstraintSystem
 from prover.size import Size
-from prover.witness import Witness
 from verifier.system import CommitmentScheme, VerifyingKey, VerifyingSystem
 
 
@@ -136,9 +135,10 @@ class Committing(CommitmentScheme):
 
 
 class ProofSystem(VerifyingSystem):
-    """Both halves of a proof system."""
+    """Both halves of a proof system. ``takes_devices``: a witness may be on the GPU that it is proven on."""
 
     commitments: Committing
+    takes_devices: ClassVar[bool] = False
 
     @abstractmethod
     def setup(
@@ -157,14 +157,15 @@ class ProofSystem(VerifyingSystem):
         self,
         key: Any,
         constraint_system: ConstraintSystem,
-        witness: Witness,
+        witness: Any,
         *,
         openings: Sequence[Any],
         post_challenge: Callable[[Any, FrArray], None],
         threads: int,
         progress: Progress,
     ) -> bytes:
-        """A proof that ``witness`` (uint64[variables, 4], Montgomery) satisfies the constraints.
+        """A proof that ``witness`` (uint64[variables, 4], Montgomery) satisfies the constraints, or a
+        ``DeviceWitness`` does where ``takes_devices``.
 
         ``openings``: for each linked segment, in order; ``post_challenge`` completes the witness once there
         are challenges. Raises ``StatementError``.

@@ -22,6 +22,7 @@ from circuits.r1cs.tiles import keep
 from circuits.schemes.inputs import described_types
 from kernels import FrArray, fr
 from prover.backends import Backend
+from prover.backends.cpu import CPU
 from prover.constraint_system import ConstraintSystem
 from relations.integers import IntArray
 from relations.relation import Relations, Tensor
@@ -212,7 +213,9 @@ class Circuit(ABC):
             listed += value if isinstance(value, list) else [value]
         return [value % fr.modulus for value in listed]
 
-    def _witness(self, values: Mapping[str, ArrayLike], statement: int, threads: int, on: Backend) -> FrArray:
+    def _witness(
+        self, values: Mapping[str, ArrayLike], statement: int, threads: int, on: Backend = CPU
+    ) -> FrArray:
         z = self.program.witness(values, threads, on)
         z[int(self.layout["statement"].item())] = fr.from_ints([statement])[0]
         return z

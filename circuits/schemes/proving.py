@@ -13,6 +13,7 @@ from circuits.r1cs.program import LEAST_SOUNDNESS_BITS
 from circuits.schemes.circuit import Circuit
 from kernels import FrArray
 from prover import backends
+from prover.backends.cpu import CPU
 from prover.size import Size
 from prover.system import CommitmentKey, Opening, ProofSystem
 from prover.witness import DeviceWitness, Witness
@@ -81,7 +82,7 @@ def prove(
     proving_key = system.load_key(key)
     progress("witness", 0.0)
     with Secrets() as secret:
-        z: Witness = witness(threads=threads, on=backends.chosen())
+        z: Witness = witness(threads=threads, on=backends.chosen() if system.takes_devices else CPU)
         if isinstance(z, DeviceWitness):
             secret(z.array)
         linked = openings(z)

@@ -42,6 +42,7 @@ class Groth16(Groth16Verifier, ProofSystem):
     """Verification, too, is on the kernels."""
 
     commitments = TauCommitments()
+    takes_devices = True
 
     def __init__(self) -> None:
         super().__init__(NATIVE)

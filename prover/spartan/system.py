@@ -219,6 +219,7 @@ class Spartan(SpartanVerifier, ProofSystem):
     """It judges by the circuits whose keys it has loaded, too."""
 
     commitments = Roots()
+    takes_devices = True
     field = KERNEL_FR
 
     def take_circuit(self, file: bytes) -> None:

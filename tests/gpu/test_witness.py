@@ -43,10 +43,11 @@ def completed(circuit: Circuit, z: Any) -> FrArray:
     system = circuit.constraint_system
     z[1 + system.public : system.instance] = drawn = fr.from_ints(range(12345, 12345 + system.challenges))
     circuit.program.post_challenge(z, drawn)
-    return z[:]
+    complete: FrArray = z[:]
+    return complete
 
 
-def require_same(circuit: Circuit, *asked: Any) -> None:
+def require_same(circuit: Any, *asked: Any) -> None:
     made = circuit.witness(*asked, statement=7, on=ON)
     assert isinstance(made, DeviceWitness)
     own = circuit.witness(*asked, statement=7)
@@ -155,7 +156,8 @@ class Party:
 @pytest.fixture(params=[("groth16", "public"), ("groth16", "committed"), ("spartan", "public")], ids="-".join)
 def party(request: pytest.FixtureRequest, use: Callable[[str], None], tmp_path: Path) -> Party:
     use("cpu")
-    return Party(*request.param, tmp_path)
+    system, weights = request.param
+    return Party(system, weights, tmp_path)
 
 
 def test_from_an_input_to_the_same_proof(party: Party, use: Callable[[str], None]) -> None:
