@@ -275,6 +275,16 @@ class Within(_Relation):
 
 
 @dataclass(frozen=True, eq=False)
+class Listed(_Relation):
+    """Entry by entry ``values`` and ``out``, which is given, are a row of ``rows``: int64[rows, values + 1].
+    ``listing``: what rows are called; of different ones no two have the same."""
+
+    values: tuple[Tensor, ...]
+    rows: IntArray = field(repr=False)
+    listing: str
+
+
+@dataclass(frozen=True, eq=False)
 class Chosen(_Relation):
     """``out``, which is given, is whatever the prover likes: nothing but its bound holds of it. ``rule``
     finds it of ``values``, which are held."""
@@ -319,6 +329,7 @@ Relation = (
     | Square
     | Absolute
     | Within
+    | Listed
     | Chosen
 )
 

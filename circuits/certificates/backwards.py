@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 import numpy as np
 
 from circuits.certificates.draft import Draft
 from circuits.certificates.forwards import Forwards, without_lines
-from circuits.certificates.lines import Rescaling
+from circuits.certificates.largest import Largest
 from circuits.certificates.parameters import Parameters, most, public, top_of
+from circuits.certificates.pools import Windows
 from circuits.r1cs.gadgets import require_fit
 from relations.bounds import Bound
 from relations.functions import Requantisation
@@ -22,10 +24,12 @@ from relations.relation import (
     Lookup,
     MatMul,
     MatrixProduct,
+    Maximum,
     Move,
     Parameter,
     Relation,
     Relations,
+    Tabulated,
     Tensor,
     Term,
     WindowSum,
@@ -90,8 +94,10 @@ class Backwards:
             return
         line = self._arrived(relation.out)
         match relation:
-            case Lookup():
-                self._arrive(relation.value, self._through(relation, line))
+            case Lookup() | Tabulated():
+                self._arrive(relation.value, self._through(relation.out, line))
+            case Maximum():
+                self._arrive(relation.value, self._spread(relation, self._through(relation.out, line)))
             case MatMul() | Convolution():
                 self._back_layer(relation, line)
             case WindowSum():
@@ -151,18 +157,21 @@ class Backwards:
         relation, size = self._makers.get(tensor), math.prod(tensor.shape[1:])
         if isinstance(relation, Move):
             return self._room(relation.sources[0])
-        if not isinstance(relation, Lookup):
+        if tensor not in self.forwards.lines:
             return 2 * size * self.forwards.furthest(tensor)
-        rescaling = Rescaling(relation.function)
-        offsets = rescaling.reach + (self.forwards.zero_points.get(tensor, 0) << rescaling.fine)
-        return max(2 * size * offsets, 2 * rescaling.most * self._growth(relation.value))
+        lines = self.forwards.lines[tensor]
+        return max(2 * size * lines.reach, 2 * lines.steepest * self._growth(self._makers[tensor]))
 
-    def _growth(self, sums: Tensor) -> int:
-        """How much larger the lines of what ``sums`` are made of are at most, or those times biases."""
-        match self._makers[sums]:
-            case MatMul(weight=weight, bias=bias) | Convolution(weight=weight, bias=bias):
-                made = weight.values.size // weight.shape[1] * top_of(weight)
-                return max(made, math.prod(sums.shape[1:]) * top_of(bias))
+    def _growth(self, relation: Relation) -> int:
+        """How much larger than lines of what it reads those are at most that are cut next, or what biases
+        make of them."""
+        if isinstance(relation, Maximum):
+            return len(Windows(relation.sliding).readers)
+        match self._makers[relation.value] if isinstance(relation, Lookup) else None:
+            case MatMul() | Convolution() as layer:
+                weight, groups = layer.weight, layer.sliding.groups
+                made = weight.values.size // (weight.shape[1] * groups) * top_of(weight)
+                return max(made, math.prod(layer.out.shape[1:]) * top_of(layer.bias))
             case WindowSum(sliding=sliding):
                 return math.prod(sliding.kernel)
             case Linear(terms=terms):
@@ -176,52 +185,66 @@ class Backwards:
         self.draft.relations.append(Absolute(absolute.name, absolute, cut.tensor))
         return cut, absolute, cut.tensor
 
-    def _through(self, relation: Lookup, line: _Line) -> _Line:
-        """Twice the line times what is rescaled is no less than its absolute values times the difference of
-        the lines below and above, and itself times their sum."""
-        name, out = relation.name, relation.out
-        rescaling, (rises, _, slope, offset), *_ = self.forwards.lines[out]
-        function, steepest, box = relation.function, rescaling.most, self.forwards.boxes[out]
+    def _through(self, out: Tensor, line: _Line) -> _Line:
+        """Twice the line times ``out`` is no less than its absolute values times the difference of the lines
+        below and above, and itself times their sum."""
+        between = self.forwards.lines[out]
+        name, size = between.name, math.prod(out.shape[1:])
         cut, absolute, signed = self._halves(out, line)
-        most = max(abs(function.low), abs(function.high)) << rescaling.fine
-        constant = self.draft.product(
-            f"{name}/constant", out.shape, most, Term(rises, -1, 1), Term(box.least)
-        )
-        below = Term(rises, rescaling.below), Term(constant, 1 << rescaling.fine)
-        zero_point = self.forwards.zero_points.get(out, 0) << rescaling.fine
-        far = 2 * (rescaling.reach + zero_point)
-        parts = []
+        (low, high), parts = between.lines(self.draft), []
+        steepest, far = 2 * between.steepest, 2 * between.reach
         for part, sign, factor in (("apart", -1, absolute), ("between", 1, signed)):
             slopes = self.draft.sum(
                 f"{name}/slopes/{part}",
                 out.shape,
-                2 * steepest,
-                Term(rises, rescaling.steepest),
-                Term(slope, sign),
+                steepest,
+                *low.slope,
+                *_times(high.slope, sign),
+                constant=low.steep + sign * high.steep,
             )
             offsets = self.draft.sum(
                 f"{name}/offsets/{part}",
-                (self.batch, 1, 1, math.prod(out.shape[1:])),
+                (self.batch, 1, 1, size),
                 far,
-                Term(offset, sign),
-                *below,
-                constant=-2 * zero_point if sign > 0 else 0,
+                *_times(high.offset, sign),
+                *low.offset,
+                constant=low.constant + sign * high.constant,
             )
-            shape = factor.shape
-            places = np.repeat(np.arange(math.prod(out.shape[1:])), self._rivals).reshape(shape[1:])
-            spread = self.draft.move(f"{name}/slopes/{part}/each", shape, slopes, places)
-            reach = 2 * steepest * cut.reach
-            parts.append(self.draft.product(f"{name}/{part}", shape, reach, Term(factor), Term(spread)))
-            self._pay_product(
-                f"{name}/paid/{part}",
-                Term(offsets),
-                factor,
-                far * cut.reach,
-                cut.exponent - 1 - rescaling.fine,
+            places = np.repeat(np.arange(size), self._rivals).reshape(factor.shape[1:])
+            spread = self.draft.move(f"{name}/slopes/{part}/each", factor.shape, slopes, places)
+            reach = steepest * cut.reach
+            product = self.draft.product(f"{name}/{part}", factor.shape, reach, Term(factor), Term(spread))
+            parts.append(Term(product))
+            exponent = cut.exponent - 1 - between.fine
+            self._pay_product(f"{name}/paid/{part}", Term(offsets), factor, far * cut.reach, exponent)
+        reach = steepest * cut.reach
+        led = self.draft.sum(f"{name}/back", cut.tensor.shape, reach, *parts)
+        return _Line(led, reach, cut.exponent - 1 - between.scale, depth=cut.depth + 1)
+
+    def _spread(self, relation: Maximum, line: _Line) -> _Line:
+        """From the entries that were picked of each window to all entries."""
+        name, x, between = relation.name, relation.value, self.forwards.lines[relation.out]
+        assert isinstance(between, Largest)  # noqa: S101  of the largest there are no other lines
+        size, shape = math.prod(relation.out.shape[1:]), line.tensor.shape
+        places, products = np.repeat(np.arange(size), self._rivals).reshape(shape[1:]), []
+        for tap, picked in enumerate(between.picked):
+            each = self.draft.move(f"{name}/picked/{tap}/each", shape, picked, places)
+            products.append(
+                self.draft.product(f"{name}/back/{tap}", shape, line.reach, Term(each), Term(line.tensor))
             )
-        reach = 2 * cut.reach * steepest
-        led = self.draft.sum(f"{name}/back", cut.tensor.shape, reach, *map(Term, parts))
-        return _Line(led, reach, cut.exponent - 1 - rescaling.scale, depth=cut.depth + 1)
+        parts = []
+        for index, read in enumerate(between.windows.readers):
+            rows = np.where(read < 0, -1, read * self._rivals)[:, np.newaxis]
+            rows = np.where(rows < 0, -1, rows + np.arange(self._rivals))
+            out = Tensor(f"{name}/spread/{index}", (*x.shape, self._rivals), line.tensor.bound)
+            none = 0 if (read < 0).any() else None
+            self.draft.relations.append(
+                Move(out.name, out, tuple(products), rows.reshape(out.shape[1:]), none)
+            )
+            parts.append(Term(out))
+        reach = len(parts) * line.reach
+        together = self.draft.sum(f"{name}/spread", (*x.shape, self._rivals), reach, *parts)
+        return line._replace(tensor=together, reach=reach)
 
     def _back_layer(self, relation: MatMul | Convolution, line: _Line) -> None:
         name, weight, x = relation.name, relation.weight, relation.x.tensor
@@ -231,7 +254,9 @@ class Backwards:
         else:
             places = np.flip(places, tuple(range(2, places.ndim)))
             read, sliding = self._transposed(relation, typed)
-        turned = self.parameters.view(f"{weight.name}/turned", weight, places.swapaxes(0, 1)[..., np.newaxis])
+        grouped = places.reshape(sliding.groups, -1, *places.shape[1:]).swapaxes(1, 2)
+        kernel = grouped.reshape(-1, *grouped.shape[2:])[..., np.newaxis]
+        turned = self.parameters.view(f"{weight.name}/turned", weight, kernel)
         reach = most(turned, line.reach)
         out = Tensor(f"{name}/back", (*x.shape, self._rivals), Bound.of(-reach, reach))
         self._convolve(out, read, turned, sliding, weight)
@@ -278,8 +303,7 @@ class Backwards:
         far = (step * (size - 1) for size, step in zip(own.kernel, dilation, strict=True))
         before = tuple(each - end for each, end in zip(far, ends, strict=True))
         behind = tuple(size + end - each for size, end, each in zip(image, ends, apart, strict=True))
-        grouped = isinstance(relation, Convolution) and own.groups > 1
-        if grouped or len(sizes) + 1 > MOST_AXES or min(*before, *behind) < 0:
+        if len(sizes) + 1 > MOST_AXES or min(*before, *behind) < 0:
             raise without_lines(relation)
         if apart != tuple(sizes):
             shape = (channels, *apart, self._rivals)
@@ -290,7 +314,7 @@ class Backwards:
             spread = Tensor(name, (self.batch, *shape), line.tensor.bound, line.tensor.bits)
             self.draft.relations.append(Move(name, spread, (line.tensor,), places, line.zero))
             line = line._replace(tensor=spread)
-        groups = channels if isinstance(relation, WindowSum) else 1
+        groups = channels if isinstance(relation, WindowSum) else own.groups
         strides_ = (1,) * (len(sizes) + 1)
         around = (*before, 0, *behind, 0)
         kernel, steps = (*own.kernel, 1), (*dilation, 1)
@@ -371,6 +395,10 @@ class Backwards:
         out = Tensor(name, (self.batch, 1, 1, self._rivals), Bound.of(-most, most))
         self.draft.relations.append(MatrixProduct(name, out, left, Term(matrix)))
         self._pay(out, most, exponent)
+
+
+def _times(terms: Sequence[Term], sign: int) -> list[Term]:
+    return [term._replace(factor=sign * term.factor) for term in terms]
 
 
 def _raised(count: int, exponent: int) -> int:

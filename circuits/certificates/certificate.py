@@ -9,8 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from circuits.certificates.backwards import Backwards
+from circuits.certificates.between import Between
 from circuits.certificates.draft import Draft
-from circuits.certificates.forwards import Forwards, Lines
+from circuits.certificates.forwards import Forwards
 from circuits.certificates.parameters import Parameters, View
 from relations.bounds import Bound
 from relations.integers import IntArray
@@ -20,8 +21,8 @@ from relations.relation import Equal, OneHot, Parameter, Relations, Tensor, Term
 @dataclass(frozen=True, eq=False)
 class Certificate:
     """``relations``: what is to hold. Given are the input, ``radius`` and ``label``, [batch, 1] each, the
-    radius being the same for all, what the prover has ``chosen``, to be range-checked, and what is ``made``:
-    on wires, and what a relation says.
+    radius being the same for all, what the prover has ``chosen``, and what is ``made``: on wires, and what
+    a relation says.
 
     ``margins`` [batch, 1, r]: the label's lead over each rival is ``2^exponent`` times that at least.
     """
@@ -32,9 +33,14 @@ class Certificate:
     chosen: tuple[Tensor, ...]
     made: tuple[Tensor, ...]
     views: Mapping[Parameter, View]
-    lines: tuple[Lines, ...]
+    lines: tuple[Between, ...]
     margins: Tensor
     exponent: int
+
+    @property
+    def ranged(self) -> list[Tensor]:
+        """Of what is chosen, what is to be range-checked."""
+        return [each for each in self.chosen if each.bound.proof == "range"]
 
 
 def certified(network: Relations) -> Certificate:
@@ -56,7 +62,8 @@ def counted(network: Relations, labels: Tensor, fill: Equal, count: Tensor) -> C
     draft, margins = making.draft, making.margins
     rule = _Positive(math.prod(margins.shape[1:]))
     draft.relations.append(fill)
-    counts = draft.choose("output/counted", fill.out.shape, (0, 1), (margins, fill.out), rule)
+    counts = Tensor("output/counted", fill.out.shape, Bound.of(0, 1, "range"))
+    draft.choose(counts, (margins, fill.out), rule)
     # What fills up is not counted.
     draft.within("output/sample", counts.shape, 1, Term(fill.out, -1, 1), Term(counts, -1))
     # Where one counts, margins are 1 at least.

@@ -7,13 +7,13 @@ import numpy as np
 from circuits.r1cs.gadgets import require_fit
 from relations.bounds import Bound
 from relations.functions import Rule
-from relations.integers import IntArray, Interval
+from relations.integers import IntArray
 from relations.relation import Chosen, Linear, Move, Product, Relation, Tensor, Term, Within
 
 
 class Draft:
-    """Of ``batch`` samples. ``chosen``: given, by the prover, and to be range-checked. ``made``: given, on
-    wires, and what a relation says."""
+    """Of ``batch`` samples. Given are what is ``chosen``, by the prover, and what is ``made``: on wires, and
+    what a relation says."""
 
     def __init__(self, batch: int) -> None:
         self.batch = batch
@@ -21,13 +21,10 @@ class Draft:
         self.chosen: list[Tensor] = []
         self.made: list[Tensor] = []
 
-    def choose(
-        self, name: str, shape: tuple[int, ...], interval: Interval, values: tuple[Tensor, ...], rule: Rule
-    ) -> Tensor:
-        """Whatever the prover likes within ``interval``; ``rule`` finds it of ``values``."""
-        out = Tensor(name, shape, Bound.of(*interval, "range"))
+    def choose(self, out: Tensor, values: tuple[Tensor, ...], rule: Rule) -> Tensor:
+        """``out`` is whatever the prover likes, within its bound; ``rule`` finds it of ``values``."""
         self.chosen.append(out)
-        self.relations.append(Chosen(name, out, values, rule))
+        self.relations.append(Chosen(out.name, out, values, rule))
         return out
 
     def hold(self, relation: Linear) -> None:
@@ -76,8 +73,9 @@ class Draft:
         places: IntArray,
         bits: int | None = None,
         reach: int | None = None,
+        constant: int | None = None,
     ) -> Tensor:
         bound = Bound.of(*source.bound.interval) if reach is None else Bound.of(-reach, reach)
         out = Tensor(name, shape, bound, bits)
-        self.relations.append(Move(name, out, (source,), places))
+        self.relations.append(Move(name, out, (source,), places, constant if (places < 0).any() else None))
         return out

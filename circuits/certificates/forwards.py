@@ -5,13 +5,17 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import NamedTuple
 
 import numpy as np
 
+from circuits.certificates.between import Between, Box, boxed
 from circuits.certificates.draft import Draft
-from circuits.certificates.lines import Choice, Rescaling
+from circuits.certificates.largest import Largest
+from circuits.certificates.looked import Looked
 from circuits.certificates.parameters import Parameters, most, top_of
+from circuits.certificates.pools import Windows
+from circuits.certificates.rescaled import Rescaled
+from circuits.certificates.tables import Cells
 from relations.bounds import Bound
 from relations.functions import Requantisation
 from relations.relation import (
@@ -19,9 +23,11 @@ from relations.relation import (
     Linear,
     Lookup,
     MatMul,
+    Maximum,
     Move,
     Relation,
     Relations,
+    Tabulated,
     Tensor,
     Term,
     WindowSum,
@@ -29,33 +35,14 @@ from relations.relation import (
 from zenerrors import ModelError
 
 
-class Lines(NamedTuple):
-    """Of a rescaling: ``chosen`` are wires for what ``Rescaling.chosen`` finds, in its order; ``least`` and
-    ``most`` are the ends of the sums, doubled."""
-
-    rescaling: Rescaling
-    chosen: tuple[Tensor, ...]
-    least: Tensor
-    most: Tensor
-
-
-class Box(NamedTuple):
-    """The ends of a tensor's entries, their ``sum`` and how far they are apart."""
-
-    least: Tensor
-    most: Tensor
-    sum: Tensor
-    width: Tensor
-
-
 class Forwards:
-    """``lines``: of what is rescaled. ``zero_points``: what lines are of tensors less. Raises ``ModelError``
+    """``lines``: of what is no sum. ``zero_points``: what lines are of tensors less. Raises ``ModelError``
     as ``certified``, and so do its methods."""
 
     def __init__(self, network: Relations, draft: Draft, parameters: Parameters) -> None:
         self.network, self.draft, self.parameters = network, draft, parameters
         self.boxes: dict[Tensor, Box] = {}
-        self.lines: dict[Tensor, Lines] = {}
+        self.lines: dict[Tensor, Between] = {}
         self.zero_points = _zero_points(network)
         self._ends: dict[Tensor, tuple[Tensor, Tensor]] = {}
 
@@ -70,7 +57,7 @@ class Forwards:
             moved = self.draft.sum(f"box/{end}", x.shape, 2 * top, Term(x), Term(around, sign))
             ends.append(Tensor(f"box/{end}", x.shape, x.bound, x.bits))
             self.draft.relations.append(Lookup(ends[-1].name, ends[-1], moved, cut))
-        self.boxes[x] = self._box("box", *ends)
+        self.boxes[x] = boxed(self.draft, "box", *ends)
         return radius
 
     def bound(self, relation: Relation) -> None:
@@ -96,6 +83,10 @@ class Forwards:
                 self._bound_sums(relation.name, relation.out, centres, widths, reach + widest)
             case Lookup():
                 self._bound_rescaled(relation)
+            case Tabulated() if relation.value in self.boxes:
+                self._bound_table(relation)
+            case Maximum():
+                self._bound_largest(relation)
             case Move() if _is_rearranged(relation):
                 self._bound_moved(relation)
             case _:
@@ -162,75 +153,27 @@ class Forwards:
             copy = self.draft.sum(f"{name}/{end}", sums.shape, top_of(sums), Term(sums))
             ends.append(Tensor(f"{name}/{end}", out.shape, out.bound, out.bits))
             self.draft.relations.append(Lookup(ends[-1].name, ends[-1], copy, doubled))
-        self.boxes[out] = self._box(name, *ends)
-        self.lines[out] = self._chosen_lines(relation, Rescaling(function))
+        box = boxed(self.draft, name, *ends)
+        zero_point, (least, most) = self.zero_points.get(out, 0), self._ends[relation.value]
+        self._lie(out, Rescaled.of(self.draft, name, box, zero_point, function, least, most))
 
-    def _chosen_lines(self, relation: Lookup, rescaling: Rescaling) -> Lines:
-        """What the prover chooses, and the inequalities that make it valid."""
-        name, out, function = relation.name, relation.out, relation.function
-        (least, most), box = self._ends[relation.value], self.boxes[out]
-        shape, reach, steepest = out.shape, rescaling.reach, rescaling.most
-        slope_bits = steepest.bit_length()
-        rises, flat, slope, offset = chosen = tuple(
-            self.draft.choose(
-                f"{name}/{part}", shape, (low, high), (least, most), Choice(rescaling, part, shape)
-            )
-            for part, low, high in (
-                ("rises", 0, 1),
-                ("flat", 0, 1),
-                ("slope", 0, (1 << slope_bits) - 1),
-                ("offset", -reach, reach - 1),
-            )
-        )
-        span, top = function.high - function.low, top_of(least)
-        lifted = 1 << rescaling.coarse + 1
-        # No more than the steepest.
-        self.draft.within(
-            f"{name}/slope/least", shape, slope_bits, Term(slope, -1), constant=rescaling.steepest
-        )
-        # What rises is not clamped above.
-        room = Term(box.most, -1, function.high)
-        rising = self.draft.product(f"{name}/rising", shape, span, Term(rises), room)
-        self.draft.within(f"{name}/unclamped", shape, span.bit_length(), Term(rising), Term(rises, -1))
-        # The line above: at the least sums, above what is lowest, or where it is flat, largest.
-        raised = self.draft.product(
-            f"{name}/raised", shape, span, Term(flat), Term(box.most, 1, function.low)
-        )
-        high = steepest * top
-        left = self.draft.product(f"{name}/left", shape, high, Term(slope), Term(least))
-        self.draft.within(
-            f"{name}/above/least",
-            shape,
-            (high + lifted * reach + (span + abs(function.low) << rescaling.scale + 1)).bit_length(),
-            Term(left),
-            Term(offset, lifted),
-            Term(raised, -(1 << rescaling.scale + 1)),
-            constant=-(function.low << rescaling.scale + 1),
-        )
-        # And at the largest, unless it is flat, above what is steepest.
-        right = self.draft.product(f"{name}/right", shape, high, Term(slope), Term(most))
-        over = 2 * high + lifted * reach + abs(2 * rescaling.above)
-        beyond = self.draft.sum(
-            f"{name}/beyond",
-            shape,
-            over,
-            Term(right),
-            Term(most, -rescaling.steepest),
-            Term(offset, lifted),
-            constant=-2 * rescaling.above,
-        )
-        bent = self.draft.product(f"{name}/bent", shape, over, Term(flat, -1, 1), Term(beyond))
-        self.draft.within(f"{name}/above/most", shape, over.bit_length(), Term(bent))
-        return Lines(rescaling, chosen, least, most)
+    def _bound_table(self, relation: Tabulated) -> None:
+        value, function = relation.value, relation.function.within(*relation.value.bound.interval)
+        cells = Cells(function, (self.zero_points.get(value, 0), self.zero_points.get(relation.out, 0)))
+        self._lie(relation.out, Looked.of(self.draft, relation.name, relation.out, self.boxes[value], cells))
 
-    def _box(self, name: str, least: Tensor, most: Tensor) -> Box:
-        low, high = least.bound.interval
-        bits = least.bits or 0
-        total = Tensor(f"{name}/sum", least.shape, Bound.of(2 * low, 2 * high), bits + 1)
-        width = Tensor(f"{name}/width", least.shape, Bound.of(0, high - low), bits)
-        for tensor, sign in ((total, 1), (width, -1)):
-            self.draft.hold(Linear(tensor.name, tensor, (Term(most), Term(least, sign))))
-        return Box(least, most, total, width)
+    def _bound_largest(self, relation: Maximum) -> None:
+        name, out, read = relation.name, relation.out, self.boxes[relation.value]
+        ends = []
+        for end, value in zip(("least", "most"), read, strict=False):
+            ends.append(Tensor(f"{name}/{end}", out.shape, out.bound, out.bits))
+            self.draft.relations.append(Maximum(ends[-1].name, ends[-1], value, relation.sliding))
+        box, windows = boxed(self.draft, name, *ends), Windows(relation.sliding)
+        zero_point = self.zero_points.get(out, 0)
+        self._lie(out, Largest.of(self.draft, name, box, zero_point, read, windows))
+
+    def _lie(self, out: Tensor, lines: Between) -> None:
+        self.lines[out], self.boxes[out] = lines, lines.box
 
     def furthest(self, tensor: Tensor) -> int:
         """The largest absolute value of an entry less its zero point."""
@@ -244,8 +187,9 @@ def _zero_points(network: Relations) -> dict[Tensor, int]:
     found: dict[Tensor, int] = {}
     for relation in reversed(network.relations):
         read = [(term.tensor, term.zero_point) for term in _terms(relation)]
-        if isinstance(relation, Move):
-            read = [(source, found.get(relation.out, 0)) for source in relation.sources]
+        if isinstance(relation, Move | Maximum):
+            sources = relation.sources if isinstance(relation, Move) else (relation.value,)
+            read = [(source, found.get(relation.out, 0)) for source in sources]
         for tensor, zero_point in read:
             if not isinstance(zero_point, int) or found.setdefault(tensor, zero_point) != zero_point:
                 raise without_lines(relation)
@@ -270,8 +214,8 @@ def _is_rearranged(relation: Move) -> bool:
 def without_lines(relation: Relation) -> ModelError:
     return ModelError(
         "model.unsupported_operator",
-        f"a certificate has no lines through {relation.name[:80]!r}: it takes dense layers, convolutions"
-        " of one group, average pools, residual sums and ReLUs",
+        f"a certificate has no lines through {relation.name[:80]!r}: it takes dense layers, convolutions,"
+        " pools, residual sums and functions of each entry alone",
     )
 
 

@@ -23,7 +23,7 @@ from circuits.lowering.digits import Digits
 from circuits.lowering.encodings import Challenged, Encoding, Factors, Hidden, Plain, Wires, layer_of
 from circuits.lowering.forests import forest
 from circuits.lowering.matrices import Matrices, multiplied
-from circuits.lowering.optimiser import Optimiser, Plan, is_short, sum_bits
+from circuits.lowering.optimiser import Optimiser, Plan, is_short, listed, sum_bits
 from circuits.lowering.parameters import hold
 from circuits.lowering.pooling import max_pool
 from circuits.lowering.quotients import divided
@@ -46,6 +46,7 @@ from relations.relation import (
     Equal,
     Forest,
     Linear,
+    Listed,
     Lookup,
     MatMul,
     MatrixProduct,
@@ -138,6 +139,8 @@ class Lowering:
                     self._at_least(relation)
                 case Within():
                     self._within(relation)
+                case Listed():
+                    self._list(relation)
                 case Chosen():
                     self._choose(relation)
         self._require_all_alike()
@@ -342,19 +345,39 @@ class Lowering:
         self.wires[relation.out] = wires.reshape(relation.out.shape)
 
     def _move(self, relation: Move) -> None:
-        """A wire is moved as its integer would be; sums are moved alone."""
-        batch, (first, *_) = relation.out.shape[0], relation.sources
-        if first in self._sums:
+        """A wire is moved as its integer would be. Sums are moved by their rows; alone, with nothing between
+        them, they stay as they are."""
+        batch, (first, *others) = relation.out.shape[0], relation.sources
+        constant = None if relation.constant is None else self._constant(relation.name, relation.constant)
+        if first in self._sums and not others and constant is None:
             held = self._sums[first]
             order = held.order.reshape(batch, -1)[:, relation.places]
             self._sums[relation.out] = held._replace(order=order)
             return
+        if any(each in self._sums for each in relation.sources):
+            self._move_rows(relation, constant)
+            return
         wires = np.concatenate([self.wires[each].reshape(batch, -1) for each in relation.sources], axis=1)
         moved = wires[:, relation.places]
-        if relation.constant is not None:
-            wire = self._constant(relation.name, relation.constant)
-            moved = np.where(relation.places < 0, wire, moved)
+        if constant is not None:
+            moved = np.where(relation.places < 0, constant, moved)
         self.wires[relation.out] = moved
+
+    def _move_rows(self, relation: Move, constant: int | None) -> None:
+        batch, values = relation.out.shape[0], [self.values(each) for each in relation.sources]
+        starts = np.cumsum([0, *(each.rows for each in values)])
+        rows = np.concatenate(
+            [
+                start + np.arange(each.rows).reshape(batch, -1)
+                for start, each in zip(starts[:-1], values, strict=True)
+            ],
+            axis=1,
+        )[:, relation.places]
+        if constant is not None:
+            values.append(linear.Linear.wires(np.array([constant])))
+            rows = np.where(relation.places < 0, starts[-1], rows)
+        moved = linear.Linear.stacked(values).take(rows.ravel())
+        self._sums[relation.out] = _Held(moved, np.arange(rows.size).reshape(rows.shape), short=True)
 
     def _argmax(self, relation: Argmax) -> None:
         values, bounds = self.values(relation.value), relation.value.bound.interval
@@ -416,6 +439,11 @@ class Lowering:
         value, bound = self.values(relation.value), relation.out.bound
         self._tools.ranged(relation.name, value, bound.bits, bound.interval[0])
         self._sums[relation.out] = _Held(value, np.arange(value.rows).reshape(relation.out.shape), short=True)
+
+    def _list(self, relation: Listed) -> None:
+        assert isinstance(self._tools, Tables)  # noqa: S101  what asks for it is of level 5
+        values = [self.values(each) for each in (*relation.values, relation.out)]
+        self._tools.look_up(f"{relation.name}/row", listed(relation), values)
 
     def _choose(self, relation: Chosen) -> None:
         wires, values = self.wires[relation.out].ravel(), (self.wires[each] for each in relation.values)

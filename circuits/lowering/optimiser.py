@@ -34,7 +34,9 @@ from circuits.lowering.pooling import maxima
 from circuits.lowering.quotients import quotient_cost
 from circuits.lowering.sliding import kernel_of
 from circuits.r1cs.gadgets import decompose_cost
+from circuits.r1cs.lookups import FOLD
 from circuits.r1cs.sources import knit_rows
+from circuits.r1cs.table import Table
 from relations.integers import Interval
 from relations.relation import (
     Accumulation,
@@ -42,6 +44,7 @@ from relations.relation import (
     Convolution,
     Forest,
     Linear,
+    Listed,
     Lookup,
     MatMul,
     MatrixProduct,
@@ -337,6 +340,10 @@ def _cost_of_movers(tools: Arithmetic, network: Relations) -> Cost:
             costs.append(argmax_cost(tools, math.prod(rows), count, wanted, bounds))
         if isinstance(relation, Within):
             costs.append(Cost.range_checks(relation.out.bound.bits, math.prod(relation.out.shape)))
+        if isinstance(relation, Listed):
+            table, width = listed(relation), relation.rows.shape[1]
+            rows, powers = math.prod(relation.out.shape) * width, ((FOLD, 1, width),)
+            costs.append(Cost(rows, tables=frozenset({table}), powers=powers))
         if isinstance(relation, OneHot):
             costs.append(one_hot_cost(math.prod(relation.place.shape), relation.most))
     return Cost.sum(costs)
@@ -345,6 +352,11 @@ def _cost_of_movers(tools: Arithmetic, network: Relations) -> Cost:
 def _cost_of_function(tools: Arithmetic, network: Relations, relation: Tabulated) -> Cost:
     total = network.tabulated[relation.function.key]
     return tools.tabulate_cost(math.prod(relation.out.shape), relation.function, total)
+
+
+def listed(relation: Listed) -> Table:
+    """Its rows."""
+    return Table(relation.listing, relation.rows)
 
 
 def _cost_of_term_signs(network: Relations) -> Cost:

@@ -40,7 +40,7 @@ def hold_radius(lowering: Lowering, tools: Arithmetic, certificate: Certificate)
 
 
 def hold_chosen(lowering: Lowering, tools: Arithmetic, certificate: Certificate) -> None:
-    """What is made, and what the prover chooses: range-checked, and so is the radius."""
+    """What is made, and what the prover chooses; range checks of the radius and of what needs them."""
     for tensor in certificate.chosen:
         lowering.hold(tensor, tools.chosen(tensor.name, math.prod(tensor.shape)))
     for tensor in certificate.made:
@@ -48,7 +48,7 @@ def hold_chosen(lowering: Lowering, tools: Arithmetic, certificate: Certificate)
     radius = certificate.radius
     wire = Linear.wires(lowering.wires[radius].ravel()[:1])
     tools.ranged(f"{radius.name}/range", wire, radius.bound.bits)
-    for tensor in certificate.chosen:
+    for tensor in certificate.ranged:
         low, bits = tensor.bound.interval[0], tensor.bound.bits
         tools.ranged(f"{tensor.name}/range", lowering.values(tensor), bits, low)
 
@@ -63,7 +63,7 @@ def certificate_cost(tools: Arithmetic, network: Relations, certificate: Certifi
             parameters_cost(*beside),
             Cost(rows=sum(math.prod(tensor.shape) for tensor in certificate.made) + bool(hidden)),
             Cost.range_checks(certificate.radius.bound.bits, 1),
-            *(_ranged(tensor) for tensor in certificate.chosen),
+            *(_ranged(tensor) for tensor in certificate.ranged),
             *(measures.cost(tools, each) for each in unplanned),
         ]
     )

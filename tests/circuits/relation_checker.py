@@ -23,6 +23,7 @@ from relations.relation import (
     Equal,
     Forest,
     Linear,
+    Listed,
     Lookup,
     MatMul,
     MatrixProduct,
@@ -260,6 +261,14 @@ def _within(check: _Check, relation: Within) -> Integers:
     return check.value(relation.value)
 
 
+def _listed(check: _Check, relation: Listed) -> Integers:
+    """What is held where all rows are listed, and nothing that may be held else."""
+    out = check.value(relation.out)
+    columns = [check.value(each).ravel() for each in (*relation.values, relation.out)]
+    rows = set(map(tuple, relation.rows.tolist()))
+    return out if all(row in rows for row in zip(*columns, strict=True)) else out - 1
+
+
 def _chosen(check: _Check, relation: Chosen) -> Integers:
     return check.value(relation.out)
 
@@ -286,4 +295,5 @@ _MAKES: dict[type, Any] = {
     AtLeast: _at_least,
     Within: _within,
     Chosen: _chosen,
+    Listed: _listed,
 }

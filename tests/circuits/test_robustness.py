@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from circuits import QuantGraph, Robustness, compile_robustness
-from circuits.certificates.forwards import Lines
 from circuits.certificates.lines import Rescaling
+from circuits.certificates.rescaled import Rescaled
 from circuits.graphs.graph import Graph
 from circuits.graphs.types import FloatArray
 from circuits.networks.language import tensor
@@ -179,8 +179,14 @@ def _bends(circuit: Robustness, q: IntArray) -> bool:
     return bool((flat == 0).any() and rises.any())
 
 
+def _first(circuit: Robustness) -> Rescaled:
+    lines = circuit.certificate.lines[0]
+    assert isinstance(lines, Rescaled)
+    return lines
+
+
 def _read(circuit: Robustness, z: IntArray, part: str) -> IntArray:
-    name = circuit.certificate.lines[0].chosen[("rises", "flat", "slope", "offset").index(part)].name
+    name = _first(circuit).chosen[("rises", "flat", "slope", "offset").index(part)].name
     return z[circuit.layout[name].ravel()]
 
 
@@ -192,7 +198,7 @@ def insisting(circuit: Robustness, q: IntArray, radius: int, lies: Mapping[str, 
 
 def test_other_lines_are_refused() -> None:
     circuit, q, radius = certified()
-    lines = circuit.certificate.lines[0]
+    lines = _first(circuit)
     names = dict(zip(("rises", "flat", "slope", "offset"), (each.name for each in lines.chosen), strict=True))
     honest = circuit.assign(q, radius)
     assert violation(circuit, insisting(circuit, q, radius, {})) is None
@@ -245,7 +251,7 @@ def test_what_is_clamped_above_does_not_rise() -> None:
     second = Dense("second", ("relu",), rng.normal(size=(2, 3)), np.zeros(2))
     graph = Graph.of("x", (2,), (first, Clip("relu", ("first",), 0.0, 0.4), second), "second")
     circuit = compile_robustness(quantise(graph, rng.normal(size=(50, 2))), weight_privacy="private")
-    lines = circuit.certificate.lines[0]
+    lines = _first(circuit)
     for _ in range(50):
         q = rng.integers(0, 256, 2)
         z = circuit.assign(q, 30)
@@ -370,7 +376,7 @@ def test_the_description_is_json_and_says_what_it_proves() -> None:
 
 def test_operators_without_lines_are_named() -> None:
     rng = np.random.default_rng(1)
-    graph = quantise(KINDS_OF_BOUNDS["pooled"].make(rng), rng.normal(size=(20, 1, 7, 7)))
+    graph = quantise(KINDS_OF_BOUNDS["attention"].make(rng), rng.normal(size=(20, 4, 6)))
     with refuses("model.unsupported_operator", match="no lines through"):
         compile_robustness(graph)
 
@@ -405,7 +411,8 @@ def test_whatever_lines_are_chosen_the_margins_hold(kind: str) -> None:
         q, radius = rng.integers(0, graph.input.type.top + 1, graph.input.shape), int(rng.integers(0, 4))
         honest, lies = circuit.assign(q, radius), dict[str, IntArray]()
         for lines in circuit.certificate.lines:
-            lies |= _drawn(circuit, honest, lines, rng)
+            assert isinstance(lines, Rescaled)
+            lies |= drawn_lines(circuit, honest, lines, rng)
         z = insisting(circuit, q, radius, lies)
         if refused(circuit, z) is None:
             accepted += 1
@@ -418,8 +425,8 @@ def test_whatever_lines_are_chosen_the_margins_hold(kind: str) -> None:
     assert 2 < accepted < 12
 
 
-def _drawn(
-    circuit: Robustness, honest: IntArray, lines: Lines, rng: np.random.Generator
+def drawn_lines(
+    circuit: Robustness, honest: IntArray, lines: Rescaled, rng: np.random.Generator
 ) -> dict[str, IntArray]:
     rescaling, shape = lines.rescaling, lines.least.shape[1:]
     function, steepest = rescaling.function, np.broadcast_to(rescaling.steepest, shape)
