@@ -50,7 +50,7 @@ def certify(
     progress("compile", 0.0)
     circuit = compile_robustness(qgraph, input_privacy=input_privacy, weight_privacy=weight_privacy)
     (given,) = own.values()
-    q, radius = qgraph.quantise_input(given), _steps(eps, qgraph.input.type.scale)
+    q, radius = qgraph.quantise_input(given), steps(eps, qgraph.input.type.scale)
     with TemporaryDirectory() as folder:
         party = Party(registry.find(system), Path(folder), progress)
         weights = {"model": parameters(qgraph)} if weight_privacy == "committed" else {}
@@ -66,6 +66,6 @@ def certify(
     return proof
 
 
-def _steps(eps: float, scale: float) -> int:
+def steps(eps: float, scale: float) -> int:
     """Whole ones, where a quotient of floats may be short of one by its rounding."""
     return math.floor(eps / scale * (1 + 2**-40))

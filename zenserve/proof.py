@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from circuits.quantisation import Report
 from prover.registry import SYSTEMS
+from verifier.datasets import LabelledData
 from verifier.documents import (
     Description,
     Document,
@@ -95,12 +96,14 @@ def verify(
     proof: Proof | str | os.PathLike[str],
     *,
     opening: OpeningFile | str | os.PathLike[str] | None = None,
+    dataset: tuple[Any, Any] | None = None,
     **expected: Any,
 ) -> Verification:
     """The verdict on a proof, or on the folder that one was saved in: whether it is ``valid``, and in
     sentences what is verified and what is not.
 
     ``opening``: what shows the outputs that it commits to (``Committed.opened``), or the file of that.
+    ``dataset``: the samples [n, …] and labels int[n] that it is to be about.
     ``expected``: what is known from elsewhere, by the fields of ``verifier.documents.Expected``: ``key``,
     ``network``, ``model``, ``challenge``, ``at_least`` and others. A folder's key is whoever's who filled it:
     compare ``key``, the id of one that you trust. Raises ``FileFormatError``, ``OSError``.
@@ -112,7 +115,8 @@ def verify(
         registration = Registration(beside.document, _opened(beside))
     if opening is not None and not isinstance(opening, OpeningFile):
         opening = _document(OpeningFile, Path(opening))
-    known = Known(openings=opening, registration=registration)
+    data = None if dataset is None else LabelledData.of(*dataset)
+    known = Known(dataset=data, openings=opening, registration=registration)
     case = Case(proof.document, _opened(proof), checked(Expected, expected), known)
     return judge_each([case])[0]
 

@@ -29,7 +29,7 @@ from prover import registry
 from prover.constraint_file import save_statement
 from prover.system import CommitmentKey, Opening, ProofSystem
 from relations.integers import IntArray
-from verifier.documents import KeyFile, ProofDocument, Values, timestamp
+from verifier.documents import KeyFile, ProofDocument, Statement, Values, timestamp
 from verifier.registry import FIRST
 from verifier.schemes import INPUT, Privacy, PublicOrPrivate, Reveal
 from verifier.system import TRANSPARENT
@@ -203,23 +203,35 @@ class Party:
     def prove(
         self, circuit: Circuit, values: Values, witness: Callable[..., FrArray], challenge: str | None = None
     ) -> Keyed:
-        """Under keys of its own; the proving key stays in the folder, by the name of the circuit's scheme.
-        ``witness``: of the circuit, given the ``statement``'s hash."""
+        """``witness``: of the circuit, given the ``statement``'s hash."""
+        key = self.key(circuit)
+        statement = self.state(circuit, key, values, challenge=challenge)
+        made = self.made(circuit, partial(witness, statement=statement.scalar), self.openings)
+        return Keyed(ProofDocument.of(statement, [made]), key, circuit=self.file_of(circuit, key))
+
+    def key(self, circuit: Circuit) -> KeyFile:
+        """Of its own; the proving key stays in the folder, by the name of the circuit's scheme."""
         proving.require_memory(self.system, circuit, THREADS)
         file, basis = self.folder / circuit.scheme, self.basis if circuit.commitments else None
-        key = proving.setup(self.system, circuit, basis, file, THREADS, self.progress)
-        statement = make_statement(
+        return proving.setup(self.system, circuit, basis, file, THREADS, self.progress)
+
+    def state(self, circuit: Circuit, key: KeyFile, values: Values, **more: Any) -> Statement:
+        """What is said now, of what was committed to but datasets, which ``more`` describes."""
+        outside = [name for name in circuit.commitments if name not in ("dataset", "correct")]
+        return make_statement(
             key,
             values=values,
-            commitments={name: self.openings[name].commitment.hex() for name in circuit.commitments},
+            commitments={name: self.openings[name].commitment.hex() for name in outside},
             made_at=timestamp(datetime.now(UTC)),
-            challenge=challenge,
+            **more,
         )
-        assigned = partial(witness, statement=statement.scalar)
-        made = proving.prove(
-            self.system, circuit, file, assigned, lambda _: self.openings, THREADS, self.progress
-        )
-        return Keyed(ProofDocument.of(statement, [made]), key, circuit=self.file_of(circuit, key))
+
+    def made(
+        self, circuit: Circuit, witness: Callable[..., FrArray], openings: Mapping[str, Opening]
+    ) -> bytes:
+        """By the key in the folder."""
+        file = self.folder / circuit.scheme
+        return proving.prove(self.system, circuit, file, witness, lambda _: openings, THREADS, self.progress)
 
     def file_of(self, circuit: Circuit, key: KeyFile) -> bytes | None:
         """Of a key without secrets: whoever verifies has no other way to the circuit but to compile it."""
