@@ -202,10 +202,7 @@ void transform(const Domain& domain, Words values, std::optional<ConstWords> cos
 
 void encode(const Domain& domain, ConstWords rows, Words out, int threads) {
   nb::gil_scoped_release release;
-  const long size = 1l << domain.log_size();
-  parallel_for(long(rows.shape(0)), threads, {}, [&](long row, int) {
-    domain.encode(read<Fr>(rows) + row * (size / 4), write<Fr>(out) + row * size);
-  });
+  domain.encode(read<Fr>(rows), write<Fr>(out), long(rows.shape(0)), threads);
 }
 
 void quotient(const Domain& domain, Words a, Words b, Words c, int threads, const nb::object& callback) {

@@ -115,8 +115,6 @@ void prime_field() {
   }
 }
 
-#if defined(ZEN_LANES)
-// What lanes of 52 bits alone have.
 void memory() {
   Fr there[lane_count * 3], back[lane_count];
   for (Fr& x : there) x = random_element<FrParameters>();
@@ -126,8 +124,11 @@ void memory() {
   for (int lane = 0; lane < lane_count; lane++) check(*from[lane] == back[lane]);
   store(back, load(there + 1));
   for (int lane = 0; lane < lane_count; lane++) check(back[lane] == there[1 + lane]);
+  Fr* to[lane_count];
+  for (int lane = 0; lane < lane_count; lane++) to[lane] = &there[3 * lane];
+  store(to, load(back));
+  for (int lane = 0; lane < lane_count; lane++) check(*to[lane] == back[lane]);
 }
-#endif
 
 inline Affine<Fp> generator(const Fp&) { return g1_generator(); }
 inline Affine<Fp2> generator(const Fp2&) { return g2_generator(); }
@@ -194,10 +195,8 @@ void additions() {
 
 int main() {
   prime_field<FpParameters>();
-#if defined(ZEN_LANES)
   prime_field<FrParameters>();
   memory();
-#endif
   additions<Fp>();
   additions<Fp2>();
   std::printf("%ld %ld\n", checks, mismatches);

@@ -2,11 +2,11 @@
 // big integer arithmetic using Intel IFMA extensions", ARITH 2016), or of 29, which AVX2 does. Products are Montgomery's
 // with R' = 2^(digit_bits digits) instead of R = 2^(64 words). Elements are read from memory and written back without a
 // factor in between, so the lanes see every element of memory divided by R'/R = 2^extra_bits: of 52 bits that is 2^4 for
-// Fr and 2^32 for Fp, of 29 bits 2^22 for Fp, the only field there.
+// Fr and 2^32 for Fp, of 29 bits 2^5 and 2^22.
 //
 // *Carried*: every digit is below 2^digit_bits, and the value is not negative. Operands of products must be carried.
 // *Settled*: carried, and below (1 + 2^-12) p. A product is below (1 + a b / (p R')) p: in Fp, where R' has 35 spare
-// bits, or 25, it is settled if its operands are below 2^11 p, or 2^6 p; Fr has 5.
+// bits, or 25, it is settled if its operands are below 2^11 p, or 2^6 p; Fr has 5, or 6.
 #pragma once
 
 #include <array>
@@ -331,14 +331,34 @@ struct LaneFp2 {
   }
 };
 
-#if defined(ZEN_LANES)
-
 using LaneFr = LanePrime<FrParameters>;
+
+#if defined(ZEN_LANES)
 
 // Short enough to stand wherever it is used.
 ZEN_LANE_FN LaneFr operator*(const LaneFr& a, const LaneFr& b) { return montgomery_sum<FrParameters, 1>({{a, b}}); }
 
-// Elements of memory: eight neighbours, and eight from anywhere. Each of the four vectors holds two elements.
+// What sums and differences have made, carried.
+ZEN_FN LaneFr operand(const LaneFr& x) { return x.carried(); }
+ZEN_FN LaneFr carried(const LaneFr& x) { return x.carried(); }
+// a - b + k r
+template <u64 k>
+ZEN_FN LaneFr difference(const LaneFr& a, const LaneFr& b) {
+  return (a - b).plus_modulus<k>();
+}
+
+ZEN_FN void scatter(LaneFr& a, LaneFr& b, const LaneFr& w) {
+  const LaneFr product = operand(b) * w;
+  b = difference<2>(a, product);
+  a = a + product;
+}
+ZEN_FN void gather(LaneFr& a, LaneFr& b, const LaneFr& w) {
+  const LaneFr less = difference<8>(a, b);
+  a = a + b;
+  b = operand(less) * w;
+}
+
+// Elements of memory. Each of the four vectors holds two elements.
 ZEN_FN LaneFr from_pairs(Lanes a, Lanes b, Lanes c, Lanes d) {
   const Lanes ab02 = __builtin_shufflevector(a, b, 0, 4, 8, 12, 2, 6, 10, 14), ab13 = __builtin_shufflevector(a, b, 1, 5, 9, 13, 3, 7, 11, 15);
   const Lanes cd02 = __builtin_shufflevector(c, d, 0, 4, 8, 12, 2, 6, 10, 14), cd13 = __builtin_shufflevector(c, d, 1, 5, 9, 13, 3, 7, 11, 15);
@@ -358,6 +378,7 @@ ZEN_FN void to_pairs(const LaneFr& values, Lanes (&pairs)[4]) {
   pairs[2] = __builtin_shufflevector(high01, high23, 0, 1, 8, 9, 2, 3, 10, 11);
   pairs[3] = __builtin_shufflevector(high01, high23, 4, 5, 12, 13, 6, 7, 14, 15);
 }
+// Eight neighbours.
 ZEN_FN LaneFr load(const Fr* p) {
   const u64* words = p->v;
   return from_pairs(load_lanes(words), load_lanes(words + 8), load_lanes(words + 16), load_lanes(words + 24));
@@ -377,10 +398,142 @@ ZEN_FN void store_pair(Fr* a, Fr* b, Lanes pair) {
   *reinterpret_cast<UnalignedFourWords*>(a->v) = __builtin_shufflevector(pair, pair, 0, 1, 2, 3);
   *reinterpret_cast<UnalignedFourWords*>(b->v) = __builtin_shufflevector(pair, pair, 4, 5, 6, 7);
 }
+// From anywhere, and to anywhere.
 ZEN_FN LaneFr gather(const Fr* const (&from)[lane_count]) {
   return from_pairs(load_pair(from[0], from[1]), load_pair(from[2], from[3]), load_pair(from[4], from[5]),
                     load_pair(from[6], from[7]));
 }
+ZEN_FN void store(Fr* const (&to)[lane_count], const LaneFr& values) {
+  Lanes pairs[4];
+  to_pairs(values, pairs);
+  ZEN_UNROLL for (int i = 0; i < 4; i++) store_pair(to[2 * i], to[2 * i + 1], pairs[i]);
+}
+
+#else
+
+// Constants of sums in columns of digits, which nothing makes negative: a digit is as much larger as makes the next less.
+template <int columns>
+struct Raised {
+  Lanes v[columns];
+
+  // To the value of the digits from column `first` on, `bits` more than one digit in each but the last.
+  Raised(int first, const u64* digit, int bits) {
+    for (int k = 0; k < columns; k++)
+      v[k] = all_lanes((k < columns - 1 ? 1ull << bits : 0) - (k ? 1ull << (bits - digit_bits) : 0) + (k < first ? 0 : digit[k - first]));
+  }
+};
+
+// What sums and differences have made, below 2^56 in each digit and not negative but in the highest: almost carried, and
+// no digit waits for the one before.
+template <class Digit>
+ZEN_FN LaneFr nearly_carried(Digit digit) {
+  LaneFr result;
+  Lanes carry{};
+  ZEN_UNROLL for (int i = 0; i < LaneFr::digits; i++) {
+    const Lanes own = digit(i);
+    result.v[i] = (i < LaneFr::digits - 1 ? own & digit_mask : own) + carry;
+    carry = own >> digit_bits;
+  }
+  return result;
+}
+// The same, carried.
+ZEN_FN LaneFr carried(const LaneFr& x) {
+  LaneFr result;
+  Lanes carry{};
+  ZEN_UNROLL for (int i = 0; i < LaneFr::digits; i++) {
+    const Lanes digit = x.v[i] + carry;
+    result.v[i] = i < LaneFr::digits - 1 ? digit & digit_mask : digit;
+    carry = digit >> digit_bits;
+  }
+  return result;
+}
+ZEN_FN LaneFr operand(const LaneFr& x) {
+  return nearly_carried([&](int i) __attribute__((always_inline)) { return x.v[i]; });
+}
+
+// The digits of a b, from the lowest on, to take(i, digit).
+//
+// r is 1 - 2^32 modulo 2^58: the lowest digit of a sum is the multiple of r to take away itself, and of the lowest two
+// digits' products one is that digit, the other a shift by 3. In place of r's multiples being added they are taken away,
+// and r is added in the end.
+template <class Take>
+ZEN_FN void multiply(const LaneFr& a, const LaneFr& b, Take take) {
+  constexpr int digits = LaneFr::digits;
+  constexpr const u64* r = multiple<FrParameters, 1>.digit;
+  static_assert(r[0] == 1 && r[1] == (1 << digit_bits) - 8);
+  static const Raised<2 * digits> first(digits, r, 61);
+  static const LaneFr modulus = LaneFr::constant(r);
+  Lanes t[digits + 1];
+  ZEN_UNROLL for (int j = 0; j < digits; j++) t[j] = first.v[j];
+  add_product(t[0], a.v[0], b.v[0]);
+  ZEN_UNROLL for (int row = 0; row < digits; row++) {
+    t[digits] = first.v[digits + row];
+    ZEN_UNROLL for (int j = 1; j < digits; j++) add_product(t[j], a.v[j], b.v[row]);
+    if (row < digits - 1) add_product(t[1], a.v[0], b.v[row + 1]);
+    const Lanes m = t[0] & digit_mask;
+    t[1] += (t[0] >> digit_bits) + (m << 3);
+    t[2] -= m;
+    ZEN_UNROLL for (int j = 2; j < digits; j++) subtract_product(t[j], modulus.v[j], m);
+    ZEN_UNROLL for (int j = 0; j < digits; j++) t[j] = t[j + 1];
+  }
+  Lanes carry{};
+  ZEN_UNROLL for (int i = 0; i < digits; i++) {
+    const Lanes digit = t[i] + carry;
+    take(i, i < digits - 1 ? digit & digit_mask : digit);
+    carry = digit >> digit_bits;
+  }
+}
+
+__attribute__((noinline)) inline LaneFr operator*(const LaneFr& a, const LaneFr& b) {
+  LaneFr product;
+  multiply(a, b, [&](int i, Lanes digit) __attribute__((always_inline)) { product.v[i] = digit; });
+  return product;
+}
+
+// k r, for differences of digits below 2^40.
+template <u64 k>
+inline const Raised<LaneFr::digits> raised(0, multiple<FrParameters, k>.digit, 41);
+
+// a - b + k r
+template <u64 k>
+ZEN_FN LaneFr difference(const LaneFr& a, const LaneFr& b) {
+  LaneFr result;
+  ZEN_UNROLL for (int i = 0; i < LaneFr::digits; i++) result.v[i] = a.v[i] - b.v[i] + raised<k>.v[i];
+  return result;
+}
+
+__attribute__((noinline)) inline void scatter(LaneFr& a, LaneFr& b, const LaneFr& w) {
+  const LaneFr factor = operand(b);
+  multiply(factor, w, [&](int i, Lanes digit) __attribute__((always_inline)) {
+    const Lanes x = a.v[i];
+    a.v[i] = x + digit, b.v[i] = x - digit + raised<2>.v[i];
+  });
+}
+__attribute__((noinline)) inline void gather(LaneFr& a, LaneFr& b, const LaneFr& w) {
+  const LaneFr factor = nearly_carried([&](int i) __attribute__((always_inline)) {
+    const Lanes x = a.v[i], y = b.v[i];
+    a.v[i] = x + y;
+    return x - y + raised<8>.v[i];
+  });
+  multiply(factor, w, [&](int i, Lanes digit) __attribute__((always_inline)) { b.v[i] = digit; });
+}
+
+// Elements of memory, from anywhere and to anywhere.
+ZEN_FN LaneFr gather(const Fr* const (&from)[lane_count]) {
+  Lanes words[4];
+  ZEN_UNROLL for (int i = 0; i < lane_count; i++) words[i] = load_lanes(from[i]->v);
+  transpose(words);
+  return LaneFr::from_words(words);
+}
+ZEN_FN void store(Fr* const (&to)[lane_count], const LaneFr& values) {
+  Lanes words[4];
+  values.to_words(words);
+  transpose(words);
+  ZEN_UNROLL for (int i = 0; i < lane_count; i++) store_lanes(to[i]->v, words[i]);
+}
+// Four neighbours.
+ZEN_FN LaneFr load(const Fr* p) { return gather({p, p + 1, p + 2, p + 3}); }
+ZEN_FN void store(Fr* p, const LaneFr& values) { store({p, p + 1, p + 2, p + 3}, values); }
 
 #endif
 

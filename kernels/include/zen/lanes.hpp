@@ -38,6 +38,8 @@ ZEN_FN void store_lanes(u64* p, Lanes v) { *reinterpret_cast<UnalignedLanes*>(p)
 
 #if !defined(ZEN_LANES)
 
+#define ZEN_LANE_FN ZEN_FN  // of functions with many products of digits
+
 // a b, of the lower halves of their lanes; and with signs.
 ZEN_FN Lanes product(Lanes a, Lanes b) { return Lanes(_mm256_mul_epu32(__m256i(a), __m256i(b))); }
 ZEN_FN Lanes signed_product(Lanes a, Lanes b) { return Lanes(_mm256_mul_epi32(__m256i(a), __m256i(b))); }
@@ -45,6 +47,13 @@ ZEN_FN Lanes signed_product(Lanes a, Lanes b) { return Lanes(_mm256_mul_epi32(__
 ZEN_FN void add_product(Lanes& sum, const Lanes& a, Lanes b) {
   Lanes made;
   asm("vpmuludq %[a], %[b], %[made]\n\t vpaddq %[made], %[sum], %[sum]"
+      : [sum] "+x"(sum), [made] "=&x"(made)
+      : [a] "m"(a), [b] "x"(b));
+}
+// sum -= a b
+ZEN_FN void subtract_product(Lanes& sum, const Lanes& a, Lanes b) {
+  Lanes made;
+  asm("vpmuludq %[a], %[b], %[made]\n\t vpsubq %[made], %[sum], %[sum]"
       : [sum] "+x"(sum), [made] "=&x"(made)
       : [a] "m"(a), [b] "x"(b));
 }
@@ -58,7 +67,7 @@ ZEN_FN unsigned bits_of(SignedLanes truth) { return unsigned(_mm256_movemask_pd(
 
 #elif defined(__AVX512IFMA__)
 
-#define ZEN_LANE_FN ZEN_FN  // of functions with many products of digits
+#define ZEN_LANE_FN ZEN_FN
 
 // sum + the low (high) 52 bits of the product of a's and b's low 52 bits.
 ZEN_FN Lanes add_low(Lanes sum, Lanes a, Lanes b) {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <mutex>
 #include <utility>
 #include <vector>
 
@@ -36,15 +37,13 @@ inline std::vector<Fr> bit_reversed_powers(const Fr& first, const Fr& ratio, int
   return table;
 }
 
-// The subgroup of size 2^log_size of Fr*, its twiddles computed once. 2^log_size * 32 bytes.
+// The subgroup of size 2^log_size of Fr*, its twiddles computed once. 2^log_size * 32 bytes at most.
 class Domain {
  public:
   explicit Domain(int log_size) : log_size_(log_size), passes_(passes(log_size)) {
     omega_ = Fr::from_words(root_of_unity);
     for (int i = log_size; i < two_adicity; i++) omega_ = omega_.square();
-    const Fr one = to_factor(Fr::one());
-    forward_ = bit_reversed_powers(one, omega_, std::max(log_size - 1, 0));
-    backward_ = bit_reversed_powers(one, omega_.inverse(), std::max(log_size - 1, 0));
+    forward_ = bit_reversed_powers(to_factor(Fr::one()), omega_, std::max(log_size - 1, 0));
     size_inverse_ = Fr::one();
     for (int i = 0; i < log_size; i++) size_inverse_ = size_inverse_.doubled();
     size_inverse_ = size_inverse_.inverse();
@@ -66,7 +65,7 @@ class Domain {
   const Fr& omega() const { return omega_; }
   const Fr& size_inverse() const { return size_inverse_; }
   // The power of 1 / omega that belongs to a block of a scattering layer.
-  Fr backward_twiddle(long block) const { return from_factor(backward_[block]); }
+  Fr backward_twiddle(long block) const { return from_factor(backward()[block]); }
 
   // Coefficients to evaluations at coset * omega^i.
   void forward(Fr* values, const Fr* coset, Order order, int threads, const Progress& progress) const {
@@ -87,40 +86,21 @@ class Domain {
     const Fr ratio = coset ? coset->inverse() : Fr::one();
     if (order == Order::from_bit_reversed) {
       const Powers scale(*this, size_inverse_, Fr::one());
-      gather(values, backward_, &scale, threads, progress);
+      gather(values, backward(), &scale, threads, progress);
       if (coset) scale_by_powers(values, ratio, size(), threads);
     } else {
       const Powers scale(*this, size_inverse_, ratio);
-      scatter(values, backward_, &scale, threads, progress);
+      scatter(values, backward(), &scale, threads, progress);
       if (order == Order::natural) permute(values, threads);
     }
   }
 
-  // values[i] = the polynomial at omega^i, canonical; of a quarter as many coefficients.
-  void encode(const Fr* coefficients, Fr* values) const {
-    Fr unit = Fr::zero();
-    unit.v[0] = 1;
-    if (passes_.empty()) {
-      for (long i = 0; i < size(); i++) values[i] = i < size() / 4 ? coefficients[i] * unit : Fr::zero();
-      return forward(values, nullptr, Order::natural, 1, {});
-    }
-    const Fr held = to_factor(unit);
-    const Pass& first = passes_.back();
-    each_tile(first, 1, 1, 1, {}, [&](long index, Octet* buffer) {
-      const Rows tile = rows_tile(values, forward_, first, index);
-      const int bits = log_size_ - first.layers;
-      const Fr* from[8];
-      for (int row = 0; row < 8; row++) from[row] = coefficients + reverse_bits(8 * index + row, bits);
-      spread_tile(tile, buffer,
-                  [&](long i) {
-                    const long offset = reverse_bits(i, first.layers - 2) << bits;
-                    const Fr* const at[8] = {from[0] + offset, from[1] + offset, from[2] + offset, from[3] + offset,
-                                             from[4] + offset, from[5] + offset, from[6] + offset, from[7] + offset};
-                    return Octet::gathered(at) * Factor::same(held);
-                  },
-                  [&](long i, const Octet& x) { tile.store(i, x); });
-    });
-    gather_on(values, forward_, 1, {});
+  // Of rows of a quarter as many coefficients the polynomials' values at omega^i, canonical. A row is one thread's, but
+  // for the last ones, which are fewer than the threads.
+  void encode(const Fr* rows, Fr* values, long count, int threads) const {
+    const long alone = count - count % std::max(threads, 1);
+    parallel_for(alone, threads, {}, [&](long row, int) { encode_row(rows + row * (size() / 4), values + row * size(), 1); });
+    for (long row = alone; row < count; row++) encode_row(rows + row * (size() / 4), values + row * size(), threads);
   }
 
   // a, b, c: values at omega^i. Replaces a by the values of A B - C at g omega^i, where g^2 = omega is the generator of
@@ -145,7 +125,7 @@ class Domain {
     const auto report = [&] { return part(progress, stage++, stages); };
     for (int k = 0; k < columns; k++)
       each_tile(passes_[k], 3, 1, threads, report(), [&](long index, Octet* buffer) {
-        scatter_columns(columns_tile(arrays[index % 3], backward_, passes_[k], index / 3), buffer);
+        scatter_columns(columns_tile(arrays[index % 3], backward(), passes_[k], index / 3), buffer);
       });
     each_tile(passes_[columns], 1, 2, threads, report(), [&](long index, Octet* buffer) {
       Octet* const factors = buffer + (1l << passes_[columns].layers);
@@ -197,6 +177,14 @@ class Domain {
 
   long size() const { return 1l << log_size_; }
 
+  // Made when it is first asked for: who encodes never does.
+  const std::vector<Fr>& backward() const {
+    std::call_once(backward_made_, [&] {
+      backward_ = bit_reversed_powers(to_factor(Fr::one()), omega_.inverse(), std::max(log_size_ - 1, 0));
+    });
+    return backward_;
+  }
+
   // Columns first, rows last. At least three layers each, so that eight rows and eight columns exist; as even as they
   // can be, and an even number of them where possible. None for transforms too small to be split.
   static std::vector<Pass> passes(int log_size) {
@@ -230,7 +218,7 @@ class Domain {
     gather_tile(tile, buffer, [&](long i) { return tile.load(i); }, [&](long i, const Octet& x) { tile.store(i, x); });
   }
   void there_and_back(Fr* values, const Pass& pass, long index, Octet* buffer, const Octet* factors) const {
-    const Rows there = rows_tile(values, backward_, pass, index), back = rows_tile(values, forward_, pass, index);
+    const Rows there = rows_tile(values, backward(), pass, index), back = rows_tile(values, forward_, pass, index);
     scatter_tile(there, buffer, [&](long i) { return there.load(i); },
                  [&](long i, const Octet& x) { buffer[i] = x * Factor(factors[i]); });
     gather_tile(back, buffer, Kept{buffer}, [&](long i, const Octet& x) { back.store(i, x); });
@@ -255,6 +243,32 @@ class Domain {
       }
     });
     if (progress) progress(1);
+  }
+
+  void encode_row(const Fr* coefficients, Fr* values, int threads) const {
+    Fr unit = Fr::zero();
+    unit.v[0] = 1;
+    if (passes_.empty()) {
+      for (long i = 0; i < size(); i++) values[i] = i < size() / 4 ? coefficients[i] * unit : Fr::zero();
+      return forward(values, nullptr, Order::natural, 1, {});
+    }
+    const Fr held = to_factor(unit);
+    const Pass& first = passes_.back();
+    each_tile(first, 1, 1, threads, {}, [&](long index, Octet* buffer) {
+      const Rows tile = rows_tile(values, forward_, first, index);
+      const int bits = log_size_ - first.layers;
+      const Fr* from[8];
+      for (int row = 0; row < 8; row++) from[row] = coefficients + reverse_bits(8 * index + row, bits);
+      spread_tile(tile, buffer,
+                  [&](long i) {
+                    const long offset = reverse_bits(i, first.layers - 2) << bits;
+                    const Fr* const at[8] = {from[0] + offset, from[1] + offset, from[2] + offset, from[3] + offset,
+                                             from[4] + offset, from[5] + offset, from[6] + offset, from[7] + offset};
+                    return Octet::gathered(at) * Factor::same(held);
+                  },
+                  [&](long i, const Octet& x) { tile.store(i, x); });
+    });
+    gather_on(values, forward_, threads, {});
   }
 
   void scatter(Fr* values, const std::vector<Fr>& table, const Powers* scale, int threads, const Progress& progress) const {
@@ -350,7 +364,9 @@ class Domain {
   int log_size_;
   std::vector<Pass> passes_;
   Fr omega_, size_inverse_;
-  std::vector<Fr> forward_, backward_;  // in factor form
+  std::vector<Fr> forward_;  // in factor form, and so
+  mutable std::vector<Fr> backward_;
+  mutable std::once_flag backward_made_;
 };
 
 // The first i with a[i] b[i] != c[i], or n.

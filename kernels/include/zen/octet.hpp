@@ -18,7 +18,7 @@
 // Vector targets reduce lazily. How large values may become between a load and a store is said in octet_lanes.hpp.
 #pragma once
 
-#if defined(ZEN_LANES)
+#if defined(ZEN_LANES) || defined(__AVX2__)
 #include "octet_lanes.hpp"
 #else
 #include "octet_scalar.hpp"

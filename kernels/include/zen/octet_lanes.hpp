@@ -1,10 +1,13 @@
-// Eight elements of Fr in lanes (see octet.hpp). The lanes see memory's elements divided by 2^4, so factor form is
-// 2^4 times an element: a product with a factor then has memory's form again.
+// Eight elements of Fr in lanes (see octet.hpp), at once or four and four. The lanes see memory's elements divided by
+// 2^extra_bits, 2^4 or 2^5, so factor form is as many times an element: a product with a factor then has memory's form
+// again.
 //
 // Between a load and a store digits are not carried and values are not reduced. The product of x < 35 r and a factor
 // is below 2 r, so scattering adds at most 2 r a layer, 4 r where the twiddle is one: 25 r after 11 layers. Gathering
 // doubles the sums: they are bounded again after every two layers, so that these begin below 4 r and end below 20 r.
 #pragma once
+
+#include <type_traits>
 
 #include "lane_field.hpp"
 
@@ -12,69 +15,106 @@ namespace zen {
 
 struct One {};
 
-inline Fr to_factor(const Fr& x) { return x.doubled().doubled().doubled().doubled(); }
+inline constexpr int factor_bits = extra_bits<FrParameters>;
+
+inline Fr to_factor(const Fr& x) {
+  Fr r = x;
+  for (int i = 0; i < factor_bits; i++) r = r.doubled();
+  return r;
+}
 inline Fr from_factor(const Fr& x) {
-  Fr sixteenth = Fr::zero();
-  sixteenth.v[3] = limb(1) << 60;  // 2^-4 2^256
-  return x * sixteenth;
+  Fr fraction = Fr::zero();
+  fraction.v[3] = limb(1) << (64 - factor_bits);  // 2^-factor_bits 2^256
+  return x * fraction;
 }
 
 class Factor;
 
 struct Octet {
-  using At = Octet;
-  LaneFr x;
+  static constexpr int parts = 8 / lane_count;
+  using At = std::conditional_t<parts == 1, Octet, Octet&>;
+  LaneFr x[parts];
 
-  static ZEN_LANE_FN Octet adjacent(const Fr* p) { return {load(p)}; }
-  static ZEN_LANE_FN Octet strided(const Fr* p, long s) {
-    return {from_pairs(load_pair(p, p + s), load_pair(p + 2 * s, p + 3 * s), load_pair(p + 4 * s, p + 5 * s),
-                       load_pair(p + 6 * s, p + 7 * s))};
+  // Of each part's lanes.
+  template <class Make>
+  static ZEN_FN Octet of(Make make) {
+    Octet r;
+    ZEN_UNROLL for (int k = 0; k < parts; k++) r.x[k] = make(k);
+    return r;
   }
-  static ZEN_LANE_FN Octet gathered(const Fr* const (&from)[8]) { return {gather(from)}; }
-  ZEN_LANE_FN void store_adjacent(Fr* p) const { store(p, canonical()); }
+  static ZEN_LANE_FN Octet adjacent(const Fr* p) {
+    return of([&](int k) __attribute__((always_inline)) { return load(p + lane_count * k); });
+  }
+  static ZEN_LANE_FN Octet strided(const Fr* p, long s) {
+    return gathered({p, p + s, p + 2 * s, p + 3 * s, p + 4 * s, p + 5 * s, p + 6 * s, p + 7 * s});
+  }
+  static ZEN_LANE_FN Octet gathered(const Fr* const (&from)[8]) {
+    return of([&](int k) __attribute__((always_inline)) {
+      return gather(*reinterpret_cast<const Fr* const(*)[lane_count]>(from + lane_count * k));
+    });
+  }
+  ZEN_LANE_FN void store_adjacent(Fr* p) const {
+    ZEN_UNROLL for (int k = 0; k < parts; k++) store(p + lane_count * k, canonical(k));
+  }
   ZEN_LANE_FN Octet stored(Fr* p) const {
-    const Octet r = {canonical()};
-    store(p, r.x);
+    const Octet r = of([&](int k) __attribute__((always_inline)) { return canonical(k); });
+    ZEN_UNROLL for (int k = 0; k < parts; k++) store(p + lane_count * k, r.x[k]);
     return r;
   }
   ZEN_LANE_FN void store_strided(Fr* p, long s) const {
-    Lanes pairs[4];
-    to_pairs(canonical(), pairs);
-    ZEN_UNROLL for (int i = 0; i < 4; i++) store_pair(p + 2 * i * s, p + (2 * i + 1) * s, pairs[i]);
+    Fr* const to[8] = {p, p + s, p + 2 * s, p + 3 * s, p + 4 * s, p + 5 * s, p + 6 * s, p + 7 * s};
+    ZEN_UNROLL for (int k = 0; k < parts; k++)
+      store(*reinterpret_cast<Fr* const(*)[lane_count]>(to + lane_count * k), canonical(k));
   }
 
-  friend ZEN_FN Octet operator+(const Octet& a, const Octet& b) { return {a.x + b.x}; }
-  // b <= 4 r
-  friend ZEN_FN Octet operator-(const Octet& a, const Octet& b) { return {(a.x - b.x).plus_modulus<4>()}; }
-  // Below 3 r if *this is and b below r: 2^4 b brings back what two elements of memory lack.
-  ZEN_FN Octet times(const Octet& b) const {
-    LaneFr scaled;
-    ZEN_UNROLL for (int i = 0; i < LaneFr::digits; i++) scaled.v[i] = b.x.v[i] << 4;
-    return {x.carried() * scaled.carried()};
+  friend ZEN_FN Octet operator+(const Octet& a, const Octet& b) {
+    return of([&](int k) __attribute__((always_inline)) { return a.x[k] + b.x[k]; });
   }
-  // Of a value below 35 r: below 2 r, carried. The multiple of r to take off is read from the highest digit, which
-  // makes it at most one too small.
+  // b <= 4 r
+  friend ZEN_FN Octet operator-(const Octet& a, const Octet& b) { return less<4>(a, b); }
+  // a - b + m r
+  template <u64 m>
+  static ZEN_FN Octet less(const Octet& a, const Octet& b) {
+    return of([&](int k) __attribute__((always_inline)) { return difference<m>(a.x[k], b.x[k]); });
+  }
+  // Below 3 r if *this is and b below r: 2^factor_bits b brings back what two elements of memory lack.
+  ZEN_FN Octet times(const Octet& b) const {
+    return of([&](int k) __attribute__((always_inline)) {
+      LaneFr scaled;
+      ZEN_UNROLL for (int i = 0; i < LaneFr::digits; i++) scaled.v[i] = b.x[k].v[i] << factor_bits;
+      return operand(x[k]) * operand(scaled);
+    });
+  }
+  // Of a value below 35 r: below 2 r, carried.
   ZEN_LANE_FN Octet bounded() const {
+    return of([&](int k) __attribute__((always_inline)) { return bounded(k); });
+  }
+  friend ZEN_FN unsigned differs(const Octet& a, const Octet& b) {
+    unsigned bits = 0;
+    ZEN_UNROLL for (int k = 0; k < parts; k++) {
+      const LaneFr left = a.canonical(k), right = b.canonical(k);
+      Lanes difference{};
+      ZEN_UNROLL for (int i = 0; i < LaneFr::digits; i++) difference |= left.v[i] ^ right.v[i];
+      bits |= bits_of(difference != 0) << (lane_count * k);
+    }
+    return bits;
+  }
+
+ private:
+  // The multiple of r to take off is read from the highest digit, which makes it at most one too small.
+  ZEN_LANE_FN LaneFr bounded(int k) const {
     constexpr int top = LaneFr::digits - 1;
     constexpr const u64* modulus = multiple<FrParameters, 1>.digit;
-    LaneFr r = x.carried();
-    const Lanes quotient = add_high(Lanes{}, r.v[top], all_lanes((1ull << digit_bits) / (modulus[top] + 1)));
-    ZEN_UNROLL for (int i = 0; i <= top; i++) {  // + quotient (2^260 - r), modulo 2^260
-      const Lanes complement = all_lanes(i ? digit_mask - modulus[i] : digit_mask + 1 - modulus[i]);
-      r.v[i] = add_low(r.v[i], quotient, complement);
-      if (i < top) r.v[i + 1] = add_high(r.v[i + 1], quotient, complement);
-    }
-    r = r.carried();
+    LaneFr r = carried(x[k]);
+    const Lanes quotient = rough_quotient(r.v[top], modulus[top] + 1);
+    Lanes beyond{};
+    ZEN_UNROLL for (int i = 0; i <= top; i++)  // + quotient (R' - r), modulo R'
+      add_uncarried(r.v[i], i < top ? r.v[i + 1] : beyond, quotient, all_lanes(i ? digit_mask - modulus[i] : digit_mask + 1 - modulus[i]));
+    r = carried(r);
     r.v[top] &= digit_mask;
-    return {r};
+    return r;
   }
-  ZEN_FN LaneFr canonical() const { return bounded().x.canonical(); }
-  friend ZEN_FN unsigned differs(const Octet& a, const Octet& b) {
-    const LaneFr left = a.canonical(), right = b.canonical();
-    Lanes difference{};
-    ZEN_UNROLL for (int i = 0; i < LaneFr::digits; i++) difference |= left.v[i] ^ right.v[i];
-    return bits_of(difference != 0);
-  }
+  ZEN_FN LaneFr canonical(int k) const { return bounded(k).canonical(); }
 };
 
 // Carried, and below 2 r.
@@ -83,27 +123,27 @@ class Factor {
   static ZEN_LANE_FN Factor same(const Fr& value) {
     Lanes words[4];
     ZEN_UNROLL for (int i = 0; i < 4; i++) words[i] = all_lanes(value.v[i]);
-    return Factor({LaneFr::from_words(words)});
+    const LaneFr everywhere = LaneFr::from_words(words);
+    return Factor(Octet::of([&](int) __attribute__((always_inline)) { return everywhere; }));
   }
   static ZEN_FN Factor adjacent(const Fr* p) { return Factor(Octet::adjacent(p)); }
   static ZEN_FN Factor strided(const Fr* p, long stride) { return Factor(Octet::strided(p, stride)); }
-  explicit ZEN_FN Factor(const Octet& values) : x_(values.x) {}
+  explicit ZEN_FN Factor(const Octet& values) : values_(values) {}
 
-  friend ZEN_FN Octet operator*(const Octet& a, const Factor& w) { return {a.x.carried() * w.x_}; }
+  ZEN_FN const LaneFr& part(int k) const { return values_.x[k]; }
+  friend ZEN_FN Octet operator*(const Octet& a, const Factor& w) {
+    return Octet::of([&](int k) __attribute__((always_inline)) { return operand(a.x[k]) * w.part(k); });
+  }
 
  private:
-  LaneFr x_;
+  Octet values_;
 };
 
 ZEN_FN void scatter(Octet& a, Octet& b, const Factor& w) {
-  const Octet t = b * w;
-  b = {(a.x - t.x).plus_modulus<2>()};
-  a = a + t;
+  ZEN_UNROLL for (int k = 0; k < Octet::parts; k++) scatter(a.x[k], b.x[k], w.part(k));
 }
 ZEN_FN void gather(Octet& a, Octet& b, const Factor& w) {
-  const Octet difference = {(a.x - b.x).plus_modulus<8>()};
-  a = a + b;
-  b = difference * w;
+  ZEN_UNROLL for (int k = 0; k < Octet::parts; k++) gather(a.x[k], b.x[k], w.part(k));
 }
 ZEN_FN void scatter(Octet& a, Octet& b, One) {
   const Octet t = b;
@@ -112,7 +152,7 @@ ZEN_FN void scatter(Octet& a, Octet& b, One) {
 }
 ZEN_FN void gather(Octet& a, Octet& b, One) {
   const Octet t = b;
-  b = {(a.x - t.x).plus_modulus<8>()};
+  b = Octet::less<8>(a, t);
   a = a + t;
 }
 
