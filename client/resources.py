@@ -142,8 +142,8 @@ class Proof(Job):
 @dataclass(frozen=True, kw_only=True)
 class Stream(Job):
     """A stream of frames over a bank, the ``models``. It takes frames, from ``begun_at`` to ``ended_at``:
-    ``frames`` were handed in, of which the first ``frames_over`` are proven or missed. ``head``: what its
-    chain begins with, as verdicts have it.
+    ``frames`` were handed in, of which the first ``frames_over`` are proven or missed. ``challenge``: of
+    whoever asked for it. ``head``: what its chain begins with, as verdicts have it.
     """
 
     name: str
@@ -153,6 +153,7 @@ class Stream(Job):
     deadline_seconds: int | None
     backlog: int
     begun_at: datetime | None
+    challenge: str | None = None
     head: str | None = None
     ended_at: datetime | None
     frames: int

@@ -25,9 +25,10 @@ class Streaming(Calls):
         self,
         models: list[str],
         samples: Any,
-        labels: list[int],
+        labels: list[int] | None = None,
         *,
         name: str = "unnamed",
+        challenge: str | None = None,
         rules: Mapping[str, int] | None = None,
         input_privacy: PublicOrPrivate = "private",
         deadline_seconds: int | None = None,
@@ -38,14 +39,20 @@ class Streaming(Calls):
     ) -> Flow[resources.Stream]:
         """Open a stream over a bank, the ``models``, the most accurate one first. By ``samples`` of their
         input, with the class of each, the service learns which of them is enough for which classes: of each
-        class equally many. ``rules``: numbers of the course that are not to be the usual ones
-        (docs/streams.md). ``deadline_seconds``: of each frame, from when it is handed in. ``backlog``: how
-        many frames may wait. ``job_labels``: what to find it by in lists.
+        class equally many. The bytes of a file of samples are uploaded, and may have the labels, too
+        (docs/inputs.md). ``challenge``: a text of whoever asks for the stream. ``rules``: numbers of the
+        course that are not to be the usual ones (docs/streams.md). ``deadline_seconds``: of each frame, from
+        when it is handed in. ``backlog``: how many frames may wait. ``job_labels``: what to find it by in
+        lists.
         """
+        profile = {"samples": samples, "labels": labels}
+        if isinstance(samples, bytes):
+            profile = {"samples_sha256": (yield from self._upload(samples)), "labels": labels}
         body = {
             "models": models,
-            "profile": {"samples": samples, "labels": labels},
+            "profile": profile,
             "name": name,
+            "challenge": challenge,
             "rules": rules,
             "input_privacy": input_privacy,
             "deadline_seconds": deadline_seconds,
@@ -54,7 +61,7 @@ class Streaming(Calls):
             "priority": priority,
         }
         request = post("streams", body=body, idempotency_key=idempotency_key or new_key())
-        return self._read(resources.Stream, request)
+        return (yield from self._read(resources.Stream, request))
 
     @endpoint
     def get_stream(self, stream_id: str) -> Flow[resources.Stream]:

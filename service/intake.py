@@ -38,11 +38,13 @@ from service.encryption import Integers, Secret, pack
 from verifier.datasets import LabelledData, one_input, quantise_targets
 from verifier.measures import takes_targets
 from verifier.schemes import BOUNDED, Compared, Measure, Privacy, Reveal
-from verifier.stream import MOST_OUTPUTS
+from verifier.stream import MOST_OUTPUTS, MOST_SAMPLES
 from zenerrors import ConflictError, RequestError, StatementError, TensorError
 
 Floats = NDArray[np.float64]
 _KEPT_BYTES: Final = 1 << 20
+_PROFILED: Final = "profile.samples"
+_RIGHT: Final = "profile.labels"
 
 
 class _Read(NamedTuple):
@@ -175,15 +177,15 @@ def _quantised_all(graph: QuantGraph, entry: QuantInput, samples: Floats, *, sat
     )
 
 
-def _labels(given: samples.Samples, labels: bytes) -> NDArray[Any]:
+def _labels(given: samples.Samples, labels: bytes, field: str = "labels") -> NDArray[Any]:
     if labels:
-        return samples.parse_labels(labels, "labels")
+        return samples.parse_labels(labels, field)
     if given.labels is None:
         raise TensorError(
             "input.unreadable",
-            "labels: the samples' file has none; give them in a file of their own, as a column `label` of a "
-            ".csv file or as the array `labels` of a .npz file",
-            field="labels",
+            f"{field}: the samples' file has none; give them in a file of their own, as a column `label` of a"
+            " .csv file or as the array `labels` of a .npz file",
+            field=field,
         )
     return given.labels
 
@@ -197,10 +199,27 @@ def as_json(quantised: bytes, data: bytes, field: bytes, name: bytes = b"") -> b
     return json.dumps(given.as_json()).encode()
 
 
+def read_profile(content: bytes, labels: bytes, most: bytes, *members: bytes) -> bytes:
+    """``profiled`` of the samples in a file, packed. ``labels``: a file of them, or nothing: then ``content``
+    has them. ``most``: how many there may be. ``members``: three of each of a bank's models that takes inputs
+    in its own way, the first one's, too: its place, its network, and anything where numbers beyond its
+    input's range are taken as its ends. Raises ``TensorError``, ``RequestError``.
+    """
+    bank = {
+        int(place): FrameInput.of(network, saturate=bool(saturate))
+        for place, network, saturate in zip(members[::3], members[1::3], members[2::3], strict=True)
+    }
+    entry = bank[0].entry
+    given = samples.parse(content, {entry.name: entry.shape}, _PROFILED)
+    right = _labels(given, labels, _RIGHT)
+    return pack(_profiled(bank, given.inputs[entry.name].astype(np.float64), right, int(most)))
+
+
 UNTRUSTED: dict[str, Callable[..., bytes]] = {
     "read_model": read_model,
     "read_dataset": read_dataset,
     "read_measured": read_measured,
+    "read_profile": read_profile,
     "as_json": as_json,
 }
 
@@ -405,40 +424,60 @@ class FrameInput:
         form = banks.form_of(graph)
         return cls(form, graph.entries[form.input], saturate)
 
+    def takes(self, other: Self) -> bool:
+        """Whether of the same numbers it makes what the other one does."""
+        own, others = ((each.entry.shape, each.entry.type, each.saturate) for each in (self, other))
+        return own == others
+
     def read(self, values: Floats, field: str, index: int | None = None) -> Integers:
         """As ``read_input``."""
         fitted = _fitted(values, self.entry.shape)
         return _placed(partial(self.entry.quantise, fitted, saturate=self.saturate), field, index)
 
 
-def read_profile(bank: Sequence[FrameInput], samples: Any, labels: Sequence[int]) -> dict[str, Secret]:
-    """Samples for each of a bank's models by its place, int64[n, *input_shape], and the ``labels`` of all.
-    Raises ``TensorError``, ``RequestError``.
-    """
-    fields = "profile.samples", "profile.labels"
-    values, classes = numbers(samples, fields[0]), [each.form.classes for each in bank]
+def most_profiled(bank: Sequence[FrameInput]) -> int:
+    """How many samples a profile may have. Raises ``RequestError`` for models of other classes."""
+    classes = [each.form.classes for each in bank]
     if len({*classes}) > 1:
         raise RequestError(
             "request.invalid",
             f"models: they tell {classes} classes apart: give models of one",
             field="models",
         )
-    right = _classes(np.array(labels), classes[0], fields[1])
-    if len({*np.bincount(right, minlength=classes[0]).tolist()}) > 1:
-        raise RequestError(
-            "request.invalid", f"{fields[1]}: give equally many of each class", field=fields[1]
-        )
-    if len(right) * sum(classes) > MOST_OUTPUTS:
-        most = MOST_OUTPUTS // sum(classes)
-        raise RequestError("request.invalid", f"{fields[1]}: give {most} at most", field=fields[1])
+    return min(MOST_SAMPLES, MOST_OUTPUTS // sum(classes))
+
+
+def apart(bank: Sequence[FrameInput]) -> dict[int, FrameInput]:
+    """The first of a bank's models, and those that take inputs otherwise, by their places: in most banks all
+    have one calibration."""
+    return {place: each for place, each in enumerate(bank) if not place or not each.takes(bank[0])}
+
+
+def profiled(bank: Sequence[FrameInput], values: Floats, labels: Sequence[int]) -> dict[str, Secret]:
+    """Samples for each of a bank's models by its place, int64[n, *input_shape], and the ``labels`` of all.
+    Raises ``TensorError``, ``RequestError``.
+    """
+    return _profiled(apart(bank), values, np.array(labels), most_profiled(bank))
+
+
+def _profiled(
+    bank: Mapping[int, FrameInput], values: Floats, labels: NDArray[Any], most: int
+) -> dict[str, Secret]:
+    classes = bank[0].form.classes
+    right = _classes(labels, classes, _RIGHT)
+    if len({*np.bincount(right, minlength=classes).tolist()}) > 1:
+        raise RequestError("request.invalid", f"{_RIGHT}: give equally many of each class", field=_RIGHT)
+    if len(right) > most:
+        raise RequestError("request.invalid", f"{_RIGHT}: give {most} at most", field=_RIGHT)
     if values.shape[:1] != right.shape:
         raise TensorError(
-            "input.shape", f"{fields[0]}: give one for each of the {len(right)} labels", field=fields[0]
+            "input.shape", f"{_PROFILED}: give one for each of the {len(right)} labels", field=_PROFILED
         )
-    return _by_place(
-        np.stack([each.read(sample, fields[0], index) for index, sample in enumerate(values)])
-        for each in bank
-    ) | {"labels": Secret(right)}
+    read = {
+        str(place): Secret(np.stack([each.read(x, _PROFILED, index) for index, x in enumerate(values)]))
+        for place, each in bank.items()
+    }
+    return read | {"labels": Secret(right)}
 
 
 def frame_values(bank: Sequence[FrameInput], values: Any) -> dict[str, Secret]:
@@ -446,19 +485,12 @@ def frame_values(bank: Sequence[FrameInput], values: Any) -> dict[str, Secret]:
     Raises ``TensorError``.
     """
     real = numbers(values, "input")
-    return _by_place(each.read(real, "input") for each in bank)
+    return {str(place): Secret(each.read(real, "input")) for place, each in apart(bank).items()}
 
 
 def of_place(secrets: Mapping[str, Secret], place: int) -> Integers:
-    """Of ``read_profile`` or ``frame_values``."""
+    """Of ``profiled`` or ``frame_values``."""
     return secrets.get(str(place), secrets["0"]).values
-
-
-def _by_place(parts: Iterable[Integers]) -> dict[str, Secret]:
-    """Without those that are as the first: most banks have one calibration."""
-    kept = list(parts)
-    other = {place: part for place, part in enumerate(kept) if not place or not np.array_equal(part, kept[0])}
-    return {str(place): Secret(part) for place, part in other.items()}
 
 
 def read_reference(quantised: bytes, image: Any, field: str, *, saturate: bool = False) -> Integers:

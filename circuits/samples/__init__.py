@@ -123,6 +123,13 @@ def to_npy(array: Array) -> bytes:
     return out.getvalue()
 
 
+def to_npz(samples: Array) -> bytes:
+    """A ``.npz`` file of these alone, compressed."""
+    out = io.BytesIO()
+    np.savez_compressed(out, samples=samples)
+    return out.getvalue()
+
+
 def _content(data: bytes, field: str) -> Array | dict[str, Array] | list[Any] | Table:
     """An array, arrays by name, EZKL's lists, or a table."""
     try:

@@ -408,8 +408,11 @@ class StreamView(JobView):
     begun_at: datetime | None = Field(
         description="Since when it takes frames: the keys are there.", examples=["2026-11-22T10:00:00Z"]
     )
+    challenge: str | None = Field(
+        description="The text that whoever asked for it gave.", examples=["for Ada"]
+    )
     head: str | None = Field(
-        description="Of its bank, rules and beginning: what its chain begins with, as verdicts have it.",
+        description="Of its bank, rules, challenge and beginning: what its chain begins with.",
         examples=["5d" * 32],
     )
     ended_at: datetime | None = Field(description="Since when it takes no more.", examples=[None])
@@ -559,10 +562,10 @@ def proof_summary(proof: Proof, values: dict[str, Any] | None) -> ProofView:
 
 
 def stream_view(stream: Stream) -> StreamView:
-    names = ("name", "classes", "input_privacy", "deadline_seconds", "backlog", "begun_at", "ended_at")
+    kept = ("name", "classes", "input_privacy", "deadline_seconds", "backlog", "challenge")
     return StreamView(
         **job_fields(stream.job),
-        **{name: getattr(stream, name) for name in names},
+        **{name: getattr(stream, name) for name in (*kept, "begun_at", "ended_at")},
         models=[each.model_id for each in stream.models],
         head=stream.begins_with,
         frames=stream.count,

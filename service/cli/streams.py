@@ -42,6 +42,7 @@ def open_stream(
     mean: Mean = None,
     std: Std = None,
     name: Annotated[str, typer.Option(help="What to call it.")] = "unnamed",
+    challenge: Annotated[str | None, typer.Option(help="A text that its chain begins with.")] = None,
     input_privacy: Annotated[PublicOrPrivate, typer.Option(help="Whether proofs show frames.")] = "private",
     deadline: Annotated[
         int | None, typer.Option(min=1, help="Seconds after which a frame is missed.", show_default="none")
@@ -63,9 +64,10 @@ def open_stream(
         )
     stream = service.create_stream(
         models,
-        _frames(given).tolist(),
+        samples.to_npz(_frames(given)),
         right.tolist(),
         name=name,
+        challenge=challenge,
         input_privacy=input_privacy,
         deadline_seconds=deadline,
         backlog=backlog,

@@ -226,6 +226,7 @@ def _about(job: Job) -> dict[str, str]:
                 "models": ", ".join(job.models),
                 "frames": f"{job.frames}, of which {job.frames_over} are over, and {job.backlog} may wait",
                 "deadline": job.deadline_seconds and f"{job.deadline_seconds} s",
+                "challenge": job.challenge and escape(job.challenge),
                 "head": job.head,
                 "takes frames": "no more" if job.ended_at else "yes" if job.begun_at else "not yet",
             }

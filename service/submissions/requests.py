@@ -9,7 +9,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstra
 from circuits.schemes.intervals import MOST_BOUNDS
 from service.submissions import labels
 from verifier.beacon import MOST_ROUNDS, VALUE_BYTES
-from verifier.documents import MOST_INTEGER, OWN_NAME, Challenge, canonical
+from verifier.documents import MOST_INTEGER, OWN_NAME, Challenge, Digest, canonical
 from verifier.schemes import (
     AnyScheme,
     CommitmentKind,
@@ -207,16 +207,24 @@ class ProofRequest(BaseModel):
 
 
 class ProfileRequest(BaseModel):
-    """Samples of which the models of a bank say what they see."""
+    """Samples of which the models of a bank say what they see: as numbers, or in a file that was brought
+    before (`PUT /v1/uploads/…`) and is named by its SHA-256, which may have their labels, too.
+    """
 
     model_config = ConfigDict(extra="forbid")
 
-    samples: list[Any] = Field(description="Numbers, nested: one input of the models after the other.")
-    labels: list[int] = Field(
+    samples: list[Any] | None = Field(
+        default=None, description="Numbers, nested: one input of the models after the other."
+    )
+    labels: list[int] | None = Field(
+        default=None,
         min_length=1,
         max_length=MOST_SAMPLES,
-        description="The class of each, of all classes equally many.",
+        description="The class of each, of all classes equally many; not needed where the file has them.",
         examples=[[0, 1]],
+    )
+    samples_sha256: Digest | None = Field(
+        default=None, description="SHA-256 of an upload, in the place of the samples."
     )
 
 
@@ -247,6 +255,9 @@ class StreamRequest(BaseModel):
     profile: ProfileRequest = Field(description="By which a model is chosen for the classes that are seen.")
     name: Name = Field(default="unnamed", description="What to call it.", examples=["gate 3"])
     rules: Rules = Field(default=Rules(), description="The numbers of its course (docs/streams.md).")
+    challenge: Challenge | None = Field(
+        default=None, description="A text of whoever asks for the stream: its chain begins with it."
+    )
     input_privacy: PublicOrPrivate = Field(default="private", description="Whether proofs show the frames.")
     deadline_seconds: int | None = Field(
         default=None,

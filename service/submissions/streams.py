@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any, Final
@@ -13,7 +13,7 @@ from sqlalchemy.orm import Session
 from service import documents, encryption, intake, keys
 from service.access import audit
 from service.access.principal import Principal
-from service.intake import FrameInput
+from service.intake import Floats, FrameInput
 from service.jobs import frames
 from service.jobs.jobs import Jobs, Terms
 from service.jobs.scheduling import admit, routed
@@ -23,13 +23,14 @@ from service.storage.records.base import new_id
 from service.storage.records.resources import Model, Proof
 from service.storage.records.streams import Frame, Stream, StreamModel
 from service.storage.repositories import Models, Proofs, Streams
-from service.submissions import jobs
+from service.submissions import jobs, sandbox
 from service.submissions.estimates import Estimate
-from service.submissions.requests import FrameRequest, StreamRequest
+from service.submissions.files import Handed
+from service.submissions.requests import FrameRequest, ProfileRequest, StreamRequest
 from verifier.bank import ANSWER, PRIOR, SEEN
 from verifier.documents import canonical
 from verifier.schemes import Privacy
-from zenerrors import ConflictError, ResourceError
+from zenerrors import ConflictError, RequestError, ResourceError
 
 REVEAL: Final = {SEEN: "label", ANSWER: "label"}
 """What frames' proofs show of a bank's models."""
@@ -42,14 +43,16 @@ def open_stream(
     """Check the bank and its profile, and queue the making of its keys. The stream's id, or that of the one
     which the ``Idempotency-Key`` made. Raises ``ZenError``.
     """
-    samples = intake.numbers(body.profile.samples, "profile.samples")
+    samples = _samples(body.profile)
     said = canonical(body.model_dump(mode="json", exclude={"profile": {"samples"}}, exclude_none=True))
+    handed = [samples] if isinstance(samples, Handed) else []
+    numbers = () if isinstance(samples, Handed) else (str(samples.shape).encode(), samples.tobytes())
     terms = Terms(
         tenant_id=caller.tenant_id,
         priority=body.priority,
         labels=body.labels,
         idempotency_key=idempotency_key,
-        request_macs=runtime.vault.macs(b"stream", said, str(samples.shape).encode(), samples.tobytes()),
+        request_macs=runtime.vault.macs(b"stream", said, *numbers),
     )
     with runtime.database.read() as session:
         if earlier := Jobs(session).earlier(terms):
@@ -59,7 +62,7 @@ def open_stream(
         bank = [input_of(runtime, model) for model in models]
         for model, each in zip(models, bank, strict=True):
             keys.require_ceremony(session, model, _form(each, body.input_privacy))
-    secrets = intake.read_profile(bank, samples, body.profile.labels)
+    packed = _profile(runtime, caller, body.profile, samples, models, bank)
     row = Stream(
         id=new_id("str"),
         name=body.name,
@@ -67,10 +70,10 @@ def open_stream(
         input_privacy=body.input_privacy,
         deadline_seconds=body.deadline_seconds,
         backlog=body.backlog,
+        challenge=body.challenge,
         rules=body.rules.model_dump(mode="json"),
         models=[StreamModel(place=place, model_id=model.id) for place, model in enumerate(models)],
     )
-    packed = encryption.pack(secrets)
     row.samples = encryption.put(runtime, f"stream:{row.id}", packed)
     terms, estimate = replace(terms, size=len(packed)), _estimate(models)
     return jobs.submit(
@@ -80,9 +83,51 @@ def open_stream(
         row,
         terms,
         "stream.create",
+        handed=handed,
         stored=[row.samples],
         prepare=lambda _session: estimate and estimate | {"cost": 0.0},
     )
+
+
+def _profile(
+    runtime: Runtime,
+    caller: Principal,
+    given: ProfileRequest,
+    samples: Floats | Handed,
+    models: Sequence[Model],
+    bank: Sequence[FrameInput],
+) -> bytes:
+    """``intake.profiled``, packed: a file is read apart."""
+    if not isinstance(samples, Handed):
+        return encryption.pack(intake.profiled(bank, samples, given.labels or []))
+    content = samples.read(runtime, caller.tenant_id)
+    labels = b"" if given.labels is None else canonical(given.labels)
+    members = [
+        part
+        for place, each in intake.apart(bank).items()
+        for part in (
+            str(place).encode(),
+            encryption.open_network(runtime, models[place]),
+            b"saturate" if each.saturate else b"",
+        )
+    ]
+    most = str(intake.most_profiled(bank)).encode()
+    return sandbox.run(caller.tenant_id, "read_profile", content, labels, most, *members)
+
+
+def _samples(given: ProfileRequest) -> Floats | Handed:
+    """The numbers, or the upload that has them. Raises ``RequestError``, ``TensorError``."""
+    field = "profile.samples"
+    if (given.samples is None) == (given.samples_sha256 is None):
+        reason = "give them, or name an upload by samples_sha256"
+        raise RequestError("request.invalid", f"{field}: {reason}", field=field)
+    if given.samples is None:
+        return Handed(field, given.samples_sha256 or "")
+    if given.labels is None:
+        raise RequestError(
+            "request.invalid", "profile.labels: give the class of each", field="profile.labels"
+        )
+    return intake.numbers(given.samples, field)
 
 
 def add_frame(runtime: Runtime, caller: Principal, stream_id: str, body: FrameRequest) -> str:

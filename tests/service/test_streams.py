@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import io
 import json
 import shutil
 from collections import OrderedDict
@@ -12,6 +14,7 @@ from threading import Thread
 from typing import Any
 
 import httpx
+import numpy as np
 import pytest
 
 from service import engine
@@ -86,14 +89,16 @@ def verdict_on(http: httpx.Client, stream_id: str) -> StreamVerification:
 
 
 def test_a_stream_is_proven_and_judged(runtime: Runtime, http: httpx.Client, models: list[str]) -> None:
-    stream_id = open_stream(runtime, http, models, backlog=len(LABELS))
+    stream_id = open_stream(runtime, http, models, backlog=len(LABELS), challenge="for Ada")
     assert seen(http, stream_id)["stage"] == "frames"
+    assert seen(http, stream_id)["challenge"] == "for Ada"
     for number, label in enumerate(LABELS):
         added(http, stream_id, number, label)
     with working(runtime):
         until(lambda: seen(http, stream_id)["frames_over"] == len(LABELS), "frames to be over")
     verdict = verdict_on(http, stream_id)
     assert verdict.valid, verdict.detail
+    assert seen(http, stream_id, "/file")["head"]["challenge"] == "for Ada"
     assert verdict.labels == LABELS
     assert verdict.head == seen(http, stream_id)["head"]
     assert len(verdict.changes) == 1
@@ -315,6 +320,61 @@ def test_what_is_no_bank_is_refused(runtime: Runtime, http: httpx.Client, models
     assert "cheaper" in failed["problem"]["detail"]
     assert http.get(f"/v1/streams/{backwards}/file").status_code == 409
     assert http.post(f"/v1/streams/{backwards}/retry").json()["state"] == "queued"
+
+
+def archive(**arrays: Any) -> bytes:
+    file = io.BytesIO()
+    np.savez_compressed(file, **arrays)
+    return file.getvalue()
+
+
+def brought(http: httpx.Client, content: bytes) -> str:
+    sha256 = hashlib.sha256(content).hexdigest()
+    assert http.put(f"/v1/uploads/{sha256}", content=content).status_code == 201
+    return sha256
+
+
+def test_a_profile_may_be_an_upload(runtime: Runtime, http: httpx.Client, models: list[str]) -> None:
+    told = profile()
+    with_labels = {"samples_sha256": brought(http, archive(**told))}
+    alone = {"samples_sha256": brought(http, archive(x=told["samples"])), "labels": told["labels"]}
+    streams = [
+        open_stream(runtime, http, models, profile=each, challenge=None)
+        for each in (told, with_labels, alone)
+    ]
+    banks = [seen(http, stream_id, "/file")["head"]["bank"] for stream_id in streams]
+    assert banks[0] == banks[1] == banks[2]
+    body = {"models": models, "profile": with_labels}
+    assert refusal(http.post("/v1/streams", json=body)) == (404, "not_found"), "it is used up"
+
+
+def test_what_is_no_profile_is_refused(
+    http: httpx.Client, models: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def asked(given: dict[str, Any]) -> tuple[str, str, str]:
+        answer = http.post("/v1/streams", json={"models": models, "profile": given}).json()
+        return answer["code"], answer["field"], answer["detail"]
+
+    def asked_of(content: bytes, **more: Any) -> tuple[str, str, str]:
+        return asked({"samples_sha256": brought(http, content)} | more)
+
+    told = profile()
+    samples, labels = np.array(told["samples"]), told["labels"]
+    for given in {"labels": labels}, told | {"samples_sha256": "00" * 32}:
+        assert asked(given)[:2] == ("request.invalid", "profile.samples")
+    assert asked({"samples": told["samples"]})[:2] == ("request.invalid", "profile.labels")
+    assert asked({"samples_sha256": "00" * 32})[:2] == ("not_found", "profile.samples_sha256")
+    assert asked_of(b"no file")[:2] == ("input.unreadable", "profile.samples")
+    assert asked_of(archive(x=samples))[:2] == ("input.unreadable", "profile.labels")
+    assert asked_of(archive(x=samples[:, :2]), labels=labels)[:2] == ("input.shape", "profile.samples")
+    assert asked_of(archive(x=samples[:-1]), labels=labels)[:2] == ("input.shape", "profile.samples")
+    code, field, detail = asked_of(archive(x=np.vstack([samples[:7], 1e9 + samples[7:]])), labels=labels)
+    assert (code, field) == ("input.out_of_range", "profile.samples")
+    assert "profile.samples[7]" in detail
+    monkeypatch.setattr("service.intake.MOST_OUTPUTS", 2 * len(labels) * 4 - 1)
+    code, field, detail = asked_of(archive(**told))
+    assert (code, field) == ("request.invalid", "profile.labels")
+    assert "give 39 at most" in detail
 
 
 def test_circuits_stay_at_hand_as_far_as_they_hold_little(monkeypatch: pytest.MonkeyPatch) -> None:

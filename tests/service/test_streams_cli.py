@@ -30,9 +30,11 @@ def test_a_stream_from_its_bank_to_its_file(run: Any, url: str, tmp_path: Path) 
     np.save(frames, [frame(label) for label in labels])
     with Client(url) as client:
         models = add_bank_over(client)
-        code, said, _ = run("streams", "open", *models, "--profile", profiled, "--backlog", 2, "--json")
+        code, said, _ = run(
+            "streams", "open", *models, "--profile", profiled, "--backlog", 2, "--challenge", "me", "--json"
+        )
         stream = json.loads(said)
-        assert (code, stream["stage"], stream["backlog"]) == (0, "frames", 2)
+        assert (code, stream["stage"], stream["backlog"], stream["challenge"]) == (0, "frames", 2, "me")
         code, said, _ = run("streams", "add", stream["id"], frames, "--end", "--field", "frames")
         assert (code, said) == (0, "3\n")
         list(client.follow_frames(stream["id"]))

@@ -1758,12 +1758,17 @@ export interface components {
        */
       request_id?: string | null;
     };
-    /** @description Samples of which the models of a bank say what they see. */
+    /**
+     * @description Samples of which the models of a bank say what they see: as numbers, or in a file that was brought
+     *     before (`PUT /v1/uploads/…`) and is named by its SHA-256, which may have their labels, too.
+     */
     ProfileRequest: {
       /** @description Numbers, nested: one input of the models after the other. */
-      samples: unknown[];
-      /** @description The class of each, of all classes equally many. */
-      labels: number[];
+      samples?: unknown[] | null;
+      /** @description The class of each, of all classes equally many; not needed where the file has them. */
+      labels?: number[] | null;
+      /** @description SHA-256 of an upload, in the place of the samples. */
+      samples_sha256?: string | null;
     };
     /** @description A proof to hand on. With the key file it names, it is all that a verifier needs. */
     ProofDocument: {
@@ -2202,6 +2207,8 @@ export interface components {
        *     }
        */
       rules?: components["schemas"]["Rules"];
+      /** @description A text of whoever asks for the stream: its chain begins with it. */
+      challenge?: string | null;
       /**
        * @description Whether proofs show the frames.
        * @default private
@@ -2301,7 +2308,9 @@ export interface components {
       backlog: number;
       /** @description Since when it takes frames: the keys are there. */
       begun_at: string | null;
-      /** @description Of its bank, rules and beginning: what its chain begins with, as verdicts have it. */
+      /** @description The text that whoever asked for it gave. */
+      challenge: string | null;
+      /** @description Of its bank, rules, challenge and beginning: what its chain begins with. */
       head: string | null;
       /** @description Since when it takes no more. */
       ended_at: string | null;

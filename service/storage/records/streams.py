@@ -29,6 +29,8 @@ class Stream(Base):
     """Of each frame, from when it was handed in."""
     backlog: Mapped[int]
     """How many frames may wait or be proven at once."""
+    challenge: Mapped[str | None] = mapped_column(String(200))
+    """Of whoever asked for it; its head has it."""
     rules: Mapped[dict[str, Any]]
     """``verifier.stream.Rules``."""
     samples: Mapped[str | None] = mapped_column(String(64))

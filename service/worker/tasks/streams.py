@@ -56,7 +56,7 @@ def begin_stream(runtime: Runtime, hold: Hold) -> None:
     except ValidationError as error:
         raise ModelError("model.bank", first_fault(error)[1], field="models") from None
     rules = checked(Rules, stream.rules)
-    head = Head(bank=bank, rules=rules, begun_at=timestamp(now()))
+    head = Head(bank=bank, rules=rules, begun_at=timestamp(now()), challenge=stream.challenge)
     with runtime.database.write() as session:
         if not Claims(session).wait(hold.claim, "frames", hold.timings()):
             return
