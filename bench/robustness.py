@@ -1,11 +1,13 @@
 """Bounds of networks: what they certify, what they take, and auto_LiRPA's beside them.
 
-    python -m bench.robustness [--topics bounds operators certificate] [--lirpa PYTHON] [--json FILE]
+    python -m bench.robustness [--topics bounds operators certificate] [--lirpa PYTHON] [--sentences FOLDER]
+                               [--json FILE]
 
 ``bounds``: margins and certified radii of networks of the zoo and of ``examples.robustness`` in floats, by
 all methods; with ``--lirpa``, the interpreter of an environment that has auto_LiRPA (bench/peers/README.md),
 the same by it, in float64. Then the certified accuracy of the robust network's integers by radius.
 ``operators``: lines and the way back of single operations. ``certificate``: what proofs reach and take.
+``--sentences``, the folder that ``examples.sentences.train`` wrote to: of words (``bench.words``).
 """
 
 from __future__ import annotations
@@ -24,6 +26,7 @@ import bounds
 from bench.certificates import certificates
 from bench.measure import argument_parser, measure, seconds
 from bench.report import Report, Row
+from bench.words import WORDS, words
 from bounds import Ball, Method
 from bounds.arrays import Interval
 from bounds.curves import Formula
@@ -182,6 +185,7 @@ def main() -> None:
     topics = ["bounds", "operators", "certificate"]
     parser.add_argument("--topics", nargs="*", choices=topics, default=topics)
     parser.add_argument("--lirpa", metavar="PYTHON", help="an interpreter that has auto_LiRPA")
+    parser.add_argument("--sentences", type=Path, metavar="FOLDER", help="of trained transformers")
     options = parser.parse_args()
     report = Report("robustness")
     if "bounds" in options.topics:
@@ -192,6 +196,8 @@ def main() -> None:
         report.show("Operators", operators(options.quick))
     if "certificate" in options.topics:
         report.show("Certificates", certificates(options.quick))
+    if options.sentences:
+        report.show("Words", words(options.sentences, options.quick), WORDS)
     report.write(options.json)
 
 

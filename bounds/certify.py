@@ -60,11 +60,12 @@ def certify(
 def _margins(
     network: Network, region: Region, labels: NDArray[np.int64], classes: int, method: Method
 ) -> Array:
-    bounds = Bounds(network, region, method)
-    xp = namespace(bounds.intervals[network.input].low)
     own = np.eye(classes)[labels]
-    lines = xp.asarray(own[:, np.newaxis] - np.eye(classes))
-    margins = bounds.least(lines)
+    # In regions so large that ends are beyond all floats margins are no numbers, which certify nothing.
+    with np.errstate(over="ignore", invalid="ignore"):
+        bounds = Bounds(network, region, method)
+        xp = namespace(bounds.intervals[network.input].low)
+        margins = bounds.least(xp.asarray(own[:, np.newaxis] - np.eye(classes)))
     margins = margins.get() if hasattr(margins, "get") else margins
     return np.where(own > 0, np.inf, margins)
 

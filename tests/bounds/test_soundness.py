@@ -137,3 +137,14 @@ def test_a_radius_that_is_certified() -> None:
     by_intervals = bounds.furthest(network, around, labels, 0.5, "ibp", steps=256)
     assert (by_intervals <= found).all()
     assert (by_intervals < found).any()
+
+
+@pytest.mark.parametrize("method", bounds.METHODS)
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_is_beyond_all_floats_certifies_nothing(kind: str, method: bounds.Method) -> None:
+    rng = np.random.default_rng(6)
+    graph = KINDS[kind].make(rng)
+    x = np.repeat(rng.uniform(-1, 1, (1, *graph.input.shape)), 3, axis=0)
+    labels = graph.run(x).reshape(3, -1).argmax(axis=1)
+    region = Ball(x, np.array([1e2, 1e150, 1e308]))
+    assert not bounds.certify(bounds.read(graph), region, labels, method).robust.any()
