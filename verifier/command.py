@@ -15,6 +15,7 @@ from typing import Any, Final, NoReturn, TypeVar
 from pydantic import Field, ValidationError
 
 from verifier import policy, receipts, words
+from verifier.claims import ClaimsFile, ClaimsVerification, held_against, judge_claims
 from verifier.document import printable
 from verifier.documents import (
     Document,
@@ -31,7 +32,7 @@ from verifier.documents import (
     parse,
     read,
 )
-from verifier.judging import Case, Known, Registration, Verification, judge_each
+from verifier.judging import Case, Known, LabelledData, Registration, Verification, judge_each
 from verifier.keys import OpenedKey, opened
 from verifier.receipts import ReceiptVerification
 from verifier.schemes import OUTPUT
@@ -39,7 +40,7 @@ from verifier.stream import StreamFile, StreamVerification, judge_stream
 from zenerrors import RequestError, ZenError, in_words, named, naming
 
 Pinned = TypeVar("Pinned", Expected, ExpectedReceipt, ExpectedStream)
-Verdict = Verification | ReceiptVerification | StreamVerification
+Verdict = Verification | ReceiptVerification | StreamVerification | ClaimsVerification
 Given = Mapping[str, Any]
 """Options with their values: paths or texts."""
 
@@ -56,6 +57,7 @@ _FILES: Final = {
     "registration_key": "the registration's own verification key, from whom you trust",
     "circuit": "the circuit of a transparent key, which only names it",
     "registration_circuit": "that of a transparent registration's key",
+    "claims": "the accuracies that are proven of a stream's models",
 }
 _TEXTS: Final = {
     "key_id": ("HEX", "the id of the key that you expect"),
@@ -155,17 +157,21 @@ class _Once(Action):
 def _parser(prog: str) -> ArgumentParser:
     parser = _Parser(
         prog=prog,
-        description="Verify a proof, a receipt or a stream, here and now: no service is asked.",
+        description="Verify a proof, a receipt, a stream or a bank, here and now: no service is asked.",
         epilog="Exit code 0: valid; 1: not valid; 2: anything else.",
         allow_abbrev=False,
     )
-    parser.add_argument("file", type=Path, metavar="FILE", help="the proof, the receipt or the stream")
+    parser.add_argument(
+        "file", type=Path, metavar="FILE", help="the proof, the receipt, the stream or the bank's claims"
+    )
     for name, text in _FILES.items():
         parser.add_argument(_option(name), action=_Once, type=Path, metavar="FILE", help=text)
     for name, (metavar, text) in _TEXTS.items():
         kind = _KINDS.get(name, str)
         parser.add_argument(_option(name), action=_Once, type=kind, metavar=metavar, help=text)
-    text = "the folder of a stream's keys, NAME.json, from whom you trust; with circuits, NAME.zen"
+    text = (
+        "the folder of a stream's or a bank's keys, NAME.json, from whom you trust; with circuits, NAME.zen"
+    )
     parser.add_argument("--keys", action=_Once, type=Path, metavar="FOLDER", help=text)
     text = "a file with what is always to be compared, by the fields that docs/verifying.md names"
     parser.add_argument("--policy", action=_Once, type=Path, metavar="FILE", help=text)
@@ -215,19 +221,28 @@ class _Version(Action):
 
 
 def verify(options: Namespace) -> Verdict:
-    """The verdict on a proof, a receipt or a stream. Raises ``ZenError``."""
+    """The verdict on a proof, a receipt, a stream or a bank's claims. Raises ``ZenError``."""
     given: Given = {
         name: getattr(options, name) for name in (*_FILES, *_TEXTS) if getattr(options, name) is not None
     }
     with _reading("file", options.file):
         document = _document(options.file.read_bytes())
     if isinstance(document, StreamFile):
-        _refuse_idle(given.keys() & _FILES.keys(), "a stream")
+        judged = {"claims", "dataset", "labels"} if "claims" in given else set[str]()
+        _refuse_idle((given.keys() & _FILES.keys()) - judged, "a stream")
         ruled = _ruled(options.policy, ExpectedStream.model_fields.keys(), "a stream")
         wanted = _expected(ExpectedStream, _agreed(given, ruled), "a stream")
-        return judge_stream(document, _keys(options.keys), wanted)
+        verdict = judge_stream(document, keys := _keys(options.keys), wanted)
+        return _held_against(document, verdict, given, keys) if "claims" in given else verdict
+    if isinstance(document, ClaimsFile):
+        _refuse_idle(
+            (given.keys() - {"dataset", "labels"}) | ({"policy"} if options.policy else set()), "a bank"
+        )
+        return judge_claims(document, _keys(options.keys), _by_class(given))
+    _refuse_idle(given.keys() & {"claims"}, "what is no stream")
     if options.keys is not None:
-        raise RequestError("request.invalid", "--keys is for streams: give --key", field="keys")
+        reason = "--keys is for streams, and for claims about banks: give --key"
+        raise RequestError("request.invalid", reason, field="keys")
     if isinstance(document, Receipt):
         _refuse_idle(given.keys() & _FILES.keys(), "a receipt")
         ruled = _ruled(options.policy, ExpectedReceipt.model_fields.keys(), "a receipt")
@@ -247,13 +262,33 @@ def verify(options: Namespace) -> Verdict:
     return judge_each([Case(document, key, expected, _known(given, document, key))])[0]
 
 
-def _document(data: bytes) -> ProofDocument | Receipt | StreamFile:
+def _held_against(
+    file: StreamFile, verdict: StreamVerification, given: Given, keys: Mapping[str, OpenedKey]
+) -> StreamVerification:
+    claims = _read(ClaimsFile, given, "claims")
+    return held_against(file, verdict, judge_claims(claims, keys, _by_class(given)))
+
+
+def _by_class(given: Given) -> list[LabelledData] | None:
+    """The samples of each class, where any are given."""
+    from verifier import datasets
+
+    if "dataset" not in given:
+        _refuse_idle(given.keys() & {"labels"}, "a bank without --dataset")
+        return None
+    with _reading("dataset", given["dataset"]):
+        return [*datasets.by_class(datasets.load(given["dataset"], given.get("labels")))]
+
+
+def _document(data: bytes) -> ProofDocument | Receipt | StreamFile | ClaimsFile:
     fields = parse(data)
     match fields.get("format") if isinstance(fields, dict) else None:
         case "zenserve receipt":
             return checked(Receipt, fields)
         case "zenserve stream":
             return checked(StreamFile, fields)
+        case "zenserve bank claims":
+            return checked(ClaimsFile, fields)
         case _:
             return checked(ProofDocument, fields)
 
@@ -368,7 +403,8 @@ def _key(given: Given, name: str) -> OpenedKey:
 def _keys(folder: Path | None) -> dict[str, OpenedKey]:
     """By their ids, the keys in a folder's files; beside a transparent one, its circuit."""
     if folder is None:
-        raise RequestError("request.invalid", "a stream needs --keys, the folder of its keys", field="keys")
+        reason = "a stream, or what is claimed of a bank, needs --keys, the folder of its keys"
+        raise RequestError("request.invalid", reason, field="keys")
     keys = {}
     for file in sorted(folder.glob("*.json")):
         with _reading("keys", file):

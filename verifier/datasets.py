@@ -133,6 +133,14 @@ class LabelledData:
         return self.targets
 
 
+def by_class(data: LabelledData) -> list[LabelledData]:
+    """The samples of each class, in their order."""
+    classes = range(int(data.labels.max()) + 1)
+    return [
+        LabelledData.of(data.samples[data.labels == own], data.labels[data.labels == own]) for own in classes
+    ]
+
+
 def _require_some(samples: NDArray[np.float64]) -> None:
     if not len(samples):
         raise TensorError("input.empty", "the dataset has no samples", field="samples")

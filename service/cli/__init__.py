@@ -16,6 +16,7 @@ from client.errors import ClientError
 from client.resources import Principal
 from service.cli import (
     audit,
+    banks,
     compile,  # noqa: A004
     datasets,
     doctor,
@@ -134,6 +135,7 @@ for name, room in (
     ("models", models.app),
     ("datasets", datasets.app),
     ("proofs", proofs.app),
+    ("banks", banks.app),
     ("streams", streams.app),
     ("webhooks", webhooks.app),
     ("key", key.app),

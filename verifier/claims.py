@@ -1,0 +1,187 @@
+"""What is claimed of a bank's models: proofs of their accuracies, over the same datasets, and the verdict.
+
+A stream's frames name their models by commitment, and so do these proofs: the models that are accurate here
+are those that answer there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final, Literal, Self
+
+from pydantic import Field, model_validator
+
+from verifier.bank import SEEN
+from verifier.documents import Commitment, Digest, Document, ProofDocument
+from verifier.judging import Case, LabelledData, judge_each
+from verifier.keys import OpenedKey
+from verifier.stream import MOST_CLASSES, MOST_MODELS, StreamFile, StreamVerification
+from verifier.verdict import OK
+
+REASONS: Final[dict[str, str]] = {
+    "no_key": "The key of one of the proofs was not given.",
+    "model_mismatch": "The proof is about another model than the one that it stands beside.",
+    "words_mismatch": "The proof is not of how many labels are those that a bank's model sees.",
+    "dataset_mismatch": "The proof is not over the samples of this class.",
+}
+"""Beside those of ``verifier.judging``, which are of the proof that is named."""
+NOT_VERIFIED: Final = (
+    "That a model is as accurate with a prior: these are accuracies of what it sees.",
+    "What each statement does not say, beside.",
+)
+_UNHELD: Final = "That a stream is by these models: give it with --claims."
+_UNSEEN: Final = "That the samples are of one class each, and which ones: give --dataset."
+
+
+class ClaimedModel(Document):
+    """A model of a bank: the proofs are of its accuracy on the samples of each class in turn."""
+
+    commitment: Commitment = Field(description="To its weights, as a stream's head names it.")
+    accuracies: list[ProofDocument] = Field(
+        min_length=2, max_length=MOST_CLASSES, fail_fast=True, description="Of each class one."
+    )
+
+
+class ClaimsFile(Document):
+    """What is claimed of a bank's models: with the keys of the proofs it is all that a verifier needs."""
+
+    format: Literal["zenserve bank claims"] = Field(
+        default="zenserve bank claims", description="What this document is."
+    )
+    version: int = Field(default=1, ge=1, le=1, description="Of its format.")
+    models: list[ClaimedModel] = Field(
+        min_length=1, max_length=MOST_MODELS, fail_fast=True, description="As the bank has them."
+    )
+
+    @model_validator(mode="after")
+    def _of_the_same_classes(self) -> Self:
+        if len({len(model.accuracies) for model in self.models}) > 1:
+            raise ValueError("models: each has as many accuracies as the others")
+        return self
+
+
+class ModelClaim(Document):
+    """What is proven of a model: of the ``size`` samples of each class it labels so many rightly."""
+
+    commitment: Commitment
+    correct: list[int]
+
+
+class ClaimsVerification(Document):
+    """The verdict on a bank's claims. ``model``, ``place``: of the first proof that is wrong."""
+
+    valid: bool
+    reason: str
+    detail: str
+    model: int | None = None
+    place: int | None = None
+    sizes: list[int] = Field(default=[], description="How many samples each class has.")
+    datasets: list[Digest] = Field(default=[], description="The hashes of their contents.")
+    models: list[ModelClaim] = Field(default=[], description="As the file has them.")
+    verified: list[str] = Field(default=[], description="In sentences, what a reader may rely on.")
+    not_verified: list[str] = Field(default=[], description="In sentences, what a reader may not rely on.")
+
+
+def judge_claims(
+    file: ClaimsFile, keys: Mapping[str, OpenedKey], data: Sequence[LabelledData] | None = None
+) -> ClaimsVerification:
+    """Whether each accuracy is proven, of the model that it stands beside, over the samples that the others'
+    are over; ``keys`` by their ids, ``data``: those of each class, to be compared."""
+    wanted = _datasets(file) if data is None else [each.sha256.hex() for each in data]
+    cases: dict[tuple[int, int], Case] = {}
+    for index, model in enumerate(file.models):
+        for place, document in enumerate(model.accuracies):
+            said = document.statement
+            key = keys.get(said.verification_key.id)
+            if key is None:
+                return _refused(
+                    "no_key", f"{REASONS['no_key']} It is {said.verification_key.id}.", index, place
+                )
+            if not _counts_seen(key):
+                return _refused("words_mismatch", REASONS["words_mismatch"], index, place)
+            if said.commitments.get("model") != model.commitment:
+                return _refused("model_mismatch", REASONS["model_mismatch"], index, place)
+            found = said.dataset.sha256 if said.dataset else None
+            if found is None or place >= len(wanted) or found != wanted[place]:
+                return _refused("dataset_mismatch", REASONS["dataset_mismatch"], index, place)
+            cases[index, place] = Case(document, key)
+    for (index, place), answer in zip(cases, judge_each([*cases.values()]), strict=True):
+        if not answer.valid:
+            return _refused(answer.reason, answer.detail, index, place)
+    return _verified(file, wanted, compared=data is not None)
+
+
+def held_against(
+    file: StreamFile, verdict: StreamVerification, claims: ClaimsVerification
+) -> StreamVerification:
+    """The verdict on a stream whose models are to be those of these claims, in their order."""
+    if not verdict.valid:
+        return verdict
+    if not claims.valid:
+        return StreamVerification(valid=False, reason=claims.reason, detail=f"Of the claims: {claims.detail}")
+    own = [model.commitment for model in file.head.bank.models]
+    if own != [model.commitment for model in claims.models]:
+        detail = "The claims are about other models than the stream's."
+        return StreamVerification(valid=False, reason="model_mismatch", detail=detail)
+    return verdict.model_copy(
+        update={
+            "verified": [*verdict.verified, *claims.verified],
+            "not_verified": [
+                *verdict.not_verified,
+                *(each for each in claims.not_verified if each != _UNHELD),
+            ],
+        }
+    )
+
+
+def _counts_seen(key: OpenedKey) -> bool:
+    """Whether it is of an accuracy, by labels, of what a bank's model sees."""
+    circuit = key.circuit
+    return (
+        circuit.scheme == "accuracy"
+        and circuit.measurement.measure == "accuracy"
+        and key.described.get("output") == SEEN
+    )
+
+
+def _datasets(file: ClaimsFile) -> list[str]:
+    """What the first model's proofs are over."""
+    statements = [document.statement for document in file.models[0].accuracies]
+    return [(said.dataset.sha256 if said.dataset else None) or "" for said in statements]
+
+
+def _verified(file: ClaimsFile, datasets: Sequence[str], *, compared: bool) -> ClaimsVerification:
+    values = [[document.statement.values for document in model.accuracies] for model in file.models]
+    sizes = [_number(each["size"]) for each in values[0]]
+    models = [
+        ModelClaim(commitment=model.commitment, correct=[_number(each["correct"]) for each in own])
+        for model, own in zip(file.models, values, strict=True)
+    ]
+    samples = "the given samples of each class" if compared else "the same datasets, one for each class"
+    return ClaimsVerification(
+        valid=True,
+        reason=OK,
+        detail="Every accuracy is proven, of the model that it stands beside.",
+        sizes=sizes,
+        datasets=[*datasets],
+        models=models,
+        verified=[
+            f"All are over {samples}: {sum(sizes)} samples in all.",
+            *(
+                f"Model {place}, {model.commitment}, labels {', '.join(map(str, model.correct))} of"
+                f" {', '.join(map(str, sizes))} rightly."
+                for place, model in enumerate(models)
+            ),
+            "Whatever shares classes have, a model's accuracy without a prior is the mean of these by them.",
+        ],
+        not_verified=[*NOT_VERIFIED, _UNHELD, *([] if compared else [_UNSEEN])],
+    )
+
+
+def _number(value: int | list[int]) -> int:
+    return value if isinstance(value, int) else value[0]
+
+
+def _refused(reason: str, detail: str, model: int, place: int) -> ClaimsVerification:
+    where = f"Model {model}, class {place}: {detail}"
+    return ClaimsVerification(valid=False, reason=reason, detail=where, model=model, place=place)
