@@ -68,6 +68,10 @@ UNTYPED = {
     ("releasing", "npm publish"): "asks for an account: tests/web/test_npm.py installs what it sends",
     ("releasing", "uv pip compile"): "asks an index what is the newest",
     ("schemes", "python -m examples.hospital"): "tests/examples/test_schemes.py runs them",
+    (
+        "streams",
+        "zenserve verify stream.json",
+    ): "takes a stream over the bank: tests/service/test_banks_cli.py shows it one frame",
     ("vectors", "python plain_verifier.py"): "tests/vectors/test_plain_verifier.py runs it",
     ("verifying", "sha256sum"): "tests/web/test_verify_page.py makes the page again, and compares",
     ("verifying", "zenserve audit"): "tests/service/test_audit_cli.py: a key of a ceremony that others held",

@@ -11,6 +11,7 @@ import pytest
 
 from circuits.networks.language import tensor
 from circuits.onnx.write import to_onnx
+from client import Client
 from service.runtime import Runtime
 from tests.service.support import serving, working
 from verifier.claims import ClaimsFile, judge_claims
@@ -52,8 +53,7 @@ def test_a_bank_from_its_network_to_its_claims(run: Any, url: str, tmp_path: Pat
     code, said, _ = run("banks", "register", folder, "--json")
     models = json.loads(said)["models"]
     assert (code, len(models)) == (0, len(made["models"]))
-    code, said, _ = run("streams", "open", *models, "--profile", folder / "profile.npz", "--field", "stage")
-    assert (code, said) == (0, "frames\n")
+    stream = _filmed(run, url, models, folder)
     file = checked(ClaimsFile, json.loads(claims.read_text()))
     held = [opened(checked(KeyFile, json.loads(each.read_text()))) for each in keys.glob("*.json")]
     known = {key.reference.id: key for key in held}
@@ -66,6 +66,28 @@ def test_a_bank_from_its_network_to_its_claims(run: Any, url: str, tmp_path: Pat
     assert (code, "over the given samples" in said) == (0, True)
     assert run("verify", claims, "--keys", keys, "--dataset", data)[0] == 1  # others of these classes
     _refuses_others(file, known, classes)
+    code, said, _ = run("verify", stream, "--keys", keys, "--claims", claims)
+    assert (code, "rightly" in said, "give it with --claims" in said) == (0, True, False)
+    others = file.model_copy(update={"models": file.models[::-1]})
+    claims.write_text(others.model_dump_json())
+    code, said, _ = run("verify", stream, "--keys", keys, "--claims", claims)
+    assert (code, "model_mismatch" in said) == (1, True)
+
+
+def _filmed(run: Any, url: str, models: list[str], folder: Path) -> Path:
+    """The file of a stream of one frame; its keys go to the others."""
+    frames, file = folder / "frames.npy", folder / "stream.json"
+    np.save(frames, load(folder / "profile.npz").samples[:1])
+    code, said, _ = run("streams", "open", *models, "--profile", folder / "profile.npz", "--field", "id")
+    assert code == 0
+    assert run("streams", "add", said.strip(), frames, "--end")[0] == 0
+    with Client(url) as client:
+        list(client.follow_frames(said.strip()))
+        for model in client.get_stream_file(said.strip())["head"]["bank"]["models"]:
+            key = client.get_verification_key(model["verification_key"])
+            (folder / "keys" / f"{key['id']}.json").write_text(json.dumps(key))
+    assert run("streams", "file", said.strip(), "-o", file)[0] == 0
+    return file
 
 
 def _refuses_others(file: ClaimsFile, known: Any, classes: Any) -> None:
