@@ -9,6 +9,7 @@ import pytest
 
 from bench.report import read
 from prover import backends
+from tests.circuits.quantised import networks
 from tests.gpu.emulator.place import EMULATED  # before anything of gpu is imported
 
 
@@ -37,3 +38,22 @@ def test_every_row_of_the_gpu_benchmark(tmp_path: Path, monkeypatch: pytest.Monk
         assert (row.floor is None) == ("bytes" not in row.more)
     [proof] = [row for row in rows if row.name == "groth16_prove"]
     assert sum(proof.more["stages"].values()) == pytest.approx(1)
+
+
+def test_every_row_of_the_benchmark_of_witnesses(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a network that is even smaller."""
+    from bench import gpu_witness
+
+    if EMULATED:
+        monkeypatch.setattr(backends, "_missing_gpu", lambda _: None)
+    monkeypatch.setenv(backends.VARIABLE, "auto")
+    graph = networks.of_kinds(2, "conv", "max", shape=(2, 3, 3), most_bits=3)
+    monkeypatch.setattr(gpu_witness, "_graph", lambda _: graph)
+    output = tmp_path / "rows.json"
+    gpu_witness.main(["--quick", "--json", str(output)])
+    _, rows = read(output)
+    titles = ["Witnesses", "One after the other", *["From an input to a proof"] * 2]
+    assert [(row.topic, row.peer) for row in rows] == [
+        (title, peer) for title in titles for peer in (None, "processor")
+    ]
+    assert rows[0].more["kernels"].keys() >= {"slide", "add_up", "digits", "inverse"}

@@ -1,0 +1,225 @@
+"""Witnesses on a card beside the processor's, and proofs from an input to their bytes with either.
+
+    python -m bench.gpu_witness [--json FILE] [--topics witnesses batch proofs] [--only NAME ..] [--quick]
+
+Witnesses are complete: challenges are drawn as soon as they wait for them. Those of the card and of the
+processor, on all cores, are timed in turn by the host's clock, and compared. Proofs are made on the card in
+either case: what differs is who makes the witness, and whether it crosses the bus. Inputs are of a fixed
+random stream. ``kernels``: the seconds of each, one at a time; ``load_s``: of the first witness.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from base.processors import usable_cores
+from base.progress import silent
+from base.randomness import Secrets, random_elements
+from bench.lowbit import quantised
+from bench.measure import argument_parser, in_turn, seconds
+from bench.report import Report, Row, rows_of
+from bench.roofline import machine, profile
+from circuits import Inference, QuantGraph, compile_inference, parameters, quantise, zoo
+from circuits.schemes import proving
+from circuits.zoo import lowbit
+from gpu.device import Device
+from kernels import FrArray, fr
+from prover import backends, registry
+from prover.backends import Backend
+from prover.backends.cpu import CPU
+from prover.witness import DeviceWitness
+from verifier.schemes import Privacy
+from verifier.system import Claim
+
+PROCESSOR: Final = "processor"
+SYSTEMS: Final = ("groth16", "spartan")
+
+
+class Network(NamedTuple):
+    name: str
+    weights: Privacy
+
+    def __str__(self) -> str:
+        return f"{self.name}, {self.weights} weights"
+
+
+NETWORKS: Final = (
+    Network("lenet-face-small", "committed"),
+    Network("lenet-face-large", "committed"),
+    Network("resnet18-cifar", "public"),
+    Network("resnet18-cifar-w1a2", "public"),
+    Network("resnet18-cifar-w1a2", "committed"),
+)
+QUICK: Final = (Network("lenet-mnist-w1a2", "public"),)
+BATCH: Final = Network("resnet18-cifar", "public")
+PROVEN: Final = NETWORKS[1:4]
+IN_A_BATCH: Final = 64
+
+
+class Bench(NamedTuple):
+    backend: Backend
+    device: Device
+    repetitions: int
+    in_a_batch: int
+
+
+class Subject:
+    """A compiled network, and pixels for it."""
+
+    def __init__(self, network: Network) -> None:
+        self.graph = _graph(network.name)
+        self.circuit: Inference = compile_inference(self.graph, weight_privacy=network.weights)
+        entry = self.graph.input
+        self.q = np.random.default_rng(1).integers(0, entry.type.top + 1, size=entry.shape)
+        self.challenges = random_elements(self.circuit.constraint_system.challenges)
+
+    def complete(self, z: Any, threads: int) -> Any:
+        system = self.circuit.constraint_system
+        z[1 + system.public : system.instance] = self.challenges
+        self.circuit.program.post_challenge(z, self.challenges, threads)
+        return z
+
+    def on_the_processor(self) -> FrArray:
+        threads = usable_cores()
+        found: FrArray = self.complete(self.circuit.witness(self.q, threads=threads), threads)
+        return found
+
+    def on_the_card(self, bench: Bench) -> Any:
+        """To be erased."""
+        z = self.complete(self.circuit.witness(self.q, on=bench.backend), 1)
+        if not isinstance(z, DeviceWitness):
+            raise MemoryError("the card has no room for the steps of this witness")
+        bench.device.synchronize()
+        return z
+
+    def made(self, bench: Bench) -> None:
+        with Secrets() as secret:
+            secret(self.on_the_card(bench).array)
+
+
+def witnesses(bench: Bench, network: Network) -> Iterator[Row]:
+    subject, free = Subject(network), bench.device.free_bytes()
+    load_s = seconds(lambda: subject.made(bench))
+    held_mb = (free - bench.device.free_bytes()) / 2**20
+    with Secrets() as secret:
+        found = subject.on_the_card(bench)
+        secret(found.array)
+        if not np.array_equal(found[:], subject.on_the_processor()):
+            raise AssertionError(f"{network}: the card has another witness")
+    timings = in_turn(
+        {
+            "": lambda: seconds(lambda: subject.made(bench)),
+            PROCESSOR: lambda: seconds(subject.on_the_processor),
+        },
+        repetitions=bench.repetitions,
+    )
+    kernels = profile(lambda: subject.made(bench))
+    more = {"load_s": load_s, "memory_mb": held_mb, "kernels": kernels}
+    system = subject.circuit.constraint_system
+    yield from rows_of(Row(str(network), system.variables, 0, more=more), timings)
+
+
+def batch(bench: Bench, network: Network) -> Iterator[Row]:
+    """Seconds of all, one after the other."""
+    subject, count = Subject(network), bench.in_a_batch
+
+    def repeated(make: Callable[[], object]) -> float:
+        start = time.perf_counter()
+        for _ in range(count):
+            make()
+        return time.perf_counter() - start
+
+    timings = in_turn(
+        {
+            "": lambda: repeated(lambda: subject.made(bench)),
+            PROCESSOR: lambda: repeated(subject.on_the_processor),
+        },
+        repetitions=min(3, bench.repetitions),
+    )
+    yield from rows_of(Row(str(network), count, 0), timings)
+
+
+def proofs(bench: Bench, network: Network) -> Iterator[Row]:
+    """From an input to the bytes of a proof, each of which is verified."""
+    subject = Subject(network)
+    for system in SYSTEMS:
+        with TemporaryDirectory() as folder:
+            prover = _Prover(subject, system, Path(folder))
+            timings = in_turn(
+                {"": partial(prover.prove, bench.backend), PROCESSOR: partial(prover.prove, CPU)},
+                repetitions=bench.repetitions,
+            )
+        constraints = subject.circuit.constraint_system.constraints
+        yield from rows_of(Row(str(network), constraints, 0, more={"system": system}), timings)
+
+
+class _Prover:
+    def __init__(self, subject: Subject, system: str, folder: Path) -> None:
+        self._subject, self._system = subject, registry.find(system)
+        self._threads, self._openings, basis = usable_cores(), dict[str, Any](), None
+        circuit = subject.circuit
+        if circuit.commitments:
+            values, file = fr.from_int64(parameters(subject.graph)), folder / "basis"
+            self._system.commitments.make_key(file, len(values), self._threads, None)
+            basis = self._system.commitments.load_key(file)
+            self._openings = {"model": basis.commit(values, threads=self._threads)}
+        self._key = folder / "key"
+        proving.setup(self._system, circuit, basis, self._key, self._threads, silent)
+        self._public = circuit.public_inputs(subject.q)
+
+    def prove(self, made_on: Backend) -> float:
+        """Seconds; the witness is made there."""
+        circuit, q = self._subject.circuit, self._subject.q
+
+        def witness(*, threads: int, on: Backend) -> FrArray:
+            return circuit.witness(q, threads=threads, on=made_on)
+
+        start = time.perf_counter()
+        asked = self._system, circuit, self._key, witness, lambda _: self._openings, self._threads, silent
+        proof = proving.prove(*asked)
+        taken = time.perf_counter() - start
+        key = self._system.load_key(self._key).verifying_key
+        commitments = [opening.commitment for opening in self._openings.values()]
+        (flaw,) = self._system.verify_groups(key, [[Claim(self._public, proof, commitments)]])
+        if flaw is not None:
+            raise AssertionError(flaw)
+        return taken
+
+
+def _graph(name: str) -> QuantGraph:
+    return quantised(name) if lowbit.is_name(name) else quantise(zoo.network(name), zoo.calibration(name))
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    topics: dict[str, tuple[str, Callable[[Bench, Network], Iterator[Row]], Sequence[Network]]] = {
+        "witnesses": ("Witnesses", witnesses, NETWORKS),
+        "batch": ("One after the other", batch, (BATCH,)),
+        "proofs": ("From an input to a proof", proofs, PROVEN),
+    }
+    parser = argument_parser(__doc__)
+    parser.add_argument("--topics", nargs="*", choices=topics, default=list(topics))
+    parser.add_argument("--only", nargs="*", help="these networks")
+    parser.add_argument("--device", type=int, default=0, help="which GPU, as CUDA counts them")
+    options = parser.parse_args(arguments)
+    os.environ[backends.VARIABLE] = f"gpu:{options.device}"
+    device = Device(options.device)
+    bench = Bench(backends.chosen(), device, 2 if options.quick else 7, 2 if options.quick else IN_A_BATCH)
+    report = Report("gpu_witness", f"median of {bench.repetitions}", machine(device))
+    for topic in options.topics:
+        title, run, networks = topics[topic]
+        chosen = QUICK if options.quick else networks
+        wanted = [each for each in chosen if not options.only or each.name in options.only]
+        report.show(title, (row for network in wanted for row in run(bench, network)))
+    report.write(options.json)
+
+
+if __name__ == "__main__":
+    main()
