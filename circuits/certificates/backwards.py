@@ -39,6 +39,8 @@ _BITS: Final = 21
 """Of lines that are cut behind one rescaling, without the sign, whatever the weights."""
 _ROOM: Final = 60
 """Bits of what lines are multiplied by and added up to."""
+_MOST: Final = (1 << 61) - 1
+"""What margins are below: one more is not beyond 61 bits."""
 _MORE_BITS: Final = 6
 """For each rescaling more, as far as there is room: what lines could be exceeds what they are the more."""
 
@@ -124,33 +126,50 @@ class Backwards:
         self._waiting.setdefault(tensor, []).append(line)
 
     def _arrived(self, tensor: Tensor) -> _Line:
-        """All lines of ``tensor`` in one."""
+        """All lines of ``tensor`` in one: of those that are finer than there is room for, what is left."""
         lines = self._waiting.pop(tensor)
         if len(lines) == 1:
             return lines[0]
-        least = min(line.exponent for line in lines)
+        least = _fitting(lines, min(line.exponent for line in lines), 1 << _ROOM)
+        lines = [self._coarser(tensor, index, line, least) for index, line in enumerate(lines)]
         reach = sum(line.reach << line.exponent - least for line in lines)
         terms = [Term(line.tensor, 1 << line.exponent - least) for line in lines]
         together = self.draft.sum(f"{tensor.name}/together", lines[0].tensor.shape, reach, *terms)
         return _Line(together, reach, least, depth=max(line.depth for line in lines))
 
+    def _coarser(self, tensor: Tensor, index: int, line: _Line, exponent: int) -> _Line:
+        """At ``exponent``, or what it is already."""
+        if line.exponent >= exponent:
+            return line
+        name = f"{tensor.name}/coarser{index}"
+        copy = self.draft.sum(name, line.tensor.shape, line.reach, Term(line.tensor))
+        return self._divided(tensor, name, line._replace(tensor=copy), exponent - line.exponent)
+
     def _cut(self, tensor: Tensor, line: _Line) -> _Line:
-        """``2^w q`` is below ``line`` by less than 2^w in each entry: of ``tensor``, less its zero point, no
-        more is lost than that times what is below zero."""
+        """To so many bits as there is room for."""
         if line.cut:
             return line
-        name = f"{tensor.name}/line"
         wanted = _BITS + _MORE_BITS * max(0, line.depth - 1)
         bits = max(_BITS, min(wanted, _ROOM - self._room(tensor).bit_length()))
         shift = max(0, line.reach.bit_length() - bits)
-        reach = -(-line.reach >> shift)
-        cut = Tensor(name, line.tensor.shape, Bound.of(-reach, reach))
-        function = Requantisation(np.array([1]), 0, shift, -reach, reach)
-        self.draft.relations.append(Lookup(line.tensor.name, cut, line.tensor, function))
+        return self._divided(tensor, f"{tensor.name}/line", line, shift)
+
+    def _divided(self, tensor: Tensor, name: str, line: _Line, shift: int) -> _Line:
+        """``2^shift q`` is below ``line`` by less than 2^shift in each entry: of ``tensor``, less its zero
+        point, no more is lost than that times what is below zero."""
+        made, reach = self._floored(name, line, shift)
         below = max(0, self.forwards.zero_points.get(tensor, 0) - tensor.bound.interval[0])
         if shift and below:
             self._lost.append((below * math.prod(tensor.shape[1:]), line.exponent + shift))
-        return _Line(cut, reach, line.exponent + shift, True, line.depth)
+        return _Line(made, reach, line.exponent + shift, True, line.depth)
+
+    def _floored(self, name: str, line: _Line, shift: int) -> tuple[Tensor, int]:
+        """Sums that nothing has read, divided by 2^shift and rounded down; and how far they reach."""
+        reach = -(-line.reach >> shift)
+        out = Tensor(name, line.tensor.shape, Bound.of(-reach, reach))
+        function = Requantisation(np.array([1]), 0, shift, -reach, reach)
+        self.draft.relations.append(Lookup(line.tensor.name, out, line.tensor, function))
+        return out, reach
 
     def _room(self, tensor: Tensor) -> int:
         """What a line of ``tensor`` is multiplied by at most before it is cut again."""
@@ -351,35 +370,24 @@ class Backwards:
             self._pay_product(
                 f"box/{part}", Term(row, sign, offset), factor, far * cut.reach, cut.exponent - 1
             )
-        exponent = cut.exponent - 1
+        exponent = _fitting(self._paid, cut.exponent - 1, _MOST, self._lost)
         terms, reach = [], 0
         for index, paid in enumerate(self._paid):
-            tensor, far = paid.tensor, paid.reach
+            tensor, far = paid.tensor, _raised(paid.reach, paid.exponent - exponent)
             if paid.exponent < exponent:
-                tensor, far = self._floored(f"output/paid{index}", paid, exponent - paid.exponent)
-            else:
-                far <<= paid.exponent - exponent
+                name = f"output/paid{index}"
+                copy = self.draft.sum(name, tensor.shape, paid.reach, Term(tensor))
+                tensor, _ = self._floored(name, paid._replace(tensor=copy), exponent - paid.exponent)
             terms.append(Term(tensor, 1 << max(0, paid.exponent - exponent)))
             reach += far
         # The last has no factor.
         terms.reverse()
         lost = sum(_raised(count, each - exponent) for count, each in self._lost)
         reach += lost
-        require_fit("output/margins", (-reach, reach))
         margins = Tensor("output/margins", (self.batch, 1, self._rivals), Bound.of(-reach, reach))
         sums = self.draft.sum("output/margins/sum", margins.shape, reach, *terms, constant=-lost)
         self.draft.hold(Linear(margins.name, margins, (Term(sums),)))
         return margins, exponent
-
-    def _floored(self, name: str, paid: _Line, shift: int) -> tuple[Tensor, int]:
-        """Divided by 2^shift, rounded down."""
-        reach = -(-paid.reach >> shift)
-        out = Tensor(name, paid.tensor.shape, Bound.of(-reach, reach))
-        copy = self.draft.sum(name, out.shape, paid.reach, Term(paid.tensor))
-        self.draft.relations.append(
-            Lookup(name, out, copy, Requantisation(np.array([1]), 0, shift, -reach, reach))
-        )
-        return out, reach
 
     def _pay(self, tensor: Tensor, reach: int, exponent: int) -> None:
         self._paid.append(_Line(tensor, reach, exponent))
@@ -399,6 +407,14 @@ class Backwards:
 
 def _times(terms: Sequence[Term], sign: int) -> list[Term]:
     return [term._replace(factor=sign * term.factor) for term in terms]
+
+
+def _fitting(lines: Sequence[_Line], exponent: int, most: int, lost: Sequence[tuple[int, int]] = ()) -> int:
+    """The least from ``exponent`` on at which all of these together are less than ``most``."""
+    reaches = [*((line.reach, line.exponent) for line in lines), *lost]
+    while sum(_raised(reach, each - exponent) for reach, each in reaches) >= most:
+        exponent += 1
+    return exponent
 
 
 def _raised(count: int, exponent: int) -> int:

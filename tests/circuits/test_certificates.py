@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from circuits import QuantGraph, Robustness, compile_robustness
+from circuits.certificates import backwards
 from circuits.certificates.largest import Largest
 from circuits.certificates.looked import Looked
 from circuits.certificates.pools import FINE, Windows, picked
@@ -149,6 +150,9 @@ def small(kind: str, seed: int = 0, bits: int = 5) -> QuantGraph:
             )
             x = x.conv(weight(4, 2, 1, 2), stride=1).relu()
             x = x.conv(weight(8, 2, 1, 1), groups=2).clip(-1, 1).flatten()
+        case "residual":
+            x = language.tensor("x", 3).dense(weight(4, 3), rng.normal(size=4)).clip(-1.5, 2)
+            x = (x + x.dense(weight(4, 4)).relu()).clip(-2, 2.5)
         case _:
             raise AssertionError(kind)
     graph = x.dense(weight(3, x.shape[0])).graph()
@@ -372,3 +376,22 @@ def _drawn_largest(
     offset = np.maximum(offset + rng.choice([0, 9, -1], len(counts), p=[0.9, 0.08, 0.02]), 0)
     parts = {"place": place, "others": np.maximum(others, 0), "slope": slope, "offset": offset}
     yield from ((f"{lines.name}/{part}", found) for part, found in parts.items())
+
+
+@pytest.mark.parametrize("kind", ["residual", "padded", "tanh"])
+def test_where_there_is_less_room_less_is_certified(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lines that meet, and what was paid, are brought to a coarser scale: rounded down."""
+    graph = small(kind)
+    q, finest = np.full(graph.input.shape, graph.input.type.top // 2), compile_robustness(graph)
+    monkeypatch.setattr(backwards, "_ROOM", 31)
+    monkeypatch.setattr(backwards, "_MOST", 1 << 36)
+    circuit = compile_robustness(graph, weight_privacy="private")
+    names = " ".join(circuit.layout)
+    assert ("coarser" in names) == (kind == "residual")
+    assert circuit.certificate.exponent > finest.certificate.exponent
+    for radius in (0, 1, 2):
+        z, exact = circuit.assign(q, radius), leads(graph, q, radius)
+        assert below(circuit, z, exact)
+        if (circuit.margins(q, radius) > 0).all():
+            assert violation(circuit, z) is None
+    assert (circuit.margins(q, 0) > 0).all()
