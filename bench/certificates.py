@@ -1,11 +1,13 @@
 """Certificates of the network of ``examples.robustness``, proven: what they reach, and what they take.
 
-A topic of ``bench.robustness``. The input is public; an inference of it, with the same privacies, is beside.
+Topics of ``bench.robustness``. ``certificate``: the input is public; an inference of it, with the same
+privacies, is beside. ``accuracy``: how many of 100 labels are right and stay so, in shards.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -15,13 +17,14 @@ import numpy as np
 
 import bounds
 from base.progress import silent
-from bench.measure import timed
+from bench.measure import alone, timed
 from bench.report import Row
 from bounds import Ball, Method
 from circuits import (
     Inference,
     QuantGraph,
     Robustness,
+    compile_accuracy,
     compile_inference,
     compile_robustness,
     parameters,
@@ -30,14 +33,18 @@ from circuits import (
 from circuits.schemes import proving
 from examples.robustness import network as robust
 from prover import registry
+from verifier.datasets import LabelledData
 from verifier.documents import ProofDocument
 from verifier.schemes import Privacy
 from verifier.words import make_statement
+from zenserve.accuracy import prove_shards, shard_values, shards_of
 from zenserve.proof import Keyed, Proof, verify
 from zenserve.proving import THREADS, Party
 
 SYSTEMS: Final = ("groth16-bls12-381", "spartan-bls12-381")
+METHODS: Final[tuple[Method, ...]] = ("ibp", "crown-ibp", "crown")
 STEPS: Final = (1, 2, 4, 8)
+SHARD: Final = 20
 RADIUS: Final = 8
 MADE_AT: Final = "2026-11-23T00:00:00Z"
 
@@ -57,18 +64,75 @@ def certificates(quick: bool) -> Iterator[Row]:
             yield _proven(graph, circuit, inference, q[0], system)
 
 
+def certified_accuracies(quick: bool) -> Iterator[Row]:
+    """Of labelled images, how many are right and robust by bounds in floats, of the float network and of its
+    integers; then keys, proofs and verdicts of as many as circuits certify."""
+    images, labels = robust.held_out()
+    data = LabelledData.of(*((images[:3], labels[:3]) if quick else (images, labels)))
+    graph = quantise(robust.network(), robust.calibration())
+    around = Ball(data.samples, np.full(data.size, RADIUS / 255), domain=(0, 1), whole=True)
+    network, right = (
+        bounds.read(robust.network()),
+        robust.network().run(data.samples).argmax(1) == data.labels,
+    )
+    for method in METHODS:
+        found = bounds.certify(network, around, data.labels, method).robust & right
+        yield Row("floats", data.size, 100 * float(found.mean()), unit="%", more={"method": method})
+    q = np.stack([graph.quantise_input(image) for image in data.samples])
+    network, right = bounds.read(graph), graph.run(q).argmax(axis=1) == data.labels
+    for method in METHODS:
+        found = bounds.certify(network, _around(graph, q, RADIUS), data.labels, method).robust & right
+        yield Row("integers", data.size, 100 * float(found.mean()), unit="%", more={"method": method})
+    weights: tuple[Privacy, ...] = ("public",) if quick else ("public", "committed")
+    for each in weights:
+        for system in SYSTEMS:
+            row, peak = alone(_counted, data, each, 2 if quick else SHARD, system)
+            yield replace(row, peak_mb=peak)
+
+
+def _counted(data: LabelledData, weights: Privacy, shard: int, system: str) -> Row:
+    graph = quantise(robust.network(), robust.calibration())
+    circuit = compile_accuracy(graph, batch=shard, weight_privacy=weights, measure="certified")
+    with TemporaryDirectory() as folder:
+        party = Party(registry.find(system), Path(folder), silent)
+        model = {"model": parameters(graph)} if weights == "committed" else {}
+        party.commit(model, max(map(len, shard_values(circuit, data))))
+        shards, counted = timed(lambda: shards_of(party, circuit, data, RADIUS))
+        key, setup = timed(lambda: party.key(circuit))
+        made, prove = timed(lambda: prove_shards(party, circuit, key, data, shards, RADIUS))
+    document, dataset = Proof(made.document, made.key, circuit=made.circuit), (data.samples, data.labels)
+    verdict, taken = timed(lambda: verify(document, dataset=dataset))
+    if not verdict.valid:
+        raise RuntimeError(f"the proof does not verify: {verdict.reason}")
+    more = {
+        "certified": made.document.statement.values["certified"],
+        "shards": len(shards),
+        "constraints_per_sample": circuit.constraint_system.constraints / shard,
+        "setup_seconds": setup,
+        "count_seconds": counted,
+        "verify_seconds": taken,
+        "proof_bytes": sum(len(proof) // 2 for proof in made.document.proofs),
+    }
+    name = f"robust-mnist, {data.size} samples, {weights}, {system}"
+    return Row(name, circuit.constraint_system.constraints, prove, threads=THREADS, more=more)
+
+
 def _reached(graph: QuantGraph, q: Any, steps: tuple[int, ...]) -> Iterator[Row]:
     circuit = compile_robustness(graph)
-    network, kind, labels = bounds.read(graph), graph.input.type, graph.run(q).argmax(axis=1)
+    network, labels = bounds.read(graph), graph.run(q).argmax(axis=1)
     for radius in steps:
         found = sum((circuit.margins(each, radius) > 0).all() for each in q)
         yield Row("certified", radius, 100 * found / len(q), unit="%", more={"method": "circuit"})
-        centre, radii = (q - kind.zero_point) * 1.0, np.full(len(q), float(radius))
-        around = Ball(centre, radii, domain=kind.centred, whole=True)
-        methods: tuple[Method, ...] = ("ibp", "crown-ibp", "crown")
-        for method in methods:
+        around = _around(graph, q, radius)
+        for method in METHODS:
             share = float(bounds.certify(network, around, labels, method).robust.mean())
             yield Row("certified", radius, 100 * share, unit="%", more={"method": method})
+
+
+def _around(graph: QuantGraph, q: Any, radius: int) -> Ball:
+    kind = graph.input.type
+    radii = np.full(len(q), float(radius))
+    return Ball((q - kind.zero_point) * 1.0, radii, domain=kind.centred, whole=True)
 
 
 def _proven(graph: QuantGraph, circuit: Robustness, inference: Inference, q: Any, system: str) -> Row:

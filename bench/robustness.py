@@ -1,12 +1,13 @@
 """Bounds of networks: what they certify, what they take, and auto_LiRPA's beside them.
 
-    python -m bench.robustness [--topics bounds operators certificate] [--lirpa PYTHON] [--sentences FOLDER]
-                               [--json FILE]
+    python -m bench.robustness [--topics bounds operators certificate accuracy] [--lirpa PYTHON]
+                               [--sentences FOLDER] [--json FILE]
 
 ``bounds``: margins and certified radii of networks of the zoo and of ``examples.robustness`` in floats, by
 all methods; with ``--lirpa``, the interpreter of an environment that has auto_LiRPA (bench/peers/README.md),
 the same by it, in float64. Then the certified accuracy of the robust network's integers by radius.
-``operators``: lines and the way back of single operations. ``certificate``: what proofs reach and take.
+``operators``: lines and the way back of single operations. ``certificate``: what proofs reach and take;
+``accuracy``: the same of certified accuracies.
 ``--sentences``, the folder that ``examples.sentences.train`` wrote to: of words (``bench.words``).
 """
 
@@ -23,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import bounds
-from bench.certificates import certificates
+from bench.certificates import certificates, certified_accuracies
 from bench.measure import argument_parser, measure, seconds
 from bench.report import Report, Row
 from bench.words import WORDS, words
@@ -182,7 +183,7 @@ def operators(quick: bool) -> Iterator[Row]:
 
 def main() -> None:
     parser = argument_parser(__doc__)
-    topics = ["bounds", "operators", "certificate"]
+    topics = ["bounds", "operators", "certificate", "accuracy"]
     parser.add_argument("--topics", nargs="*", choices=topics, default=topics)
     parser.add_argument("--lirpa", metavar="PYTHON", help="an interpreter that has auto_LiRPA")
     parser.add_argument("--sentences", type=Path, metavar="FOLDER", help="of trained transformers")
@@ -196,6 +197,8 @@ def main() -> None:
         report.show("Operators", operators(options.quick))
     if "certificate" in options.topics:
         report.show("Certificates", certificates(options.quick))
+    if "accuracy" in options.topics:
+        report.show("Certified accuracies", certified_accuracies(options.quick))
     if options.sentences:
         report.show("Words", words(options.sentences, options.quick), WORDS)
     report.write(options.json)

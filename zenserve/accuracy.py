@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -19,7 +19,7 @@ from prover import registry
 from prover.system import Opening, Renewable
 from relations.integers import IntArray
 from verifier.datasets import LabelledData
-from verifier.documents import Dataset, InputType, ProofDocument, Shard
+from verifier.documents import Dataset, InputType, KeyFile, ProofDocument, Shard
 from verifier.registry import FIRST
 from verifier.schemes import Privacy
 from zenerrors import StatementError
@@ -67,9 +67,10 @@ def certify_accuracy(
     with TemporaryDirectory() as folder:
         party = Party(registry.find(system), Path(folder), progress)
         weights = {"model": parameters(qgraph)} if weight_privacy == "committed" else {}
-        party.commit(weights, max(map(len, _values(circuit, data))))
+        party.commit(weights, max(map(len, shard_values(circuit, data))))
         registration = party.register(qgraph) if weights else None
-        judged = _certified(party, circuit, data, radius, challenge)
+        shards = shards_of(party, circuit, data, radius)
+        judged = prove_shards(party, circuit, party.key(circuit), data, shards, radius, challenge)
     progress("verify", 0.0)
     proof = Proof(judged.document, judged.key, registration, circuit=judged.circuit)
     if not (verdict := verify(proof, dataset=(data.samples, data.labels))).valid:
@@ -77,88 +78,88 @@ def certify_accuracy(
     return proof
 
 
-def _require_openings(party: Party, shards: int) -> None:
-    """That all shards and the registration may open the model's commitment: more would tell the weights."""
-    if "model" not in party.openings or not isinstance(party.basis, Renewable):
-        return
-    if shards + 1 > (most := party.basis.openings):
-        raise StatementError(
-            "statement.openings",
-            f"{shards} shards open the model's commitment too often, which {most} proofs may, the one of its"
-            " registration included: take a larger shard_size",
-            field="shard_size",
-        )
-
-
-class _Part(NamedTuple):
-    """A shard: what it is committed to as, what the circuit takes of that, and what it counts."""
+class Counted(NamedTuple):
+    """A shard: the ``values`` that the commitment ``dataset`` is to, what the circuit takes of them
+    (``given``), and what it counts: what ``correct`` is to."""
 
     values: IntArray
     given: tuple[IntArray, ...]
     counts: IntArray
-    openings: dict[str, Opening]
+    openings: Mapping[str, Opening]
 
 
-def _certified(
-    party: Party, circuit: Accuracy, data: LabelledData, radius: int, challenge: str | None
-) -> Keyed:
-    """A proof of each shard, for one statement."""
-    parts = list(_parts(party, circuit, data, radius))
-    _require_openings(party, len(parts))
-    key, counts = party.key(circuit), [part.counts for part in parts]
-    statement = party.state(
-        circuit,
-        key,
-        circuit.totals(counts, data.size, radius=radius),
-        dataset=_described(party, circuit, data, parts),
-        challenge=challenge,
-    )
-    proofs = [
-        party.made(
-            circuit,
-            partial(circuit.witness, *part.given, radius=radius, statement=statement.scalar),
-            part.openings,
+def shards_of(party: Party, circuit: Accuracy, data: LabelledData, radius: int) -> list[Counted]:
+    """All shards, counted and committed to. Raises ``StatementError`` (``statement.openings``) where their
+    proofs would open the model's commitment more often than it hides the weights."""
+    shards = []
+    for values in shard_values(circuit, data):
+        given = circuit.parts(values)
+        counts = circuit.counts(*given, radius=radius)
+        party.commit({"dataset": values, "correct": counts}, 0)
+        shards.append(Counted(values, given, counts, dict(party.openings)))
+    basis = party.basis
+    if "model" in party.openings and isinstance(basis, Renewable) and len(shards) >= basis.openings:
+        raise StatementError(
+            "statement.openings",
+            f"{len(shards)} shards open the model's commitment too often, which {basis.openings} proofs may,"
+            " the one of its registration included: take a larger shard_size",
+            field="shard_size",
         )
-        for part in parts
-    ]
-    return Keyed(ProofDocument.of(statement, proofs), key, circuit=party.file_of(circuit, key))
+    return shards
 
 
-def _values(circuit: Accuracy, data: LabelledData) -> Iterator[IntArray]:
+def shard_values(circuit: Accuracy, data: LabelledData) -> Iterator[IntArray]:
+    """What the shards' commitments are to, int64[n] each."""
     kind = InputType(shape=list(circuit.entry.shape), **vars(circuit.entry.type))
     for values in data.shard_values(kind, circuit.batch, circuit.measurement.outputs):
         yield np.array(values, dtype=np.int64)
 
 
-def _parts(party: Party, circuit: Accuracy, data: LabelledData, radius: int) -> Iterator[_Part]:
-    for values in _values(circuit, data):
-        given = circuit.parts(values)
-        counts = circuit.counts(*given, radius=radius)
-        party.commit({"dataset": values, "correct": counts}, 0)
-        yield _Part(values, given, counts, dict(party.openings))
+def prove_shards(
+    party: Party,
+    circuit: Accuracy,
+    key: KeyFile,
+    data: LabelledData,
+    shards: Sequence[Counted],
+    radius: int,
+    challenge: str | None = None,
+) -> Keyed:
+    """A proof of each, for one statement."""
+    values = circuit.totals([shard.counts for shard in shards], data.size, radius=radius)
+    dataset = _described(party, circuit, data, shards)
+    statement = party.state(circuit, key, values, dataset=dataset, challenge=challenge)
+    proofs = [
+        party.made(
+            circuit,
+            partial(circuit.witness, *shard.given, radius=radius, statement=statement.scalar),
+            shard.openings,
+        )
+        for shard in shards
+    ]
+    return Keyed(ProofDocument.of(statement, proofs), key, circuit=party.file_of(circuit, key))
 
 
-def _described(party: Party, circuit: Accuracy, data: LabelledData, parts: list[_Part]) -> Dataset:
+def _described(party: Party, circuit: Accuracy, data: LabelledData, shards: Sequence[Counted]) -> Dataset:
     basis, model = party.basis, party.openings.get("model")
     assert basis is not None  # noqa: S101  datasets are committed to
-    opened = party.system.commitments.open_sum(
-        basis, [part.openings["correct"] for part in parts], [part.counts.tolist() for part in parts]
-    )
-    shards = [
-        Shard(
-            size=int((part.given[1] < circuit.filler).sum()),
-            dataset=part.openings["dataset"].commitment.hex(),
-            correct=part.openings["correct"].commitment.hex(),
-            opening=basis.reveal(
-                part.openings["dataset"], fr.from_int64(part.values), threads=THREADS
-            ).to_json(),
+
+    def described(shard: Counted) -> Shard:
+        dataset, correct = shard.openings["dataset"], shard.openings["correct"]
+        opened = basis.reveal(dataset, fr.from_int64(shard.values), threads=THREADS)
+        return Shard(
+            size=int((shard.given[1] < circuit.filler).sum()),
+            dataset=dataset.commitment.hex(),
+            correct=correct.commitment.hex(),
+            opening=opened.to_json(),
         )
-        for part in parts
-    ]
+
+    counts, openings = zip(
+        *((each.counts.tolist(), each.openings["correct"]) for each in shards), strict=True
+    )
     return Dataset(
         sha256=data.sha256.hex(),
         size=data.size,
         picked_for=model.commitment.hex() if model else None,
-        shards=shards,
-        blinding=opened.hex(),
+        shards=[described(shard) for shard in shards],
+        blinding=party.system.commitments.open_sum(basis, openings, counts).hex(),
     )
