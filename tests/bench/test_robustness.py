@@ -2,7 +2,19 @@
 
 from __future__ import annotations
 
+import pytest
+
+from bench.certificates import certified_accuracies
 from bench.robustness import cases, certified, integers, operators
+
+
+@pytest.mark.large
+def test_what_proofs_count_is_no_more_than_bounds_in_floats() -> None:
+    *bounded, first, second = certified_accuracies(quick=True)
+    by_method = {row.more["method"]: row.median for row in bounded if row.name == "integers"}
+    for row in (first, second):
+        assert 0 < 100 * row.more["certified"] / bounded[0].size <= by_method["crown-ibp"]
+        assert row.more["shards"] == 2
 
 
 def test_the_smallest_sizes() -> None:
