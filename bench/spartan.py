@@ -34,7 +34,7 @@ from prover.constraint_file import save_statement
 from prover.constraint_system import ConstraintSystem
 from prover.groth16 import CommitmentKey, ProvingKey
 from prover.spartan import proving
-from prover.spartan.commitment import commit
+from prover.spartan.commitment import Linked, commit
 from prover.spartan.field import KERNEL_FR
 from prover.spartan.layout import SystemMatrices, best_code, rows_for, sizes_of
 from verifier.spartan import verification
@@ -99,10 +99,12 @@ class Spartan:
         self._secret = Secrets()
         largest = max((len(values) for values in statement.committed), default=0)
         code, tail = (rows_for(largest).code, rows_for(largest).tail) if largest else (best_code(system), 0)
+        seed = secrets.token_bytes(SEED_BYTES)
         self._linked = [
-            commit(values, code, tail, secrets.token_bytes(SEED_BYTES), secret=self._secret, threads=THREADS)
+            commit(values, code, tail, seed, secret=self._secret, threads=THREADS)
             for values in statement.committed
         ]
+        self._links = [Linked(each.root, seed) for each in self._linked]
         self._shape = shape_of(sizes_of(system), code, [each.commitment for each in self._linked])
 
     def prove(self) -> bytes:
@@ -111,7 +113,7 @@ class Spartan:
             statement.system,
             self._shape,
             statement.witness(),
-            linked=self._linked,
+            linked=self._links,
             post_challenge=statement.post_challenge,
             threads=THREADS,
         )

@@ -40,6 +40,16 @@ class Encoded(NamedTuple):
     nodes: NDArray[np.uint8]
 
 
+class Linked(NamedTuple):
+    """A commitment that was made before: its root, and the seed that its tails and salts follow from."""
+
+    root: bytes
+    seed: bytes
+
+
+OTHER_VALUES: Final = "the commitment is to other values, or of another code: pass the values it was made to"
+
+
 @dataclass(frozen=True, eq=False)
 class Committed:
     """``rows``: uint64[rows, degree, 4], Montgomery; ``salts``: uint8[length, 32]; ``encoded``: none where
@@ -57,14 +67,6 @@ class Committed:
     def root(self) -> bytes:
         return self.commitment.root
 
-    def holds(self, values: FrArray) -> bool:
-        """Whether it is to these values, uint64[n, 4]."""
-        if len(values) != self.commitment.size:
-            return False
-        width = self.code.degree - self.commitment.tail
-        parts = [values[start : start + width] for start in range(0, len(values), width)]
-        return all(np.array_equal(row[: len(part)], part) for row, part in zip(self.rows, parts, strict=True))
-
     def open(self, at: Places) -> bytes:
         """The columns there, as proofs have them. Raises ``StatementError`` (``statement.openings``) where
         the commitment was made before, to other values."""
@@ -77,11 +79,7 @@ class Committed:
     def _encoded_again(self, at: Places) -> tuple[FrArray, NDArray[np.uint8]]:
         columns, nodes = _encoded(self.code, self.rows, self.salts, self.threads, at)
         if _root(nodes, self.commitment.size, self.commitment.tail, self.code) != self.root:
-            raise StatementError(
-                "statement.openings",
-                "the commitment is to other values, or of another code: pass the values it was made to",
-                field="openings",
-            )
+            raise StatementError("statement.openings", OTHER_VALUES, field="openings")
         return columns, nodes
 
 

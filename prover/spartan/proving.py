@@ -12,7 +12,7 @@ from base.progress import Progress, silent
 from base.randomness import Secrets, random_elements
 from kernels import FrArray, fr, multilinear
 from prover.constraint_system import ConstraintSystem
-from prover.spartan.commitment import Committed, commit, to_bytes
+from prover.spartan.commitment import Committed, Linked, commit, to_bytes
 from prover.spartan.folding import Folder
 from prover.spartan.queries import places
 from prover.spartan.rounds import say
@@ -37,7 +37,7 @@ def prove(
     shape: Shape,
     z: Witness,
     *,
-    linked: Sequence[Committed] = (),
+    linked: Sequence[Linked] = (),
     post_challenge: PostChallenge | None = None,
     threads: int = 1,
     progress: Progress = silent,
@@ -51,6 +51,12 @@ def prove(
     how much the witness is wrong.
     """
     system.check_shape(z)
+    if len(linked) != (asked := sum(part.linked for part in shape.parts)):
+        raise StatementError(
+            "statement.openings",
+            f"{asked} segments are linked, {len(linked)} commitments were given",
+            field="openings",
+        )
     with Secrets() as secret, begin(system, shape, z, threads) as session:
         return _Prover(session, system, shape, z, linked, secret, progress).prove(post_challenge)
 
@@ -62,7 +68,7 @@ class _Prover:
         system: ConstraintSystem,
         shape: Shape,
         z: Witness,
-        linked: Sequence[Committed],
+        linked: Sequence[Linked],
         secret: Secrets,
         progress: Progress,
     ) -> None:
@@ -121,15 +127,7 @@ class _Prover:
         for part, place in zip(self._shape.parts[:-1], self._system.segment_ranges, strict=True):
             variables = slice(place.start, place.start + part.size)
             if part.linked:
-                commitment = next(given)
-                if not commitment.holds(self._z[variables]):
-                    raise StatementError(
-                        "statement.openings",
-                        "a linked segment's values differ from those of its commitment: pass the commitment "
-                        "that was made to them",
-                        field="linked",
-                    )
-                made.append(self._session.link(commitment))
+                made.append(self._session.link(variables, next(given)))
                 continue
             made.append(self._session.commit(variables, part.tail, secrets.token_bytes(SEED_BYTES)))
             self._transcript.absorb("segment", made[-1].root)

@@ -20,7 +20,7 @@ from prover.constraint_file import load_description, load_statement, save_statem
 from prover.constraint_system import ConstraintSystem, Segment
 from prover.size import Size
 from prover.spartan import cost
-from prover.spartan.commitment import HELD_BYTES, Committed, commit
+from prover.spartan.commitment import HELD_BYTES, Committed, Linked, commit
 from prover.spartan.field import KERNEL_FR
 from prover.spartan.layout import SystemMatrices, best_code, most_values, rows_for, sizes_of
 from prover.spartan.proving import prove
@@ -29,7 +29,7 @@ from prover.system import Committing, Estimate, ProofSystem
 from prover.witness import Witness, duplicate
 from verifier.spartan import chain
 from verifier.spartan import circuit as circuits
-from verifier.spartan.admission import shape_of
+from verifier.spartan.admission import Commitment, shape_of
 from verifier.spartan.chain import Link
 from verifier.spartan.commitment import SEED_BYTES, Revealed, Rows
 from verifier.spartan.key import SpartanKey
@@ -207,11 +207,10 @@ class Roots(RowsOverFr, Committing):
         for own in values:
             z += [*own, 0]
         with Secrets() as secret:
-            linked = [
-                key.opened(opening, fr.from_ints(own), secret, 1)
-                for opening, own in zip(openings, values, strict=True)
-            ]
-            shape = shape_of(sizes_of(system), key.rows.code, [each.commitment for each in linked])
+            linked = [Linked(*opening.current) for opening in openings]
+            sizes = zip(linked, values, strict=True)
+            commitments = [Commitment(each.root, len(own), key.rows.tail) for each, own in sizes]
+            shape = shape_of(sizes_of(system), key.rows.code, commitments)
             return prove(system, shape, secret(fr.from_ints(z)), linked=linked)
 
 
@@ -268,23 +267,15 @@ class Spartan(SpartanVerifier, ProofSystem):
         progress: Progress,
     ) -> bytes:
         constraint_system.check_shape(witness)
-        links = zip(constraint_system.segments, constraint_system.segment_ranges, strict=True)
-        values = [witness[part.start : part.stop - 1] for segment, part in links if segment.linked]
         verifying = key.verifying_key
-        basis = CommitmentKey(Rows(verifying.code, verifying.tail or 0))
         with Secrets() as secret:
-            progress("commit", 0.0)
-            linked = [
-                basis.opened(opening, own, secret, threads)
-                for opening, own in zip(openings, values, strict=True)
-            ]
             z = duplicate(witness, secret, threads)
             chains = b"".join(opening.chain for opening in openings)
             return chains + prove(
                 constraint_system,
                 verifying.shape,
                 z,
-                linked=linked,
+                linked=[Linked(*opening.current) for opening in openings],
                 post_challenge=post_challenge,
                 threads=threads,
                 progress=progress,

@@ -19,7 +19,7 @@ from prover import backends
 from prover.backends.gpu import backend
 from prover.constraint_system import ConstraintSystem
 from prover.spartan import proving
-from prover.spartan.commitment import commit
+from prover.spartan.commitment import Linked, commit
 from prover.spartan.layout import SystemMatrices, sizes_of
 from prover.spartan.sessions import gpu
 from tests.gpu.emulator.place import EMULATED
@@ -31,6 +31,7 @@ from tests.prover.statements import (
     complete_committed,
     cubic_statement,
 )
+from tests.refusals import refuses
 from verifier.spartan import shape as geometry
 from verifier.spartan.admission import shape_of
 from verifier.spartan.code import Code
@@ -53,11 +54,12 @@ class Case:
             for segment, place in zip(system.segments, system.segment_ranges, strict=True)
             if segment.linked
         ]
+        self._links = [Linked(each.root, bytes(32)) for each in self.linked]
         self.shape = shape_of(sizes_of(system), CODE, [each.commitment for each in self.linked])
 
     def prove(self) -> bytes:
         return proving.prove(
-            self.system, self.shape, self.z.copy(), linked=self.linked, post_challenge=self._complete
+            self.system, self.shape, self.z.copy(), linked=self._links, post_challenge=self._complete
         )
 
     def is_right(self, proof: bytes) -> bool:
@@ -185,6 +187,21 @@ def test_a_witness_that_fails_is_named_by_the_row(use: Callable[[str], None]) ->
             case.prove()
         messages.append(refusal.value.message)
     assert messages[0] == messages[1]
+
+
+def test_commitments_to_other_values_are_refused(use: Callable[[str], None]) -> None:
+    case = committed()
+    values = case.z[3:5].copy()
+    values[0] = fr.from_ints([1])[0]
+    other = commit(values, CODE, CODE.queries, bytes(32), secret=Secrets())
+    case._links[0] = Linked(other.root, bytes(32))
+    for name in ("cpu", "gpu"):
+        use(name)
+        with refuses("statement.openings"):
+            case.prove()
+    case._links = []
+    with refuses("statement.openings"):
+        case.prove()
 
 
 def test_systems_make_way_for_others(use: Callable[[str], None], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -153,7 +153,10 @@ class Party:
         )
 
 
-@pytest.fixture(params=[("groth16", "public"), ("groth16", "committed"), ("spartan", "public")], ids="-".join)
+@pytest.fixture(
+    params=[("groth16", "public"), ("groth16", "committed"), ("spartan", "public"), ("spartan", "committed")],
+    ids="-".join,
+)
 def party(request: pytest.FixtureRequest, use: Callable[[str], None], tmp_path: Path) -> Party:
     use("cpu")
     system, weights = request.param

@@ -11,7 +11,7 @@ import numpy as np
 from kernels import FrArray
 from prover import backends
 from prover.constraint_system import ConstraintSystem
-from prover.spartan.commitment import Committed
+from prover.spartan.commitment import Linked
 from prover.spartan.folding import Vector
 from prover.spartan.queries import Places
 from prover.spartan.rounds import Rounds
@@ -48,8 +48,9 @@ class Session(Protocol):
         """The next part of the shape: these variables, tails and salts by ``seed``; and, of the last part,
         the mask as the last row, which follows from a seed of its own. Seeds have 32 bytes."""
 
-    def link(self, commitment: Committed) -> Rows:
-        """The next part of the shape is this commitment."""
+    def link(self, variables: slice, linked: Linked) -> Rows:
+        """The next part of the shape, these variables, is what this commitment is to. Raises
+        ``StatementError`` (``statement.openings``) where it is not, now or when it is opened."""
 
     def outer(self, zero: Sequence[int], pads: FrArray, transcript: Transcript) -> Rounds:
         """The sum over x of eq(zero, x) (A z(x) B z(x) - C z(x)), of the complete witness: what is said of

@@ -13,7 +13,7 @@ from base.randomness import Secrets
 from kernels import FrArray, fr, multilinear
 from kernels.cube import Round
 from prover.constraint_system import ConstraintSystem
-from prover.spartan.commitment import Committed, commit, elements
+from prover.spartan.commitment import Committed, Linked, commit, elements
 from prover.spartan.folding import CpuVector
 from prover.spartan.layout import SystemMatrices, fill_eq, fill_witness
 from prover.spartan.rounds import Rounds, inner_rounds, outer_rounds
@@ -43,11 +43,15 @@ class CpuSession:
         if mask is not None:
             extra = elements(mask, code.degree, secret)[np.newaxis]
         values, threads = self._z[variables], self._threads
-        return self.link(commit(values, code, tail, seed, extra=extra, threads=threads, secret=secret))
+        self._parts.append(commit(values, code, tail, seed, extra=extra, threads=threads, secret=secret))
+        return self._parts[-1]
 
-    def link(self, commitment: Committed) -> Committed:
-        self._parts.append(commitment)
-        return commitment
+    def link(self, variables: slice, linked: Linked) -> Committed:
+        code, part, threads = self._shape.code, self._shape.parts[len(self._parts)], self._threads
+        (root, seed), values = linked, self._z[variables]
+        made = commit(values, code, part.tail, seed, root=root, threads=threads, secret=self._secret)
+        self._parts.append(made)
+        return made
 
     def outer(self, zero: Sequence[int], pads: FrArray, transcript: Transcript) -> Rounds:
         system, threads, rows = self._system, self._threads, 1 << self._shape.log_rows

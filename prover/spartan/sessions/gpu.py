@@ -23,7 +23,7 @@ from kernels import FrArray
 from prover.backends.gpu import backend, joined
 from prover.blocks import Csr
 from prover.constraint_system import ConstraintSystem
-from prover.spartan.commitment import Committed, words_for
+from prover.spartan.commitment import OTHER_VALUES, Linked, words_for
 from prover.spartan.layout import places
 from prover.spartan.queries import Places, opening, siblings
 from prover.spartan.rounds import LABEL, Rounds
@@ -34,6 +34,7 @@ from verifier.spartan.commitment import SALTS, TAILS, bound
 from verifier.spartan.field import FR
 from verifier.spartan.shape import Part, Shape
 from verifier.spartan.transcript import ABSORB, ASKING, CHALLENGE, Transcript, frame
+from zenerrors import StatementError
 
 _PROOFS_AT_ONCE: Final = 2
 """While one is computed, the next one's witness is brought."""
@@ -108,15 +109,14 @@ def _session_bytes(system: ConstraintSystem, shape: Shape) -> int:
     """Of a ``GpuSession``: what is derived from the witness stays until all is erased.
 
     The witness; by place that, the combined matrices, and what both are folded to; the products, what they
-    are folded to, and the rows' weights; of parts that are no commitment from outside code words, salts,
-    a tree and what their tails are made of; the mask, and the row that is combined.
+    are folded to, and the rows' weights; of each part code words, salts, a tree and what its tails are made
+    of; the mask, and the row that is combined.
     """
     code = shape.code
     count = system.variables + 4 * (1 << shape.variables) + 7 * (1 << shape.log_rows) + 3 * code.degree
     for part in shape.parts:
-        if not part.linked:
-            mask = part is shape.parts[-1]
-            count += (part.rows + mask + 3) * code.length + part.rows * part.tail
+        mask = part is shape.parts[-1]
+        count += (part.rows + mask + 3) * code.length + part.rows * part.tail
     return FR.element_bytes * count
 
 
@@ -292,12 +292,11 @@ class GpuSession:
             self._evaluate()  # the witness is complete, and the host has the pads to commit to
         return GpuRows(device, code, part.size, part.tail, words, salts, nodes)
 
-    def link(self, commitment: Committed) -> Committed:
-        part = self._next()
-        self._device.copy(commitment.rows[: part.rows], self._rows(part.first, part.rows))
-        place = self._system.segment_ranges[self._made - 1]
-        self._load(slice(place.start, place.start + part.size))
-        return commitment
+    def link(self, variables: slice, linked: Linked) -> GpuRows:
+        made = self.commit(variables, self._shape.parts[self._made].tail, linked.seed)
+        if made.root != linked.root:
+            raise StatementError("statement.openings", OTHER_VALUES, field="openings")
+        return made
 
     def outer(self, zero: Sequence[int], pads: FrArray, transcript: Transcript) -> Rounds:
         row = first_unsatisfied(

@@ -13,11 +13,11 @@ from bench.pages import LARGE, rows
 from bench.synthetic import random_statement, random_witness
 from prover.size import Size
 from prover.spartan import cost
-from prover.spartan.commitment import commit
+from prover.spartan.commitment import Linked, commit
 from prover.spartan.layout import best_code, rows_for, sizes_of
 from prover.spartan.proving import prove
 from tests.prover.test_memory import ROWS, alone, forget_peak, status, system, witness
-from verifier.spartan.admission import shape_of
+from verifier.spartan.admission import Commitment, shape_of
 from verifier.spartan.commitment import SEED_BYTES
 
 THREADS = 2
@@ -36,10 +36,11 @@ def measured(linked: bool) -> tuple[int, int]:
     _prove_small()  # what is loaded once
     before = forget_peak()
     with Secrets() as secret:
-        commitments = [make(root=root, secret=secret)] if linked else []
-        code = rows.code if linked else best_code(circuit)
-        shape = shape_of(sizes_of(circuit), code, [each.commitment for each in commitments])
-        proof = prove(circuit, shape, z, linked=commitments, threads=THREADS)
+        code, seed = rows.code if linked else best_code(circuit), bytes(SEED_BYTES)
+        commitments = [Commitment(root, ROWS, rows.tail)] if linked else []
+        shape = shape_of(sizes_of(circuit), code, commitments)
+        links = [Linked(each.root, seed) for each in commitments]
+        proof = prove(circuit, shape, z, linked=links, threads=THREADS)
     assert 0.9 * len(proof) < cost.proof_bytes(size) < 1.1 * len(proof)
     return status("VmHWM") - before, cost.memory(size)
 

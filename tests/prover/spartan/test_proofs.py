@@ -14,7 +14,7 @@ from base.randomness import Secrets
 from kernels import FrArray, fr
 from prover.constraint_system import ConstraintSystem
 from prover.spartan import proving
-from prover.spartan.commitment import Committed, commit
+from prover.spartan.commitment import Committed, Linked, commit
 from prover.spartan.field import KERNEL_FR
 from prover.spartan.layout import SystemMatrices, sizes_of
 from tests.prover.spartan import reference
@@ -52,7 +52,7 @@ class Case:
         code: Code = CODE,
     ) -> None:
         self.system, self.z, self._complete, self._code = system, list(z), complete, code
-        self._secret = Secrets()
+        self._secret, self._seeds = Secrets(), dict[bytes, bytes]()
         self.linked = [
             self.committed(self.z[place.start : place.stop - 1])
             for segment, place in zip(system.segments, system.segment_ranges, strict=True)
@@ -62,14 +62,19 @@ class Case:
         self.public = self.z[1 : 1 + system.public]
 
     def committed(self, values: Sequence[int]) -> Committed:
-        return commit(
-            fr.from_ints(values), self._code, TAIL, secrets.token_bytes(SEED_BYTES), secret=self._secret
-        )
+        seed = secrets.token_bytes(SEED_BYTES)
+        made = commit(fr.from_ints(values), self._code, TAIL, seed, secret=self._secret)
+        self._seeds[made.root] = seed
+        return made
+
+    @property
+    def links(self) -> list[Linked]:
+        return [Linked(each.root, self._seeds[each.root]) for each in self.linked]
 
     def prove(self, z: Sequence[int] | None = None) -> bytes:
         witness = fr.from_ints(self.z if z is None else z)
         return proving.prove(
-            self.system, self.shape, witness, linked=self.linked, post_challenge=self._complete, threads=2
+            self.system, self.shape, witness, linked=self.links, post_challenge=self._complete, threads=2
         )
 
     def reason(
@@ -313,5 +318,5 @@ def test_what_is_given_is_not_changed(case: Case) -> None:
     """But for the challenges and what follows from them."""
     z = fr.from_ints(case.z)
     before = z.copy()
-    proving.prove(case.system, case.shape, z, linked=case.linked, post_challenge=complete_committed)
+    proving.prove(case.system, case.shape, z, linked=case.links, post_challenge=complete_committed)
     assert np.flatnonzero((z != before).any(axis=1)).tolist() == [2, 11, 12]
