@@ -71,7 +71,7 @@ def test_the_command_judges_streams(
     file.write_bytes(canonical(changed(stream, stream.frames[1:])))
     assert command.main([str(file), "--keys", str(keys)]) == 1
     assert command.main([str(file)]) == 2
-    assert "a stream needs --keys" in capsys.readouterr().err
+    assert "needs --keys, the folder of its keys" in capsys.readouterr().err
     told = [str(file), "--keys", str(keys)]
     assert command.main([*told, "--challenge", "mine"]) == 1
     assert "another challenge" in capsys.readouterr().out
