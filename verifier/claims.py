@@ -12,8 +12,8 @@ from typing import Final, Literal, Self
 from pydantic import Field, model_validator
 
 from verifier.bank import SEEN
-from verifier.documents import Commitment, Digest, Document, ProofDocument
-from verifier.judging import Case, LabelledData, judge_each
+from verifier.documents import Commitment, Digest, Document, Expected, ProofDocument
+from verifier.judging import Case, Known, LabelledData, judge_each
 from verifier.keys import OpenedKey
 from verifier.stream import MOST_CLASSES, MOST_MODELS, StreamFile, StreamVerification
 from verifier.verdict import OK
@@ -30,7 +30,9 @@ NOT_VERIFIED: Final = (
     "What each statement does not say, beside.",
 )
 _UNHELD: Final = "That a stream is by these models: give it with --claims."
-_UNSEEN: Final = "That the samples are of one class each, and which ones: give --dataset."
+_UNSEEN: Final = (
+    "That the samples are those of the datasets that are named, and of one class each: give --dataset."
+)
 
 
 class ClaimedModel(Document):
@@ -83,11 +85,16 @@ class ClaimsVerification(Document):
 
 
 def judge_claims(
-    file: ClaimsFile, keys: Mapping[str, OpenedKey], data: Sequence[LabelledData] | None = None
+    file: ClaimsFile,
+    keys: Mapping[str, OpenedKey],
+    data: Sequence[LabelledData] | None = None,
+    expected: Expected | None = None,
 ) -> ClaimsVerification:
     """Whether each accuracy is proven, of the model that it stands beside, over the samples that the others'
-    are over; ``keys`` by their ids, ``data``: those of each class, to be compared."""
-    wanted = _datasets(file) if data is None else [each.sha256.hex() for each in data]
+    name; ``keys`` by their ids, ``data``: those of each class, which the proofs are held against;
+    ``expected``: of each proof."""
+    wanted = _datasets(file) if data is None else [(each.sha256.hex(), each.size) for each in data]
+    known = [Known(dataset=each) for each in data or [None] * len(wanted)]
     cases: dict[tuple[int, int], Case] = {}
     for index, model in enumerate(file.models):
         for place, document in enumerate(model.accuracies):
@@ -101,10 +108,12 @@ def judge_claims(
                 return _refused("words_mismatch", REASONS["words_mismatch"], index, place)
             if said.commitments.get("model") != model.commitment:
                 return _refused("model_mismatch", REASONS["model_mismatch"], index, place)
-            found = said.dataset.sha256 if said.dataset else None
-            if found is None or place >= len(wanted) or found != wanted[place]:
+            if place >= len(wanted) or (found := _dataset(document)) != wanted[place] or not found[0]:
                 return _refused("dataset_mismatch", REASONS["dataset_mismatch"], index, place)
-            cases[index, place] = Case(document, key)
+            cases[index, place] = Case(document, key, expected or Expected(), known[place])
+        if len(model.accuracies) < len(wanted):
+            detail = f"There are proofs of {len(model.accuracies)} classes, and samples of {len(wanted)}."
+            return _refused("dataset_mismatch", detail, index, len(model.accuracies))
     for (index, place), answer in zip(cases, judge_each([*cases.values()]), strict=True):
         if not answer.valid:
             return _refused(answer.reason, answer.detail, index, place)
@@ -123,6 +132,11 @@ def held_against(
     if own != [model.commitment for model in claims.models]:
         detail = "The claims are about other models than the stream's."
         return StreamVerification(valid=False, reason="model_mismatch", detail=detail)
+    if len(claims.sizes) != file.head.bank.classes:
+        detail = (
+            f"The claims are of {len(claims.sizes)} classes, and the stream's of {file.head.bank.classes}."
+        )
+        return StreamVerification(valid=False, reason="dataset_mismatch", detail=detail)
     return verdict.model_copy(
         update={
             "verified": [*verdict.verified, *claims.verified],
@@ -144,29 +158,34 @@ def _counts_seen(key: OpenedKey) -> bool:
     )
 
 
-def _datasets(file: ClaimsFile) -> list[str]:
-    """What the first model's proofs are over."""
-    statements = [document.statement for document in file.models[0].accuracies]
-    return [(said.dataset.sha256 if said.dataset else None) or "" for said in statements]
+def _datasets(file: ClaimsFile) -> list[tuple[str, int]]:
+    """What the first model's proofs name."""
+    return [_dataset(document) for document in file.models[0].accuracies]
 
 
-def _verified(file: ClaimsFile, datasets: Sequence[str], *, compared: bool) -> ClaimsVerification:
+def _dataset(document: ProofDocument) -> tuple[str, int]:
+    """Its hash, "" of a private one, and how many samples it has."""
+    dataset = document.statement.dataset
+    return ((dataset.sha256 or "") if dataset else ""), (dataset.size if dataset else 0)
+
+
+def _verified(file: ClaimsFile, datasets: Sequence[tuple[str, int]], *, compared: bool) -> ClaimsVerification:
     values = [[document.statement.values for document in model.accuracies] for model in file.models]
-    sizes = [_number(each["size"]) for each in values[0]]
+    sizes = [size for _, size in datasets]
     models = [
         ModelClaim(commitment=model.commitment, correct=[_number(each["correct"]) for each in own])
         for model, own in zip(file.models, values, strict=True)
     ]
-    samples = "the given samples of each class" if compared else "the same datasets, one for each class"
+    over = "are over the given samples" if compared else "name the same datasets, one for each class"
     return ClaimsVerification(
         valid=True,
         reason=OK,
         detail="Every accuracy is proven, of the model that it stands beside.",
         sizes=sizes,
-        datasets=[*datasets],
+        datasets=[sha256 for sha256, _ in datasets],
         models=models,
         verified=[
-            f"All are over {samples}: {sum(sizes)} samples in all.",
+            f"All {over}: {sum(sizes)} samples in all.",
             *(
                 f"Model {place}, {model.commitment}, labels {', '.join(map(str, model.correct))} of"
                 f" {', '.join(map(str, sizes))} rightly."

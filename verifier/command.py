@@ -233,7 +233,7 @@ def verify(options: Namespace) -> Verdict:
         ruled = _ruled(options.policy, ExpectedStream.model_fields.keys(), "a stream")
         wanted = _expected(ExpectedStream, _agreed(given, ruled), "a stream")
         verdict = judge_stream(document, keys := _keys(options.keys), wanted)
-        return _held_against(document, verdict, given, keys) if "claims" in given else verdict
+        return _held_against(document, verdict, given, keys, wanted) if "claims" in given else verdict
     if isinstance(document, ClaimsFile):
         _refuse_idle(
             (given.keys() - {"dataset", "labels"}) | ({"policy"} if options.policy else set()), "a bank"
@@ -263,10 +263,14 @@ def verify(options: Namespace) -> Verdict:
 
 
 def _held_against(
-    file: StreamFile, verdict: StreamVerification, given: Given, keys: Mapping[str, OpenedKey]
+    file: StreamFile,
+    verdict: StreamVerification,
+    given: Given,
+    keys: Mapping[str, OpenedKey],
+    wanted: ExpectedStream,
 ) -> StreamVerification:
-    claims = _read(ClaimsFile, given, "claims")
-    return held_against(file, verdict, judge_claims(claims, keys, _by_class(given)))
+    claims, expected = _read(ClaimsFile, given, "claims"), Expected(require=wanted.require)
+    return held_against(file, verdict, judge_claims(claims, keys, _by_class(given), expected))
 
 
 def _by_class(given: Given) -> list[LabelledData] | None:
