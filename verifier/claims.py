@@ -94,7 +94,7 @@ def judge_claims(
     name; ``keys`` by their ids, ``data``: those of each class, which the proofs are held against;
     ``expected``: of each proof."""
     wanted = _datasets(file) if data is None else [(each.sha256.hex(), each.size) for each in data]
-    known = [Known(dataset=each) for each in data or [None] * len(wanted)]
+    known = [Known()] * len(wanted) if data is None else [Known(dataset=each) for each in data]
     cases: dict[tuple[int, int], Case] = {}
     for index, model in enumerate(file.models):
         for place, document in enumerate(model.accuracies):

@@ -5,7 +5,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.vectors.cases import FOLDER, SYSTEMS
+from prover.registry import SYSTEMS
+from tests.vectors.cases import FOLDER
 from verifier import claims
 from verifier.claims import ClaimedModel, ClaimsFile, ClaimsVerification, held_against, judge_claims
 from verifier.datasets import LabelledData, load
