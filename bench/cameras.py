@@ -1,15 +1,17 @@
 """A bank's proofs, and what a camera's owner pays for them: topics of ``bench.streams``.
 
-"bank": the camera's networks (examples/camera), proven by Groth16, weights committed and images private:
-seconds of a frame's proof, witness included. "cameras": streams of test images, of which either half is
-profiled for streams of the other; each frame is the integers' answer of the network that its course asks for,
-at what "bank" measured. "times" is how many times as long the full network takes for all; "filter" what
-priors add to the smallest one's accuracy. Needs CIFAR-10 (docs/zoo.md).
+"bank": the camera's networks (examples/camera), for CIFAR-10 and for faces, proven by Groth16, weights
+committed and images private: seconds of a frame's proof, witness included. "cameras": streams of test images,
+of which either half is profiled for streams of the other; each frame is the integers' answer of the network
+that its course asks for, at what "bank" measured. "times" is how many times as long the full network takes
+for all; "filter" what priors add to the smallest one's accuracy. Needs CIFAR-10, or ORL's faces, or both
+(docs/zoo.md).
 """
 
 from __future__ import annotations
 
 import gc
+import itertools
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
@@ -28,9 +30,8 @@ from circuits.banks import MARGIN, profile
 from circuits.onnx.write import to_onnx
 from circuits.priors import with_prior
 from circuits.schemes import proving
-from examples.camera import network
-from examples.camera.network import CLASSES
-from examples.zoo.data import FOLDER, cifar
+from examples.camera.network import CIFAR, FACES, Bank
+from examples.zoo.data import FOLDER, Split, cifar, persons
 from prover import registry
 from relations.integers import IntArray
 from verifier.bank import ANSWER, PRIOR, SEEN
@@ -43,6 +44,7 @@ from zenserve.proving import Party
 THREADS: Final = usable_cores()
 SYSTEM: Final = "groth16-bls12-381"
 CHANGES: Final = 6
+BANKS: Final = {bank.name: bank for bank in (CIFAR, FACES)}
 SHORTEST: Final = 30
 """Frames between two switches."""
 
@@ -57,11 +59,19 @@ class Measured(NamedTuple):
     outputs: IntArray
 
 
-def measured(name: str, repetitions: int) -> Measured:
-    """``prior``: the share of its constraints that the prior takes."""
-    images, test = cifar(FOLDER).seen.pixels[:64] / 255, cifar(FOLDER).held_out.pixels / 255
-    member = with_prior(to_onnx(network.network(name)), images)
-    qgraph = quantise(load_onnx(member.onnx), {"image": images, PRIOR: member.priors(CLASSES, len(images))})
+def split(bank: Bank) -> Split:
+    """What its networks were trained on, and what they were not."""
+    return (cifar if bank is CIFAR else persons)(FOLDER)
+
+
+def measured(of: str, name: str, repetitions: int) -> Measured:
+    """``of``: the bank's name. ``prior``: the share of its constraints that the prior takes."""
+    bank = BANKS[of]
+    images, test = split(bank).seen.pixels[:64] / 255, split(bank).held_out.pixels / 255
+    graph = bank.network(name)
+    member = with_prior(to_onnx(graph), images)
+    calibration = {"image": images, PRIOR: member.priors(bank.classes, len(images))}
+    qgraph = quantise(load_onnx(member.onnx), calibration)
     kind = next(entry.type for entry in qgraph.inputs if entry.name != PRIOR)
     circuit = compile_inference(
         qgraph,
@@ -69,12 +79,12 @@ def measured(name: str, repetitions: int) -> Measured:
         weight_privacy="committed",
         reveal={SEEN: "label", ANSWER: "label"},
     )
-    without = plan_inference(quantise(network.network(name), images), weight_privacy="committed").rows
+    without = plan_inference(quantise(graph, images), weight_privacy="committed").rows
     constraints = circuit.constraint_system.constraints
     with TemporaryDirectory() as folder:
         party = Party(registry.find(SYSTEM), Path(folder), silent)
         party.commit({"model": parameters(qgraph)}, 0)
-        frame = {"image": kind.quantise(test[:1])[0], PRIOR: np.full(CLASSES, MARGIN)}
+        frame = {"image": kind.quantise(test[:1])[0], PRIOR: np.full(bank.classes, MARGIN)}
         proving.setup(party.system, circuit, party.basis, party.folder / "key", THREADS, silent)
         prove = partial(
             proving.prove,
@@ -91,18 +101,29 @@ def measured(name: str, repetitions: int) -> Measured:
     return Measured(timing, constraints, 1 - without / constraints, member.bit, outputs)
 
 
-def bank(quick: bool) -> dict[str, Measured]:
-    """Each network in a process of its own."""
-    names = [*network.NETWORKS][-2:] if quick else [*network.NETWORKS]
-    return {name: alone(measured, name, 1 if quick else 3)[0] for name in names}
+Banks = Mapping[str, Mapping[str, Measured]]
+"""The networks of each bank, by their names."""
 
 
-def networks(bank: Mapping[str, Measured]) -> Iterator[Row]:
-    labels = cifar(FOLDER).held_out.labels
-    for name, each in bank.items():
-        right = float((each.outputs.argmax(axis=1) == labels).mean())
-        more = {"prior": 100 * each.prior, "accuracy": 100 * right}
-        yield Row.of(name, each.constraints, each.seconds, threads=THREADS, more=more)
+def banks(quick: bool) -> Banks:
+    """Of those whose images are there, each network in a process of its own."""
+    return {
+        bank.name: {
+            name: alone(measured, bank.name, name, 1 if quick else 3)[0]
+            for name in ([*bank.networks][-2:] if quick else bank.networks)
+        }
+        for bank, file in ((CIFAR, "cifar10_test_first1000"), (FACES, "orl_faces_112x92"))
+        if (FOLDER / f"{file}.npz").exists()
+    }
+
+
+def networks(banks: Banks) -> Iterator[Row]:
+    for of, models in banks.items():
+        labels = split(BANKS[of]).held_out.labels
+        for name, each in models.items():
+            right = float((each.outputs.argmax(axis=1) == labels).mean())
+            more = {"prior": 100 * each.prior, "accuracy": 100 * right}
+            yield Row.of(f"{of}, {name}", each.constraints, each.seconds, threads=THREADS, more=more)
 
 
 class Shape(NamedTuple):
@@ -124,25 +145,25 @@ class Film(NamedTuple):
 
 def films(bank: Mapping[str, Measured], labels: IntArray) -> list[Film]:
     """Every second test image is profiled, and frames are the others; then the other way round."""
-    made = []
+    made, classes = [], int(labels.max()) + 1
     for half in range(2):
         profiled = np.arange(len(labels)) % 2 == half
         least = int(np.bincount(labels[profiled]).min())
         samples = np.concatenate(
-            [np.flatnonzero(profiled & (labels == own))[:least] for own in range(CLASSES)]
+            [np.flatnonzero(profiled & (labels == own))[:least] for own in range(classes)]
         )
         candidates = [Candidate(one.bit, MARGIN, one.outputs[samples].tolist()) for one in bank.values()]
-        choice = Choice(CLASSES, labels[samples].tolist(), candidates, Rules().caution)
-        made.append(Film(choice, [np.flatnonzero(~profiled & (labels == own)) for own in range(CLASSES)]))
+        choice = Choice(classes, labels[samples].tolist(), candidates, Rules().caution)
+        made.append(Film(choice, [np.flatnonzero(~profiled & (labels == own)) for own in range(classes)]))
     return made
 
 
-def streams(bank: Mapping[str, Measured], each: int) -> Iterator[Row]:
-    labels = cifar(FOLDER).held_out.labels
-    both = films(bank, labels)
-    for shape in SHAPES:
+def streams(banks: Banks, each: int) -> Iterator[Row]:
+    for of, shape in itertools.product(banks, SHAPES):
+        models, labels = [*banks[of].values()], split(BANKS[of]).held_out.labels
+        both = films(banks[of], labels)
         tallies = np.array(
-            [_filmed(shape, seed, film, [*bank.values()], labels) for film in both for seed in range(each)]
+            [_filmed(shape, seed, film, models, labels) for film in both for seed in range(each)]
         )
         frames, seconds, full, right, by_full, filtered, plain, _ = tallies.sum(axis=0)
         more = {
@@ -152,7 +173,7 @@ def streams(bank: Mapping[str, Measured], each: int) -> Iterator[Row]:
             "filter": 100 * (filtered - plain) / frames,
             "switch_ms": 1e3 * tallies[:, -1].max(),
         }
-        name = f"{shape.minutes} minutes, {shape.classes} classes"
+        name = f"{of}, {shape.minutes} minutes, {shape.classes} classes"
         yield Row(name, int(frames), full / seconds, unit="times", more=more)
 
 
@@ -167,12 +188,13 @@ def _filmed(
     labelled rightly, by the full one, by the smallest with the course's prior and without, and the seconds
     of the course's slowest step, the processor's."""
     rng = np.random.default_rng([shape.minutes, shape.classes, seed])
-    course = Course(film.choice, Detection(CLASSES), Rules().patience)
+    classes = film.choice.classes
+    course = Course(film.choice, Detection(classes), Rules().patience)
     own, tally, slowest = np.zeros(0, np.int64), np.zeros(7), 0.0
     smallest = bank[-1]
     gc.disable()  # as timeit does: a collection of all that the bench holds is no step's
     for _ in range(CHANGES):
-        others = np.setdiff1d(np.arange(CLASSES), own)
+        others = np.setdiff1d(np.arange(classes), own)
         own = rng.choice(others, rng.integers(2, shape.classes + 1), replace=False)
         shares = rng.dirichlet(np.full(own.size, 8.0))
         for _ in range(max(SHORTEST, int(rng.poisson(60 * shape.minutes)))):

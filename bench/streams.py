@@ -25,7 +25,6 @@ import numpy as np
 from bench import cameras
 from bench.measure import argument_parser, measure
 from bench.report import Cells, Report, Row, more
-from examples.zoo.data import FOLDER
 from verifier.streams.detector import Detection, Detector
 
 TOPICS: Final = ("switches", "frames", "bank", "cameras")
@@ -181,10 +180,9 @@ def main() -> None:
         report.show("switches", switches(1 if options.quick else EACH), SWITCHES)
     if "frames" in options.topics:
         report.show("frames", frames(options.quick), FRAMES)
-    if {"bank", "cameras"} & {*options.topics} and (FOLDER / "cifar10_test_first1000.npz").exists():
-        bank = cameras.bank(options.quick)
-        report.show("bank", cameras.networks(bank), cameras.NETWORKS)
-        report.show("cameras", cameras.streams(bank, 1 if options.quick else EACH), cameras.STREAMS)
+    if {"bank", "cameras"} & {*options.topics} and (banks := cameras.banks(options.quick)):
+        report.show("bank", cameras.networks(banks), cameras.NETWORKS)
+        report.show("cameras", cameras.streams(banks, 1 if options.quick else EACH), cameras.STREAMS)
     report.write(options.json)
 
 

@@ -21,7 +21,7 @@ from circuits.onnx.write import to_onnx
 from circuits.priors import with_prior
 from client import Client
 from client.api import succeeded
-from examples.camera.network import CLASSES, network
+from examples.camera.network import CIFAR
 from examples.digits.demo import service
 from examples.stage import console, finish, scene
 from examples.zoo.data import FOLDER, Images, cifar
@@ -72,7 +72,7 @@ def main(folder: Path = FOLDER) -> int:
 
 def split(held_out: Images) -> tuple[IntArray, IntArray]:
     """Places of the samples to be profiled, of each class equally many, and of the images to be shown."""
-    of_class = [np.flatnonzero(held_out.labels == own) for own in range(CLASSES)]
+    of_class = [np.flatnonzero(held_out.labels == own) for own in range(CIFAR.classes)]
     samples = np.concatenate([places[:PROFILED] for places in of_class])
     rng = np.random.default_rng(7)
     shown = [
@@ -88,9 +88,9 @@ def values(images: Images, places: IntArray) -> Any:
 
 def register(client: Client, name: str, images: FloatArray) -> str:
     """The id of the network as a model of a bank."""
-    member = with_prior(to_onnx(network(name)), images)
+    member = with_prior(to_onnx(CIFAR.network(name)), images)
     calibration = io.BytesIO()
-    np.savez(calibration, image=images, prior=member.priors(CLASSES, len(images)))
+    np.savez(calibration, image=images, prior=member.priors(CIFAR.classes, len(images)))
     model = client.create_model(member.onnx, calibration.getvalue(), name=name, weight_privacy="committed")
     return str(succeeded(show_progress(console, name, client.follow(model))).id)
 

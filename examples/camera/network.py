@@ -1,4 +1,6 @@
-"""Networks for CIFAR-10 as ``train`` made them, the most accurate first: pixels from 0 to 1, logits."""
+"""Networks for CIFAR-10 and for ORL's faces as ``train`` made them, the dearest first: pixels from 0 to 1,
+logits. With committed weights a proof costs by what is computed, weights next to nothing: so the cheaper ones
+look at large squares, far apart, and have their weights where little of the image is left."""
 
 from __future__ import annotations
 
@@ -13,7 +15,6 @@ from circuits.graphs.types import FloatArray
 from circuits.networks.language import tensor
 
 HERE: Final = Path(__file__).parent
-CLASSES: Final = 10
 
 
 class Conv(NamedTuple):
@@ -37,21 +38,55 @@ class Pool(NamedTuple):
 
 
 Layer = Conv | Residual | Pool
-NETWORKS: Final[dict[str, list[Layer]]] = {
-    "full": [Conv(32), Pool(2), Conv(64), Residual(64), Pool(2), Conv(128), Residual(128), Pool(8)],
-    "large": [Conv(16), Pool(2), Conv(32), Conv(32), Pool(2), Conv(64), Conv(64), Pool(2), Conv(64), Pool(4)],
-    "medium": [Conv(16, 3, 2), Conv(32), Pool(2), Conv(48), Pool(2), Conv(64), Pool(4)],
-    "small": [Conv(12, 4, 2), Pool(2), Conv(24), Pool(2), Conv(32), Pool(4)],
-    "tiny": [Conv(8, 4, 4), Conv(16), Pool(2), Conv(24), Pool(4)],
-}
-"""Each ends with a layer of all its channels."""
 
 
-def network(name: str) -> Graph:
-    """Of one of ``NETWORKS``."""
-    parameters = _parameters(name)
-    x = tensor("image", 3, 32, 32)
-    for layer in NETWORKS[name]:
+class Bank(NamedTuple):
+    """Networks for images of this shape, each of which ends with a dense layer of all that is left."""
+
+    name: str
+    image: tuple[int, int, int]
+    classes: int
+    networks: dict[str, list[Layer]]
+
+    def network(self, name: str) -> Graph:
+        """One of them."""
+        return _network(self, name)
+
+    @property
+    def weights(self) -> Path:
+        return HERE / f"{self.name}.npz"
+
+
+CIFAR: Final = Bank(
+    "cifar",
+    (3, 32, 32),
+    10,
+    {
+        "full": [Conv(32), Pool(2), Conv(64), Residual(64), Pool(2), Conv(128), Residual(128), Pool(8)],
+        "large": [Conv(16, 5, 2), Conv(48, 3, 2), Residual(48), Conv(96, 3, 2), Residual(96), Pool(4)],
+        "medium": [Conv(24, 7, 4), Conv(48), Conv(64, 3, 2), Residual(64), Pool(4)],
+        "small": [Conv(16, 7, 4), Conv(64, 3, 2), Residual(64), Pool(4)],
+        "tiny": [Conv(16, 7, 4), Conv(64, 3, 2), Conv(64), Pool(4)],
+    },
+)
+FACES: Final = Bank(
+    "faces",
+    (1, 56, 46),
+    40,
+    {
+        "full": [Conv(16, 5, 2), Conv(32), Pool(2), Residual(32), Pool(2)],
+        "large": [Conv(16, 5, 4), Conv(32), Pool(2)],
+        "medium": [Conv(16, 7, 4), Conv(24, 3, 2)],
+        "small": [Conv(12, 8, 8)],
+        "tiny": [Conv(3, 14, 14)],
+    },
+)
+
+
+def _network(bank: Bank, name: str) -> Graph:
+    parameters = _parameters(bank, name)
+    x = tensor("image", *bank.image)
+    for layer in bank.networks[name]:
         match layer:
             case Conv(_, kernel, stride):
                 x = x.conv(*next(parameters), stride=stride, padding=kernel // 2).relu()
@@ -63,9 +98,9 @@ def network(name: str) -> Graph:
     return x.flatten().dense(*next(parameters)).graph()
 
 
-def _parameters(name: str) -> Iterator[tuple[FloatArray, FloatArray]]:
+def _parameters(bank: Bank, name: str) -> Iterator[tuple[FloatArray, FloatArray]]:
     """Weights, as integers of 8 bits with a scale of each output channel, and biases, layer by layer."""
-    with np.load(HERE / "weights.npz", allow_pickle=False) as file:
+    with np.load(bank.weights, allow_pickle=False) as file:
         for layer in range(sum(each.startswith(f"{name}/") for each in file.files) // 3):
             weight, scale, bias = (file[f"{name}/{layer}/{part}"] for part in ("weight", "scale", "bias"))
             yield weight * scale.reshape(-1, *[1] * (weight.ndim - 1)), bias.astype(np.float64)
