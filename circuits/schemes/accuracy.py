@@ -62,9 +62,9 @@ _SAYS: Final[dict[Measure, str]] = {
     "mse": _OF_TARGETS + "whose squared differences to the targets add up to what is committed to.",
     "mae": _OF_TARGETS + "whose absolute differences to the targets add up to what is committed to.",
     "certified": _OF_LABELS
-    + "{network} gives the labels of as many of the samples as is committed to, each to every input of"
-    " integers, too, none of whose entries differs from the sample's by more than the radius: the label's"
-    " output is larger than every other there.",
+    + "{network} gives as many of the samples as is committed to their labels, and the same label to every"
+    " input of integers of their type none of whose entries differs from such a sample's by more than the"
+    " radius: the label's output is larger than every other there.",
     "r2": _OF_TARGETS
     + "whose squared differences to the targets, and these and their squares, of each output add up to what"
     " is committed to.",

@@ -83,6 +83,7 @@ def test_a_model_is_registered_with_the_apis_checks(asking: Site) -> None:
         ({"input": "[0.1, 0.2, 0.3, 0.4]", "challenge": "x" * 201}, "challenge"),
         ({"scheme": "accuracy"}, "dataset_id"),
         ({"scheme": "accuracy", "dataset_id": "dst_1"}, "dataset_id"),
+        ({"scheme": "accuracy", "dataset_id": "dst_1", "measure": "certified"}, "radius"),
         ({"scheme": "recognition", "input": "[0.1, 0.2, 0.3, 0.4]"}, "reference"),
         ({"scheme": "robustness", "input": "[0.1, 0.2, 0.3, 0.4]"}, "radius"),
         ({"scheme": "robustness", "input": "[0.1, 0.2, 0.3, 0.4]", "radius": "256"}, "radius"),
