@@ -2,8 +2,9 @@
 
     python -m examples.robustness.accuracy [IMAGES]      of MNIST's test set, 1 to 100
 
-A buyer knows the images and their labels. The seller proves in shards of ten, without a setup, that the network
-labels so many of them rightly, whatever is changed within 8/255; then gives the proof out for other labels.
+A buyer knows the images and their labels. The seller proves in shards of ten, without a setup, that the
+network labels so many of them rightly, whatever is changed within 8/255; then gives the proof out for other
+labels.
 """
 
 from __future__ import annotations
