@@ -5,7 +5,8 @@
 Witnesses are complete: challenges are drawn as soon as they wait for them. Those of the card and of the
 processor, on all cores, are timed in turn by the host's clock, and compared. Proofs are made on the card in
 either case: what differs is who makes the witness, and whether it crosses the bus. Inputs are of a fixed
-random stream. ``kernels``: the seconds of each, one at a time; ``load_s``: of the first witness.
+random stream. ``kernels``: the seconds of each, one at a time; ``load_s``: of the first witness; ``asked``:
+in how many steps the processor is.
 """
 
 from __future__ import annotations
@@ -122,7 +123,8 @@ def witnesses(bench: Bench, network: Network) -> Iterator[Row]:
         repetitions=bench.repetitions,
     )
     kernels = profile(lambda: subject.made(bench))
-    more = {"load_s": load_s, "memory_mb": held_mb, "kernels": kernels}
+    asked = subject.circuit.program.resident(bench.device.index).asked
+    more = {"asked": asked, "load_s": load_s, "memory_mb": held_mb, "kernels": kernels}
     system = subject.circuit.constraint_system
     yield from rows_of(Row(str(network), system.variables, 0, more=more), timings)
 

@@ -107,7 +107,7 @@ class Program:
         ``challenges`` are already among the variables of ``z``.
         """
         if isinstance(z, DeviceWitness):
-            self._resident(z.device.index).post_challenge(z.array)
+            self.resident(z.device.index).post_challenge(z.array)
             return
         execution.solve(self._challenged, z, self._variables, threads)
 
@@ -177,9 +177,9 @@ class Program:
         return execution.independent(self.steps.post_challenge, len(self.order))
 
     def _on_device(self, index: int, values: Mapping[str, ArrayLike]) -> Any:
-        return self._resident(index).witness(*self._given(values))
+        return self.resident(index).witness(*self._given(values))
 
-    def _resident(self, index: int) -> ResidentSteps:
+    def resident(self, index: int) -> ResidentSteps:
         """The steps on the GPU of this index, as long as the program is held."""
         from circuits.r1cs.resident import ResidentSteps
         from prover.backends.gpu import backend

@@ -58,6 +58,7 @@ Run = Callable[["_Given"], None]
 
 class ResidentSteps:
     """``steps`` on ``device``. ``order``: int64[wires], the variable of each wire; ``variables``: of all.
+    ``asked``: how many steps the processor is asked in.
 
     Raises ``ResourceError`` (``resource.gpu_memory``), as its methods do.
     """
@@ -65,6 +66,7 @@ class ResidentSteps:
     def __init__(self, device: Device, steps: Steps, order: IntArray, variables: int) -> None:
         self._device, self._field = device, ScalarField(device)
         self._wires, self._variables = len(order), variables
+        self.asked = sum(isinstance(step, Choose) for step in steps.integer)
         constants = [step for step in steps.integer if isinstance(step, Constant)]
         self._values = np.concatenate([[1], *(step.values.ravel() for step in constants)])
         self._constants = _places(device, np.concatenate([[ONE], *(step.out.ravel() for step in constants)]))
@@ -89,16 +91,15 @@ class ResidentSteps:
                 step(given)
             z = device.zeros((self._variables, 4), np.uint64)
             field.place_int64(given.into.z, self._order, z)
-            for group in self._derived:
-                group.solve(z, scratch)
+        for group in self._derived:
+            group.solve(z)
         device.synchronize()
         return DeviceWitness(device, z)
 
     def post_challenge(self, z: Array) -> None:
         """Fill in what depends on the challenges, which are there."""
-        with Scratch(self._device) as scratch:
-            for group in self._challenged:
-                group.solve(z, scratch)
+        for group in self._challenged:
+            group.solve(z)
 
 
 class _Given:
@@ -368,9 +369,12 @@ class _Group:
         self._matrix = joined(device, parts)
         self._out = _places(device, order[np.concatenate([step.out for step in (*quotients, *products)])])
 
-    def solve(self, z: Array, scratch: Scratch) -> None:
+    def solve(self, z: Array) -> None:
         """Write what the steps say into ``z``, uint64[variables, 4]."""
+        with Scratch(self._device) as scratch:
+            self._solve(z, scratch)
 
+    def _solve(self, z: Array, scratch: Scratch) -> None:
         def take(places: Array) -> Array:
             found = scratch.integers(len(places))
             field.take_int64(z, places, found)

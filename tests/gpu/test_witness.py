@@ -14,7 +14,13 @@ import pytest
 
 from base.progress import silent
 from bench.lowbit import image, quantised
-from circuits import compile_inference, parameters
+from circuits import (
+    compile_accuracy,
+    compile_inference,
+    compile_recognition,
+    compile_registration,
+    parameters,
+)
 from circuits.lowering import Level
 from circuits.r1cs import resident
 from circuits.r1cs.steps import Choose, Constant, Step
@@ -67,7 +73,25 @@ def test_witnesses_are_those_of_the_processor(privacy: tuple[Privacy, Privacy], 
 def test_witnesses_of_few_bits_too(weights: Privacy) -> None:
     """Of the latter with long sums at challenges."""
     graph = quantised("lenet-mnist-w1a2")
-    require_same(compile_inference(graph, weight_privacy=weights), image(graph))
+    circuit = compile_inference(graph, weight_privacy=weights)
+    require_same(circuit, image(graph))
+    assert circuit.program.resident(0).asked == 0
+
+
+def test_witnesses_of_the_other_schemes_too() -> None:
+    """Accuracy's with kernels that slide over several samples."""
+    graph = networks.of_kinds(5, "conv", "sum", shape=(1, 3, 3), most_bits=3)
+    samples = networks.inputs(graph, 3)
+    labels = np.array([0, 1, 0])
+    for weights in ("public", "committed"):
+        circuit = compile_accuracy(graph, batch=3, weight_privacy=weights)
+        require_same(circuit, samples, labels)
+        assert circuit.program.resident(0).asked == 0
+    require_same(compile_registration(graph))
+    embedding = networks.embedding(1)
+    (q,) = networks.inputs(embedding, 1)
+    recognition = compile_recognition(embedding)
+    require_same(recognition, q, np.array(recognition.qgraph.run(q[np.newaxis])[0]).ravel(), 5)
 
 
 @pytest.mark.large
@@ -93,8 +117,11 @@ def test_every_kind_of_step_is_made_on_the_card() -> None:
 def test_what_certificates_choose_the_processor_is_asked() -> None:
     """By rules in Python. No other circuit has any."""
     circuit, q, radius = certified("dense", "public")
-    assert any(isinstance(step, Choose) for step in circuit.program.steps.integer)
     require_same(circuit, q, radius)
+    assert circuit.program.resident(0).asked == sum(
+        isinstance(step, Choose) for step in circuit.program.steps.integer
+    )
+    assert circuit.program.resident(0).asked > 0
 
 
 def test_where_there_is_no_room_the_processor_makes_it(monkeypatch: pytest.MonkeyPatch) -> None:

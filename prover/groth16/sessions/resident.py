@@ -171,10 +171,11 @@ class ResidentKey:
 
 
 def _other_bytes(system: ConstraintSystem, scratch: int) -> int:
-    """The rows, the transforms' tables; and of each proof witness, rows' values and the scratch of a sum."""
+    """The rows, the transforms' tables; and of each proof the rows' values, the scratch of a sum, the witness
+    where it was made and where it is proven, and what its steps read: of each variable up to three values."""
     rows = 1 << qap.log_domain_size(system)
     entries = int(system.survey.nonzeros.sum())
-    proof = _SCALAR * (system.variables + 3 * rows) + scratch
+    proof = _SCALAR * (6 * system.variables + 3 * rows) + scratch
     return _ENTRY * entries + 3 * 4 * rows + 2 * _SCALAR * rows + PROOFS_AT_ONCE * proof
 
 
