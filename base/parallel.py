@@ -6,6 +6,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
+from threading import Lock, Thread
 from typing import Final, TypeVar
 
 import numpy as np
@@ -34,8 +35,28 @@ def in_turn(calls: Iterable[Callable[[], T]], threads: int) -> Iterator[T]:
 
 
 def run(calls: Iterable[Callable[[], object]], threads: int) -> None:
-    """All of ``calls``, on ``threads`` threads."""
-    deque(in_turn(calls, threads), maxlen=0)
+    """All of ``calls``, on ``threads`` threads, the caller's among them. What one raises ends the others."""
+    left, turn, raised = iter(calls), Lock(), list[BaseException]()
+
+    def work() -> None:
+        try:
+            while not raised:
+                with turn:
+                    call = next(left, None)
+                if call is None:
+                    return
+                call()
+        except BaseException as error:
+            raised.append(error)
+
+    helpers = [Thread(target=work) for _ in range(threads - 1)]
+    for helper in helpers:
+        helper.start()
+    work()
+    for helper in helpers:
+        helper.join()
+    if raised:
+        raise raised[0]
 
 
 def copied(array: FrArray, threads: int) -> FrArray:

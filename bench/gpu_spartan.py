@@ -5,8 +5,9 @@
 Floors are as in bench.gpu: products and compressions at the rates that this card reaches in registers, bytes
 at that of a copy, the longest. Sum-checks and proofs are timed by the host's clock, from arrays on the device
 or the witness on the host to what they say; each round of a sum-check ends in a message of 64 or 96 bytes and
-a challenge, on the device. Statements and witnesses are those of bench.gpu's proofs. ZERA's figures
-(Ma 2025) are for an RTX 5080.
+a challenge, on the device. Proofs come alone, one after the other, before Groth16's key is there, and then in
+turn with Groth16's. Statements and witnesses are those of bench.gpu's proofs. ZERA's figures (Ma 2025) are
+for an RTX 5080.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ import numpy as np
 from base.processors import usable_cores
 from bench.elements import random_elements
 from bench.gpu import ceilings
-from bench.measure import argument_parser, in_turn, seconds
+from bench.measure import argument_parser, in_turn, measure, seconds
 from bench.report import Report, Row
 from bench.roofline import Cost, Roofline, machine, on_device, profile, published
 from bench.synthetic import PUBLIC, random_statement, random_witness
@@ -116,7 +117,7 @@ def proofs(bench: Roofline, sizes: Sizes) -> Iterator[Row]:
 
 
 def _proofs_of(bench: Roofline, log_size: int) -> Iterator[Row]:
-    """A network-like statement of 2^log_size rows: a proof of each system in turn, and of two at a time."""
+    """A network-like statement of 2^log_size rows: proofs alone, then one of each system in turn."""
     os.environ[backends.VARIABLE] = f"gpu:{bench.device.index}"
     device, system, threads = bench.device, random_statement(log_size), usable_cores()
     z, shape = random_witness(system, "network"), shape_of(sizes_of(system), best_code(system), [])
@@ -127,6 +128,8 @@ def _proofs_of(bench: Roofline, log_size: int) -> Iterator[Row]:
     yield Row("spartan_load", size, taken, more={"memory_mb": memory})
     proof = _prove(system, shape, z, Stages())
     assert verify(shape, SystemMatrices(system, threads), [1] * PUBLIC, [], proof).valid
+    alone = measure(lambda: _prove(system, shape, z, Stages()), repetitions=bench.repetitions)
+    yield Row.of("spartan_alone", size, alone)
     key = groth16.setup(system, threads=threads)
     groth16.prove(key, system, z)
     stages = [Stages() for _ in range(bench.repetitions + 1)]

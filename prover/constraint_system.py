@@ -179,9 +179,13 @@ class ConstraintSystem:
         With more ``threads`` as many of the blocks that follow are made while the caller reads one.
         Raises ``StatementError``: ``statement.block_shape`` where the rows differ from what the block says,
         ``statement.column`` where a matrix names a variable that the statement does not have,
-        ``statement.blinding`` where it names one that blinds a segment.
+        ``statement.blinding`` where it names one that blinds a segment. Once ``survey`` has been through all
+        blocks they are not checked again.
         """
-        made = in_turn((partial(self._checked, block) for block in self.blocks), threads)
+        known = "survey" in self.__dict__
+        made = in_turn(
+            (block.matrices if known else partial(self._checked, block) for block in self.blocks), threads
+        )
         yield from zip(self._starts, made, strict=True)
 
     def _checked(self, block: Block) -> tuple[Csr, Csr, Csr]:

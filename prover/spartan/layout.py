@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property, partial
 
 import numpy as np
@@ -13,6 +13,8 @@ import kernels
 from base.parallel import in_chunks, run
 from base.processors import usable_cores
 from kernels import FrArray, SparseForms, fr, multilinear
+from kernels.sparse import SparseArrays
+from prover.blocks import Csr
 from prover.constraint_system import ConstraintSystem
 from verifier.spartan.admission import Commitment, Sizes, shape_of
 from verifier.spartan.code import LOG_BLOWUP, MOST_LOG_DEGREE, Code
@@ -31,6 +33,11 @@ _LEAST_OPENINGS = 10
 _LINKED_LOG_DEGREES = range(12, MOST_LOG_DEGREE + 1)
 _MOST_VALUES = 1 << 26
 _SHARE = 5
+_MANY_ENTRIES = 1 << 18
+"""Of blocks' matrices, that are worth threads together: less is sorted by one."""
+
+BlockMatrices = tuple[Csr, Csr, Csr]
+"""A, B and C of a block."""
 
 
 def sizes_of(system: ConstraintSystem) -> Sizes:
@@ -187,11 +194,46 @@ class SystemMatrices:
         sums = out[: self._system.variables]
         in_chunks(lambda part: sums[part].fill(0), min(used, len(sums)), self._threads)
         factors = [fr.from_ints([weight])[0] for weight in weights]
-        for start, matrices in self._system.matrices(self._threads):
-            for matrix, factor in zip(matrices, factors, strict=True):
-                part = rows[start : start + matrix.rows]
-                matrix.add_transposed(part, sums, self._threads, factor=factor)
+        for start, matrices in _together(self._system.matrices(self._threads)):
+            for own, factor in zip(zip(*matrices, strict=True), factors, strict=True):
+                part = rows[start : start + sum(matrix.rows for matrix in own)]
+                kernels.csr_multiply_transposed(
+                    *_stacked(own), part, sums, factor=factor, threads=self._threads
+                )
         spread(self._system, shape, out, max(used, len(sums)))
+
+
+def _together(blocks: Iterable[tuple[int, BlockMatrices]]) -> Iterator[tuple[int, list[BlockMatrices]]]:
+    """The first row and the matrices of blocks that follow each other, enough of them to be worth threads."""
+    group, first, entries = list[BlockMatrices](), 0, 0
+    for start, matrices in blocks:
+        first = start if not group else first
+        group.append(matrices)
+        entries += sum(len(matrix.columns) for matrix in matrices)
+        if entries >= _MANY_ENTRIES:
+            yield first, group
+            group, entries = [], 0
+    if group:
+        yield first, group
+
+
+def _stacked(matrices: Sequence[Csr]) -> SparseArrays:
+    """The rows of all, one matrix's after the other's."""
+    if len(matrices) == 1:
+        (matrix,) = matrices
+        return matrix.offsets, matrix.columns, matrix.coefficients, matrix.pool_mont
+    entries, pooled = 0, 0
+    offsets, coefficients = [np.zeros(1, np.int64)], []
+    for matrix in matrices:
+        offsets.append(matrix.offsets[1:] + entries)
+        coefficients.append(matrix.coefficients + np.uint32(pooled))
+        entries, pooled = entries + len(matrix.columns), pooled + len(matrix.pool)
+    return (
+        np.concatenate(offsets),
+        np.concatenate([matrix.columns for matrix in matrices]),
+        np.concatenate(coefficients),
+        np.concatenate([matrix.pool_mont for matrix in matrices]),
+    )
 
 
 def _eq_factors(point: Sequence[int], split: int) -> tuple[FrArray, FrArray]:

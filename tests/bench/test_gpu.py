@@ -1,4 +1,4 @@
-"""The GPU's benchmark runs, emulated where there is no device, and writes the rows that others read."""
+"""The GPU's benchmarks run, emulated where there is no device, and write the rows that others read."""
 
 from __future__ import annotations
 
@@ -57,3 +57,25 @@ def test_every_row_of_the_benchmark_of_witnesses(tmp_path: Path, monkeypatch: py
         (title, peer) for title in titles for peer in (None, "processor")
     ]
     assert rows[0].more["kernels"].keys() >= {"slide", "add_up", "digits", "inverse"}
+
+
+@pytest.mark.large
+def test_every_row_of_spartan_on_a_gpu(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from bench import gpu_spartan
+
+    if EMULATED:
+        monkeypatch.setattr(backends, "_missing_gpu", lambda _: None)
+    monkeypatch.setenv(backends.VARIABLE, "auto")  # what it sets lasts for this test
+    output = tmp_path / "rows.json"
+    gpu_spartan.main(["--quick", "--json", str(output)])
+    _, rows = read(output)
+    proofs = {row.name: row for row in rows if row.topic.startswith("Proofs")}
+    assert set(proofs) == {"spartan_load", "spartan_alone", "spartan_prove", "groth16_prove"}
+    assert {row.name for row in rows if row not in proofs.values()} >= {
+        "ntt_batch",
+        "merkle",
+        "sumcheck_r1cs",
+    }
+    for row in rows:
+        assert row.median > 0
+        assert (row.peer is None) == (row.ratio is None)
