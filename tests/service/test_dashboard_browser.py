@@ -20,7 +20,7 @@ import psutil
 import pytest
 from sqlalchemy import select
 
-from client import Model
+from client import Client, Model
 from service.access.principal import SCOPES
 from service.jobs.claims import Claims
 from service.runtime import Runtime
@@ -31,6 +31,7 @@ from service.storage.records.webhooks import Webhook
 from service.storage.repositories.workers import Workers
 from tests.service.busy import fill, fill_stream, key_for
 from tests.service.conftest import BASIS_POINTS, open_runtime
+from tests.service.streaming import add_bank_over, frame, profile
 from tests.service.support import serving, tiny_calibration, tiny_onnx, until
 
 WIDTHS = {"desk": 1280, "phone": 375}
@@ -234,6 +235,26 @@ def test_a_job_is_watched_from_the_queue_to_its_proof(page: Any, site: Site) -> 
     verifying.close()
 
 
+@pytest.mark.parametrize("page", ["phone"], indirect=True)
+def test_a_stream_is_handed_to_the_page_that_verifies(page: Any, site: Site) -> None:
+    with Client(site.url, api_key=site.key) as client:
+        given, labels = profile(), [0, 1, 0]
+        made = client.create_stream(add_bank_over(client), given["samples"], given["labels"], challenge="me")
+        client.begun(made.id)
+        for number, label in enumerate(labels):
+            client.add_frame(made.id, number, frame(label))
+        client.end_stream(made.id)
+        assert [each.label for each in client.follow_frames(made.id)] == labels
+    page.goto(f"/admin/jobs/{made.id}")
+    with page.expect_popup() as popup:
+        page.get_by_role("link", name="Verify it").click()
+    verifying = popup.value
+    verifying.wait_for_selector("#answer .good")
+    assert "There are 3 frames in this order, 0 of them without a proof." in verifying.inner_text("#answer")
+    assert verifying.locator("#files .role").all_inner_texts() == ["Stream", "Key", "Not used"]
+    verifying.close()
+
+
 def test_a_job_is_canceled(page: Any, site: Site) -> None:
     site.suspend()
     job_id = site.ask_for_a_proof()
@@ -295,7 +316,7 @@ def test_a_model_is_registered_and_asked_for_a_proof(page: Any, site: Site) -> N
     assert "lunch at twelve" in page.get_by_role("region", name="Result").inner_text()
 
 
-@pytest.mark.parametrize("page", ["desk"], indirect=True)
+@pytest.mark.parametrize("page", ["phone"], indirect=True)
 def test_what_a_stage_is_can_be_read_with_the_keyboard(page: Any, site: Site) -> None:
     page.goto(f"/admin/jobs/{site.model_id}")
     term = page.locator(".timeline .term").first

@@ -17,8 +17,10 @@ from typing import Any, Final
 import numpy as np
 import pytest
 
+from tests.streams import proving
 from tests.vectors.cases import FOLDER, PINS, Outcome, pin, read_index
 from tests.web.conftest import WEB, Node
+from verifier.documents import ProofDocument, canonical
 
 FILE: Final = WEB.parent / "service" / "api" / "pages" / "verify.html"
 HOSTILE: Final = "<img src=x onerror=\"document.title='owned'\">\u202e"
@@ -372,6 +374,24 @@ def test_what_is_wrong_with_a_stream_is_said_of_its_frame(opened: Open) -> None:
     page.reload()
     give(page, stream_file([{"missed": HOSTILE[:-1]}] * 3, head=STREAM["head"] | {"challenge": HOSTILE[:-1]}))
     assert "There is no proof of frames 0 to 2." in page.inner_text(".course figcaption")
+
+
+def test_frames_beyond_those_that_are_judged_at_once_are_judged(opened: Open, tmp_path: Path) -> None:
+    """64 are; a proof of another frame is found in the next part, too."""
+    stage = proving.Stage.of(tmp_path)
+    made = stage.proven(proving.inputs([0, 1], 33, 0.1)[0])
+    keys = [file(f"{place}.json", canonical(model.key)) for place, model in enumerate(stage.models)]
+    page = opened()
+    card = give(page, file("stream.json", canonical(made)), *keys)
+    assert "There are 66 frames in this order, 0 of them without a proof." in card.inner_text()
+    last, other = made.frames[-1], made.frames[-2]
+    assert isinstance(last, ProofDocument)
+    assert isinstance(other, ProofDocument)
+    frames = [*made.frames[:-1], last.model_copy(update={"proofs": other.proofs})]
+    page.set_input_files(
+        "#choose", [file("forged.json", canonical(made.model_copy(update={"frames": frames})))]
+    )
+    page.wait_for_selector("#answer .bad >> text=Frame 65: ")
 
 
 def test_what_the_reader_knows_is_compared(opened: Open) -> None:

@@ -1,10 +1,10 @@
 /**
- * Keeps what is marked data-live fresh, copies ids, sends forms, and hands proofs to the page that verifies them.
+ * Keeps what is marked data-live fresh, copies ids, sends forms, and hands proofs and streams to the page that verifies them.
  * The dashboard's pages say all they have to say without it.
  */
 
 import { Client } from "../client/client.ts";
-import type { ProofDocument } from "../client/schema.ts";
+import type { ProofDocument, StreamFile } from "../client/schema.ts";
 import { ASKING } from "./asking.ts";
 import { morph } from "./morph.ts";
 
@@ -129,14 +129,20 @@ document.querySelector("[data-filters]")?.addEventListener("formdata", (event) =
 
 document.querySelector("[aria-current]")?.scrollIntoView({ inline: "center", block: "nearest" });
 
-/** The proof of this page, which its visitor may fetch, and its key, which anybody may. */
+/** The proof or stream of this page, which its visitor may fetch, and its keys, which anybody may. */
 async function handed(place: string): Promise<File[]> {
-  const proof = await (await fetch(place)).text();
-  const { statement }: ProofDocument = JSON.parse(proof);
-  const key = await new Client({ baseUrl: location.origin }).getVerificationKey(
-    statement.verification_key.id,
+  const text = await (await fetch(place)).text();
+  const document: ProofDocument | StreamFile = JSON.parse(text);
+  const client = new Client({ baseUrl: location.origin });
+  if ("statement" in document) {
+    const key = await client.getVerificationKey(document.statement.verification_key.id);
+    return [new File([text], "proof.json"), new File([key], "key.json")];
+  }
+  const ids = new Set(document.head.bank.models.map((model) => model.verification_key));
+  const keys = [...ids].map(
+    async (id) => new File([await client.getVerificationKey(id)], `key-${id.slice(0, 8)}.json`),
   );
-  return [new File([proof], "proof.json"), new File([key], "key.json")];
+  return [new File([text], "stream.json"), ...(await Promise.all(keys))];
 }
 
 // The page that verifies asks nobody but whoever opened it.
