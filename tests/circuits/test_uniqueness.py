@@ -6,7 +6,8 @@ Given are inputs and weights: the public output is among what has to follow.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import get_args
 
 import numpy as np
@@ -14,7 +15,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from circuits import compile_accuracy, compile_inference, compile_recognition, compile_registration
+from circuits import (
+    Accuracy,
+    Robustness,
+    compile_accuracy,
+    compile_inference,
+    compile_recognition,
+    compile_registration,
+)
 from circuits.graphs.types import Affine, Rescale
 from circuits.lowering import Level, argmax, arithmetic
 from circuits.lowering.clamps import Joined
@@ -25,9 +33,11 @@ from circuits.r1cs.sources import Known
 from prover.blocks import SparseBlock
 from prover.constraint_system import ConstraintSystem
 from relations.functions import Tabulation
+from relations.integers import IntArray
 from tests.circuits.quantised import networks
 from tests.circuits.quantised.networks import KINDS
 from tests.circuits.support import challenged, random_network
+from tests.circuits.test_certificates import certified
 from tests.circuits.uniqueness import ONE, Uniqueness, rows_of
 from tests.prover.statements import csr, patient
 from verifier.schemes import Privacy, Reveal
@@ -50,13 +60,18 @@ def is_given(name: str) -> bool:
     return name in GIVEN or one_of_several or name.endswith(("/weight", "/bias"))
 
 
-def judged(program: Program, z: Sequence[int], without: int | None = None) -> Uniqueness:
-    """For the values that ``z`` has of what is given, less one row."""
+def judged(
+    program: Program,
+    z: Sequence[int],
+    without: int | None = None,
+    values: Mapping[int, int] = MappingProxyType({}),
+) -> Uniqueness:
+    """For the values that ``z`` has of what is given, and these, less one row."""
     layout = program.constraint_system.layout
     wires = [group for name, group in layout.items() if is_given(name)]
-    values = {v: z[v] for group in wires for v in group.ravel().tolist()}
-    rows = rows_of(program.constraint_system)
-    return Uniqueness(program.constraint_system, values, [row for i, row in enumerate(rows) if i != without])
+    own = {v: z[v] for group in wires for v in group.ravel().tolist()}
+    system, rows = program.constraint_system, rows_of(program.constraint_system)
+    return Uniqueness(system, {**own, **values}, [row for i, row in enumerate(rows) if i != without])
 
 
 def free(program: Program, found: Uniqueness) -> set[str]:
@@ -106,6 +121,32 @@ def test_so_does_whatever_is_revealed(reveal: Reveal, top: int, level: Level) ->
         circuit = compile_inference(graph, input_privacy=privacy, reveal=reveal, top=top, level=level)
         for q in networks.inputs(graph, 3):
             assert_unique(circuit.program, challenged(circuit.program, circuit.assign(q)))
+
+
+@pytest.mark.parametrize(
+    ("kind", "weights"), [("silu", "public"), ("padded", "committed"), ("depthwise", "private")]
+)
+def test_so_do_certificates_but_for_the_lines_that_are_chosen(kind: str, weights: Privacy) -> None:
+    """So whoever cheats has nothing but that choice, of which inequalities say what is valid."""
+    circuit, q, radius = certified(kind, weights)
+    _assert_certified(circuit, circuit.assign(q, radius))
+    batch = 2
+    samples, labels = np.stack([q, q]), np.array([circuit.qgraph.execute(q).label, 0])
+    counting = compile_accuracy(circuit.qgraph, batch=batch, weight_privacy=weights, measure="certified")
+    given = {"samples": samples.ravel(), "labels": labels, "radius": np.array([radius])}
+    _assert_certified(counting, counting.program.assign(given))
+
+
+def _assert_certified(circuit: Robustness | Accuracy, z: IntArray) -> None:
+    certificate, layout = circuit.certificate, circuit.layout
+    assert certificate is not None
+    free = [each.name for each in certificate.ranged]
+    free += [f"{lines.name}/place" for lines in certificate.lines if f"{lines.name}/place" in layout]
+    whole, also = challenged(circuit.program, z), ("radius", "label", *free)
+    values = {v: whole[v] for name in also if name in layout for v in layout[name].ravel().tolist()}
+    found = judged(circuit.program, whole, values=values)
+    assert {circuit.constraint_system.variable_name(v) for v in found.free} == set()
+    assert all(whole[v] == value for v, value in found.known.items())
 
 
 @pytest.mark.parametrize(("weights", "level"), SETTINGS)
