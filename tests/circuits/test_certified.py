@@ -46,7 +46,12 @@ def shared() -> tuple[Accuracy, IntArray, IntArray]:
     return circuit, *batch_of(graph)
 
 
-@pytest.mark.parametrize("weights", ["public", "private", "committed"])
+_LARGE = pytest.mark.large
+
+
+@pytest.mark.parametrize(
+    "weights", [pytest.param("public", marks=_LARGE), pytest.param("private", marks=_LARGE), "committed"]
+)
 @pytest.mark.parametrize("kind", KINDS)
 def test_samples_without_a_certificate_are_allowed_and_not_counted(kind: str, weights: Privacy) -> None:
     graph = small(0, kind)
@@ -65,6 +70,7 @@ def test_samples_without_a_certificate_are_allowed_and_not_counted(kind: str, we
     assert circuit.values(labels, radius=RADIUS) == {"size": 3, "radius": RADIUS}
 
 
+@pytest.mark.large
 def test_what_is_counted_is_what_single_certificates_have() -> None:
     """On the network of examples/robustness, within 8 of 255 steps, with labels as they are."""
     graph = quantise(network(), calibration())
@@ -163,13 +169,15 @@ def test_another_radius_label_or_sample_is_refused_under_a_commitment() -> None:
     assert violation(circuit, z) is not None
 
 
-def test_every_wire_that_is_moved_is_refused() -> None:
-    """One of each group; but those that are no integers, which are computed after the lie."""
+@pytest.mark.parametrize("part", [0, *(pytest.param(part, marks=_LARGE) for part in (1, 2, 3))])
+def test_every_wire_that_is_moved_is_refused(part: int) -> None:
+    """One of each group, a quarter of these at a time; but those that are no integers, which are computed
+    after the lie."""
     circuit, samples, labels = shared()
     honest, rng = insisting(circuit, given(samples, labels), {}), np.random.default_rng(5)
     order, steps = circuit.program.order, circuit.program.steps
     later = {int(each) for step in (*steps.field, *steps.post_challenge) for each in order[step.out].flat}
-    for name, group in circuit.layout.items():
+    for name, group in [*circuit.layout.items()][part::4]:
         if name.startswith("challenge") or name == "statement" or int(group.flat[0]) in later:
             continue
         z = honest.copy()
