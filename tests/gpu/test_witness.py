@@ -180,32 +180,31 @@ class Party:
         )
 
 
-@pytest.fixture(
-    params=[("groth16", "public"), ("groth16", "committed"), ("spartan", "public"), ("spartan", "committed")],
-    ids="-".join,
-)
-def party(request: pytest.FixtureRequest, use: Callable[[str], None], tmp_path: Path) -> Party:
+PROVEN = [
+    pytest.param(system, weights, marks=pytest.mark.large if weights == "public" else ())
+    for system in ("groth16", "spartan")
+    for weights in ("public", "committed")
+]
+
+
+@pytest.mark.parametrize(("system", "weights"), PROVEN)
+def test_from_an_input_to_the_same_proof(
+    system: str,
+    weights: Privacy,
+    use: Callable[[str], None],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+) -> None:
+    """The witness stays on the device, and is erased there; so is what its steps read and write on the way,
+    the weights included."""
     use("cpu")
-    system, weights = request.param
-    return Party(system, weights, tmp_path)
-
-
-def test_from_an_input_to_the_same_proof(party: Party, use: Callable[[str], None]) -> None:
-    """The witness is made where it is proven, and never comes down."""
-    proofs = []
+    party, proofs = Party(system, weights, tmp_path), list[bytes]()
     for name in ("cpu", "gpu"):
         use(name)
         proofs.append(party.prove())
     assert proofs[0] == proofs[1]
-
-
-@pytest.mark.skipif(not EMULATED, reason="looks into the emulated device's memory")
-def test_the_witness_stays_on_the_device_and_is_erased(
-    party: Party, use: Callable[[str], None], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """And so is what its steps read and write on the way; the weights, too."""
-    use("gpu")
-    party.prove()
+    if not EMULATED:
+        return  # what follows looks into the emulated device's memory
     device, complete = ON.device, resident.ResidentSteps.post_challenge
     made, down, arrays = list[FrArray](), list[Any](), list[Any]()
 
