@@ -44,7 +44,7 @@ MOST_MODELS: Final = 64
 MOST_CLASSES: Final = 1 << 11
 MOST_SAMPLES: Final = 1 << 16
 MOST_OUTPUTS: Final = 1 << 22
-"""Of a bank's models and samples together: each choice reads half of them at the most."""
+"""Of a bank's models and samples together: each choice reads all of them at the most."""
 MOST_STEPS: Final = (1 << 31) - 1
 """Of an output, a margin, a bit: with a prior of so many frames all sums are below 2^53."""
 MOST_RUNS: Final = 1 << 8

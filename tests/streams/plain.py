@@ -110,7 +110,7 @@ class Choice:
 
     def choose(self, seen: list[tuple[int, int]]) -> tuple[int, list[int]]:
         p = self.shares(seen)
-        target = self.correct(0, p, [0] * self.d)
+        target = min(self.correct(0, p, each) for each in ([0] * self.d, self.prior(0, p, len(seen))))
         first, end = 0, len(self.models)
         while end - first > 1:
             half = (first + end + 1) // 2

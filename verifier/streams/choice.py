@@ -33,12 +33,17 @@ class Choice:
 
     def choose(self, seen: Seen) -> tuple[int, list[int]]:
         """The place of the cheapest that is, at a run's shares and with its prior, as accurate as the full
-        model without: found by halving, as accuracy falls with cost. With it, the prior in its steps."""
+        model without one, or with its own if that is less: found by halving, as accuracy falls with cost.
+        With it, the prior in its steps.
+
+        Of many classes, some that are not there have shares, too, and any prior hides them: where the full
+        model is always right without one, no model with a prior would reach it."""
         found = shares(seen, self._tables, self.classes)
         likely = cautious(found, frames(seen), self.caution)
         priors = [prior(likely, candidate.bit, candidate.margin) for candidate in self.candidates]
         full = self._tables[0]
-        target = sum(share * full.get(label, {}).get(label, 0) for label, share in enumerate(found))
+        without = sum(share * full.get(label, {}).get(label, 0) for label, share in enumerate(found))
+        target = min(without, self._correct(0, found, priors[0]))
 
         def falls_short(place: int) -> bool:
             return self._correct(place, found, priors[place]) < target

@@ -41,7 +41,7 @@ const MOST_FRAMES = 1 << 17;
 const MOST_MODELS = 64;
 const MOST_CLASSES = 1 << 11;
 const MOST_SAMPLES = 1 << 16;
-/** Of a bank's models and samples together: each choice reads half of them at the most. */
+/** Of a bank's models and samples together: each choice reads all of them at the most. */
 const MOST_OUTPUTS = 1 << 22;
 /** Of an output, a margin, a bit: with a prior of so many frames all sums are below 2^53. */
 const MOST_STEPS = 2 ** 31 - 1;

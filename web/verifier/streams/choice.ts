@@ -39,7 +39,8 @@ export class Choice {
     this.#tables = bank.candidates.map(({ outputs }) => tableOf(bank, outputs));
   }
 
-  /** The place of the cheapest that is as accurate as the full model without a prior, by halving; its prior. */
+  /** The place of the cheapest that is as accurate as the full model without a prior, or with its own if that
+   * is less, by halving; its prior. */
   choose(seen: readonly Counts[]): Chosen {
     const said = seen.flatMap((counts, model) =>
       [...counts].map(([label, count]) => ({
@@ -52,7 +53,9 @@ export class Choice {
     const priors = this.#bank.candidates.map(({ bit, margin }) => prior(likely, bit, margin));
     const full = at(this.#tables, 0);
     const right = found.map((share, label) => share * BigInt(full.get(label)?.get(label) ?? 0));
-    const target = right.reduce((sum, each) => sum + each, 0n);
+    const without = right.reduce((sum, each) => sum + each, 0n);
+    const withOwn = this.#correct(0, found, at(priors, 0));
+    const target = withOwn < without ? withOwn : without;
     let [low, high] = [0, this.models - 1];
     while (low < high) {
       const middle = 1 + Math.floor((low + high) / 2);
