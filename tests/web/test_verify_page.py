@@ -376,6 +376,18 @@ def test_what_is_wrong_with_a_stream_is_said_of_its_frame(opened: Open) -> None:
     assert "There is no proof of frames 0 to 2." in page.inner_text(".course figcaption")
 
 
+def test_all_that_a_stream_needs_is_asked_for(opened: Open) -> None:
+    page, transparent = opened(), json.loads((FOLDER / "transparent/valid-key.json").read_text())["id"]
+    given = [{"statement": {"verification_key": {"id": each}}} for each in (transparent, "5d" * 32)]
+    card = give(page, stream_file(given))
+    assert "Add the files of all 2." in card.inner_text()
+    assert [each in card.inner_text() for each in (transparent, "5d" * 32)] == [True, True]
+    page.set_input_files("#choose", [stream_file(given[:1]), vector("transparent/valid-key.json")])
+    page.wait_for_selector("#answer >> text=This stream’s key names a circuit, which is not here.")
+    give_one(page, vector("transparent/valid-circuit.zen"))
+    page.wait_for_selector("#trouble >> text=file.json")  # of what it needs it has all, and is no stream
+
+
 def test_frames_beyond_those_that_are_judged_at_once_are_judged(opened: Open, tmp_path: Path) -> None:
     """64 are; a proof of another frame is found in the next part, too."""
     stage = proving.Stage.of(tmp_path)
