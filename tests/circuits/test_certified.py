@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -12,6 +13,7 @@ from circuits import Accuracy, QuantGraph, compile_accuracy, compile_robustness,
 from circuits.networks.language import tensor
 from examples.robustness.network import calibration, held_out, network
 from relations.integers import IntArray
+from tests.circuits import test_certificates
 from tests.circuits.support import insisting, random_network, refused, violation
 from tests.circuits.test_robustness import KINDS, small
 from tests.refusals import refuses
@@ -193,8 +195,25 @@ def test_the_description_says_what_is_counted() -> None:
     assert "none of whose entries differs" in described["meaning"]
 
 
+@pytest.mark.parametrize("kind", ["tanh", "padded", "depthwise"])
+def test_margins_are_those_of_single_certificates(kind: str) -> None:
+    graph = test_certificates.small(kind, 1, 5)
+    circuit = compile_accuracy(graph, batch=3, weight_privacy="committed", measure="certified")
+    samples = np.random.default_rng(2).integers(0, graph.input.type.top + 1, (3, *graph.input.shape))
+    labels = graph.run(samples).reshape(3, -1).argmax(axis=1)
+    z = insisting(circuit, given(samples, labels, 1), {})
+    assert violation(circuit, z) is None
+    robust = compile_robustness(graph, weight_privacy="committed")
+    single = [robust.margins(each, 1).tolist() for each in samples]
+    assert z[circuit.layout["output/margins"]].reshape(3, -1).tolist() == single
+
+
 def test_what_cannot_be_certified_is_refused() -> None:
     circuit, samples, labels = shared()
+    graph = circuit.qgraph
+    several = replace(graph, outputs={"first": graph.output, "again": graph.output})
+    with refuses("statement.several", match="a certificate"):
+        compile_accuracy(several, batch=BATCH, measure="certified", output="first")
     with refuses("input.out_of_range", "radius"):
         circuit.counts(samples, labels, radius=256)
     with refuses("input.shape", "radius"):
