@@ -25,6 +25,7 @@ from relations.relation import (
     MatMul,
     Maximum,
     Move,
+    Parameter,
     Relation,
     Relations,
     Tabulated,
@@ -66,6 +67,14 @@ class Forwards:
         match relation:
             case Linear() if not all(isinstance(term.factor, int) for term in relation.terms):
                 raise without_lines(relation)
+            case MatMul() | Convolution() | WindowSum() if relation.x.factor != 1:
+                raise without_lines(relation)
+            case Move() if _is_rearranged(relation):
+                self._bound_moved(relation)
+            case Lookup() if relation.value in self._ends:
+                self._bound_rescaled(relation)
+            case _ if not self._are_boxed(relation):
+                raise without_lines(relation)
             case MatMul() | Convolution() | WindowSum() | Linear() if not rescaled:
                 pass
             case MatMul() | Convolution():
@@ -81,16 +90,16 @@ class Forwards:
                 centres = [Term(box.sum, factor, 2 * term.zero) for box, (term, factor) in pairs]
                 widths = [Term(box.width, abs(factor)) for box, (_, factor) in pairs]
                 self._bound_sums(relation.name, relation.out, centres, widths, reach + widest)
-            case Lookup():
-                self._bound_rescaled(relation)
-            case Tabulated() if relation.value in self.boxes:
+            case Tabulated():
                 self._bound_table(relation)
             case Maximum():
                 self._bound_largest(relation)
-            case Move() if _is_rearranged(relation):
-                self._bound_moved(relation)
             case _:
                 raise without_lines(relation)
+
+    def _are_boxed(self, relation: Relation) -> bool:
+        """Whether all that it reads has boxes: sums that nothing rescales have none."""
+        return all(each in self.boxes for each in relation.reads if not isinstance(each, Parameter))
 
     def _bound_moved(self, relation: Move) -> None:
         (source,), out = relation.sources, relation.out

@@ -131,7 +131,7 @@ class Cells:
         for step in (1 << level for level in range(self.count.bit_length() - 1)):
             found.append((starts[step:] - starts[:-step]) // (step * self.width))
         slopes = np.unique(np.concatenate(found))
-        picked: IntArray = slopes[np.unique(np.linspace(0, len(slopes) - 1, _SLOPES).astype(np.int64))]
+        picked: IntArray = slopes[np.unique(np.arange(_SLOPES) * (len(slopes) - 1) // (_SLOPES - 1))]
         return picked
 
 

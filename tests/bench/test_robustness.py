@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from bench.certificates import certified_accuracies
+from bench.curved import networks
 from bench.robustness import cases, certified, integers, operators
 
 
@@ -23,3 +24,7 @@ def test_the_smallest_sizes() -> None:
     assert all(row.more["mean_radius"] >= by_intervals.more["mean_radius"] for row in lines)
     assert {row.more["method"] for row in integers(quick=True)} == {"executed", "ibp", "crown-ibp", "crown"}
     assert {row.name for row in operators(quick=True)} == {"dense", "relu", "tanh", "dot product"}
+
+
+def test_networks_have_certificates_or_a_reason() -> None:
+    assert all(bool(row.median) != bool(row.more["reason"]) for row in networks(quick=True))

@@ -10,7 +10,7 @@ from typing import TypeVar
 import numpy as np
 import pytest
 
-from circuits import QuantGraph, Robustness, compile_robustness
+from circuits import QuantGraph, Robustness, compile_robustness, zoo
 from circuits.certificates import backwards
 from circuits.certificates.largest import Largest
 from circuits.certificates.looked import Looked
@@ -22,6 +22,8 @@ from circuits.networks import language
 from circuits.operators.activation import Activation
 from circuits.operators.leaky_relu import LeakyRelu
 from circuits.quantisation.quantiser import quantise
+from circuits.schemes.robustness import require_certificates
+from prover import groth16
 from relations.functions import Tabulation
 from relations.integers import IntArray
 from relations.planes import Sliding
@@ -395,3 +397,22 @@ def test_where_there_is_less_room_less_is_certified(kind: str, monkeypatch: pyte
         if (circuit.margins(q, radius) > 0).all():
             assert violation(circuit, z) is None
     assert (circuit.margins(q, 0) > 0).all()
+
+
+@pytest.mark.parametrize("kind", ["tanh", "padded"])
+def test_certificates_are_proven_and_no_other_claim(kind: str) -> None:
+    circuit, q, radius = certified(kind)
+    system = circuit.constraint_system
+    key, witness = groth16.setup(system), circuit.witness(q, radius)
+    proof = groth16.prove(key, system, witness, post_challenge=circuit.program.post_challenge)
+    public = circuit.public_inputs(q, radius)
+    assert groth16.verify(key.verifying_key, public, proof).valid
+    for place in (0, 1, -2, -1):
+        lie = list(public)
+        lie[place] += 1
+        assert not groth16.verify(key.verifying_key, lie, proof).valid
+
+
+@pytest.mark.parametrize("name", zoo.NAMES[:4])
+def test_networks_of_the_zoo_have_certificates(name: str) -> None:
+    require_certificates(quantise(zoo.network(name), zoo.calibration(name)))

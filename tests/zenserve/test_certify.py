@@ -16,11 +16,18 @@ NEAR = np.random.default_rng(0).uniform(0, 1, (50, 4))
 
 
 @pytest.mark.parametrize(
-    ("system", "weights"), [("groth16-bls12-381", "committed"), ("spartan-bls12-381", "public")]
+    ("system", "weights", "operator"),
+    [
+        ("groth16-bls12-381", "committed", "Relu"),
+        ("spartan-bls12-381", "public", "Relu"),
+        ("spartan-bls12-381", "public", "Tanh"),
+    ],
 )
-def test_a_label_is_proven_for_all_that_is_near(system: str, weights: str, tmp_path: Path) -> None:
+def test_a_label_is_proven_for_all_that_is_near(
+    system: str, weights: str, operator: str, tmp_path: Path
+) -> None:
     proof = zenserve.certify(
-        tiny_onnx(),
+        tiny_onnx(operator=operator),
         X,
         eps=0.01,
         calibration=NEAR,
