@@ -1,7 +1,7 @@
 """Bounds of networks: what they certify, what they take, and auto_LiRPA's beside them.
 
-    python -m bench.robustness [--topics bounds operators certificate accuracy tables networks] [--lirpa PYTHON]
-                               [--sentences FOLDER] [--json FILE]
+    python -m bench.robustness [--topics bounds operators certificate accuracy tables networks]
+                               [--lirpa PYTHON] [--sentences FOLDER] [--json FILE]
 
 ``bounds``: margins and certified radii of networks of the zoo and of ``examples.robustness`` in floats, by
 all methods; with ``--lirpa``, the interpreter of an environment that has auto_LiRPA (bench/peers/README.md),
