@@ -144,8 +144,9 @@ def _networks(quick: bool) -> Iterator[tuple[str, Graph, FloatArray]]:
     for name in zoo.NAMES[:1] if quick else zoo.NAMES:
         yield name, zoo.network(name), zoo.calibration(name)
     rng = np.random.default_rng(SEED)
-    for name in [*camera.NETWORKS][:1] if quick else camera.NETWORKS:
-        yield f"camera, {name}", camera.network(name), rng.random((8, 3, 32, 32))
+    for bank in (camera.CIFAR, camera.FACES):
+        for name in [*bank.networks][:1] if quick else bank.networks:
+            yield f"{bank.name}, {name}", bank.network(name), rng.random((8, *bank.image))
     for path in sorted(EXPORTED.glob("*_ts.onnx")):
         graph = load_onnx(path)
         yield path.stem, graph, rng.random((8, *graph.input.shape))
