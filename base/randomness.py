@@ -9,10 +9,9 @@ from __future__ import annotations
 from contextlib import ExitStack
 from functools import partial
 from types import TracebackType
-from typing import Self, TypeVar
+from typing import Any, Protocol, Self, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 import kernels
 from base.parallel import run
@@ -22,7 +21,14 @@ _TOP_LIMB_MASK = np.uint64(2 ** (kernels.fr.modulus.bit_length() - 192) - 1)
 
 _LARGE_BYTES = 1 << 22
 
-Array = TypeVar("Array", bound=NDArray[np.generic])
+
+class Erasable(Protocol):
+    """An array, wherever it is."""
+
+    def fill(self, value: Any, /) -> None: ...
+
+
+Array = TypeVar("Array", bound=Erasable)
 
 
 def random_elements(count: int) -> FrArray:
@@ -51,7 +57,7 @@ class Secrets:
     """
 
     def __init__(self) -> None:
-        self._arrays: list[NDArray[np.generic]] = []
+        self._arrays: list[Erasable] = []
 
     def __call__(self, array: Array) -> Array:
         """Register ``array`` and hand it back."""
@@ -70,7 +76,7 @@ class Secrets:
         """Zero what was registered so far, and let go of it."""
         with ExitStack() as all_of_them:  # whichever fails: those of a device may
             for array in self._arrays:
-                if threads > 1 and array.nbytes >= _LARGE_BYTES:
+                if threads > 1 and isinstance(array, np.ndarray) and array.nbytes >= _LARGE_BYTES:
                     parts = np.array_split(array, threads)
                     all_of_them.callback(run, [partial(part.fill, 0) for part in parts], threads)
                 else:

@@ -103,7 +103,7 @@ class Subject:
 
     def made(self, bench: Bench) -> None:
         with Secrets() as secret:
-            secret(self.on_the_card(bench).array)
+            secret(self.on_the_card(bench))
 
 
 def witnesses(bench: Bench, network: Network) -> Iterator[Row]:
@@ -112,7 +112,7 @@ def witnesses(bench: Bench, network: Network) -> Iterator[Row]:
     held_mb = (free - bench.device.free_bytes()) / 2**20
     with Secrets() as secret:
         found = subject.on_the_card(bench)
-        secret(found.array)
+        secret(found)
         if not np.array_equal(found[:], subject.on_the_processor()):
             raise AssertionError(f"{network}: the card has another witness")
     timings = in_turn(

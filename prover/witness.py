@@ -40,6 +40,9 @@ class DeviceWitness:
     def __setitem__(self, variables: int | slice, values: FrArray) -> None:
         self.device.copy(np.ascontiguousarray(values), self.array[variables])
 
+    def fill(self, value: int) -> None:
+        self.device.fill(self.array, value)
+
     def copy(self) -> DeviceWitness:
         twin = self.device.empty(self.shape, self.dtype)
         self.device.copy(self.array, twin)
@@ -69,7 +72,5 @@ def same(a: Witness, b: Witness, threads: int) -> bool:
 def duplicate(witness: Witness, secret: Secrets, threads: int) -> Witness:
     """A copy where it is, registered with ``secret``."""
     if isinstance(witness, DeviceWitness):
-        twin = witness.copy()
-        secret(twin.array)
-        return twin
+        return secret(witness.copy())
     return secret(copied(witness, threads))

@@ -84,7 +84,7 @@ def prove(
     with Secrets() as secret:
         z: Witness = witness(threads=threads, on=backends.chosen() if system.takes_devices else CPU)
         if isinstance(z, DeviceWitness):
-            secret(z.array)
+            secret(z)
         linked = openings(z)
         return system.prove(
             proving_key,

@@ -308,7 +308,7 @@ def test_streams_come_back_whatever_fails(
     left: list[object] = []
     monkeypatch.setattr(Stream, "__exit__", lambda *_: left.append(None))
     with pytest.raises(MemoryError), session as entered:
-        entered._secret(Stubborn())  # type: ignore[type-var]
+        entered._secret(Stubborn())
     monkeypatch.setattr(gpu.backend(0).device, "empty", lambda *_: Stubborn().fill(0))
     with pytest.raises(MemoryError):
         session.__enter__()

@@ -199,10 +199,11 @@ def test_from_an_input_to_the_same_proof(
     the weights included."""
     use("cpu")
     party, proofs = Party(system, weights, tmp_path), list[bytes]()
-    for name in ("cpu", "gpu"):
+    second = [] if missing(1) else ["gpu:1"]
+    for name in ("cpu", *second, "gpu"):
         use(name)
         proofs.append(party.prove())
-    assert proofs[0] == proofs[1]
+    assert proofs == proofs[:1] * len(proofs)
     if not EMULATED:
         return  # what follows looks into the emulated device's memory
     device, complete = ON.device, resident.ResidentSteps.post_challenge
