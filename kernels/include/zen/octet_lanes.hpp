@@ -70,7 +70,7 @@ struct Octet {
   friend ZEN_FN Octet operator+(const Octet& a, const Octet& b) {
     return of([&](int k) __attribute__((always_inline)) { return a.x[k] + b.x[k]; });
   }
-  // b <= 4 r
+  // b <= 3 r
   friend ZEN_FN Octet operator-(const Octet& a, const Octet& b) { return less<4>(a, b); }
   // a - b + m r
   template <u64 m>
@@ -101,12 +101,13 @@ struct Octet {
   }
 
  private:
-  // The multiple of r to take off is read from the highest digit, which makes it at most one too small.
+  // The multiple of r to take off is read from the highest two digits, before any is carried, which makes it at most one
+  // too small: a value that differences made is far from zero.
   ZEN_LANE_FN LaneFr bounded(int k) const {
     constexpr int top = LaneFr::digits - 1;
     constexpr const u64* modulus = multiple<FrParameters, 1>.digit;
-    LaneFr r = carried(x[k]);
-    const Lanes quotient = rough_quotient(r.v[top], modulus[top] + 1);
+    LaneFr r = x[k];
+    const Lanes quotient = rough_quotient(r.v[top] + shift_signed(r.v[top - 1], digit_bits), modulus[top] + 1);
     Lanes beyond{};
     ZEN_UNROLL for (int i = 0; i <= top; i++)  // + quotient (R' - r), modulo R'
       add_uncarried(r.v[i], i < top ? r.v[i + 1] : beyond, quotient, all_lanes(i ? digit_mask - modulus[i] : digit_mask + 1 - modulus[i]));
@@ -114,7 +115,14 @@ struct Octet {
     r.v[top] &= digit_mask;
     return r;
   }
-  ZEN_FN LaneFr canonical(int k) const { return bounded(k).canonical(); }
+  // What is bounded is hardly ever r or more: then its highest digit is not below r's.
+  ZEN_FN LaneFr canonical(int k) const {
+    constexpr int top = LaneFr::digits - 1;
+    const LaneFr r = bounded(k);
+    if (bits_of(SignedLanes(r.v[top]) >= int64_t(multiple<FrParameters, 1>.digit[top]))) [[unlikely]]
+      return r.canonical();
+    return r;
+  }
 };
 
 // Carried, and below 2 r.
