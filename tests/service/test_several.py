@@ -206,9 +206,10 @@ def test_a_commitment_to_another_input_is_refused(masked: tuple[Runtime, Client,
     with pytest.raises(ApiError) as refused:
         api.create_commitment(model.id, "input", GIVEN["mask"]["values"])
     assert (refused.value.code, refused.value.field) == ("input.names", "name")
-    with pytest.raises(ApiError) as refused:
-        api.create_dataset(model.id, b"[[0]]", b"[0]", privacy="public")
-    assert refused.value.code == "statement.several"
+    for output in ("scores", None):
+        with pytest.raises(ApiError) as refused:
+            api.create_dataset(model.id, b"[[0, 1]]", b"[0]", output=output, privacy="public")
+        assert (refused.value.code, refused.value.field) == ("statement.several", "output")
 
 
 def test_secrets_of_inputs_whose_names_end_as_openings_do() -> None:
