@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
@@ -22,6 +21,7 @@ from prover.size import Size
 from prover.system import CommitmentKey, ProofSystem
 from service.encryption import Integers, Secret
 from verifier.documents import Values, canonical
+from verifier.recent import Recent
 from verifier.registry import FIRST
 from verifier.schemes import Compared, Measure, Privacy
 from zenerrors import ModelError
@@ -46,15 +46,11 @@ def compile_circuit(quantised: bytes, scheme: str, **options: Any) -> Circuit:
     """The circuit of a quantised network; ``options`` are JSON-able. Those used last are at hand: all images
     of a model share its, and streams go from one model of their banks to another."""
     key = quantised, scheme, canonical(options)
-    circuit = _at_hand.pop(key, None) or _compiled(*key)
-    _at_hand[key] = circuit
-    while len(_at_hand) > 2 and sum(map(_held_bytes, list(_at_hand.values()))) > 2 * _KEPT_BYTES:
-        _at_hand.popitem(last=False)
+    circuit = _at_hand.get(key)
+    if circuit is None:
+        circuit = _compiled(*key)
+        _at_hand.keep(key, circuit)
     return circuit
-
-
-_at_hand: Final[OrderedDict[tuple[bytes, str, bytes], Circuit]] = OrderedDict()
-"""The last two, and as many more as hold little."""
 
 
 def _compiled(quantised: bytes, scheme: str, options: bytes) -> Circuit:
@@ -67,6 +63,9 @@ def _compiled(quantised: bytes, scheme: str, options: bytes) -> Circuit:
 def _held_bytes(circuit: Circuit) -> int:
     entries = _ENTRY_BYTES * Size.of(circuit.constraint_system).nonzeros
     return max(_LEAST_BYTES, min(_KEPT_BYTES, entries))
+
+
+_at_hand: Final = Recent[tuple[bytes, str, bytes], Circuit](2 * _KEPT_BYTES, _held_bytes, least=2)
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections import OrderedDict
 from dataclasses import replace
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
@@ -21,6 +20,7 @@ from service.api import connections, problems
 from service.api.body_limit import drain
 from service.api.rates import Allowance, Buckets, SharedBuckets
 from service.runtime import Runtime
+from verifier.recent import Recent
 from zenerrors import AccessError, ResourceError, ZenError
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ class Authentication:
         self._addresses = SharedBuckets("address", settings.rate_per_minute, shelf)
         self._refusals = Buckets("refusals", _REFUSALS_PER_MINUTE)
         self._verifications = verifications
-        self._known: OrderedDict[bytes, tuple[Principal, float]] = OrderedDict()
+        self._known = Recent[bytes, tuple[Principal, float]](_MOST_KNOWN)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -126,7 +126,7 @@ class Authentication:
         return await self._tenants.take(principal.tenant_id)
 
     def _recall(self, shown: str | None) -> Principal | None:
-        principal, until = self._known.get(_fingerprint(shown or ""), (None, 0.0))
+        principal, until = self._known.get(_fingerprint(shown or "")) or (None, 0.0)
         return principal if time.monotonic() < until else None
 
     async def _authenticate(self, shown: str, connection: HTTPConnection) -> Principal:
@@ -138,9 +138,7 @@ class Authentication:
             address_of(connection),
             lambda: not self._refusals.take(network_of(connection)).wait,
         )
-        self._known[_fingerprint(shown)] = (principal, time.monotonic() + _KNOWN_SECONDS)
-        if len(self._known) > _MOST_KNOWN:
-            self._known.popitem(last=False)
+        self._known.keep(_fingerprint(shown), (principal, time.monotonic() + _KNOWN_SECONDS))
         return principal
 
 

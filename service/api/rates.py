@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import math
 import time
-from collections import OrderedDict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from verifier.recent import Recent
 
 if TYPE_CHECKING:
     from service.api.shelf import Shelf
@@ -44,19 +45,17 @@ class Buckets:
     def __init__(self, policy: str, per_minute: int) -> None:
         self._policy = policy
         self._limit = per_minute
-        self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()
+        self._buckets = Recent[str, tuple[float, float]](_MOST)
 
     def take(self, caller: str, wanted: int = 1) -> Allowance:
         """Take so many tokens, if there are as many, or all of a full bucket; less than none gives back."""
         wanted = min(wanted, self._limit)
         moment = time.monotonic()
-        tokens, since = self._buckets.pop(caller, (float(self._limit), moment))
+        tokens, since = self._buckets.get(caller) or (float(self._limit), moment)
         tokens = min(self._limit, tokens + (moment - since) * self._limit / 60)
         wait = 0 if tokens >= wanted else math.ceil((wanted - tokens) * 60 / self._limit)
         tokens = tokens if wait else tokens - wanted
-        self._buckets[caller] = (tokens, moment)
-        if len(self._buckets) > _MOST:
-            self._buckets.popitem(last=False)
+        self._buckets.keep(caller, (tokens, moment))
         return Allowance(self._policy, self._limit, int(tokens), wait)
 
 

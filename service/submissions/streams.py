@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
@@ -29,6 +28,7 @@ from service.submissions.files import Handed
 from service.submissions.requests import FrameRequest, ProfileRequest, StreamRequest
 from verifier.bank import ANSWER, PRIOR, SEEN
 from verifier.documents import canonical
+from verifier.recent import Recent
 from verifier.schemes import Privacy
 from zenerrors import ConflictError, RequestError, ResourceError
 
@@ -236,16 +236,14 @@ def input_of(runtime: Runtime, model: Model) -> FrameInput:
     """What it takes frames as: those used last are at hand, and no network is opened for a frame. Raises
     ``ModelError`` (``model.bank``) for one that is of no bank.
     """
-    found = _inputs.pop(model.id, None)
+    found = _inputs.get(model.id)
     if found is None:
         found = FrameInput.of(encryption.open_network(runtime, model), saturate=model.saturate)
-    _inputs[model.id] = found
-    if len(_inputs) > _MOST_INPUTS:
-        _inputs.popitem(last=False)
+        _inputs.keep(model.id, found)
     return found
 
 
-_inputs: Final[OrderedDict[str, FrameInput]] = OrderedDict()
+_inputs: Final = Recent[str, FrameInput](_MOST_INPUTS)
 """By the ids of their models, which never come to mean another."""
 
 

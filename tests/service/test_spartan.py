@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections import OrderedDict
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -31,6 +30,7 @@ from verifier import receipts
 from verifier.documents import KeyFile, OpeningFile, ProofDocument, Receipt, checked
 from verifier.judging import Known, Registration, Verification, judge
 from verifier.keys import opened
+from verifier.recent import Recent
 from verifier.spartan import chain
 from verifier.spartan.chain import Link
 from verifier.spartan.commitment import Rows
@@ -126,7 +126,7 @@ def test_who_has_a_circuit_loaded_pays_for_it(
 
     monkeypatch.setattr(verification, "charge_for", charge)
     monkeypatch.setattr(effort, "_LOADED_BYTES_OF_A_POINT", 1 << 4)
-    monkeypatch.setattr(SYSTEMS[Spartan.id], "_circuits", OrderedDict())
+    monkeypatch.setattr(SYSTEMS[Spartan.id], "_circuits", Recent(1 << 30))
     assert service.api.verify(document).valid
     assert service.api.verify(document).valid
     with service.runtime.database.read() as session:

@@ -6,7 +6,6 @@ import hashlib
 import io
 import json
 import shutil
-from collections import OrderedDict
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -40,6 +39,7 @@ from tests.service.support import (
     work_on,
     working,
 )
+from verifier.recent import Recent
 from verifier.stream import StreamVerification
 
 LABELS = [0, 1] * 7 + [2, 3] * 4
@@ -191,7 +191,7 @@ def test_deadlines_are_counted_from_when_a_frame_was_handed_in(
 
 
 def test_another_worker_goes_on_where_the_chain_is(
-    runtime: Runtime, http: httpx.Client, stream_id: str
+    runtime: Runtime, http: httpx.Client, stream_id: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for number in range(12):
         proof_id = added(http, stream_id, number, number % 2)
@@ -200,7 +200,7 @@ def test_another_worker_goes_on_where_the_chain_is(
         with runtime.database.write() as session:
             assert take_back(session) == [proof_id]
             session.get_one(Job, proof_id).available_at = None
-        streams._places.clear()
+        monkeypatch.setattr(streams, "_places", Recent(1))
         work_on(runtime, proof_id)
     verdict = verdict_on(http, stream_id)
     assert verdict.valid, verdict.detail
@@ -385,14 +385,17 @@ def test_circuits_stay_at_hand_as_far_as_they_hold_little(monkeypatch: pytest.Mo
         made.append(quantised)
         return quantised
 
-    monkeypatch.setattr(engine, "_at_hand", OrderedDict())
+    at_hand = Recent[Any, Any](512 << 20, lambda circuit: sizes.get(circuit, 8 << 20), least=2)
+    monkeypatch.setattr(engine, "_at_hand", at_hand)
     monkeypatch.setattr(engine, "_compiled", compiled)
-    monkeypatch.setattr(engine, "_held_bytes", lambda circuit: sizes.get(circuit, 8 << 20))
     for name in 2 * [b"one", b"two", b"three", b"large"]:
         engine.compile_circuit(name, "inference")
     assert made == [b"one", b"two", b"three", b"large"]
     engine.compile_circuit(b"larger", "inference")
-    assert [key[0] for key in engine._at_hand] == [b"large", b"larger"]
+    engine.compile_circuit(b"large", "inference")
+    assert made[4:] == [b"larger"]
+    engine.compile_circuit(b"three", "inference")
+    assert made[5:] == [b"three"]
 
 
 def test_the_same_key_opens_one_stream(http: httpx.Client, models: list[str]) -> None:

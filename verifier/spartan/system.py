@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from threading import Lock
 from typing import Any, ClassVar, Final, Protocol
 
 from verifier.points import SCALAR_MODULUS
+from verifier.recent import Recent
 from verifier.spartan import chain, ledger, verification
 from verifier.spartan import circuit as circuits
 from verifier.spartan.admission import Commitment, Sizes, shape_of
@@ -104,24 +103,17 @@ class SpartanVerifier(VerifyingSystem):
     """Of the circuits that it judges by, those it was last given; the last one stays, whatever it takes."""
 
     def __init__(self) -> None:
-        self._circuits = OrderedDict[bytes, KnownCircuit]()
-        self._turn = Lock()
+        self._circuits = Recent[bytes, KnownCircuit](self.most_circuit_bytes, lambda circuit: circuit.nbytes)
 
     def take_circuit(self, file: bytes) -> None:
         self.keep(read_circuit(file))
 
     def keep(self, circuit: KnownCircuit) -> None:
         """Judge by this circuit, too: the caller trusts its digest to be its own."""
-        digest = circuit.digest
-        with self._turn:
-            self._circuits[digest] = circuit
-            self._circuits.move_to_end(digest)
-            free = self.most_circuit_bytes - sum(each.nbytes for each in self._circuits.values())
-            while free < 0 and len(self._circuits) > 1:
-                free += self._circuits.popitem(last=False)[1].nbytes
+        self._circuits.keep(circuit.digest, circuit)
 
     def lacks_circuit(self, key: SpartanKey) -> bool:
-        return key.circuit not in self._circuits
+        return self._circuits.get(key.circuit) is None
 
     def read_key(self, document: Mapping[str, Any]) -> SpartanKey:
         return SpartanKey.from_json(document)

@@ -7,7 +7,6 @@ before follows them from their beginning.
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
@@ -32,6 +31,7 @@ from service.worker.heartbeat import Hold
 from service.worker.tasks import steps
 from verifier.bank import ANSWER, PRIOR, SEEN
 from verifier.documents import ProofDocument, checked, first_fault, timestamp
+from verifier.recent import Recent
 from verifier.stream import Bank, BankModel, Head, Rules, beginning, challenge, following
 from verifier.streams.course import Course
 from zenerrors import ConflictError, ModelError
@@ -155,20 +155,18 @@ class _Place:
         self.number += 1
 
 
-_places: Final[OrderedDict[str, _Place]] = OrderedDict()
-"""By their streams, those last that were used last."""
+_places: Final = Recent[str, _Place](_REMEMBERED)
+"""By their streams."""
 
 
 def _place_of(session: Session, frame: Frame) -> _Place:
     """All frames before this one are over."""
-    place = _places.pop(frame.stream_id, None)
+    place = _places.get(frame.stream_id)
     if place is None or place.number > frame.number:
         head = checked(Head, Streams(session).head(frame.stream_id))
         place = _Place(head, head.course(), beginning(head))
     while place.number < frame.number:
         for link, seen, problem in Streams(session).links(frame.stream_id, place.number, frame.number):
             place.pass_by(link, seen, problem)
-    _places[frame.stream_id] = place
-    if len(_places) > _REMEMBERED:
-        _places.popitem(last=False)
+    _places.keep(frame.stream_id, place)
     return place

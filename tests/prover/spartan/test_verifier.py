@@ -77,8 +77,9 @@ def test_a_circuit_is_the_constraint_system(statement: Any) -> None:
 
 def test_circuits_stay_while_there_is_room(monkeypatch: pytest.MonkeyPatch) -> None:
     """Those that were given last, and one that is larger than all that there may be."""
-    stranger, small, large = SpartanVerifier(), totals(2, 3), totals(2, 90)
+    small, large = totals(2, 3), totals(2, 90)
     monkeypatch.setattr(SpartanVerifier, "most_circuit_bytes", 2 * small.nbytes)
+    stranger = SpartanVerifier()
 
     def has(circuit: Circuit) -> bool:
         return not stranger.lacks_circuit(SpartanKey(circuit.digest, circuit.sizes, SMALL.code, SMALL.tail))
