@@ -101,7 +101,8 @@ class Verifying(Calls):
         outputs that the proof commits to. No service is asked. Raises ``FileFormatError`` for what is no
         proof, no key or no opening.
         """
-        from verifier.documents import Expected, KeyFile, OpeningFile, ProofDocument, checked
+        from verifier.documents import KeyFile, OpeningFile, ProofDocument, checked
+        from verifier.expected import Expected
         from verifier.judging import Known, Registration, judge
         from verifier.keys import opened
 

@@ -23,22 +23,20 @@ from kernels import FrArray, fr
 from prover import groth16
 from prover.groth16 import CommitmentKey, Opening, ProvingKey
 from relations.integers import IntArray
-from verifier import documents
+from verifier import fields
 from verifier.datasets import LabelledData
+from verifier.description import InputType
 from verifier.documents import (
     Dataset,
-    InputType,
     KeyFile,
     OpeningFile,
     OpeningPart,
     ProofDocument,
     Shard,
     Statement,
-    Values,
-    canonical,
     named,
-    timestamp,
 )
+from verifier.fields import Values, canonical, timestamp
 from verifier.groth16.system import Groth16Verifier
 from verifier.keys import key_file
 from verifier.words import make_statement
@@ -94,15 +92,13 @@ def commit(basis: CommitmentKey, values: IntArray, *, hiding: bool = True) -> Op
     return basis.commit(fr.from_int64(values.ravel()), hiding=hiding, threads=THREADS)
 
 
-def reveal(basis: CommitmentKey, opening: Opening, values: IntArray) -> documents.Opening:
+def reveal(basis: CommitmentKey, opening: Opening, values: IntArray) -> fields.Opening:
     """What shows that the commitment is to the values, to those who know them."""
     shown = basis.reveal(opening, fr.from_int64(values.ravel()), threads=THREADS)
     return shown.to_json()
 
 
-def opening_file(
-    basis: CommitmentKey, kind: documents.Kind, opening: Opening, values: IntArray
-) -> OpeningFile:
+def opening_file(basis: CommitmentKey, kind: fields.Kind, opening: Opening, values: IntArray) -> OpeningFile:
     part = OpeningPart(commitment=opening.commitment.hex(), opening=reveal(basis, opening, values))
     return OpeningFile(**named(Groth16Verifier()), kind=kind, parts=[part])
 

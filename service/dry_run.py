@@ -20,7 +20,7 @@ from prover.size import Size
 from service import engine, intake
 from service.batches import cut
 from service.encryption import unpack
-from verifier.documents import Values, canonical
+from verifier.fields import Values, canonical
 from verifier.schemes import Compared
 
 

@@ -20,7 +20,7 @@ from kernels import FrArray
 from prover.size import Size
 from prover.system import CommitmentKey, ProofSystem
 from service.encryption import Integers, Secret
-from verifier.documents import Values, canonical
+from verifier.fields import Values, canonical
 from verifier.recent import Recent
 from verifier.registry import FIRST
 from verifier.schemes import Compared, Measure, Privacy

@@ -8,7 +8,9 @@ from typing import Any, Final
 
 from pydantic import BaseModel, ConfigDict
 
-from verifier.documents import InputType, Integer, checked
+from verifier.description import InputType
+from verifier.documents import checked
+from verifier.fields import Integer
 from zenerrors import FileFormatError
 
 PRIOR: Final = "prior"

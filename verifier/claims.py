@@ -12,7 +12,9 @@ from typing import Final, Literal, Self
 from pydantic import Field, model_validator
 
 from verifier.bank import SEEN
-from verifier.documents import Commitment, Digest, Document, Expected, ProofDocument
+from verifier.documents import ProofDocument
+from verifier.expected import Expected
+from verifier.fields import Commitment, Digest, Document
 from verifier.judging import Case, Known, LabelledData, judge_each
 from verifier.keys import OpenedKey
 from verifier.stream import MOST_CLASSES, MOST_MODELS, StreamFile, StreamVerification

@@ -18,11 +18,7 @@ from verifier import policy, receipts, words
 from verifier.claims import ClaimsFile, ClaimsVerification, held_against, judge_claims
 from verifier.document import printable
 from verifier.documents import (
-    Document,
     DocumentKind,
-    Expected,
-    ExpectedReceipt,
-    ExpectedStream,
     KeyFile,
     OpeningFile,
     ProofDocument,
@@ -32,6 +28,8 @@ from verifier.documents import (
     parse,
     read,
 )
+from verifier.expected import Expected, ExpectedReceipt, ExpectedStream
+from verifier.fields import Document
 from verifier.judging import Case, Known, LabelledData, Registration, Verification, judge_each
 from verifier.keys import OpenedKey, opened
 from verifier.receipts import ReceiptVerification

@@ -20,8 +20,9 @@ from zipfile import ZIP_DEFLATED, ZIP_STORED, BadZipFile, ZipFile
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from verifier.description import InputType, Quantisation
 from verifier.document import parse_json
-from verifier.documents import InputType, Quantisation, canonical
+from verifier.fields import canonical
 from verifier.measures import Targets
 from zenerrors import TensorError
 

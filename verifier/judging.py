@@ -15,23 +15,18 @@ from typing import Final, NamedTuple, Protocol
 from pydantic import Field
 
 from verifier import words
+from verifier.description import Description, InputType, as_list
 from verifier.documents import (
     Dataset,
-    Description,
-    Document,
-    Ends,
-    Expected,
-    InputType,
     KeyFile,
     KeyReference,
-    Opening,
     OpeningFile,
     OpeningPart,
     ProofDocument,
     Statement,
-    as_list,
-    canonical,
 )
+from verifier.expected import Ends, Expected
+from verifier.fields import Document, Opening, canonical
 from verifier.keys import OpenedKey, opened
 from verifier.measures import Targets
 from verifier.registry import SYSTEMS, Systems

@@ -7,7 +7,9 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
-from verifier.documents import Description, KeyFile, KeyReference, canonical, checked, key_id, named
+from verifier.description import Description
+from verifier.documents import KeyFile, KeyReference, checked, key_id, named
+from verifier.fields import canonical
 from verifier.registry import SYSTEMS, Systems
 from verifier.system import CEREMONY, VerifyingKey, VerifyingSystem
 from zenerrors import FileFormatError, ZenError

@@ -7,7 +7,8 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, Field, model_validator
 
-from verifier.documents import Expected, ExpectedReceipt, ExpectedStream, read
+from verifier.documents import read
+from verifier.expected import Expected, ExpectedReceipt, ExpectedStream
 
 
 def _is_beneath(name: str) -> str:

@@ -8,7 +8,9 @@ from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from pydantic import Field
 
-from verifier.documents import Document, ExpectedReceipt, Receipt, canonical
+from verifier.documents import Receipt
+from verifier.expected import ExpectedReceipt
+from verifier.fields import Document, canonical
 from verifier.verdict import OK, RefusedError, refuse
 
 REASONS: Final = {

@@ -16,16 +16,15 @@ from typing import Annotated, Final, Literal, Self
 from pydantic import Field, model_validator
 
 from verifier.bank import ANSWER, PRIOR, SEEN, adds_prior
-from verifier.documents import (
+from verifier.documents import ProofDocument
+from verifier.expected import Expected, ExpectedStream
+from verifier.fields import (
     MOST_INTEGER,
     Challenge,
     Commitment,
     Digest,
     Document,
-    Expected,
-    ExpectedStream,
     Numbers,
-    ProofDocument,
     Size,
     Time,
     canonical,

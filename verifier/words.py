@@ -9,19 +9,9 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import Final, NamedTuple
 
-from verifier.documents import (
-    Dataset,
-    Description,
-    Group,
-    InputType,
-    KeyFile,
-    Statement,
-    Values,
-    as_list,
-    canonical,
-    checked,
-    named,
-)
+from verifier.description import Description, Group, InputType, as_list
+from verifier.documents import Dataset, KeyFile, Statement, checked, named
+from verifier.fields import Values, canonical
 from verifier.schemes import INPUT, OUTPUT
 from verifier.system import CEREMONY, VerifyingSystem
 

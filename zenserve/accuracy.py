@@ -19,7 +19,8 @@ from prover import registry
 from prover.system import Opening, Renewable
 from relations.integers import IntArray
 from verifier.datasets import LabelledData
-from verifier.documents import Dataset, InputType, KeyFile, ProofDocument, Shard
+from verifier.description import InputType
+from verifier.documents import Dataset, KeyFile, ProofDocument, Shard
 from verifier.registry import FIRST
 from verifier.schemes import Privacy
 from zenerrors import StatementError

@@ -14,20 +14,10 @@ from numpy.typing import NDArray
 from circuits.quantisation import Report
 from prover.registry import SYSTEMS
 from verifier.datasets import LabelledData
-from verifier.documents import (
-    Description,
-    Document,
-    DocumentKind,
-    Expected,
-    Group,
-    KeyFile,
-    OpeningFile,
-    ProofDocument,
-    Statement,
-    as_list,
-    checked,
-    read,
-)
+from verifier.description import Description, Group, as_list
+from verifier.documents import DocumentKind, KeyFile, OpeningFile, ProofDocument, Statement, checked, read
+from verifier.expected import Expected
+from verifier.fields import Document
 from verifier.judging import Case, Known, Registration, Verification, judge_each
 from verifier.keys import OpenedKey, opened
 from zenerrors import naming

@@ -29,7 +29,8 @@ from prover import registry
 from prover.constraint_file import save_statement
 from prover.system import CommitmentKey, Opening, ProofSystem
 from relations.integers import IntArray
-from verifier.documents import KeyFile, ProofDocument, Statement, Values, timestamp
+from verifier.documents import KeyFile, ProofDocument, Statement
+from verifier.fields import Values, timestamp
 from verifier.registry import FIRST
 from verifier.schemes import INPUT, Privacy, PublicOrPrivate, Reveal
 from verifier.system import TRANSPARENT

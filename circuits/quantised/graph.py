@@ -25,7 +25,7 @@ from circuits.graphs.types import Affine, Shape, require
 from circuits.operators.sums import Accumulating
 from circuits.quantised import file
 from relations.integers import IntArray
-from verifier.documents import MOST_SCALE
+from verifier.description import MOST_SCALE
 from verifier.schemes import INPUT, called
 from zenerrors import FileFormatError, ModelError, TensorError
 

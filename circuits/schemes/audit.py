@@ -37,7 +37,7 @@ from prover.groth16.ceremony import State
 from prover.groth16.ceremony.initial import required_power
 from prover.groth16.powers_of_tau import PowersOfTau
 from prover.spartan.layout import sizes_of
-from verifier.documents import canonical
+from verifier.fields import canonical
 from verifier.spartan.key import SpartanKey
 from verifier.system import DEVELOPMENT
 from zenerrors import CeremonyError, FileFormatError, StatementError

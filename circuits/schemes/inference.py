@@ -37,7 +37,7 @@ from prover.backends.cpu import CPU
 from relations.bounds import Bound
 from relations.integers import JSON_LIMIT, IntArray
 from relations.relation import Argmax, Linear, Relation, Relations, Tensor, Term
-from verifier.documents import MOST_NAMES
+from verifier.fields import MOST_NAMES
 from verifier.schemes import BOUNDED, Privacy, Reveal, called
 from zenerrors import StatementError
 

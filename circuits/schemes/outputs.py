@@ -24,7 +24,7 @@ from circuits.schemes.inputs import type_limbs
 from relations.bounds import Bound
 from relations.integers import IntArray
 from relations.relation import Linear, Tensor, Term
-from verifier.documents import MOST_COMMITTED
+from verifier.description import MOST_COMMITTED
 from verifier.schemes import OUTPUT, Reveal, called
 from zenerrors import StatementError, TensorError
 

@@ -20,7 +20,7 @@ from circuits.graphs.types import FloatArray
 from circuits.networks.files import load_onnx
 from circuits.shrinking import candidates, training
 from circuits.shrinking.candidates import BITS, Cut, Data, Model
-from verifier.documents import Document
+from verifier.fields import Document
 from zenerrors import ModelError, StatementError, TensorError
 
 _FITTED: Final = 256

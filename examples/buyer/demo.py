@@ -22,7 +22,9 @@ from examples.stage import finish, refused, say, scene
 from examples.zoo.data import FOLDER
 from prover.groth16 import CommitmentKey
 from verifier.datasets import LabelledData
-from verifier.documents import Expected, ProofDocument, Values
+from verifier.documents import ProofDocument
+from verifier.expected import Expected
+from verifier.fields import Values
 from verifier.judging import Known, Verification, judge
 
 BATCH = 10

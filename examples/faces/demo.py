@@ -20,7 +20,8 @@ from examples.stage import finish, refused, say, scene
 from examples.zoo.data import FOLDER
 from prover.groth16 import CommitmentKey, Opening
 from relations.integers import IntArray
-from verifier.documents import Expected, checked
+from verifier.documents import checked
+from verifier.expected import Expected
 from verifier.judging import Verification, judge
 
 

@@ -20,7 +20,7 @@ from examples.stage import finish, refused, say, scene
 from examples.zoo.data import FOLDER
 from prover.groth16 import CommitmentKey
 from relations.integers import IntArray
-from verifier.documents import Expected
+from verifier.expected import Expected
 from verifier.judging import Known, Verification, judge
 
 

@@ -18,7 +18,10 @@ from service.storage.records.jobs import Job
 from service.storage.records.resources import Commitment, Dataset, Model, Proof
 from service.storage.records.streams import Frame, Stream
 from service.submissions.requests import ResourceId
-from verifier.documents import Expected, Group, KeyFile, Opening, ProofDocument
+from verifier.description import Group
+from verifier.documents import KeyFile, ProofDocument
+from verifier.expected import Expected
+from verifier.fields import Opening
 from verifier.registry import FIRST
 from verifier.schemes import Compared, HeldKind, PublicOrCommitted, PublicOrPrivate, Scheme
 

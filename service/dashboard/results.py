@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from service.dashboard.pictures import Picture
-from verifier.documents import Group, as_list
+from verifier.description import Group, as_list
 from verifier.scales import real_logits
 from verifier.schemes import BOUNDED, INPUT, OUTPUT, kind_of
 

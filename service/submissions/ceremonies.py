@@ -28,7 +28,7 @@ from service.submissions.requests import (
     ContributionRequest,
     HandedStateRequest,
 )
-from verifier.documents import canonical
+from verifier.fields import canonical
 from zenerrors import ConflictError, RequestError, StatementError
 
 Phase = Literal["opening", "open", "closing", "finished"]

@@ -19,7 +19,7 @@ from service.storage.repositories import Circuits, Datasets, Models
 from service.submissions import orders, sandbox
 from service.submissions.orders import Order
 from service.submissions.requests import ProofRequest
-from verifier.documents import canonical
+from verifier.fields import canonical
 from verifier.schemes import Scheme
 
 

@@ -16,7 +16,7 @@ from service.storage.records.base import new_id
 from service.storage.records.resources import Commitment, Dataset, Model
 from service.storage.repositories import Commitments, Datasets
 from service.submissions.requests import InputRequest, ProofRequest
-from verifier.documents import canonical
+from verifier.fields import canonical
 from verifier.schemes import CommitmentKind, Privacy
 from zenerrors import ConflictError, RequestError, StatementError
 

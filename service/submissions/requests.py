@@ -9,7 +9,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstra
 from circuits.schemes.intervals import MOST_BOUNDS
 from service.submissions import labels
 from verifier.beacon import MOST_ROUNDS, VALUE_BYTES
-from verifier.documents import MOST_INTEGER, OWN_NAME, Challenge, Digest, canonical
+from verifier.fields import MOST_INTEGER, OWN_NAME, Challenge, Digest, canonical
 from verifier.schemes import (
     AnyScheme,
     CommitmentKind,

@@ -27,7 +27,7 @@ from service.submissions.estimates import Estimate
 from service.submissions.files import Handed
 from service.submissions.requests import FrameRequest, ProfileRequest, StreamRequest
 from verifier.bank import ANSWER, PRIOR, SEEN
-from verifier.documents import canonical
+from verifier.fields import canonical
 from verifier.recent import Recent
 from verifier.schemes import Privacy
 from zenerrors import ConflictError, RequestError, ResourceError

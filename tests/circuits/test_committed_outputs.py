@@ -23,7 +23,8 @@ from tests.circuits.test_relations import agree
 from tests.circuits.test_uniqueness import assert_unique
 from tests.refusals import refuses
 from tests.vectors import several
-from verifier.documents import Description, checked
+from verifier.description import Description
+from verifier.documents import checked
 from verifier.schemes import Privacy, Reveal
 
 INPUTS = {"a": np.array([1, 15]), "b": np.array([0, 7]), "c.1": np.array([9, 2])}

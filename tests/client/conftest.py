@@ -17,7 +17,8 @@ from tests.circuits.quantised import networks
 from tests.client.makers import MADE_AT, AccuracyMaker, Maker, inference, model_opening, registration
 from tests.prover.statements import commitment_basis
 from verifier.datasets import LabelledData
-from verifier.documents import ProofDocument, Receipt, canonical, checked
+from verifier.documents import ProofDocument, Receipt, checked
+from verifier.fields import canonical
 
 BATCH = 3
 

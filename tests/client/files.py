@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from verifier.datasets import LabelledData
-from verifier.documents import Document, canonical
+from verifier.fields import Document, canonical
 
 
 def write(folder: Path, **documents: Document) -> None:

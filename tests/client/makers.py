@@ -30,19 +30,19 @@ from prover import groth16
 from prover.groth16 import CommitmentKey, Opening, ProvingKey, proving
 from relations.integers import IntArray
 from verifier.datasets import LabelledData
+from verifier.description import InputType
 from verifier.documents import (
     Dataset,
-    InputType,
     KeyFile,
     OpeningFile,
     OpeningPart,
     ProofDocument,
     Shard,
     Statement,
-    Values,
     checked,
     named,
 )
+from verifier.fields import Values
 from verifier.groth16.system import Groth16Verifier
 from verifier.keys import key_file
 from verifier.schemes import Measure

@@ -33,16 +33,8 @@ from tests.client.makers import (
 from tests.prover.statements import commitment_basis
 from verifier import documents
 from verifier.datasets import LabelledData
-from verifier.documents import (
-    Expected,
-    KeyFile,
-    OpeningFile,
-    OpeningPart,
-    ProofDocument,
-    checked,
-    key_id,
-    named,
-)
+from verifier.documents import KeyFile, OpeningFile, OpeningPart, ProofDocument, checked, key_id, named
+from verifier.expected import Expected
 from verifier.groth16.system import Groth16Verifier
 from verifier.judging import REASONS, Known, Registration, judge
 from verifier.keys import opened

@@ -21,7 +21,8 @@ from tests.client.makers import AccuracyMaker, Maker, rehashed
 from verifier import command
 from verifier.command import main
 from verifier.datasets import LabelledData
-from verifier.documents import OpeningFile, OpeningPart, ProofDocument, Receipt, canonical, checked, named
+from verifier.documents import OpeningFile, OpeningPart, ProofDocument, Receipt, checked, named
+from verifier.fields import canonical
 from verifier.registry import FIRST, SYSTEMS
 
 Captured = pytest.CaptureFixture[str]

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from circuits.graphs.types import Affine
 from tests.prover.statements import patient
 from verifier.datasets import LabelledData, load, load_array, quantise
-from verifier.documents import InputType
+from verifier.description import InputType
 from zenerrors import TensorError
 
 SAMPLES = np.arange(12, dtype=np.float32).reshape(3, 2, 2) / 8

@@ -16,17 +16,8 @@ from hypothesis import strategies as st
 
 from tests.client.makers import MADE_AT, Maker
 from tests.prover.statements import patient
-from verifier.documents import (
-    MOST_INTEGER,
-    Dataset,
-    ProofDocument,
-    Statement,
-    canonical,
-    checked,
-    key_id,
-    read,
-    timestamp,
-)
+from verifier.documents import Dataset, ProofDocument, Statement, checked, key_id, read
+from verifier.fields import MOST_INTEGER, canonical, timestamp
 from verifier.registry import FIRST
 from verifier.words import make_statement
 from zenerrors import FileFormatError

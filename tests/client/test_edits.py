@@ -10,7 +10,8 @@ import pytest
 
 from prover.registry import SYSTEMS
 from tests.client.makers import AccuracyMaker, Maker
-from verifier.documents import KeyFile, ProofDocument, Receipt, canonical, read
+from verifier.documents import KeyFile, ProofDocument, Receipt, read
+from verifier.fields import canonical
 from verifier.judging import judge
 from verifier.preamble import PREAMBLE_BYTES
 from verifier.receipts import is_signed

@@ -12,17 +12,17 @@ from relations.integers import IntArray
 from tests.client.makers import AccuracyMaker, Maker, recognition, registration, rehashed
 from verifier.datasets import LabelledData
 from verifier.documents import (
-    Expected,
     KeyFile,
     OpeningFile,
     OpeningPart,
     ProofDocument,
     Statement,
-    canonical,
     checked,
     named,
     read,
 )
+from verifier.expected import Expected
+from verifier.fields import canonical
 from verifier.judging import Known, Registration, Verification, judge
 from verifier.keys import opened
 from verifier.registry import FIRST, SYSTEMS

@@ -17,7 +17,9 @@ from prover.registry import SYSTEMS
 from tests.client.makers import AccuracyMaker, Maker, recognition
 from verifier import words
 from verifier.datasets import LabelledData
-from verifier.documents import Description, KeyFile, ProofDocument, Statement, canonical, checked, key_id
+from verifier.description import Description
+from verifier.documents import KeyFile, ProofDocument, Statement, checked, key_id
+from verifier.fields import canonical
 from verifier.judging import Case, Known, Verification, judge, judge_each
 from verifier.keys import opened
 from verifier.registry import FIRST

@@ -8,7 +8,8 @@ import pytest
 
 from prover.registry import SYSTEMS
 from tests.client.makers import AccuracyMaker, Maker
-from verifier.documents import Expected, ProofDocument
+from verifier.documents import ProofDocument
+from verifier.expected import Expected
 from verifier.judging import Case, judge, judge_each
 from verifier.keys import opened
 

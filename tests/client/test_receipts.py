@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from verifier.documents import ExpectedReceipt, Parent, Receipt
+from verifier.documents import Parent, Receipt
+from verifier.expected import ExpectedReceipt
 from verifier.receipts import is_signed, judge, signed_bytes
 
 

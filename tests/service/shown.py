@@ -12,7 +12,8 @@ import circuits
 from circuits import Inference, QuantGraph
 from service import intake
 from service.storage.database import now
-from verifier.documents import KeyFile, named, timestamp
+from verifier.documents import KeyFile, named
+from verifier.fields import timestamp
 from verifier.registry import FIRST, SYSTEMS
 from verifier.words import make_statement
 

@@ -16,7 +16,8 @@ from prover.groth16.ceremony.initial import required_power
 from prover.groth16.iden3.ptau import read_ptau, write_ptau
 from tests.circuits.quantised import networks
 from tests.prover.statements import forged_key
-from verifier.documents import KeyFile, canonical, key_id
+from verifier.documents import KeyFile, key_id
+from verifier.fields import canonical
 from verifier.registry import FIRST
 
 

@@ -15,7 +15,8 @@ from service.dashboard.results import result
 from service.runtime import Runtime
 from tests.service.conftest import open_runtime
 from tests.service.support import npy, serving, tiny_calibration, tiny_onnx, work_on
-from verifier.documents import Expected, KeyFile, OpeningFile, ProofDocument, checked
+from verifier.documents import KeyFile, OpeningFile, ProofDocument, checked
+from verifier.expected import Expected
 from verifier.judging import Known, Verification, judge
 
 INPUT = [0.1, 0.2, 0.3, 0.4]

@@ -25,7 +25,8 @@ from service.storage.repositories.workers import Workers
 from tests.refusals import refuses
 from tests.service.support import labelled, npy, tiny_calibration, tiny_onnx, work_on, work_on_all
 from verifier.datasets import LabelledData, quantise
-from verifier.documents import Description, checked
+from verifier.description import Description
+from verifier.documents import checked
 from verifier.registry import FIRST
 
 INPUT = [0.1, 0.2, 0.3, 0.4]

@@ -32,7 +32,8 @@ from service.storage.vault import KEY_FILE, Vault
 from tests.service.accounts import calling
 from tests.service.conftest import open_runtime
 from tests.service.support import labelled, tiny_calibration, tiny_onnx, work_on
-from verifier.documents import ExpectedReceipt, Receipt
+from verifier.documents import Receipt
+from verifier.expected import ExpectedReceipt
 from verifier.receipts import judge
 from zenerrors import FileFormatError
 

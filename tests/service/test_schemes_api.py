@@ -19,7 +19,7 @@ from service.runtime import Runtime
 from service.scheduler.reaper import reap
 from tests.service.conftest import open_runtime
 from tests.service.support import labelled, npy, serving, tiny_calibration, tiny_onnx, work_on
-from verifier.documents import canonical
+from verifier.fields import canonical
 
 INPUT = [0.1, 0.2, 0.3, 0.4]
 OTHER = [0.9, 0.1, 0.8, 0.2]

@@ -23,7 +23,9 @@ from pydantic import BaseModel
 from circuits.banks import MARGIN
 from tests.streams.proving import BEGUN, CLASSES, Stage, inputs, strangers
 from verifier.bank import PRIOR
-from verifier.documents import MOST_INTEGER, ExpectedStream, checked
+from verifier.documents import checked
+from verifier.expected import ExpectedStream
+from verifier.fields import MOST_INTEGER
 from verifier.keys import OpenedKey, opened
 from verifier.stream import (
     MOST_RUNS,

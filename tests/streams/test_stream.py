@@ -12,7 +12,9 @@ import pytest
 from tests.refusals import refuses
 from tests.streams.proving import CLASSES, Stage, inputs, seen_of
 from verifier import command
-from verifier.documents import ExpectedStream, ProofDocument, canonical, read
+from verifier.documents import ProofDocument, read
+from verifier.expected import ExpectedStream
+from verifier.fields import canonical
 from verifier.keys import OpenedKey
 from verifier.stream import (
     Bank,

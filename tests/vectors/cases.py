@@ -11,17 +11,8 @@ from typing import Any, Final
 
 from prover.registry import SYSTEMS
 from verifier import datasets, receipts
-from verifier.documents import (
-    Expected,
-    ExpectedReceipt,
-    KeyFile,
-    OpeningFile,
-    ProofDocument,
-    Receipt,
-    checked,
-    parse,
-    read,
-)
+from verifier.documents import KeyFile, OpeningFile, ProofDocument, Receipt, checked, parse, read
+from verifier.expected import Expected, ExpectedReceipt
 from verifier.judging import Case, Known, Registration, Verification, judge_each
 from verifier.keys import OpenedKey, opened
 from verifier.receipts import ReceiptVerification

@@ -15,7 +15,8 @@ from tests.client.makers import Maker, inference, model_opening, registration, r
 from tests.prover.statements import commitment_basis
 from tests.vectors.world import CHALLENGE, World, another_of, dumped, renamed, without
 from tests.vectors.writing import Vectors
-from verifier.documents import InputType, KeyFile, ProofDocument, checked, named
+from verifier.description import InputType
+from verifier.documents import KeyFile, ProofDocument, checked, named
 
 RECORDED = Path(__file__).parents[1] / "client/vectors/version2.json"
 NOTES = {

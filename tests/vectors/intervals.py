@@ -14,7 +14,8 @@ from tests.client.makers import Maker, inference, rehashed
 from tests.vectors import several
 from tests.vectors.world import World, renamed
 from tests.vectors.writing import Vectors
-from verifier.documents import Description, KeyFile, ProofDocument, checked
+from verifier.description import Description
+from verifier.documents import KeyFile, ProofDocument, checked
 from verifier.schemes import Reveal
 from verifier.words import claim
 

@@ -14,7 +14,9 @@ from tests.client.makers import AccuracyMaker, Part, model_opening, rehashed
 from tests.vectors.world import BATCH, World, renamed
 from tests.vectors.writing import Vectors
 from verifier.datasets import LabelledData
-from verifier.documents import Description, ProofDocument, Values, as_list, checked
+from verifier.description import Description, as_list
+from verifier.documents import ProofDocument, checked
+from verifier.fields import Values
 from verifier.schemes import Measure
 from verifier.words import claim
 

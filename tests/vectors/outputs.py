@@ -10,7 +10,8 @@ from tests.circuits.quantised import networks
 from tests.client.makers import Maker, inference, rehashed
 from tests.vectors.world import World, as_text, renamed
 from tests.vectors.writing import Vectors
-from verifier.documents import Description, KeyFile, ProofDocument, checked
+from verifier.description import Description
+from verifier.documents import KeyFile, ProofDocument, checked
 from verifier.words import claim
 
 

@@ -16,7 +16,8 @@ from relations.integers import IntArray
 from tests.client.makers import Maker, inference, rehashed
 from tests.vectors.world import World, renamed
 from tests.vectors.writing import Vectors
-from verifier.documents import Description, KeyFile, OpeningFile, OpeningPart, ProofDocument, checked, named
+from verifier.description import Description
+from verifier.documents import KeyFile, OpeningFile, OpeningPart, ProofDocument, checked, named
 from verifier.registry import FIRST, SYSTEMS
 from verifier.schemes import Privacy, Reveal
 from verifier.words import claim

@@ -10,7 +10,8 @@ from tests.vectors.cases import FOLDER
 from verifier import claims
 from verifier.claims import ClaimedModel, ClaimsFile, ClaimsVerification, held_against, judge_claims
 from verifier.datasets import LabelledData, load
-from verifier.documents import Expected, KeyFile, ProofDocument, read
+from verifier.documents import KeyFile, ProofDocument, read
+from verifier.expected import Expected
 from verifier.keys import opened
 from verifier.stream import Bank, BankModel, Head, Rules, StreamFile, StreamVerification
 

@@ -14,7 +14,7 @@ import pytest
 
 from base import randomness
 from tests.vectors.cases import HEADER, Json, judged
-from verifier.documents import Document, canonical
+from verifier.fields import Document, canonical
 from verifier.preamble import MAGIC
 
 

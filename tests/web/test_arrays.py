@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from tests.web.conftest import Node
 from verifier import datasets
-from verifier.documents import InputType
+from verifier.description import InputType
 from verifier.measures import Targets
 from zenerrors import TensorError
 

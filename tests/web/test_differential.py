@@ -15,7 +15,8 @@ from tests.vectors.receipts import ISSUER, signed
 from tests.web.conftest import Node
 from tests.web.mutations import change
 from verifier.document import parse_json
-from verifier.documents import canonical, key_id
+from verifier.documents import key_id
+from verifier.fields import canonical
 from verifier.registry import FIRST
 from zenerrors import ZenError
 

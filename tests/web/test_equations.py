@@ -12,7 +12,7 @@ import pytest
 from py_arkworks_bls12381 import G1Point, G2Point, Scalar
 
 from tests.web.conftest import Node
-from verifier.documents import canonical
+from verifier.fields import canonical
 from verifier.groth16 import transcript
 from verifier.groth16.opening import second_generator
 from verifier.groth16.proof import Proof

@@ -20,7 +20,8 @@ import pytest
 from tests.streams import proving
 from tests.vectors.cases import FOLDER, PINS, Outcome, pin, read_index
 from tests.web.conftest import WEB, Node
-from verifier.documents import ProofDocument, canonical
+from verifier.documents import ProofDocument
+from verifier.fields import canonical
 
 FILE: Final = WEB.parent / "service" / "api" / "pages" / "verify.html"
 HOSTILE: Final = "<img src=x onerror=\"document.title='owned'\">\u202e"

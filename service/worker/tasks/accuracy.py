@@ -28,7 +28,8 @@ from service.worker.heartbeat import Hold
 from service.worker.tasks import steps
 from service.worker.tasks.datasets import open_batches
 from verifier import documents
-from verifier.documents import OpeningFile, Statement, checked, timestamp
+from verifier.documents import OpeningFile, Statement, checked
+from verifier.fields import timestamp
 from verifier.words import make_statement
 from zenerrors import ConflictError
 

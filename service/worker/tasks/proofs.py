@@ -16,7 +16,7 @@ from service.storage.repositories import Commitments, Proofs
 from service.worker.heartbeat import Hold
 from service.worker.tasks import steps
 from service.worker.tasks.streams import turn_of
-from verifier.documents import timestamp
+from verifier.fields import timestamp
 from verifier.words import make_statement
 
 

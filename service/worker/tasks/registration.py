@@ -20,7 +20,8 @@ from service.storage.repositories import Models
 from service.storage.repositories.secrets import Issuers
 from service.worker.heartbeat import Hold
 from service.worker.tasks import steps
-from verifier.documents import Parent, ProofDocument, Receipt, named, timestamp
+from verifier.documents import Parent, ProofDocument, Receipt, named
+from verifier.fields import timestamp
 from verifier.receipts import signed_bytes
 from verifier.words import make_statement
 

@@ -30,7 +30,8 @@ from service.submissions.streams import input_of, request
 from service.worker.heartbeat import Hold
 from service.worker.tasks import steps
 from verifier.bank import ANSWER, PRIOR, SEEN
-from verifier.documents import ProofDocument, checked, first_fault, timestamp
+from verifier.documents import ProofDocument, checked, first_fault
+from verifier.fields import timestamp
 from verifier.recent import Recent
 from verifier.stream import Bank, BankModel, Head, Rules, beginning, challenge, following
 from verifier.streams.course import Course
