@@ -325,7 +325,8 @@ def spartan_kernels() -> str:
 
 def spartan_proofs() -> str:
     cells = {
-        "Spartan": lambda row: ours(row) if row.name == "spartan_prove" else "",
+        "Spartan alone": lambda row: figure(row) if row.name == "spartan_alone" else "",
+        "in turn": lambda row: ours(row) if row.name == "spartan_prove" else "",
         "kernels": _in_kernels,
         "bytes": more("proof_bytes"),
         "MB held": lambda row: _held(row) if row.name == "spartan_load" else "",
