@@ -178,6 +178,16 @@ def _descriptions(vectors: Vectors, world: World) -> None:
             {"public_inputs": [statement, label | {"shape": [1]}, logits]},
             "file.json",
         ),
+        "group-scale": (
+            "A scale that is a text, of a group whose scale nobody reads.",
+            {"public_inputs": [statement, label | {"scale": "1"}, logits]},
+            "file.json",
+        ),
+        "group-zero-point": (
+            "A zero point that is no integer, of such a group.",
+            {"public_inputs": [statement, label | {"zero_point": 0.5}, logits]},
+            "file.json",
+        ),
         "commitment-less": ("A commitment less.", {"commitments": ["model"]}, "file.shape"),
         "commitment-order": ("In another order.", {"commitments": ["input", "model"]}, "file.json"),
         "commitment-name": ("Of another scheme.", {"commitments": ["model", "dataset"]}, "file.json"),

@@ -419,7 +419,9 @@ def check_circuit(circuit: Json) -> None:
         require(not (single and group["shape"]), "a single number has a shape")
         first += group["count"]
         scale, zero = group.setdefault("scale", None), group.setdefault("zero_point", 0)
-        right = scale is None or (type(scale) in (int, float) and 0 < scale <= 1e290 and fits(zero, NUMBER))
+        typed = (scale is None or type(scale) in (int, float)) and type(zero) is int
+        require(typed, "a scale or a zero point is no number")
+        right = scale is None or (0 < scale <= 1e290 and fits(zero, NUMBER))
         said = sort in ("values", "threshold", "bounds", "radius")
         require(right or not said, "there are no words for a scale")
     inputs = [*input_types(circuit)]

@@ -235,8 +235,8 @@ def test_a_proof_of_another_depth_is_refused(
 
 
 @pytest.mark.large
-def test_each_byte_of_all_changed_is_refused(case: Case, proof: bytes) -> None:
-    for place in range(0, len(proof), 7):
+def test_a_byte_changed_is_refused_wherever_it_is(case: Case, proof: bytes) -> None:
+    for place in range(0, len(proof), 97):
         changed = bytearray(proof)
         changed[place] = (changed[place] + 1) % 256
         assert case.reason(bytes(changed)) != "ok", place
