@@ -8,10 +8,14 @@ Every bound here is of real numbers, computed in float64 and then widened by wha
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+
+from prover import backends
 
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -63,7 +67,44 @@ class Interval(NamedTuple):
 
 
 def namespace(array: Array) -> Namespace:
-    return array.__array_namespace__()
+    """numpy, or what has its functions for arrays of a card."""
+    own = getattr(array, "__array_namespace__", None)
+    return own() if own else _of_cards()
+
+
+def _of_cards() -> Namespace:
+    from gpu import device
+
+    return device.namespace()
+
+
+@contextmanager
+def chosen() -> Iterator[Namespace]:
+    """Where ``ZENSERVE_BACKEND`` has things computed, within its context: raises as ``prover.backends``."""
+    index = backends.chosen().index
+    if index is None:
+        yield np
+        return
+    from gpu import device
+
+    with device.Device(index).current():
+        yield device.namespace()
+
+
+def room(array: Array) -> int:
+    """Entries of the widest tensor that are computed together: of 128 MiB, on a card of 2 GiB."""
+    return 1 << 24 if namespace(array) is np else 1 << 28
+
+
+def host(array: Array) -> Array:
+    """A numpy array of it, wherever it is."""
+    brought: Array = array if namespace(array) is np else array.get()  # type: ignore[attr-defined]
+    return brought
+
+
+def fused(function: Callable[..., tuple[Array, ...]], *arrays: Any, of: tuple[Any, ...] = ()) -> Any:
+    """``function(*of, *arrays)``, of each entry alone, arrays that broadcast."""
+    return function(*of, *arrays)
 
 
 def gamma(terms: int) -> float:

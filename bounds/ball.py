@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, Literal, Protocol, Self
 
 import numpy as np
@@ -29,6 +30,11 @@ class Region(Protocol):
         """Whether every entry may be anywhere in its interval, whatever others are."""
         ...
 
+    @property
+    def width(self) -> int:
+        """How many numbers ``delta`` has."""
+        ...
+
     def interval(self) -> Interval:
         """Of each entry, [n, *shape]."""
         ...
@@ -42,7 +48,7 @@ class Region(Protocol):
         ...
 
     def reach(self, forms: Forms) -> tuple[Interval, Array]:
-        """What functions [n, d, *any] of the input's ``delta`` can be, and what their terms' absolute values
+        """What functions [n, *any, d] of the input's ``delta`` can be, and what their terms' absolute values
         add up to."""
         ...
 
@@ -86,6 +92,10 @@ class Ball:
         return len(self.centre)
 
     @property
+    def width(self) -> int:
+        return math.prod(self._changed.shape[1:])
+
+    @property
     def independent(self) -> bool:
         return self.norm == "inf"
 
@@ -116,34 +126,31 @@ class Ball:
         return bound - gamma(4 * _size(lines)) * size  # type: ignore[no-any-return]
 
     def forms(self) -> Forms:
-        """``delta`` is of the entries that any sample may change: a box's are in radii."""
-        xp, size = namespace(self.centre), math.prod(self.centre.shape[1:])
-        changed, box = self._changed, self.interval()
-        unit = xp.zeros((1, len(changed), size))
-        unit[0, xp.arange(len(changed)), changed] = 1.0
-        slope = unit * (box.radius if self.norm == "inf" else xp.ones_like(self.centre)).reshape(
-            self.count, 1, size
-        )
-        slope = slope.reshape(self.count, len(changed), *self.centre.shape[1:])
-        offset = box.centre if self.norm == "inf" else self.centre
-        return Forms(slope, xp.zeros_like(slope), offset, xp.zeros_like(offset))
+        """``delta`` is of the entries that a sample may change, of each ball beside each other: a box's are
+        in radii."""
+        xp, box, changed = namespace(self.centre), self.interval(), self._changed
+        reach = xp.where(self._marked, box.radius if self.norm == "inf" else 1.0, 0.0).reshape(self.count, -1)
+        changed = changed.reshape(self.count, self.width)
+        sample, column = xp.arange(self.count)[:, np.newaxis], xp.arange(self.width)
+        middle = xp.zeros((self.count, reach.shape[1], self.width + 2))
+        middle[sample, changed, column] = reach[sample, changed]
+        middle = middle.reshape(*self.centre.shape, -1)
+        centre, around = box.centre if self.norm == "inf" else self.centre, xp.zeros_like(middle)
+        middle[..., -2], around[..., -1] = centre, abs(centre)
+        return Forms(middle, around)
 
     def reach(self, forms: Forms) -> tuple[Interval, Array]:
-        xp = namespace(forms.slope)
         ends, sizes = [], []
         for side in (-1, 1):
             steep = abs(forms.slope + side * forms.spread)
             if self.norm == "inf":
-                most = steep.sum(axis=1)
+                most = steep.sum(axis=-1)
             else:
-                marked = self._marked.reshape(self.count, -1)[:, self._changed]
-                marked = marked.reshape(*marked.shape, *(1 for _ in forms.offset.shape[1:]))
-                steep = xp.where(marked, steep, 0.0)
-                grouped = self._grouped(steep)
+                grouped = steep.reshape(*steep.shape[:-1], *self._changed.shape[1:])
                 radius = self.radius.reshape(-1, *(1 for _ in forms.offset.shape[1:]))
-                most = radius * self._dual(grouped, [2]).squeeze(2).sum(axis=1)
+                most = radius * self._dual(grouped, [-1])[..., 0].sum(axis=-1)
             sizes.append(abs(forms.offset) + forms.rest + most)
-            error = gamma(2 * forms.slope.shape[1] + 8) * sizes[-1]
+            error = gamma(2 * forms.slope.shape[-1] + 8) * sizes[-1]
             ends.append(forms.offset + side * (forms.rest + most + error))
         return Interval(*ends), sizes[0] + sizes[1]
 
@@ -172,13 +179,13 @@ class Ball:
         xp, box = namespace(self.centre), self.interval()
         shape = self.centre.shape
         if self.norm == "inf":
-            share = rng.uniform(size=shape)
-            corners = rng.uniform(size=(self.count, *(1 for _ in shape[1:]))) < 0.5
-            share = np.where(corners, np.rint(share), share)
-            return self.nearest(box.low + xp.asarray(share) * (box.high - box.low))
+            share = xp.asarray(rng.uniform(size=shape))
+            corners = xp.asarray(rng.uniform(size=(self.count, *(1 for _ in shape[1:])))) < 0.5
+            share = xp.where(corners, xp.rint(share), share)
+            return self.nearest(box.low + share * (box.high - box.low))
         delta = xp.where(self._marked, xp.asarray(rng.standard_normal(shape)), 0.0)
-        few = rng.uniform(size=shape) < rng.uniform(size=(self.count, *(1 for _ in shape[1:]))) ** 4
-        delta = xp.where(xp.asarray(few), delta, 0.0)
+        share = xp.asarray(rng.uniform(size=(self.count, *(1 for _ in shape[1:]))))
+        delta = xp.where(xp.asarray(rng.uniform(size=shape)) < share**4, delta, 0.0)
         return self.nearest(self.centre + 1e6 * delta)
 
     def part(self, samples: slice) -> Ball:
@@ -209,10 +216,21 @@ class Ball:
         rank = self.centre.ndim
         return tuple(range(rank - self.rows if self.rows else 1, rank))
 
-    @property
+    @cached_property
     def _changed(self) -> Any:
-        marked = self._marked.reshape(self.count, -1).any(axis=0)
-        return namespace(self.centre).arange(len(marked))[marked]
+        """[n, balls, own]: places of entries that a sample may change, by the ball that they are in. As many
+        for every sample; others take the places that are left."""
+        xp, shape, own = namespace(self.centre), self.centre.shape, self._own
+        order = [*(axis for axis in range(1, len(shape)) if axis not in own), *own]
+        size = math.prod(shape[axis] for axis in own)
+        places = xp.arange(math.prod(shape[1:])).reshape(shape[1:]).transpose([axis - 1 for axis in order])
+        places = places.reshape(-1, size)
+        marked = self._marked.reshape(self.count, -1)[:, places]
+        counts = marked.sum(axis=-1)
+        balls, most = int((counts > 0).sum(axis=1).max()), int(counts.max())
+        some = xp.argsort(counts == 0, axis=1, kind="stable")[:, :balls]
+        inside = xp.argsort(~xp.take_along_axis(marked, some[..., np.newaxis], axis=1), axis=2, kind="stable")
+        return places[some[..., np.newaxis], inside[..., :most]]
 
     def _dual(self, steep: Array, axes: list[int]) -> Array:
         """The dual norm, over these axes, of what is not negative; they stay, with size 1."""
@@ -226,14 +244,6 @@ class Ball:
         if self.norm == "1":
             return abs(delta).sum(axis=axes, keepdims=True)  # type: ignore[no-any-return]
         return xp.sqrt((delta * delta).sum(axis=axes, keepdims=True))  # type: ignore[no-any-return]
-
-    def _grouped(self, steep: Array) -> Array:
-        """[n, balls, own, *any] of [n, d, *any]: the entries of each ball together, zeros for those fixed."""
-        xp, shape = namespace(steep), self.centre.shape[1:]
-        own = math.prod(self.centre.shape[axis] for axis in self._own)
-        whole = xp.zeros((self.count, math.prod(shape), *steep.shape[2:]))
-        whole[:, self._changed] = steep
-        return whole.reshape(self.count, -1, own, *steep.shape[2:])  # type: ignore[no-any-return]
 
 
 @dataclass(frozen=True, eq=False)
@@ -249,6 +259,10 @@ class Synonyms:
         return len(self.choices)
 
     independent = False
+
+    @property
+    def width(self) -> int:
+        return self._box.width
 
     def interval(self) -> Interval:
         return Interval(self.choices.min(axis=2), self.choices.max(axis=2))
@@ -281,9 +295,8 @@ class Synonyms:
         )
 
     def drawn(self, rng: np.random.Generator) -> Array:
-        return self._chosen(
-            namespace(self.choices), rng.integers(self.choices.shape[2], size=self.choices.shape[:2])
-        )
+        xp, (n, words, choices) = namespace(self.choices), self.choices.shape[:3]
+        return self._chosen(xp, xp.asarray(rng.integers(0, choices, size=(n, words))))
 
     def part(self, samples: slice) -> Synonyms:
         return replace(self, choices=self.choices[samples])

@@ -10,7 +10,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from bounds.arrays import Array, namespace
+from bounds.arrays import Array, chosen, host, namespace, room
 from bounds.ball import Region
 from bounds.network import Network
 from bounds.propagation import Bounds, Method
@@ -19,8 +19,6 @@ METHODS: Final[tuple[Method, ...]] = ("crown", "crown-ibp", "forward", "ibp")
 
 # Radii that are tried of one sample in one round.
 _CANDIDATES: Final = 8
-# Entries of the widest tensor in a batch of lines: 128 MiB.
-_AT_ONCE: Final = 1 << 24
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,16 +43,22 @@ class Certified:
 def certify(
     network: Network, region: Region, labels: NDArray[np.int64], method: Method = "crown"
 ) -> Certified:
-    """Margins of ``labels`` int64[n] over each sample's part of the region, by no more than they are."""
+    """Margins of ``labels`` int64[n] over each sample's part of the region, by no more than they are.
+    Computed where ``ZENSERVE_BACKEND`` says, from arrays of the host."""
+    with chosen() as xp:
+        return Certified(_in_parts(network.on(xp), region.on(xp), labels, method))
+
+
+def _in_parts(network: Network, region: Region, labels: NDArray[np.int64], method: Method) -> Array:
     classes = math.prod(network.shapes[network.output])
     widest = max(math.prod(shape) for shape in network.shapes.values())
-    across = math.prod(network.input_shape) if method == "forward" else classes
-    step = max(1, _AT_ONCE // (widest * across))
+    across = region.width if method == "forward" else classes
+    step = max(1, room(region.interval().low) // (widest * across))
     parts = []
     for start in range(0, region.count, step):
         some = slice(start, start + step)
         parts.append(_margins(network, region.part(some), labels[some], classes, method))
-    return Certified(np.concatenate(parts))
+    return np.concatenate(parts)
 
 
 def _margins(
@@ -66,8 +70,7 @@ def _margins(
         bounds = Bounds(network, region, method)
         xp = namespace(bounds.intervals[network.input].low)
         margins = bounds.least(xp.asarray(own[:, np.newaxis] - np.eye(classes)))
-    margins = margins.get() if hasattr(margins, "get") else margins
-    return np.where(own > 0, np.inf, margins)
+    return np.where(own > 0, np.inf, host(margins))
 
 
 def furthest(
@@ -85,6 +88,18 @@ def furthest(
     that the radius lies in is split by 8 candidates, all samples beside each other. What is certified within
     a radius is so within any smaller one; where bounds say otherwise, the answer is still certified.
     """
+    with chosen() as xp:
+        return _furthest(network.on(xp), lambda *tried: around(*tried).on(xp), labels, most, method, steps)
+
+
+def _furthest(
+    network: Network,
+    around: Callable[[Array, NDArray[np.int64]], Region],
+    labels: NDArray[np.int64],
+    most: float,
+    method: Method,
+    steps: int,
+) -> Array:
     samples = np.arange(len(labels))
     low, high = np.zeros(len(labels), np.int64), np.full(len(labels), steps + 1)
     while (left := samples[high - low > 1]).size:
@@ -93,7 +108,8 @@ def furthest(
         tried = np.minimum(tried, high[left, np.newaxis] - 1)
         repeated = np.repeat(left, _CANDIDATES)
         region = around(tried.ravel() * most / steps, repeated)
-        held = certify(network, region, labels[repeated], method).robust.reshape(tried.shape)
+        margins = _in_parts(network, region, labels[repeated], method)
+        held = Certified(margins).robust.reshape(tried.shape)
         # The candidates below the first that is not certified.
         count = np.where(held.all(axis=1), _CANDIDATES, held.argmin(axis=1))
         padded = np.concatenate([low[left, np.newaxis], tried, high[left, np.newaxis]], axis=1)

@@ -419,7 +419,10 @@ class Formula:
         return ast.parse(self.text, mode="eval").body
 
     def value(self, x: Array) -> Array:
-        return formula.evaluate(self.text, x)
+        """On a card by the interval of a point: 1.6e-7 off where an error function is in it."""
+        if namespace(x) is np:
+            return formula.evaluate(self.text, x)
+        return jet(self._tree, Interval(x, x)).value.centre
 
     def slope(self, x: Array) -> Array:
         slope = jet(self._tree, Interval(x, x)).slope.centre

@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple, Protocol, Self
 
 import numpy as np
 
-from bounds.arrays import UNIT, Array, Interval, Mask, Namespace, namespace
+from bounds.arrays import UNIT, Array, Interval, Mask, Namespace, fused, namespace
 from bounds.given import Given, Rules
 from bounds.network import Forms, Operation, Relaxed
 from circuits.graphs.types import Affine, Rescale
@@ -105,24 +105,31 @@ class Between(NamedTuple):
         return [above * own.low_slope + below * own.high_slope], added
 
     def forward(self, read: Sequence[Forms]) -> Forms:
-        (x,), own = read, self.lines
-        least = _line(x, own.low_slope, own.low_offset, -1)
-        most = _line(x, own.high_slope, own.high_offset, 1)
-        return Forms(
-            (most[0] + least[0]) / 2,
-            (most[0] - least[0]) / 2,
-            (most[1] + least[1]) / 2,
-            (most[1] - least[1]) / 2,
-        )
+        (x,) = read
+        return Forms(*fused(_between_lines, *x, *(each[..., np.newaxis] for each in self.lines), *x.kinds))
 
 
-def _line(x: Forms, slope: Array, offset: Array, side: int) -> tuple[Array, Array]:
-    """The lower (-1) or upper (1) function of a line of what lies between forms."""
-    wide = slope[:, np.newaxis]
-    return (
-        wide * x.slope + side * abs(wide) * x.spread,
-        slope * x.offset + side * abs(slope) * x.rest + offset,
+def _between_lines(
+    middle: Array,
+    around: Array,
+    low_slope: Array,
+    low_offset: Array,
+    high_slope: Array,
+    high_offset: Array,
+    constant: Mask,
+    size: Mask,
+) -> tuple[Array, Array]:
+    """Forms between the lower line's lower and the upper line's upper function."""
+    xp = namespace(middle)
+    mean, half = high_slope / 2 + low_slope / 2, high_slope / 2 - low_slope / 2
+    steep, less = abs(high_slope) / 2 + abs(low_slope) / 2, abs(high_slope) / 2 - abs(low_slope) / 2
+    made, wide = mean * middle + less * around, half * middle + steep * around
+    offset, rest = high_offset / 2 + low_offset / 2, high_offset / 2 - low_offset / 2
+    largest = xp.maximum(abs(low_slope), abs(high_slope)) * around + xp.maximum(
+        abs(low_offset), abs(high_offset)
     )
+    made, wide = xp.where(constant, made + offset, made), xp.where(constant, wide + rest, wide)
+    return xp.where(size, 0.0, made), xp.where(size, largest, wide)
 
 
 def above(points: Sequence[Array], values: Sequence[Array], steepest: Array | float) -> tuple[Array, Array]:

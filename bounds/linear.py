@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
 
@@ -40,30 +40,31 @@ class Linear(Operation):
     bias: Array = field(repr=False)
 
     def value(self, *read: Array) -> Array:
-        made: Array = sum(each.apply(x) for each, x in zip(self.maps, read, strict=True)) + self.bias
-        return made
+        return self._once(self.applied, list(read)) + self.bias
 
     def image(self, *read: Interval) -> Interval:
         """Centre and radius go through the maps, the radius through absolute values. Integers and halves
         below 2^52 are exact."""
-        if self._moves:
-            return Interval(
-                self._applied([each.low for each in read]), self._applied([each.high for each in read])
-            )
-        middle = self._applied([each.centre for each in read]) + self.bias
-        size = self._absolute([each.magnitude for each in read]) + abs(self.bias)
+        if self.moves:
+            return Interval(*(self._once(self.applied, list(each)) for each in zip(*read, strict=True)))
+        middle = self._once(self.applied, [each.centre for each in read]) + self.bias
+        size = self.reach(read)
         if self.whole and self._exact and float(size.max()) < EXACT:
-            radius = self._absolute([each.high / 2 - each.low / 2 for each in read])
+            radius = self._once(self.absolute, [each.high / 2 - each.low / 2 for each in read])
             return Interval(middle - radius, middle + radius)
-        radius = self._absolute([each.radius for each in read])
+        radius = self._once(self.absolute, [each.radius for each in read])
         around = up(radius + gamma(self.terms + 4) * size)
         return Interval(down(middle - around), up(middle + around))
 
     def relaxed(self, *read: Interval) -> Relaxed:
-        return _Through(self, self._absolute([each.magnitude for each in read]) + abs(self.bias))
+        return _Through(self, read)
+
+    def reach(self, read: Sequence[Interval]) -> Array:
+        """What the absolute values of all terms add up to, at most but for rounding."""
+        return self._once(self.absolute, [each.magnitude for each in read]) + abs(self.bias)
 
     def keeps(self) -> bool:
-        return self._moves and all(isinstance(each, Moved) and each.permutes for each in self.maps)
+        return self.moves and all(isinstance(each, Moved) and each.permutes for each in self.maps)
 
     def on(self, xp: Namespace) -> Self:
         return replace(self, maps=tuple(each.on(xp) for each in self.maps), bias=xp.asarray(self.bias))
@@ -73,7 +74,7 @@ class Linear(Operation):
         return sum(each.terms for each in self.maps)
 
     @cached_property
-    def _moves(self) -> bool:
+    def moves(self) -> bool:
         """Whether each entry is one of those that are read, or zero."""
         return all(isinstance(each, Moved) for each in self.maps) and not self.bias.any()
 
@@ -82,18 +83,30 @@ class Linear(Operation):
         whole = bool((self.bias == namespace(self.bias).rint(self.bias)).all())
         return whole and all(each.whole for each in self.maps)
 
-    def _applied(self, read: Sequence[Array]) -> Array:
+    @staticmethod
+    def _once(through: Callable[[Sequence[Array]], Array], read: Sequence[Array]) -> Array:
+        """Of one column."""
+        return through([each[..., np.newaxis] for each in read])[..., 0]
+
+    def applied(self, read: Sequence[Array]) -> Array:
+        """[n, *shape, t] of [n, *input shape, t] each, without the bias."""
         made: Array = sum(each.apply(x) for each, x in zip(self.maps, read, strict=True))  # type: ignore[assignment]
         return made
 
-    def _absolute(self, read: Sequence[Array]) -> Array:
+    def absolute(self, read: Sequence[Array]) -> Array:
+        """The same by absolute values."""
         made: Array = sum(each.absolute(x) for each, x in zip(self.maps, read, strict=True))  # type: ignore[assignment]
         return made
 
 
-class _Through(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class _Through:
     operation: Linear
-    scale: Array
+    read: Sequence[Interval]
+
+    @cached_property
+    def scale(self) -> Array:
+        return self.operation.reach(self.read)
 
     def back(self, lines: Array) -> tuple[list[Array], Array]:
         operation = self.operation
@@ -106,23 +119,14 @@ class _Through(NamedTuple):
 
     def forward(self, read: Sequence[Forms]) -> Forms:
         operation = self.operation
-
-        def through(arrays: Sequence[Array], absolute: bool) -> Array:
-            ahead = arrays[0].shape[: arrays[0].ndim - len(operation_inputs[0])]
-            parts = [
-                (each.absolute if absolute else each.apply)(x.reshape(-1, *shape))
-                for each, x, shape in zip(operation.maps, arrays, operation_inputs, strict=True)
-            ]
-            made: Array = sum(parts)  # type: ignore[assignment]
-            return made.reshape(*ahead, *operation.shape)
-
-        operation_inputs = [each.offset.shape[1:] for each in read]
-        return Forms(
-            through([each.slope for each in read], False),
-            through([each.spread for each in read], True),
-            through([each.offset for each in read], False) + operation.bias,
-            through([each.rest for each in read], True),
+        made = Forms(
+            operation.applied([each.middle for each in read]),
+            operation.absolute([each.around for each in read]),
         )
+        if not operation.moves:
+            made.offset[...] += operation.bias
+            made.size[...] += abs(operation.bias)
+        return made
 
 
 def _summed(given: Given, maps: Sequence[Map], bias: Any = 0.0) -> Linear:

@@ -1,7 +1,7 @@
 """Linear maps between tensors, and back: matrices, kernels that slide, values that move, factors.
 
-Arrays have any batch in front: [m, *shape]. ``back`` is the transposed map, which lines go through from a
-network's outputs to its inputs.
+Arrays have any batch in front, and columns behind that a map takes alike: [m, *shape, t]. ``back`` is the
+transposed map, which lines go through from a network's outputs to its inputs: [m, *shape].
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Protocol, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from bounds.arrays import Array, Namespace, namespace
+from bounds.arrays import Array, Namespace, namespace, room
 from circuits.graphs.types import Shape
 from relations.planes import Sliding
 
@@ -33,7 +33,7 @@ class Map(Protocol):
     def whole(self) -> bool: ...
 
     def apply(self, x: Array) -> Array:
-        """[m, *out] of x[m, *in]."""
+        """[m, *out, t] of x[m, *in, t]."""
         ...
 
     def absolute(self, x: Array) -> Array:
@@ -64,10 +64,10 @@ class Matrix:
         return bool((self.weight == namespace(self.weight).rint(self.weight)).all())
 
     def apply(self, x: Array) -> Array:
-        return x @ self.weight.T
+        return _times(self.weight, x)
 
     def absolute(self, x: Array) -> Array:
-        return x @ self._absolute.T
+        return _times(self._absolute, x)
 
     def back(self, lines: Array) -> Array:
         return lines @ self.weight
@@ -78,6 +78,12 @@ class Matrix:
     @cached_property
     def _absolute(self) -> Array:
         return abs(self.weight)
+
+
+def _times(weight: Array, x: Array) -> Array:
+    """[m, out, t] of weight[out, in] and x[m, in, t]: one column of many samples as one product."""
+    made: Array = (x[..., 0] @ weight.T)[..., np.newaxis] if x.shape[-1] == 1 else weight @ x
+    return made
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,7 +109,7 @@ class Kernel:
         return self._parts(x, self._along, self._absolute)
 
     def back(self, lines: Array) -> Array:
-        return self._parts(lines, self._across, self.weight)
+        return self._parts(lines[..., np.newaxis], self._across, self.weight)[..., 0]
 
     def on(self, xp: Namespace) -> Self:
         return replace(self, weight=xp.asarray(self.weight))
@@ -114,8 +120,10 @@ class Kernel:
 
     def _parts(self, x: Array, made: _Made, weight: Array) -> Array:
         """``made`` of a few samples at a time."""
-        columns = self.sliding.image[0] * math.prod((*self.sliding.kernel, *self.sliding.out))
-        at_once = max(1, _UNROLLED // columns)
+        if self._points:
+            return made(x, weight)
+        columns = self.sliding.image[0] * math.prod((*self.sliding.kernel, *self.sliding.out)) * x.shape[-1]
+        at_once = max(1, (_UNROLLED if namespace(x) is np else room(x)) // columns)
         parts = [made(x[start : start + at_once], weight) for start in range(0, len(x), at_once)]
         whole: Array = parts[0] if len(parts) == 1 else namespace(x).concatenate(parts)
         return whole
@@ -123,12 +131,14 @@ class Kernel:
     def _along(self, x: Array, weight: Array) -> Array:
         xp, sliding = namespace(x), self.sliding
         rank, groups = len(sliding.kernel), sliding.groups
-        pads = zip(sliding.padding[:rank], sliding.padding[rank:], strict=True)
-        padded = xp.pad(x, ((0, 0), (0, 0), *pads))
-        taps = xp.stack([padded[:, :, *at] for at in self._taps], axis=2)
-        columns = taps.reshape(len(x), groups, -1, math.prod(sliding.out))
+        columns = x
+        if not self._points:
+            pads = zip(sliding.padding[:rank], sliding.padding[rank:], strict=True)
+            padded = xp.pad(x, ((0, 0), (0, 0), *pads, (0, 0)))
+            columns = xp.stack([padded[:, :, *at] for at in self._taps], axis=2)
+        columns = columns.reshape(len(x), groups, -1, math.prod(sliding.out) * x.shape[-1])
         matrix = weight.reshape(groups, len(weight) // groups, -1)
-        made: Array = (matrix @ columns).reshape(len(x), len(weight), *sliding.out)
+        made: Array = (matrix @ columns).reshape(len(x), len(weight), *sliding.out, x.shape[-1])
         return made
 
     def _across(self, lines: Array, weight: Array) -> Array:
@@ -136,6 +146,8 @@ class Kernel:
         rank, groups, (channels, *plane) = len(sliding.kernel), sliding.groups, sliding.image
         matrix = weight.reshape(groups, len(weight) // groups, -1).swapaxes(1, 2)
         columns = matrix @ lines.reshape(len(lines), groups, len(weight) // groups, -1)
+        if self._points:
+            return columns.reshape(len(lines), channels, *plane, 1)
         columns = columns.reshape(len(lines), channels, -1, *sliding.out)
         befores, afters = sliding.padding[:rank], sliding.padding[rank:]
         padded = [size + sum(around) for size, *around in zip(plane, befores, afters, strict=True)]
@@ -143,8 +155,14 @@ class Kernel:
         for index, at in enumerate(self._taps):
             made[:, :, *at] += columns[:, :, index]
         inside = (slice(before, before + size) for before, size in zip(befores, plane, strict=True))
-        cut: Array = made[:, :, *inside]
+        cut: Array = made[:, :, *inside][..., np.newaxis]
         return cut
+
+    @property
+    def _points(self) -> bool:
+        """Whether each output reads one place of the image, its own."""
+        sliding = self.sliding
+        return {*sliding.kernel, *sliding.stride} == {1} and not any(sliding.padding)
 
     @cached_property
     def _taps(self) -> list[tuple[slice, ...]]:
@@ -184,11 +202,11 @@ class Moved:
 
     def apply(self, x: Array) -> Array:
         if self._same:
-            return x.reshape(len(x), *self.places.shape)
-        flat = x.reshape(len(x), -1)
-        moved: Array = flat[:, self.places]
+            return x.reshape(len(x), *self.places.shape, x.shape[-1])
+        flat = x.reshape(len(x), -1, x.shape[-1])
+        moved: Array = namespace(x).take(flat, self.places, axis=1)
         if self._zeros:
-            moved = namespace(x).where(self.places < 0, 0.0, moved)
+            moved = namespace(x).where((self.places < 0)[..., np.newaxis], 0.0, moved)
         return moved
 
     absolute = apply
@@ -240,10 +258,10 @@ class Scaled:
         return bool((self.factor == namespace(self.factor).rint(self.factor)).all())
 
     def apply(self, x: Array) -> Array:
-        return x * self.factor
+        return x * self.factor[..., np.newaxis]
 
     def absolute(self, x: Array) -> Array:
-        return x * abs(self.factor)
+        return x * abs(self.factor[..., np.newaxis])
 
     def back(self, lines: Array) -> Array:
         return lines * self.factor

@@ -73,21 +73,16 @@ class _First(NamedTuple):
     def forward(self, read: Sequence[Forms]) -> Forms:
         xp, (x,) = namespace(self.most), read
 
-        def taken(array: Array, index: Any) -> Array:
-            made: Array = xp.take_along_axis(array, index[..., np.newaxis], axis=-1)[..., 0]
-            return made
-
-        wide = xp.broadcast_to(self.index[:, np.newaxis], x.slope.shape[:-1])
-        slope, spread = taken(x.slope, wide), taken(x.spread, wide)
-        offset, rest = taken(x.offset, self.index), taken(x.rest, self.index)
-        alone, wide = self.alone, self.alone[:, np.newaxis]
+        index = self.index[..., np.newaxis, np.newaxis]
+        middle, around = (xp.take_along_axis(each, index, axis=-2)[..., 0, :] for each in x)
         # Else from the line below to the constant above.
-        below, least = slope - spread, offset - rest
+        constant, size = x.kinds
+        below, most = middle - around, self.most[..., np.newaxis]
+        above = xp.where(constant, most, 0.0)
+        alone, most = self.alone[..., np.newaxis], abs(most)
         return Forms(
-            xp.where(wide, slope, below / 2),
-            xp.where(wide, spread, -below / 2),
-            xp.where(alone, offset, (self.most + least) / 2),
-            xp.where(alone, rest, (self.most - least) / 2),
+            xp.where(alone, middle, xp.where(size, 0.0, (above + below) / 2)),
+            xp.where(size, around + most, xp.where(alone, around, (above - below) / 2)),
         )
 
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar, NamedTuple, Protocol, Self
 
-from bounds.arrays import Array, Interval, Mask, Namespace
+from bounds.arrays import Array, Interval, Mask, Namespace, namespace
 from circuits.graphs.types import Shape
 
 
@@ -19,13 +19,39 @@ class Forms(NamedTuple):
 
         (slope - spread) delta + (offset - rest)   and   (slope + spread) delta + (offset + rest)
 
-    slope, spread: float64[n, d, *shape] for the d coordinates of ``delta``; offset, rest: float64[n, *shape].
+    middle float64[n, *shape, d + 2]: ``slope`` for the d coordinates of ``delta``, ``offset``, 0. around, as
+    large: ``spread``, ``rest``, and ``size``: no less than what the absolute values of all terms add up to.
     """
 
-    slope: Array
-    spread: Array
-    offset: Array
-    rest: Array
+    middle: Array
+    around: Array
+
+    @property
+    def slope(self) -> Array:
+        return self.middle[..., :-2]
+
+    @property
+    def spread(self) -> Array:
+        return self.around[..., :-2]
+
+    @property
+    def offset(self) -> Array:
+        return self.middle[..., -2]
+
+    @property
+    def rest(self) -> Array:
+        return self.around[..., -2]
+
+    @property
+    def size(self) -> Array:
+        return self.around[..., -1]
+
+    @property
+    def kinds(self) -> tuple[Mask, Mask]:
+        """Which column is of constants, and which of sizes."""
+        width = self.middle.shape[-1]
+        column = namespace(self.middle).arange(width)
+        return column == width - 2, column == width - 1
 
 
 class Relaxed(Protocol):
@@ -42,7 +68,7 @@ class Relaxed(Protocol):
         ...
 
     def forward(self, read: Sequence[Forms]) -> Forms:
-        """The forms of what is made, rounding left aside."""
+        """The forms of what is made, rounding left aside, but for its ``size``."""
         ...
 
 

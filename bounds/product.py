@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bounds.arrays import UNIT, Array, Interval, Mask, gamma, namespace
+from bounds.arrays import UNIT, Array, Interval, Mask, fused, gamma, namespace
 from bounds.elementwise import rescaled
 from bounds.given import Given, Rules
 from bounds.network import Forms, Operation, Relaxed
@@ -114,18 +114,52 @@ class _Around(NamedTuple):
         return [lines * right[:, np.newaxis], lines * left[:, np.newaxis]], added
 
     def forward(self, read: Sequence[Forms]) -> Forms:
-        x, y = read
-        operation, factor = self.operation, self.operation.factor
+        (x, y), operation = read, self.operation
         left, right, a, b = self.left.centre, self.right.centre, self.left.radius, self.right.radius
-        wide_left, wide_right = left[:, np.newaxis], right[:, np.newaxis]
         times = operation.multiplied
-        return Forms(
-            factor * (times(x.slope, wide_right) + times(wide_left, y.slope)),
-            abs(factor) * (times(x.spread, abs(wide_right)) + times(abs(wide_left), y.spread)),
-            factor * (times(x.offset, right) + times(left, y.offset) - times(left, right)),
-            abs(factor)
-            * (times(x.rest, abs(right)) + times(abs(left), y.rest) + times(a, b) * (1 + 8 * UNIT)),
+        parts = (
+            *(_by_right(operation, each, by) for each, by in zip(x, (right, abs(right)), strict=True)),
+            *(_by_left(operation, by, each) for each, by in zip(y, (left, abs(left)), strict=True)),
         )
+        known = times(left, right), times(abs(left), abs(right)), times(a, b)
+        of = (operation.factor,)
+        return Forms(*fused(_added, *parts, *(each[..., np.newaxis] for each in known), *x.kinds, of=of))
+
+
+def _by_right(operation: Product, forms: Array, right: Array) -> Array:
+    """[.., m, n, t] of [.., m, k, t] and [.., k, n], or entry by entry."""
+    if not operation.matrices:
+        return forms * right[..., np.newaxis]
+    made: Array = namespace(right).swapaxes(right, -1, -2)[..., np.newaxis, :, :] @ forms
+    return made
+
+
+def _by_left(operation: Product, left: Array, forms: Array) -> Array:
+    """[.., m, n, t] of [.., m, k] and [.., k, n, t], or entry by entry."""
+    if not operation.matrices:
+        return left[..., np.newaxis] * forms
+    *ahead, inner, columns, width = forms.shape
+    made: Array = left @ forms.reshape(*ahead, inner, columns * width)
+    return made.reshape(*ahead, left.shape[-2], columns, width)
+
+
+def _added(
+    factor: float,
+    by_right: Array,
+    around_right: Array,
+    by_left: Array,
+    around_left: Array,
+    centres: Array,
+    sizes: Array,
+    rest: Array,
+    constant: Mask,
+    size: Mask,
+) -> tuple[Array, Array]:
+    xp, rest = namespace(by_right), rest * (1 + 8 * UNIT)
+    made, wide = by_right + by_left, around_right + around_left
+    made = xp.where(constant, made - centres, made)
+    wide = xp.where(constant, wide + rest, xp.where(size, wide + (rest + sizes), wide))
+    return made * factor, wide * abs(factor)
 
 
 def _mul(given: Given, node: Mul) -> list[Operation]:

@@ -9,18 +9,15 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import Final, Literal
+from typing import Literal
 
 import numpy as np
 
-from bounds.arrays import Array, Interval, gamma, namespace
+from bounds.arrays import Array, Interval, gamma, namespace, room
 from bounds.ball import Region
 from bounds.network import Forms, Network, Operation, Relaxed
 
 Method = Literal["crown", "crown-ibp", "forward", "ibp"]
-
-# Lines that go back together have so many entries in the widest tensor: 128 MiB.
-_AT_ONCE: Final = 1 << 24
 
 
 @dataclass
@@ -38,7 +35,6 @@ class Bounds:
     intervals: dict[str, Interval] = field(default_factory=dict)
     _relaxed: dict[str, Relaxed] = field(default_factory=dict)
     _forms: dict[str, Forms] = field(default_factory=dict)
-    _size: dict[str, Array] = field(default_factory=dict)
     _direct: set[str] = field(default_factory=set)
     _whole: set[str] = field(default_factory=set)
 
@@ -109,7 +105,7 @@ class Bounds:
             size = math.prod(shape[1:])
             low, high = (each.reshape(len(each), -1).copy() for each in old)
             widest = max(math.prod(each) for each in self.network.shapes.values())
-            step = max(1, _AT_ONCE // (2 * widest * len(low)))
+            step = max(1, room(low) // (2 * widest * len(low)))
             for start in range(0, len(places), step):
                 some = places[start : start + step]
                 lines = xp.zeros((1, len(some), size))
@@ -153,37 +149,26 @@ class Bounds:
     def _start(self) -> None:
         name = self.network.input
         self._forms[name] = self.region.forms()
-        _, self._size[name] = self.region.reach(self._forms[name])
+        self._forms[name].size[...] = self.region.reach(self._forms[name])[1]
 
     def _step(self, operation: Operation) -> None:
         """Forms of what an operation makes, whose ``rest`` takes what rounding did to them, and intervals."""
         relaxed, name = self._relaxed[operation.name], operation.name
         made = relaxed.forward([self._forms[each] for each in operation.inputs])
-        sizes = relaxed.forward([_constant(self._size[each]) for each in operation.inputs])
-        error = gamma(4 * operation.terms + 16) * 2 * (sizes.rest + abs(sizes.offset))
-        self._forms[name] = made._replace(rest=made.rest + error)
-        found, self._size[name] = self.region.reach(self._forms[name])
+        self._forms[name] = made
+        if operation.keeps() and operation.linear:
+            return
+        made.rest[...] += gamma(4 * operation.terms + 16) * 2 * made.size
+        found, made.size[...] = self.region.reach(made)
         self.intervals[name] = self.intervals[name].within(found)
 
     def _along(self, lines: Array, tensor: str) -> Array:
         """``least`` by the forms of a tensor."""
         flat = lines.reshape(*lines.shape[:2], -1)
-        own = [each.reshape(*each.shape[:2], -1) for each in self._forms[tensor][:2]]
-        offset, rest, size = (
-            each.reshape(len(each), -1, 1) for each in (*self._forms[tensor][2:], self._size[tensor])
-        )
-        across = flat.swapaxes(1, 2)
-        error = gamma(flat.shape[-1] + 16) * (abs(flat) @ size)
-        made = Forms(
-            own[0] @ across, own[1] @ abs(across), (flat @ offset)[..., 0], (abs(flat) @ rest + error)[..., 0]
-        )
+        middle, around = (each.reshape(len(each), -1, each.shape[-1]) for each in self._forms[tensor])
+        made = Forms(flat @ middle, abs(flat) @ around)
+        made.rest[...] += gamma(flat.shape[-1] + 16) * made.size
         return self.region.reach(made)[0].low
-
-
-def _constant(size: Array) -> Forms:
-    """Forms of anything up to ``size``."""
-    nothing = namespace(size).zeros_like(size)
-    return Forms(nothing[:, np.newaxis], nothing[:, np.newaxis], nothing, size)
 
 
 def _dot(lines: Array, x: Array) -> Array:

@@ -148,7 +148,7 @@ class _Rows:
         return self.n
 
     def apply(self, x: Array) -> Array:
-        made: Array = x.sum(axis=-1, keepdims=True)
+        made: Array = x.sum(axis=-2, keepdims=True)
         return made
 
     absolute = apply

@@ -47,6 +47,11 @@ def missing(index: int = 0) -> str | None:
     return None if index < count else f"CUDA finds {count}, which it counts from 0"
 
 
+def namespace() -> Any:
+    """CuPy, which has numpy's functions for arrays of the current device."""
+    return cupy
+
+
 class Device:
     """The card that CUDA gives this index: ``missing`` says whether it is there.
 

@@ -69,6 +69,12 @@ def missing(index: int = 0) -> str | None:
     return None if index < COUNT else f"{COUNT} are emulated"
 
 
+def namespace() -> Any:
+    from tests.gpu.emulator import arrays
+
+    return arrays.NAMESPACE
+
+
 class Device:
     def __init__(self, index: int = 0) -> None:
         self.index = index

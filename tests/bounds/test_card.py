@@ -1,0 +1,98 @@
+"""On a card there are the same bounds: by arrays that the host does not look into."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+import bounds
+from bounds import Ball, Bounds, Norm, Synonyms, attack
+from circuits.graphs.types import FloatArray
+from gpu import device
+from tests.bounds.networks import KINDS, integers
+from tests.gpu.emulator.arrays import waits
+from tests.gpu.emulator.place import EMULATED
+
+NORMS: tuple[Norm, ...] = ("inf", "2", "1")
+XP = device.namespace()
+
+
+def regions(x: FloatArray, radius: float, *, whole: bool) -> Iterator[bounds.Region]:
+    radii = np.full(len(x), radius)
+    for norm in NORMS:
+        yield Ball(x, radii, norm, whole=whole)
+    yield Ball(x, radii, "2", where=np.arange(x.shape[1]).reshape(-1, *(1 for _ in x.shape[2:])) == 0)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("whole", [False, True])
+def test_the_same_on_a_card(kind: str, whole: bool) -> None:
+    rng = np.random.default_rng(11)
+    graph = KINDS[kind].make(rng)
+    x = rng.uniform(-1, 1, (2, *graph.input.shape))
+    network, radius = bounds.read(graph), KINDS[kind].radius
+    if whole:
+        qgraph = integers(graph, rng)
+        network, x, radius = bounds.read(qgraph), np.rint(100 * x), 2.0
+    there = network.on(XP)
+    lines = np.array([[[1.0, *(-1.0 for _ in range(graph.run(x[:1]).size - 1))]]] * 2)
+    for region in regions(x, radius, whole=whole):
+        for method in bounds.METHODS:
+            here, found = (
+                Bounds(network, region, method),
+                Bounds(there, region.on(XP), method),
+            )
+            close(found.least(XP.asarray(lines)), here.least(lines))
+            for name, interval in here.intervals.items():
+                for one, other in zip(found.intervals[name], interval, strict=True):
+                    close(one, other)
+
+
+def close(found: FloatArray, expected: FloatArray) -> None:
+    """But for elementary functions and the order of sums, which a device has its own of."""
+    np.testing.assert_allclose(bounds.arrays.host(found), expected, rtol=1e-9, atol=1e-9)
+
+
+def test_attacks_and_words() -> None:
+    rng = np.random.default_rng(12)
+    graph = KINDS["attention"].make(rng)
+    network, x = bounds.read(graph), rng.uniform(-1, 1, (3, 4, 6))
+    there, labels = network.on(XP), network.run(x).argmax(axis=1)
+    choices = x[:, :, np.newaxis] + rng.uniform(-0.2, 0.2, (3, 4, 5, 6))
+    for region in (Ball(x, np.full(3, 0.1), "1", rows=1), Ball(x, np.full(3, 0.1)), Synonyms(choices)):
+        found = attack.projected(there, region.on(XP), labels, np.random.default_rng(1), steps=3)
+        close(found, attack.projected(network, region, labels, np.random.default_rng(1), steps=3))
+
+
+@pytest.mark.skipif(not EMULATED, reason="counted on the emulated device")
+def test_nothing_waits_on_the_way() -> None:
+    """A pass forwards through a network and a region that are known: none of its operations asks."""
+    rng = np.random.default_rng(13)
+    graph = KINDS["attention"].make(rng)
+    x = rng.uniform(-1, 1, (3, *graph.input.shape))
+    there, region = bounds.read(graph).on(XP), Ball(x, np.full(3, 0.1), "2").on(XP)
+    Bounds(there, region, "forward")
+    again = waits(lambda: Bounds(there, region, "forward"))
+    assert again.total() == 0, again
+
+
+def test_a_backend_is_chosen(monkeypatch: pytest.MonkeyPatch) -> None:
+    from prover import backends
+
+    rng = np.random.default_rng(14)
+    graph = KINDS["dense"].make(rng)
+    network, x = bounds.read(graph), rng.uniform(-1, 1, (4, *graph.input.shape))
+    labels = network.run(x).argmax(axis=1)
+
+    def around(radii: FloatArray, samples: NDArray[np.int64]) -> Ball:
+        return Ball(x[samples], radii)
+
+    here = bounds.furthest(network, around, labels, 0.2, steps=64)
+    monkeypatch.setattr(backends, "_missing_gpu", lambda _: None)
+    monkeypatch.setenv(backends.VARIABLE, "gpu")
+    np.testing.assert_array_equal(bounds.furthest(network, around, labels, 0.2, steps=64), here)
+    region = around(np.full(4, 0.05), np.arange(4))
+    assert type(bounds.certify(network, region, labels, "forward").margins) is np.ndarray
