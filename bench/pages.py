@@ -26,6 +26,7 @@ TEMPLATES: Final = ROOT / "bench" / "templates"
 CPU: Final = "cpu-2026-11-21-xeon-avx512"
 GPU: Final = "gpu-2026-11-21-h200"
 SPARTAN_GPU: Final = "spartan-gpu-2026-11-23-h200"
+WITNESSES: Final = "witness-2026-11-23-h200"
 PRODUCTS: Final = "products-2026-11-23-h200"
 LINES: Final = "lines-2026-11-23"
 COMPILER: Final = "compiler-2026-11-21-epyc-milan"
@@ -317,6 +318,23 @@ def gpu_proofs() -> str:
     return grouped(chosen, key, timed | held)
 
 
+def witnesses() -> str:
+    """A proof's witness is made on the card, or by the processor: the proof is made on the card."""
+    kinds = {"Witnesses": "a witness", "One after the other": "64 witnesses"}
+    beside = {"processor": "all cores", "two_threads": "two threads"}
+
+    def made(row: Row) -> str:
+        return kinds.get(row.topic) or f"{row.more['system']} proof"
+
+    cells: Cells = {
+        "card": ours,
+        "processor": lambda row: figure(row) if row.peer else "",
+        "on": lambda row: beside[row.peer] if row.peer else "",
+        "processor / card": ratio,
+    }
+    return grouped(rows(WITNESSES, ""), {"made": made, "of": kernel}, cells)
+
+
 def spartan_kernels() -> str:
     chosen = rows(SPARTAN_GPU, "Transforms", "Hashes", "Sum-checks")
     cells = {"time": ours, "floors": floors, "ZERA": lambda row: figure(row) if row.peer else ""}
@@ -539,6 +557,7 @@ TABLES: Final[dict[str, Callable[[], str]]] = {
     "ceilings": ceilings,
     "gpu kernels": gpu_kernels,
     "gpu proofs": gpu_proofs,
+    "witnesses": witnesses,
     "spartan kernels": spartan_kernels,
     "spartan proofs": spartan_proofs,
     "few bits": few_bits,

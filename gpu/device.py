@@ -178,19 +178,20 @@ class Device:
         """What ``call`` launches, to be launched again at once on the stream that is current then.
 
         ``call`` is made twice: its modules must be loaded before they are recorded. It may neither wait nor
-        move anything from or to the host. The arrays that it is given must stay; those that it makes do not.
+        move anything from or to the host. The arrays that it is given must stay; those that it makes stay
+        with what is returned, in a pool of its own.
         """
         self.synchronize()
         with self.current():
-            stream = cupy.cuda.Stream(non_blocking=True)
-            with stream:
+            stream, pool = cupy.cuda.Stream(non_blocking=True), cupy.cuda.MemoryPool()
+            with stream, cupy.cuda.using_allocator(pool.malloc):
                 call()
                 stream.synchronize()
                 stream.begin_capture()
                 call()
                 graph = stream.end_capture()
 
-        def launch() -> None:
+        def launch(_held: object = pool) -> None:
             with self.current():
                 graph.launch()
 

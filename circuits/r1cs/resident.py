@@ -7,12 +7,15 @@ each other, a group by one product with a sparse matrix, one inversion and one p
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
-from functools import singledispatch
+from functools import cached_property, singledispatch
 from itertools import accumulate
+from threading import Lock
 
 import numpy as np
+from numpy.typing import NDArray
 
 from base.randomness import Secrets
 from circuits.r1cs import execution
@@ -60,12 +63,15 @@ class ResidentSteps:
     """``steps`` on ``device``. ``order``: int64[wires], the variable of each wire; ``variables``: of all.
     ``asked``: how many steps the processor is asked in.
 
+    What is launched is the same for all witnesses, and recorded with the first: one launch in place of
+    hundreds. So witnesses are made in one place, one at a time, and moved to their own.
+
     Raises ``ResourceError`` (``resource.gpu_memory``), as its methods do.
     """
 
     def __init__(self, device: Device, steps: Steps, order: IntArray, variables: int) -> None:
         self._device, self._field = device, ScalarField(device)
-        self._wires, self._variables = len(order), variables
+        self._shape = variables, 4
         self.asked = sum(isinstance(step, Choose) for step in steps.integer)
         constants = [step for step in steps.integer if isinstance(step, Constant)]
         self._values = np.concatenate([[1], *(step.values.ravel() for step in constants)])
@@ -77,37 +83,79 @@ class ResidentSteps:
             [_Group(device, group, order) for group in execution.independent(phase, len(order))]
             for phase in (steps.field, steps.post_challenge)
         )
+        self._alone = Lock()
         device.synchronize()
 
     def witness(self, wires: IntArray, values: IntArray) -> DeviceWitness:
         """All but what depends on challenges, for the ``values`` of these ``wires``, int64[n] each."""
-        device, field = self._device, self._field
-        with Scratch(device) as scratch:
-            given = _Given(device, self._wires, scratch)
-            device.fill(given.into.z, 0)
-            given.into.place(scratch.brought(self._values), self._constants)
-            given.into.place(scratch.brought(values), _places(device, wires))
-            for step in self._integer:
-                step(given)
-            z = device.zeros((self._variables, 4), np.uint64)
-            field.place_int64(given.into.z, self._order, z)
-        for group in self._derived:
-            group.solve(z)
-        device.synchronize()
+        device, z = self._device, self._device.empty(self._shape, np.uint64)
+        with self._in_turn(), Scratch(device) as scratch:
+            derive = self._derive
+            self._integers.place(scratch.brought(self._values), self._constants)
+            self._integers.place(scratch.brought(values), device.bring(_indices(wires)))
+            derive()
+            device.copy(self._z, z)
         return DeviceWitness(device, z)
 
     def post_challenge(self, z: Array) -> None:
         """Fill in what depends on the challenges, which are there."""
-        for group in self._challenged:
-            group.solve(z)
+        with self._in_turn():
+            complete = self._complete
+            self._device.copy(z, self._z)
+            complete()
+            self._device.copy(self._z, z)
+
+    @contextmanager
+    def _in_turn(self) -> Iterator[None]:
+        """For one witness: what it leaves is erased, and the device done with it."""
+        with self._alone:
+            try:
+                yield
+            finally:
+                for array in (self._integers.z, self._z):
+                    self._device.fill(array, 0)
+                self._device.synchronize()
+
+    @cached_property
+    def _z(self) -> Array:
+        return self._device.zeros(self._shape, np.uint64)
+
+    @cached_property
+    def _integers(self) -> integers.Assignment:
+        return integers.Assignment(self._device, self._device.zeros(len(self._order), np.int64))
+
+    @cached_property
+    def _derive(self) -> Callable[[], None]:
+        """From inputs and constants among ``_integers`` to ``_z``."""
+        z, device = self._z, self._device
+
+        def derive() -> None:
+            with Scratch(device) as scratch:
+                given = _Given(self._integers, scratch)
+                for step in self._integer:
+                    step(given)
+                self._field.place_int64(given.into.z, self._order, z)
+            for group in self._derived:
+                group.solve(z)
+
+        return derive if self.asked else device.recorded(derive)
+
+    @cached_property
+    def _complete(self) -> Callable[[], None]:
+        z = self._z
+
+        def complete() -> None:
+            for group in self._challenged:
+                group.solve(z)
+
+        return self._device.recorded(complete)
 
 
 class _Given:
     """The assignment so far, and room for what steps read: what several read is computed once."""
 
-    def __init__(self, device: Device, wires: int, scratch: Scratch) -> None:
-        self.into = integers.Assignment(device, scratch.integers(wires))
-        self.scratch = scratch
+    def __init__(self, into: integers.Assignment, scratch: Scratch) -> None:
+        self.into, self.scratch = into, scratch
         self.made: dict[object, Array] = {}
 
     def take(self, places: Array) -> Array:
@@ -416,4 +464,8 @@ def _matrix(operand: Operand, rows: int = 0) -> Csr:
 
 
 def _places(device: Device, places: IntArray) -> Array:
-    return device.upload(places.ravel().astype(np.uint32))
+    return device.upload(_indices(places))
+
+
+def _indices(places: IntArray) -> NDArray[np.uint32]:
+    return places.ravel().astype(np.uint32)

@@ -64,9 +64,12 @@ def require_same(circuit: Any, *asked: Any) -> None:
 @pytest.mark.parametrize("level", [0, 3, 4, 5])
 @pytest.mark.parametrize("privacy", PRIVACIES[:2])
 def test_witnesses_are_those_of_the_processor(privacy: tuple[Privacy, Privacy], level: Level) -> None:
+    """Those that follow the first one are made in the same place."""
     for seed, kinds in enumerate([("conv", "max", "tabulated"), ("sum", "add", "bent")]):
         graph = networks.of_kinds(seed, *kinds, shape=(2, 3, 3), most_bits=3)
-        require_same(compiled(graph, privacy, level), networks.inputs(graph, 1)[0])
+        circuit = compiled(graph, privacy, level)
+        for q in networks.inputs(graph, 2):
+            require_same(circuit, q)
 
 
 @pytest.mark.parametrize("weights", ["public", "committed"])
