@@ -104,7 +104,7 @@ def profile(call: Callable[[], object]) -> dict[str, float]:
         taken[kernel] += module.device.milliseconds(run) / 1000
 
     Module.launch = measured  # type: ignore[method-assign, assignment]
-    Device.recorded = lambda _, launches: launches  # type: ignore[method-assign, assignment]
+    Device.recorded = lambda _, launches: launches  # type: ignore[method-assign, assignment, return-value]
     try:
         call()
     finally:
