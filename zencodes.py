@@ -226,7 +226,7 @@ MEANINGS: Final[Mapping[Code, str]] = {
     "statement.audit": "the circuit is not what its description says",
     "statement.basis": "the basis is no powers of a secret, or does not go with the segments",
     "statement.basis_length": "more values than the basis has points",
-    "statement.batch": "a batch without samples",
+    "statement.batch": "a batch without samples, or of more than labels",
     "statement.blinding": "a constraint reads a blinding variable",
     "statement.block_shape": "matrices of one block with different numbers of rows",
     "statement.challenge_without_segment": "a challenge without a segment that it is drawn from",

@@ -212,7 +212,7 @@ def _filmed(
                 smallest.outputs[image].argmax() == truth,
             )
             start = time.thread_time()
-            course.observe(int(chosen.outputs[image].argmax()))
+            course.observe([int(chosen.outputs[image].argmax())])
             slowest = max(slowest, time.thread_time() - start)
     gc.enable()
     return *tally, slowest

@@ -199,7 +199,8 @@ _SAID: Final = ("values", "threshold", "bounds", "radius")
 class Description(BaseModel):
     """What verification reads of a circuit's description (``Circuit.describe``); the rest is for people.
 
-    ``commitments``: the linked segments in order. Of accuracies ``batch``, the samples that fit a shard;
+    ``commitments``: the linked segments in order. ``batch``: how many inferences one proof is of, where they
+    are several, of which it then shows labels alone. Of accuracies ``batch``, the samples that fit a shard;
     ``classes``, how many outputs the network has, and the label that it never gives; ``measure``, with
     ``top`` of ``top-k``; and ``targets``, of measures that take any."""
 
@@ -225,7 +226,7 @@ class Description(BaseModel):
             if group.first != first:
                 raise ValueError(f"public_inputs: {group.name} begins at {group.first}, not {first}")
             first += group.count
-            if group.shape and group.kind in _SINGLE:
+            if group.shape and group.kind in _SINGLE and not (group.kind == "label" and self._inferences):
                 raise ValueError(f"public_inputs: {group.name} is one number, no list")
             if group.kind in _SAID and not group.can_be_said:
                 raise ValueError(f"public_inputs: the scale must be above 0 and at most {MOST_SCALE:g}")
@@ -262,11 +263,24 @@ class Description(BaseModel):
             self.batch is None or self.classes is None or not {"dataset", "correct"} <= {*self.commitments}
         ):
             raise ValueError("an accuracy has batch, classes, a dataset and a count")
+        if self._inferences is not None and not self._is_of_several(self.public_inputs[1 + len(given) :]):
+            raise ValueError("batch: of two inferences or more, with so many labels of each output")
         if takes_targets(self.measure) != (self.targets is not None):
             raise ValueError("targets: measures of errors have them, and no others")
         if (self.measure == "certified") != (self.scheme == "accuracy" and "radius" in names):
             raise ValueError("measure: what is certified, and nothing else, has a radius")
         return self
+
+    @property
+    def _inferences(self) -> int | None:
+        """How many inferences a proof is of, where they are several."""
+        return self.batch if self.scheme == "inference" else None
+
+    def _is_of_several(self, shown: Sequence[Group]) -> bool:
+        """Whether ``shown`` is what a batch shows of its outputs."""
+        wanted = "label", [self.batch], self.batch
+        lists = all((group.kind, group.shape, group.count) == wanted for group in shown)
+        return (self.batch or 0) > 1 and lists and {*self.commitments} <= {"model"}
 
     @property
     def bounded(self) -> list[tuple[Group, Group]]:

@@ -1,8 +1,9 @@
 """Streams as files: every frame's proof, in one chain, and the verdict on all of them.
 
-A frame's statement answers a challenge that follows from the stream's head and from all frames before it, so
-that frames cannot be left out, doubled, put in another order or taken from another stream. Which model each
-frame is for, and with which prior, is computed again from the labels (``verifier.streams``).
+A proof is of one frame, or of a batch of frames in a row. Its statement answers a challenge that follows from
+the stream's head and from all frames before it, so that frames cannot be left out, doubled, put in another
+order or taken from another stream. Which model each proof is by, and with which prior, is computed again from
+the labels (``verifier.streams``).
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from typing import Annotated, Final, Literal, Self
 from pydantic import Field, model_validator
 
 from verifier.bank import ANSWER, PRIOR, SEEN, adds_prior
+from verifier.description import as_list
 from verifier.documents import ProofDocument
 from verifier.expected import Expected, ExpectedStream
 from verifier.fields import (
@@ -47,12 +49,14 @@ MOST_OUTPUTS: Final = 1 << 22
 MOST_STEPS: Final = (1 << 31) - 1
 """Of an output, a margin, a bit: with a prior of so many frames all sums are below 2^53."""
 MOST_RUNS: Final = 1 << 8
+MOST_BATCH: Final = 1 << 6
 _HEAD: Final = b"zenserve stream 1\n"
 _FRAME: Final = b"zenserve frame 1\n"
 
 REASONS: Final[dict[str, str]] = {
     "no_key": "The key of one of the bank's models was not given.",
     "bank_mismatch": "The key is not of a network that adds a prior of this bank to what it sees.",
+    "batch_mismatch": "The proof is of another number of frames than the rules say.",
     "challenge_mismatch": "The stream answers another challenge than the expected one.",
     "head_mismatch": "The chain begins with another link than the expected one.",
     "chain_mismatch": "The chain ends with another link than the expected one.",
@@ -88,6 +92,12 @@ class BankModel(Document):
 
     commitment: Commitment | None = Field(description="Null where its weights are public.")
     verification_key: Digest = Field(description="Of the proofs of its frames.")
+    batch_key: Digest | None = Field(
+        default=None,
+        exclude_if=is_absent,
+        description="Of the proofs of its batches; there where the rules have a batch.",
+        examples=["5d" * 32],
+    )
     cost: Size = Field(description="What a proof costs, such as its milliseconds.", examples=[280])
     bit: Steps = Field(description="256 times the steps of its outputs that double the odds.", examples=[709])
     margin: Steps = Field(description="The most steps that a prior takes off.", examples=[255])
@@ -151,6 +161,14 @@ class Rules(Document):
     caution: int = Field(
         default=3, ge=1, le=1 << 16, description="Of so many frames more, of any class, priors are made."
     )
+    batch: int | None = Field(
+        default=None,
+        ge=2,
+        le=MOST_BATCH,
+        exclude_if=is_absent,
+        description="So many frames in a row may have one proof. Not there where each has its own.",
+        examples=[4],
+    )
 
     @model_validator(mode="after")
     def _keeps_an_old_run(self) -> Self:
@@ -171,6 +189,12 @@ class Head(Document):
         description="What whoever asked for it chose: it was not made before. Else not there.",
         examples=["for Ada"],
     )
+
+    @model_validator(mode="after")
+    def _has_its_keys(self) -> Self:
+        if any((model.batch_key is None) != (self.rules.batch is None) for model in self.bank.models):
+            raise ValueError("bank: its models have a batch_key where the rules have a batch, and only there")
+        return self
 
     def course(self) -> Course:
         """At its first frame."""
@@ -196,8 +220,14 @@ class StreamFile(Document):
     version: int = Field(default=1, ge=1, le=1, description="Of its format.")
     head: Head = Field(description="What it is.")
     frames: list[ProofDocument | Missed] = Field(
-        max_length=MOST_FRAMES, fail_fast=True, description="In order."
+        max_length=MOST_FRAMES, fail_fast=True, description="In order; those of a batch are one."
     )
+
+    @model_validator(mode="after")
+    def _has_few(self) -> Self:
+        if len(self.frames) * (self.head.rules.batch or 1) > MOST_FRAMES:
+            raise ValueError(f"frames: with batches as large as the rules say they may be over {MOST_FRAMES}")
+        return self
 
 
 def beginning(head: Head) -> bytes:
@@ -211,9 +241,10 @@ def following(link: bytes, frame: ProofDocument | Missed) -> bytes:
     return hashlib.sha256(_FRAME + link + said).digest()
 
 
-def challenge(link: bytes, number: int) -> str:
-    """What the statement of frame ``number`` answers, counted from 0."""
-    return f"frame {number} after {link.hex()}"
+def challenge(link: bytes, number: int, size: int = 1) -> str:
+    """What the statement answers of ``size`` frames, the first of them ``number``, counted from 0."""
+    which = f"frame {number}" if size == 1 else f"frames {number} to {number + size - 1}"
+    return f"{which} after {link.hex()}"
 
 
 class StreamVerification(Document):
@@ -234,6 +265,11 @@ class StreamVerification(Document):
         default=[], description="Which model of the bank each is by. Null for frames without a proof."
     )
     labels: list[int | None] = Field(default=[], description="Null for frames without a proof.")
+    proofs: list[int | None] = Field(
+        default=[],
+        description="The first frame of those that its proof is of: of a batch all have the same. Null for"
+        " frames without a proof.",
+    )
     verified: list[str] = Field(default=[], description="In sentences, what a reader may rely on.")
     not_verified: list[str] = Field(default=[], description="In sentences, what a reader may not rely on.")
 
@@ -252,17 +288,26 @@ def judge_stream(
     if reason := _unexpected(file.head, links, expected):
         return StreamVerification(valid=False, reason=reason, detail=REASONS[reason])
     cases: dict[int, Case] = {}
-    for number, frame in enumerate(file.frames):
+    number = 0
+    for frame, link in zip(file.frames, links, strict=False):
+        size = 1
         if isinstance(frame, ProofDocument):
             key = frame.statement.verification_key.id
             if key not in keys:
                 return _refused("no_key", f"{REASONS['no_key']} It is {key}.", number)
-            wanted = Expected(challenge=challenge(links[number], number), require=expected.require)
+            size = _size(keys[key])
+            wanted = Expected(challenge=challenge(link, number, size), require=expected.require)
             cases[number] = Case(frame, keys[key], wanted)
-    for number, answer in zip(cases, judge_each([*cases.values()]), strict=True):
+        number += size
+    for first, answer in zip(cases, judge_each([*cases.values()]), strict=True):
         if not answer.valid:
-            return _refused(answer.reason, answer.detail, number)
-    return _followed(file, cases, links, expected)
+            return _refused(answer.reason, answer.detail, first)
+    return _followed(file.head, cases, number, links, expected)
+
+
+def _size(key: OpenedKey) -> int:
+    """Of how many frames its proofs are."""
+    return key.circuit.batch or 1
 
 
 def _unexpected(head: Head, links: Sequence[bytes], expected: ExpectedStream) -> str | None:
@@ -277,54 +322,71 @@ def _unexpected(head: Head, links: Sequence[bytes], expected: ExpectedStream) ->
 
 
 def _followed(
-    file: StreamFile, cases: Mapping[int, Case], links: Sequence[bytes], expected: ExpectedStream
+    head: Head, cases: Mapping[int, Case], count: int, links: Sequence[bytes], expected: ExpectedStream
 ) -> StreamVerification:
-    """Whether the frames, which are proven, are by the models of the course."""
-    bank, course, changes = file.head.bank, file.head.course(), []
-    models, labels, used = dict[int, int](), dict[int, int](), Counter[int]()
-    for number, case in cases.items():
+    """Whether the ``count`` frames, which are proven, are by the models of the course. ``cases``: by the
+    first frame of each."""
+    bank, course, changes, known = head.bank, head.course(), list[int](), set[tuple[int, str]]()
+    models, labels, proofs = dict[int, int](), dict[int, int](), dict[int, int]()
+    for first, case in cases.items():
         place = course.plan.model
+        used = place, case.key.reference.id
         try:
-            seen, labels[number] = _labels(case, bank, course.plan)
-            if not used[place] and not adds_prior(
+            if _size(case.key) not in (1, head.rules.batch):
+                refuse("batch_mismatch", REASONS["batch_mismatch"])
+            seen, answers = _labels(case, bank, course.plan)
+            if used not in known and not adds_prior(
                 case.key.described, bank.classes, bank.models[place].margin
             ):
                 refuse("bank_mismatch", REASONS["bank_mismatch"])
         except RefusedError as refusal:
-            return _refused(refusal.reason, refusal.detail, number)
-        models[number] = place
-        used[place] += 1
-        if course.observe(seen):
-            changes.append(number)
-    numbers = range(len(file.frames))
+            return _refused(refusal.reason, refusal.detail, first)
+        known.add(used)
+        for number, label in enumerate(answers, first):
+            models[number], labels[number], proofs[number] = place, label, first
+        changes += [first + place for place in course.observe(seen)]
+    numbers, each = range(count), Counter(models.values())
     answer = StreamVerification(
         valid=True,
         reason=OK,
         detail="Every frame is proven in its place, by the model that the frames before it ask for.",
-        frames=len(numbers),
+        frames=count,
         head=links[0].hex(),
         link=links[-1].hex(),
-        missed=[number for number in numbers if number not in cases],
-        by_model=[used[place] for place in range(len(bank.models))],
+        missed=[number for number in numbers if number not in proofs],
+        by_model=[each[place] for place in range(len(bank.models))],
         changes=changes,
         models=[models.get(number) for number in numbers],
         labels=[labels.get(number) for number in numbers],
+        proofs=[proofs.get(number) for number in numbers],
     )
-    said = {"verified": _verified(answer, expected), "not_verified": _not_verified(expected)}
-    return answer.model_copy(update=said)
+    verified = _verified(answer, expected, head.rules.batch)
+    return answer.model_copy(update={"verified": verified, "not_verified": _not_verified(expected)})
 
 
-def _verified(answer: StreamVerification, expected: ExpectedStream) -> list[str]:
+def _verified(answer: StreamVerification, expected: ExpectedStream, batch: int | None) -> list[str]:
     used, known = ", ".join(map(str, answer.by_model)), ", as you expected"
     return [
         f"There are {answer.frames} frames in this order, {len(answer.missed)} of them without a proof.",
         f"By the bank's models, in their order, there are answers to {used} frames.",
         "Each answer is its model's, with the prior that the frames before it give.",
+        *([_together(answer.proofs, batch)] if batch else []),
         f"The chain begins with {answer.head}{known if expected.head else ''}.",
         f"It ends with {answer.link}{known if expected.link else ''}.",
         *([f"It answers your challenge, {expected.challenge}."] if expected.challenge else []),
         *([_CEREMONY_SEEN] if expected.require else []),
     ]
+
+
+def _together(proofs: Sequence[int | None], batch: int) -> str:
+    """``proofs``: as the verdict has them."""
+    sizes = Counter(proofs)
+    del sizes[None]
+    together = sum(size > 1 for size in sizes.values())
+    return (
+        f"{together} of {len(sizes)} proofs are of {batch} frames each: the frames before the first of them"
+        " give their model and prior."
+    )
 
 
 def _not_verified(expected: ExpectedStream) -> list[str]:
@@ -336,20 +398,22 @@ def _not_verified(expected: ExpectedStream) -> list[str]:
     ]
 
 
-def _labels(case: Case, bank: Bank, plan: Plan) -> tuple[int, int]:
-    """What the frame's model sees, and its answer. Raises ``RefusedError`` where it is not the plan's."""
-    model, said = bank.models[plan.model], case.statement
-    if said.verification_key.id != model.verification_key:
-        refuse("key_mismatch", f"By the frames before it, it is for the key {model.verification_key}.")
+def _labels(case: Case, bank: Bank, plan: Plan) -> tuple[list[int], list[int]]:
+    """Of each frame of a proof what its model sees, and its answer. Raises ``RefusedError`` where it is not
+    the plan's."""
+    model, said, size = bank.models[plan.model], case.statement, _size(case.key)
+    wanted = model.verification_key if size == 1 else model.batch_key
+    if said.verification_key.id != wanted:
+        refuse("key_mismatch", f"By the frames before it, it is for the key {wanted}.")
     if said.commitments.get("model") != model.commitment:
         refuse("model_mismatch", "By the frames before it, it is for another model of the bank.")
-    if said.values.get(f"{INPUT}/{PRIOR}") != [model.margin + value for value in plan.prior]:
+    if said.values.get(f"{INPUT}/{PRIOR}") != size * [model.margin + value for value in plan.prior]:
         refuse("input_mismatch", "The frames before it give another prior.")
-    seen, answer = (said.values.get(f"label/{output}") for output in (SEEN, ANSWER))
+    seen, answers = (as_list(said.values.get(f"label/{output}", [])) for output in (SEEN, ANSWER))
     own = range(bank.classes)
-    if not (isinstance(seen, int) and isinstance(answer, int) and seen in own and answer in own):
+    if not len(seen) == len(answers) == size or any(label not in own for label in (*seen, *answers)):
         refuse("values_mismatch", "It does not say two labels of the bank's classes.")
-    return seen, answer
+    return seen, answers
 
 
 def _refused(reason: str, detail: str, frame: int) -> StreamVerification:

@@ -328,7 +328,11 @@ def privacy(description: Description, name: str) -> str:
 
 
 _FACTS = {
-    "label": lambda values: f"The label is {values['label']}.",
+    "label": lambda values: (
+        f"The labels, in turn, are {_listed(values['label'])}."
+        if isinstance(values["label"], list)
+        else f"The label is {values['label']}."
+    ),
     "top": lambda values: f"The labels, the likeliest first, are {_listed(values['top'])}.",
     "logits": lambda values: f"The network's outputs are {_listed(values['logits'])}.",
     "match": lambda values: (

@@ -333,6 +333,7 @@ def _recompiled(qgraph: QuantGraph, description: Mapping[str, Any]) -> Circuit:
                 reveal=description["reveal"],
                 top=description["top"],
                 bounds=description.get("bounds", 1),
+                batch=description.get("batch", 1),
                 level=level,
             )
         case other:

@@ -176,7 +176,7 @@ class Circuit(ABC):
 
     def checked(self, q: Integers) -> dict[str, IntArray]:
         """``q`` as inputs of the network by what statements call them (``verifier.schemes.called``): integers
-        [*shape] in [0, 2^bits), int64.
+        [*shape] in [0, 2^bits), int64; of a batch [batch, *shape].
 
         Raises ``TensorError``: ``input.names``, ``input.shape``, ``input.not_integer``,
         ``input.out_of_range``.
@@ -184,7 +184,7 @@ class Circuit(ABC):
         graph, checked = self.qgraph, {}
         for name, values in graph.named(q).items():
             entry, group = graph.entries[name], called(INPUT, name, graph.inputs)
-            checked[group] = checked_integers(values, entry.shape, entry.type.top, group)
+            checked[group] = checked_integers(values, self._batched(entry.shape), entry.type.top, group)
             graph.require_taken(name, checked[group], group)
         return checked
 
@@ -195,11 +195,16 @@ class Circuit(ABC):
         for entry in graph.inputs:
             if self.typed.privacies[entry.name] == "public":
                 name = called(INPUT, entry.name, graph.inputs)
-                first.append(public_group(name, entry.shape, 0, entry.type.top, asdict(entry.type)))
+                shape = self._batched(entry.shape)
+                first.append(public_group(name, shape, 0, entry.type.top, asdict(entry.type)))
         layout = [*first, *groups]
         for group in layout:
             group["first"] = int(self.layout[group["name"]].flat[0]) - 1
         return layout
+
+    def _batched(self, shape: tuple[int, ...]) -> tuple[int, ...]:
+        """Of one input, or of each of several."""
+        return (self.typed.batch, *shape) if self.typed.batch > 1 else shape
 
     def _shown_inputs(self, checked: Mapping[str, IntArray]) -> Values:
         shown = zip(checked.items(), self.typed.privacies.values(), strict=True)

@@ -1,4 +1,4 @@
-"""ZENinfer: a quantised network to the constraints of one inference.
+"""ZENinfer: a quantised network to the constraints of one inference, or of a batch of them.
 
 The statement: for these public inputs, the labels or outputs of the network are the public ones. A layer
 with public weights costs no product constraints: its accumulators are linear combinations, substituted where
@@ -51,7 +51,8 @@ _MOST_LIKELY_CLASSES: Final = 2048
 @dataclass(frozen=True, eq=False)
 class Inference(Circuit):
     """The circuit of one inference. ``reveal``: what it shows of each output, by its name; ``top``: how many
-    labels where it shows several; ``bounds``: between how many it shows a range.
+    labels where it shows several; ``bounds``: between how many it shows a range. Of a batch, integers are
+    [batch, *shape], and each label is a list.
 
     Where it shows thresholds or ranges, a proof takes the ``bounds``, integers by the outputs' names
     (``circuits.schemes.intervals.integer_bounds``).
@@ -67,12 +68,23 @@ class Inference(Circuit):
         several, outputs = len(self.qgraph.inputs) > 1, self.qgraph.outputs
         says = f"The prover knows {'inputs of these types' if several else 'an input of this type'} that "
         if len(outputs) == 1:
-            return f"{says}{{network}} maps to {self._says(*self.reveal.values())}."
+            return f"{says}{{network}} maps to {self._says(*self.reveal.values())}.{self._says_batch}"
         shown = [f"of the output {name}, to {self._says(reveal)}" for name, reveal in self.reveal.items()]
         hidden = [
             f"of the output {name}, to what is not shown" for name in outputs if name not in self.reveal
         ]
-        return f"{says}{{network}} maps to this: {'; '.join([*shown, *hidden])}."
+        return f"{says}{{network}} maps to this: {'; '.join([*shown, *hidden])}.{self._says_batch}"
+
+    @property
+    def batch(self) -> int:
+        """How many inferences it proves."""
+        return self.typed.batch
+
+    @property
+    def _says_batch(self) -> str:
+        if self.batch == 1:
+            return ""
+        return f" So it is for {self.batch} samples: inputs and labels are of one after the other."
 
     def _says(self, reveal: Reveal) -> str:
         return {
@@ -94,7 +106,7 @@ class Inference(Circuit):
         graph, most = self.qgraph, self.qgraph.size(name) - 1
         tensor = graph.outputs[name]
         kind, shape = self.typed.tensors[tensor], graph.shapes[tensor] or (1,)
-        label = public_group(self._called("label", name), (), 0, most)
+        label = public_group(self._called("label", name), self._batched(()), 0, most)
         reveal = self.reveal[name]
         if reveal == "commitment":
             return []
@@ -122,7 +134,8 @@ class Inference(Circuit):
         return committed_outputs(self.typed, self.reveal)
 
     def describe(self) -> dict[str, Any]:
-        """Of several outputs also which tensors they are; of those that are committed to their types."""
+        """Of several outputs also which tensors they are; of those that are committed to their types; of a
+        batch its size."""
         outputs, reveal = self.qgraph.outputs, self.reveal
         described = super().describe()
         if committed := self.committed.values():
@@ -132,10 +145,11 @@ class Inference(Circuit):
             described |= {"reveal": next(iter(reveal.values())), "top": self.top}
         else:
             described |= {"outputs": dict(outputs), "reveal": dict(reveal), "top": self.top}
+        described |= {"batch": self.batch} if self.batch > 1 else {}
         return described | ({"bounds": self.bounds} if "range" in reveal.values() else {})
 
     def execute(self, q: Integers) -> Output:
-        """The network's only output, exact, for the integers ``q``. Raises ``TensorError`` as ``checked``."""
+        """The network's only output, exact, for one input ``q``. Raises ``TensorError`` as ``checked``."""
         self.checked(q)
         return self.qgraph.execute(q)
 
@@ -157,12 +171,15 @@ class Inference(Circuit):
     def _outputs(self, q: Integers) -> dict[str, IntArray]:
         """Those of which something is shown, row-major."""
         graph = self.qgraph
-        single = {name: np.asarray(value)[np.newaxis] for name, value in graph.named(q).items()}
-        tensors = graph.run_all(single, set(graph.outputs.values()))
+        shapes = {name: (self.batch, *entry.shape) for name, entry in graph.entries.items()}
+        given = {name: np.asarray(value).reshape(shapes[name]) for name, value in graph.named(q).items()}
+        tensors = graph.run_all(given, set(graph.outputs.values()))
         return {name: tensors[graph.outputs[name]].ravel() for name in self.reveal}
 
     def _values(self, name: str, logits: IntArray, bounds: Sequence[int]) -> Values:
         reveal = self.reveal[name]
+        if self.batch > 1:
+            return {self._called("label", name): logits.reshape(self.batch, -1).argmax(axis=1).tolist()}
         if reveal == "commitment":
             return {}
         if intervals := self._intervals(name):
@@ -213,21 +230,25 @@ def compile_inference(
     reveal: Reveal | Mapping[str, Reveal] | None = None,
     top: int = 1,
     bounds: int = 1,
+    batch: int = 1,
     level: Level = 5,
 ) -> Inference:
     """The circuit of ``qgraph``. Deterministic; with private weights it depends on their types only.
 
     ``input_privacy``: of all inputs, or of each by its name. ``reveal``: of all outputs, or by the names of
     those that are shown; as ``shown_by_default`` unless it is given. ``top``: how many labels are shown where
-    several are to be revealed; ``bounds``: how many there are of a range. Linked segments: "model" and
+    several are to be revealed; ``bounds``: how many there are of a range; ``batch``: how many inferences it
+    proves, of which labels are shown and inputs are not committed to. Linked segments: "model" and
     "input", where they are committed, of several inputs "input/NAME" each, and "output", or "output/NAME",
     of those that are committed to. Raises ``StatementError``: ``statement.could_wrap`` where the integers
     leave their bounds, ``statement.classes`` for labels of a network without classes,
-    ``statement.no_weights`` for committed weights where there are none, and ``statement.privacy``,
-    ``statement.level`` and ``statement.reveal`` for what it does not know.
+    ``statement.no_weights`` for committed weights where there are none, ``statement.batch`` for what batches
+    have not, and ``statement.privacy``, ``statement.level`` and ``statement.reveal`` for what it does not
+    know.
     """
-    typed = _typed(qgraph, input_privacy, weight_privacy, level)
+    typed = _typed(qgraph, input_privacy, weight_privacy, level, batch)
     shown = all_shown(qgraph, reveal)
+    _require_batch(typed, shown, level)
     _require_shown(typed, shown, top, bounds, level)
     builder = Builder()
     plan, lowering = lower_inference(builder, typed, level, shown, top, bounds)
@@ -263,7 +284,8 @@ def lower_inference(
             continue
         if kind != "values":
             name = called("top" if kind == "top" else "label", output, typed.outputs)
-            shown[name] = Tensor(name, (1, top if kind == "top" else 1), Bound.of(0, size - 1))
+            labels = typed.batch, top if kind == "top" else 1
+            shown[name] = Tensor(name, labels, Bound.of(0, size - 1))
             relations.append(Argmax(called("output/argmax", output, typed.outputs), shown[name], tensor))
         if kind in ("logits", "values"):
             name = called(kind, output, typed.outputs)
@@ -291,14 +313,17 @@ def plan_inference(
     *,
     input_privacy: Privacy | Mapping[str, Privacy] = "private",
     weight_privacy: Privacy = "public",
+    batch: int = 1,
     level: Level = 5,
 ) -> Plan:
     """How ``compile_inference`` would prove each node, and the rows in all, without building anything.
 
     Raises as ``compile_inference``.
     """
-    typed = _typed(qgraph, input_privacy, weight_privacy, level)
-    return _plan(typed, typed.relations, level, all_shown(qgraph, None), 1, 1)
+    typed = _typed(qgraph, input_privacy, weight_privacy, level, batch)
+    shown = all_shown(qgraph, None)
+    _require_batch(typed, shown, level)
+    return _plan(typed, typed.relations, level, shown, 1, 1)
 
 
 def _typed(
@@ -306,12 +331,13 @@ def _typed(
     input_privacy: Privacy | Mapping[str, Privacy],
     weight_privacy: Privacy,
     level: Level,
+    batch: int,
 ) -> TypedGraph:
     given = {input_privacy} if isinstance(input_privacy, str) else {*input_privacy.values()}
     for privacy in given:
         require_known(level, input_privacy=privacy)
     require_known(level, weight_privacy=weight_privacy)
-    return TypedGraph(qgraph, input_privacy, weight_privacy)
+    return TypedGraph(qgraph, input_privacy, weight_privacy, batch)
 
 
 def all_shown(qgraph: QuantGraph, reveal: Reveal | Mapping[str, Reveal] | None) -> dict[str, Reveal]:
@@ -351,6 +377,19 @@ def _intervals(typed: TypedGraph, name: str, reveal: Reveal, bounds: int) -> Int
     ends, found = (called(each, name, typed.outputs) for each in BOUNDED[reveal])
     reach = typed.outputs[name].bound.interval
     return Intervals(ends, found, bounds if reveal == "range" else 0, typed.qgraph.size(name), reach)
+
+
+def _require_batch(typed: TypedGraph, shown: Mapping[str, Reveal], level: Level) -> None:
+    if typed.batch < 1:
+        raise StatementError("statement.batch", "a batch has at least one sample", field="batch")
+    labels, committed = {*shown.values()} == {"label"}, "committed" in typed.privacies.values()
+    if typed.batch > 1 and (not labels or committed or level != 5):
+        raise StatementError(
+            "statement.batch",
+            "of a batch the labels are shown, its inputs are public or private, and the level is 5: for"
+            " anything else prove one inference at a time",
+            field="batch",
+        )
 
 
 def _require_shown(
@@ -411,7 +450,7 @@ def _plan(
             continue
         size, wanted = typed.qgraph.size(name), top if kind == "top" else 1
         if kind != "values":
-            others += argmax_cost(tools, 1, size, wanted, typed.outputs[name].bound.interval)
+            others += argmax_cost(tools, typed.batch, size, wanted, typed.outputs[name].bound.interval)
         if kind in ("logits", "values"):
             others += Cost(rows=size)
     return best_plan(tools, network, level, others)

@@ -73,14 +73,14 @@ def begin(builder: Builder, typed: TypedGraph) -> None:
 
 
 def input_wires(tools: Arithmetic, typed: TypedGraph, name: str) -> IntArray:
-    """Wires for one sample of the input ``name``, int64[1, *shape], proven to be of its type.
+    """Wires for the input ``name``, int64[batch, *shape], proven to be of its type.
 
     Its range is proven in the circuit even where it is public: the verifying key alone then says what a proof
     means, and no verifier can forget the check.
     """
     graph, privacy = typed.qgraph, typed.privacies[name]
     entry, group = graph.entries[name], called(INPUT, name, graph.inputs)
-    count = math.prod(entry.shape)
+    count = typed.batch * math.prod(entry.shape)
     if privacy == "committed":
         limbs = input_values(graph, name=name)
         committed_type(tools.builder, group, limbs, called("type", name, graph.inputs))
@@ -88,7 +88,7 @@ def input_wires(tools: Arithmetic, typed: TypedGraph, name: str) -> IntArray:
     else:
         wires = given(tools, group, privacy, count)
     tools.ranged(f"{group}/value", Weighted.wires(wires), entry.type.bits)
-    return wires.reshape(1, *entry.shape)
+    return wires.reshape(typed.batch, *entry.shape)
 
 
 def given(tools: Arithmetic, name: str, privacy: Privacy, count: int) -> IntArray:

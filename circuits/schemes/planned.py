@@ -32,9 +32,10 @@ def registration(qgraph: QuantGraph) -> Planned:
     return Planned(plan.rows, Size.planned(plan.rows, linked=len(parameters(qgraph)), chosen=0))
 
 
-def inference(qgraph: QuantGraph, weight_privacy: Privacy) -> Planned:
+def inference(qgraph: QuantGraph, weight_privacy: Privacy, batch: int = 1) -> Planned:
     """That of ``compile_inference`` of private inputs, and of the default outputs."""
-    return _planned(plan_inference(qgraph, weight_privacy=weight_privacy), qgraph, weight_privacy)
+    plan = plan_inference(qgraph, weight_privacy=weight_privacy, batch=batch)
+    return _planned(plan, qgraph, weight_privacy)
 
 
 def accuracy(

@@ -103,6 +103,7 @@ def test_every_scheme_passes_with_the_architecture_alone(network: QuantGraph) ->
         (network, compile_accuracy(network, batch=3)),
         (network.architecture, compile_inference(network, weight_privacy="committed", reveal="top", top=2)),
         (network, compile_inference(network, input_privacy="public", reveal="logits", level=2)),
+        (network, compile_inference(network, batch=2)),
         (network.architecture, compile_inference(network, weight_privacy="committed", reveal="values")),
         (
             faces.architecture,

@@ -28,6 +28,10 @@ PAIRS: dict[str, Pair] = {
         planned.inference(net, "committed"),
         compile_inference(net, weight_privacy="committed"),
     ),
+    "batch": lambda net: (
+        planned.inference(net, "committed", 3),
+        compile_inference(net, weight_privacy="committed", batch=3),
+    ),
     "public": lambda net: (planned.inference(net, "public"), compile_inference(net)),
     "accuracy": lambda net: (
         planned.accuracy(net, "committed", 3, "f1"),

@@ -132,9 +132,10 @@ class Course:
     def begin(self) -> None:
         self.model, self.prior, self.due = 0, [0] * self.d, self.rules["patience"]
 
-    def sees(self, label: int) -> bool:
-        self.seen.append((self.model, label))
-        changed = self.detector.sees(label)
+    def sees(self, labels: list[int]) -> list[int]:
+        """What is seen in all frames of a proof: at which places the classes changed."""
+        self.seen += [(self.model, label) for label in labels]
+        changed = [place for place, label in enumerate(labels) if self.detector.sees(label)]
         if changed:
             self.begin()
         assert self.detector.believed
@@ -167,42 +168,54 @@ def adds_prior(circuit: Json, d: int, margin: int) -> bool:
     return all(right)
 
 
+def listed(value: Any) -> list[int]:
+    return value if isinstance(value, list) else [value]
+
+
 def verify(stream: Json, keys: dict[str, Json], judge: Callable[[Json, Json], None]) -> Json:
     """What a stream shows, once ``judge`` takes each frame under its key; ``keys``: their files, by ids.
     Raises ``Refused`` with the first frame that is wrong."""
     head = stream["head"] | {"rules": RULES | stream["head"]["rules"]}
     head["bank"] = {"format": "zenserve bank", "version": 1} | head["bank"]
-    if head.get("challenge") is None:
-        head.pop("challenge", None)
+    for part, name in ((head, "challenge"), (head["rules"], "batch")):
+        if part.get(name) is None:
+            part.pop(name, None)
+    n = head["rules"].get("batch")
     course, link = Course(head), sha256("stream", canonical(head).encode())
     models, missed, changes, labels = head["bank"]["models"], list[int](), list[int](), list[int | None]()
-    used, first, places = [0] * len(models), link.hex(), list[int | None]()
-    for number, frame in enumerate(stream["frames"]):
+    used, begins, places, proofs = [0] * len(models), link.hex(), list[int | None](), list[int | None]()
+    for frame in stream["frames"]:
+        number = len(labels)
         if "missed" in frame:
             missed.append(number)
             labels.append(None)
             places.append(None)
+            proofs.append(None)
             link = sha256("frame", link, canonical(frame).encode())
             continue
         statement, model = frame["statement"], models[course.model]
-        values = statement["values"]
-        id_, prior = model["verification_key"], [model["margin"] + p for p in course.prior]
+        values, id_ = statement["values"], statement["verification_key"]["id"]
+        circuit = keys[id_]["circuit"]
+        size = circuit.get("batch") or 1
+        which = f"frame {number}" if size == 1 else f"frames {number} to {number + size - 1}"
+        seen, answers = (listed(values.get(f"label/{each}", [])) for each in ("seen", "answer"))
         right = {
-            "challenge": statement["challenge"] == f"frame {number} after {link.hex()}",
-            "key": statement["verification_key"]["id"] == id_,
+            "challenge": statement["challenge"] == f"{which} after {link.hex()}",
+            "batch": size in (1, n),
+            "key": id_ == model["verification_key" if size == 1 else "batch_key"],
             "model": statement["commitments"].get("model") == model["commitment"],
-            "bank": adds_prior(keys[id_]["circuit"], course.d, model["margin"]),
-            "input": values.get("input/prior") == prior,
-            "values": all(values.get(f"label/{each}") in range(course.d) for each in ("seen", "answer")),
+            "bank": adds_prior(circuit, course.d, model["margin"]),
+            "input": values.get("input/prior") == size * [model["margin"] + p for p in course.prior],
+            "values": len(seen) == len(answers) == size and {*seen, *answers} <= {*range(course.d)},
         }
         require(all(right.values()), f"frame {number} has another {[n for n in right if not right[n]]}")
         judge(frame, keys[id_])
-        used[course.model] += 1
-        places.append(course.model)
-        labels.append(values["label/answer"])
-        if course.sees(values["label/seen"]):
-            changes.append(number)
+        used[course.model] += size
+        places += size * [course.model]
+        proofs += size * [number]
+        labels += answers
+        changes += [number + place for place in course.sees(seen)]
         link = sha256("frame", link, hashlib.sha256(canonical(statement).encode()).digest())
-    chain = {"head": first, "link": link.hex()}
-    found = {"missed": missed, "by_model": used, "changes": changes, "models": places, "labels": labels}
-    return chain | found
+    chain = {"head": begins, "link": link.hex()}
+    found = {"missed": missed, "by_model": used, "changes": changes}
+    return chain | found | {"models": places, "labels": labels, "proofs": proofs}

@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 import onnx
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from onnx import TensorProto, helper, numpy_helper
 
 from base.progress import silent
@@ -24,7 +24,9 @@ from prover.groth16 import Opening
 from tests.client.makers import Maker, inference
 from tests.prover.statements import commitment_basis
 from verifier.bank import ANSWER, PRIOR, SEEN
+from verifier.description import as_list
 from verifier.documents import KeyFile, ProofDocument
+from verifier.fields import Values
 from verifier.keys import OpenedKey, opened
 from verifier.schemes import Privacy
 from verifier.stream import (
@@ -38,6 +40,7 @@ from verifier.stream import (
     challenge,
     following,
 )
+from verifier.streams.course import Plan
 from verifier.words import make_statement
 
 CLASSES = 4
@@ -62,6 +65,14 @@ class Model(NamedTuple):
         key = proving.setup(SYSTEM, circuit, basis, folder, 1, silent)
         return cls(member, circuit, key, folder, openings)
 
+    def batched(self, size: int) -> Model:
+        """The same, for so many frames at a time."""
+        circuit = circuit_of(self.member, self.circuit.typed.weight_privacy, batch=size)
+        basis = commitment_basis(len(parameters(circuit.qgraph))) if self.openings else None
+        folder = self.file.with_name(f"{self.file.name}-by-{size}")
+        key = proving.setup(SYSTEM, circuit, basis, folder, 1, silent)
+        return self._replace(circuit=circuit, key=key, file=folder)
+
     @property
     def commitments(self) -> dict[str, str]:
         return {name: opening.commitment.hex() for name, opening in self.openings.items()}
@@ -69,14 +80,28 @@ class Model(NamedTuple):
     def quantised(self, x: NDArray[np.float64]) -> NDArray[np.int64]:
         return integers_of(self.circuit, x)
 
-    def frame(self, x: NDArray[np.float64], prior: Sequence[int], answers: str) -> ProofDocument:
-        q = {"x": self.quantised(x), PRIOR: np.array([MARGIN + value for value in prior])}
+    def frame(self, x: NDArray[np.float64], prior: ArrayLike, answers: str) -> ProofDocument:
+        """Of a batch ``x`` has so many rows, and ``prior`` one for all of them or as many."""
+        q = self._given(x, prior)
+        return self._proven(q, self.circuit.values(q), answers)
+
+    def exchanged(self, x: NDArray[np.float64], prior: ArrayLike, answers: str) -> ProofDocument:
+        """It says the first frame's labels of the second, and the other way round."""
+        q = self._given(x, prior)
+        values = self.circuit.values(q)
+        for name in ("label/seen", "label/answer"):
+            first, second, *rest = as_list(values[name])
+            assert first != second
+            values[name] = [second, first, *rest]
+        return self._proven(q, values, answers)
+
+    def _given(self, x: NDArray[np.float64], prior: ArrayLike) -> dict[str, NDArray[np.int64]]:
+        return {"x": self.quantised(x), PRIOR: np.broadcast_to(MARGIN + np.asarray(prior), x.shape)}
+
+    def _proven(self, q: Mapping[str, NDArray[np.int64]], values: Values, answers: str) -> ProofDocument:
+        """That the statement has these ``values``, be they what follows from ``q`` or not."""
         statement = make_statement(
-            self.key,
-            values=self.circuit.values(q),
-            commitments=self.commitments,
-            made_at=BEGUN,
-            challenge=answers,
+            self.key, values=values, commitments=self.commitments, made_at=BEGUN, challenge=answers
         )
         witness = partial(self.circuit.witness, q, statement=statement.scalar)
         proof = proving.prove(SYSTEM, self.circuit, self.file, witness, lambda _: self.openings, 1, silent)
@@ -84,10 +109,11 @@ class Model(NamedTuple):
 
 
 class Stage(NamedTuple):
-    """Two models, of which the second is less sure."""
+    """Two models, of which the second is less sure. ``batches``: for several frames at a time."""
 
     models: list[Model]
     head: Head
+    batches: Sequence[Model] = ()
 
     @classmethod
     def of(cls, folder: Path, weights: Privacy = "public") -> Stage:
@@ -110,22 +136,39 @@ class Stage(NamedTuple):
         bank = Bank(classes=CLASSES, labels=labels.tolist(), models=members)
         return cls(models, Head(bank=bank, rules=Rules(noise=20), begun_at=BEGUN))
 
+    def batched(self, size: int) -> Stage:
+        """The same bank, by which so many frames in a row have one proof."""
+        batches = [model.batched(size) for model in self.models]
+        return Stage(self.models, head_in_batches(self.head, size, batches), batches)
+
     @property
     def keys(self) -> dict[str, OpenedKey]:
-        return {model.key.id: opened(model.key) for model in self.models}
+        return {model.key.id: opened(model.key) for model in (*self.models, *self.batches)}
 
     def proven(self, frames: Iterable[NDArray[np.float64] | None]) -> StreamFile:
-        """A stream of these inputs; None for one that is missed."""
+        """A stream of these inputs; None for one that is missed. As many as can be are in batches."""
+        given, batch = [*frames], self.head.rules.batch or 1
         course, link, made = self.head.course(), beginning(self.head), list[ProofDocument | Missed]()
-        for number, x in enumerate(frames):
-            frame: ProofDocument | Missed = Missed(missed="deadline")
-            if x is not None:
-                model, prior = self.models[course.plan.model], course.plan.prior
-                frame = model.frame(x, prior, challenge(link, number))
+        number = 0
+        while number < len(given):
+            frame, size = self._next(given[number : number + batch], course.plan, link, number)
+            if isinstance(frame, ProofDocument):
                 course.observe(seen_of(frame))
             made.append(frame)
-            link = following(link, frame)
+            link, number = following(link, frame), number + size
         return StreamFile(head=self.head, frames=made)
+
+    def _next(
+        self, ahead: Sequence[NDArray[np.float64] | None], plan: Plan, link: bytes, number: int
+    ) -> tuple[ProofDocument | Missed, int]:
+        """What follows, and of how many frames it is."""
+        here = [x for x in ahead if x is not None]
+        if ahead[0] is None:
+            return Missed(missed="deadline"), 1
+        if self.batches and len(here) == self.head.rules.batch:
+            answers = challenge(link, number, len(here))
+            return self.batches[plan.model].frame(np.stack(here), plan.prior, answers), len(here)
+        return self.models[plan.model].frame(here[0], plan.prior, challenge(link, number)), 1
 
     def wrong(self, frames: Sequence[ProofDocument | Missed], x: NDArray[np.float64]) -> dict[str, Wrong]:
         """Frames that are proven, none of them the next after ``frames``, where the second model is asked
@@ -147,10 +190,67 @@ class Stage(NamedTuple):
             ),
         }
 
+    def said_to_be_of(self, size: int, x: NDArray[np.float64]) -> StreamFile:
+        """A batch, and a head that says another size of it."""
+        head = head_in_batches(self.head, size, self.batches)
+        answers = challenge(beginning(head), 0, len(x))
+        return StreamFile(head=head, frames=[self.batches[0].frame(x, [0] * CLASSES, answers)])
+
+    def wrong_batches(
+        self, frames: Sequence[ProofDocument | Missed], x: NDArray[np.float64]
+    ) -> dict[str, Wrong]:
+        """Proofs of these rows in place of the batch that comes after ``frames``, by what is wrong."""
+        course, link, number = self.head.course(), beginning(self.head), 0
+        for frame in frames:
+            seen = seen_of(frame) if isinstance(frame, ProofDocument) else []
+            course.observe(seen)
+            link, number = following(link, frame), number + max(1, len(seen))
+        assert course.plan.model == 1
+        (first, second), prior, size = self.batches, course.plan.prior, len(x)
+        answers, later = challenge(link, number, size), [*prior[1:], prior[0]]
+        shorter = self.models[1].batched(size - 1)
+        answered = {
+            "with a filler that counts": challenge(link, number, size - 1),
+            "across a gap": challenge(link, number, size + 1),
+            "as one frame": challenge(link, number),
+            "of frames that were counted": challenge(link, number - 1, size),
+        }
+        return {
+            "of another size": Wrong(
+                shorter.frame(x[1:], prior, challenge(link, number, size - 1)), "batch_mismatch", shorter.key
+            ),
+            "of another model": Wrong(first.frame(x, prior, answers), "key_mismatch"),
+            "without a prior": Wrong(second.frame(x, [0] * CLASSES, answers), "input_mismatch"),
+            "with a prior of its middle": Wrong(
+                second.frame(x, np.vstack([[prior] * 2, [later] * (size - 2)]), answers), "input_mismatch"
+            ),
+            "with answers exchanged": Wrong(second.exchanged(x, prior, answers), "pairing_mismatch"),
+            "and one of its frames once more": Wrong(
+                self.models[1].frame(x[-1], prior, challenge(link, number - 1)), "challenge_mismatch"
+            ),
+            **{
+                name: Wrong(second.frame(x, prior, each), "challenge_mismatch")
+                for name, each in answered.items()
+            },
+        }
+
+
+def head_in_batches(head: Head, size: int, batches: Sequence[Model]) -> Head:
+    """That with a key for batches of each model."""
+    models = [
+        model.model_copy(update={"batch_key": each.key.id})
+        for model, each in zip(head.bank.models, batches, strict=True)
+    ]
+    bank = head.bank.model_copy(update={"models": models})
+    return head.model_copy(update={"bank": bank, "rules": head.rules.model_copy(update={"batch": size})})
+
 
 class Wrong(NamedTuple):
+    """``key``: its own, where it is none of the stage's."""
+
     frame: ProofDocument
     reason: str
+    key: KeyFile | None = None
 
 
 class Stranger(NamedTuple):
@@ -195,10 +295,12 @@ def _stranger(
     return Stranger(maker.key_file, StreamFile(head=head, frames=[frame]), reason)
 
 
-def circuit_of(member: Member, weights: Privacy, prior: Privacy = "public") -> Inference:
+def circuit_of(member: Member, weights: Privacy, prior: Privacy = "public", *, batch: int = 1) -> Inference:
     network = quantise(load_onnx(member.onnx), {"x": SAMPLES, PRIOR: member.priors(CLASSES, len(SAMPLES))})
     privacy: dict[str, Privacy] = {"x": "private", PRIOR: prior}
-    return compile_inference(network, input_privacy=privacy, weight_privacy=weights, reveal="label")
+    return compile_inference(
+        network, input_privacy=privacy, weight_privacy=weights, reveal="label", batch=batch
+    )
 
 
 def integers_of(circuit: Inference, x: NDArray[np.float64]) -> NDArray[np.int64]:
@@ -225,10 +327,8 @@ def steered_by_its_prior(member: Member) -> Member:
     return replace(member, onnx=bytes(file.SerializeToString()))
 
 
-def seen_of(frame: ProofDocument) -> int:
-    label = frame.statement.values["label/seen"]
-    assert isinstance(label, int)
-    return label
+def seen_of(frame: ProofDocument) -> list[int]:
+    return as_list(frame.statement.values["label/seen"])
 
 
 def inputs(classes: Sequence[int], each: int, noise: float) -> tuple[NDArray[np.float64], NDArray[np.int64]]:

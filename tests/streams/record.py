@@ -1,19 +1,20 @@
 """Streams that verifiers of other make judge: ``python -m tests.streams.record`` writes ``vectors.json``.
 
-``head`` and ``frames`` are of a stream that is valid, and ``verdict`` is that on it. Each of ``cases`` is
-that stream with other frames, by their numbers or as they are, or one of another ``head``, or with what is
-``expected``; ``reason`` is ``ok``, or why it is refused, and ``frame`` the number of the frame that is, if it
-is for one; ``link`` is the last of a valid one. ``keys`` are
-those of all cases. Each of
-``networks`` is what of a circuit's description has to fit a bank, and whether it ``fits`` one of these
-``classes`` and this ``margin``. Each of ``courses`` has labels as they are seen, the frames at which they
-change, and each plan that begins, by its frame; from the fourth on their rules and outputs are at their ends.
+``head`` and ``frames`` are of a stream that is valid, and ``verdict`` is that on it; ``batched`` has the same
+of one in batches. Each of ``cases`` is that stream, or if it says so the one in batches, with other frames,
+by their places or as they are, or one of another ``head``, or with what is ``expected``; ``reason`` is
+``ok``, or why it is refused, and ``frame`` the number of the frame that is, if it is for one; ``link`` is the
+last of a valid one. ``keys`` are those of all cases. Each of ``networks`` is what of a circuit's description
+has to fit a bank, and whether it ``fits`` one of these ``classes`` and this ``margin``. Each of ``courses``
+has labels as they are seen, the frames at which they change, and each plan that begins, by its frame; from
+the fourth on their rules and outputs are at their ends, and from the eighth on they are in batches.
 """
 
 from __future__ import annotations
 
 import json
 import random
+from collections.abc import Mapping
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final
@@ -21,13 +22,14 @@ from typing import Any, Final
 from pydantic import BaseModel
 
 from circuits.banks import MARGIN
-from tests.streams.proving import BEGUN, CLASSES, Stage, inputs, strangers
+from tests.streams.proving import BEGUN, CLASSES, Stage, Wrong, inputs, strangers
 from verifier.bank import PRIOR
 from verifier.documents import checked
 from verifier.expected import ExpectedStream
 from verifier.fields import MOST_INTEGER
 from verifier.keys import OpenedKey, opened
 from verifier.stream import (
+    MOST_BATCH,
     MOST_RUNS,
     MOST_STEPS,
     Bank,
@@ -50,7 +52,11 @@ RULES: Final = [
     Rules(hazard=MOST_INTEGER, noise=1 << 16, runs=2, young=1, dominance=1 << 16, patience=9),
     Rules(hazard=2, noise=1 << 16, runs=MOST_RUNS, young=MOST_RUNS - 1, dominance=1, patience=1 << 16),
     Rules(hazard=3, noise=1 << 16, runs=5, young=1, dominance=1, patience=25),
+    Rules(batch=4),
+    Rules(batch=MOST_BATCH, patience=9),
 ]
+BATCH: Final = 4
+BATCHES_BEFORE: Final = 2
 
 
 Case = dict[str, Any]
@@ -62,8 +68,16 @@ def recorded(folder: Path) -> dict[str, Any]:
     stream = stage.proven([*first[:9], None, *first[9:], *second])
     answer = judge_stream(stream, stage.keys)
     assert answer.valid, answer.detail
+    batched = stage.batched(BATCH)
+    together = batched.proven([*first[:9], None, *first[9:], *second])
+    wrong_batches = batched.wrong_batches(together.frames[:BATCHES_BEFORE], first[:BATCH])
+    larger = batched.said_to_be_of(BATCH - 1, first[:BATCH])
     others = strangers(stage)
-    keys = [*(model.key for model in stage.models), *(each.key for each in others.values())]
+    keys = [
+        *(model.key for model in (*stage.models, *batched.batches)),
+        *(each.key for each in others.values()),
+        *(each.key for each in wrong_batches.values() if each.key),
+    ]
     shown = {key.id: dumped(key) for key in keys}
     begun = [*range(BEFORE_CHANGE)]
     wrong = stage.wrong(stream.frames[:BEFORE_CHANGE], first[0])
@@ -89,28 +103,57 @@ def recorded(folder: Path) -> dict[str, Any]:
         case("no challenge", [0]) | {"head": head | {"challenge": None}},
         case("a challenge that came later", [0], 0) | {"head": head | {"challenge": "for Ada"}},
         *pinned([*range(len(stream.frames))], head, links),
+        *in_batches(together, wrong_batches),
+        case("a bank whose batches are larger", [dumped(larger.frames[0])], 0, "batch_mismatch")
+        | {"head": dumped(larger.head)},
     ]
+    own = {"head": head, "frames": frames, "verdict": dumped(answer)}
+    other = {
+        "head": dumped(together.head),
+        "frames": [dumped(frame) for frame in together.frames],
+        "verdict": dumped(judge_stream(together, batched.keys)),
+    }
+    streams = own | {"batched": other}
     return {
         "keys": [*shown.values()],
-        "head": head,
-        "frames": frames,
-        "verdict": dumped(answer),
-        "cases": [
-            each | {"link": judged(each, file_of(each, head, frames), opened_keys).link} for each in cases
-        ],
+        **streams,
+        "cases": [each | {"link": judged(each, file_of(each, streams), opened_keys).link} for each in cases],
         "networks": networks_of(stage),
         "courses": [course_of(seed, rules) for seed, rules in enumerate(RULES)],
     }
 
 
-def file_of(each: Case, head: Any, frames: list[Any]) -> dict[str, Any]:
-    own = [frames[frame] if isinstance(frame, int) else frame for frame in each["frames"]]
-    return {"format": "zenserve stream", "version": 1, "head": each.get("head", head), "frames": own}
+def file_of(each: Case, streams: Mapping[str, Any]) -> dict[str, Any]:
+    """``streams``: the file's, that is one by itself and with ``batched`` another."""
+    of = streams["batched"] if each.get("batched") else streams
+    own = [of["frames"][frame] if isinstance(frame, int) else frame for frame in each["frames"]]
+    return {"format": "zenserve stream", "version": 1, "head": each.get("head", of["head"]), "frames": own}
 
 
 def judged(each: Case, file: dict[str, Any], keys: dict[str, OpenedKey]) -> StreamVerification:
     expected = checked(ExpectedStream, each.get("expected", {}))
     return judge_stream(checked(StreamFile, file), keys, expected)
+
+
+def in_batches(stream: StreamFile, wrong: Mapping[str, Wrong]) -> list[Case]:
+    """Batches that are left out, doubled, moved, and what is none."""
+    every, size = [*range(len(stream.frames))], BATCH
+    begun, after = every[:BATCHES_BEFORE], BATCHES_BEFORE * BATCH
+    return [
+        each | {"batched": True}
+        for each in (
+            case("the whole stream in batches", every),
+            case("a batch is dropped", every[1:], 0),
+            case("a batch is doubled", [0, *every], size),
+            case("two batches in another order", [1, 0, *every[2:]], 0),
+            case("a miss within a batch", [0, {"missed": "deadline"}, *every[1:]], size + 1),
+            case("a batch in place of a miss", [*begun, *every[BATCHES_BEFORE + 2 :]], after),
+            *(
+                case(f"a batch {name}", [*begun, dumped(each.frame)], after, each.reason)
+                for name, each in wrong.items()
+            ),
+        )
+    ]
 
 
 def pinned(every: list[int], head: Any, links: dict[str, Any]) -> list[Case]:
@@ -230,6 +273,7 @@ def head_of(rng: random.Random, rules: Rules, *, far: bool) -> Head:
         )
         for place in range(3)
     ]
+    models = [model.model_copy(update={"batch_key": rules.batch and "01" * 32}) for model in models]
     bank = Bank(classes=LABELS, labels=labels, models=models)
     return Head(bank=bank, rules=rules, begun_at=BEGUN)
 
@@ -244,12 +288,12 @@ def course_of(seed: int, rules: Rules) -> dict[str, Any]:
         labels += [rng.choice(own if rng.random() > 0.15 else range(LABELS)) for _ in range(length)]
     course, changes = head.course(), []
     plans: dict[int, Any] = {}
-    for number, label in enumerate(labels):
+    size = rules.batch or 1
+    for number in range(0, len(labels), size):
         before = course.plan
-        if course.observe(label):
-            changes.append(number)
+        changes += [number + place for place in course.observe(labels[number : number + size])]
         if course.plan != before:
-            plans[number + 1] = {"model": course.plan.model, "prior": list(course.plan.prior)}
+            plans[number + size] = {"model": course.plan.model, "prior": list(course.plan.prior)}
     return {"head": dumped(head), "labels": labels, "changes": changes, "plans": plans}
 
 

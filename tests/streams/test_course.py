@@ -135,7 +135,7 @@ def test_a_course_waits_chooses_and_waits_again() -> None:
     plans = []
     for label in [1, 2] * 20 + [3, 0] * 20:
         plans.append(course.plan)
-        changed = course.observe(label)
+        changed = bool(course.observe([label]))
         assert course.plan == waits or not changed
     waiting = [frame for frame, plan in enumerate(plans) if plan == waits]
     assert waiting[:10] == list(range(10))
@@ -148,8 +148,21 @@ def test_a_course_chooses_anew_when_its_run_is_twice_as_long() -> None:
     course = Course(bank(set(), set()), Detection(4), 20)
     plans = []
     for label in [1] * 20 + [1, 2] * 60:
-        course.observe(label)
+        course.observe([label])
         plans.append(course.plan)
     chosen = [plan for before, plan in pairwise(plans) if plan is not before]
     assert 3 <= len(chosen) <= 6
     assert abs(chosen[-1].prior[1] - chosen[-1].prior[2]) < 30
+
+
+def test_a_course_chooses_once_after_all_frames_of_a_proof() -> None:
+    """Their labels are of the model that was asked for before; the change is of its frame all the same."""
+    alone, together = (Course(bank(set(), {5}), Detection(4, noise=20), 10) for _ in range(2))
+    labels = [1, 2] * 20 + [3, 0] * 20
+    changes = [number for number, label in enumerate(labels) if alone.observe([label])]
+    found, plans = [], []
+    for number in range(0, len(labels), 16):
+        plans.append(together.plan.model)
+        found += [number + place for place in together.observe(labels[number : number + 16])]
+    assert found == changes
+    assert plans == [0, 1, 1, 0, 1], "four frames after the change are too few for a choice"

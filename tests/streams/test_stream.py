@@ -18,6 +18,7 @@ from verifier.fields import canonical
 from verifier.keys import OpenedKey
 from verifier.stream import (
     Bank,
+    Head,
     Missed,
     StreamFile,
     StreamVerification,
@@ -178,6 +179,47 @@ def test_the_keys_of_all_models_that_were_used_are_needed(
     first, second = (model.verification_key for model in stream.head.bank.models)
     assert judged(stream, {first: keys[first]}).reason == "no_key"
     assert judged(stream, {second: keys[second]}).frame == 0
+
+
+def test_batches_have_the_model_of_before_their_first_frame(stage: Stage) -> None:
+    """Also one in which the classes change; frames that are fewer are proven one by one."""
+    batched = stage.batched(4)
+    first, second = inputs([0, 1], 5, 0.1)[0], inputs([2, 3], 6, 0.1)[0]
+    made = batched.proven([*first, None, *second])
+    answer = judged(made, batched.keys)
+    assert answer.valid, answer.detail
+    batches = [4 * [first] for first in (0, 4, 11, 15, 19)]
+    assert answer.proofs == [*batches[0], *batches[1], 8, 9, None, *batches[2], *batches[3], *batches[4]]
+    assert answer.labels == [*[0, 1] * 5, None, *[2, 3] * 6]
+    assert "5 of 7 proofs are of 4 frames each" in " ".join(answer.verified)
+    (change,) = answer.changes
+    assert change >= 9, "after the miss, in a batch"
+    for number, before in enumerate(answer.proofs):
+        assert before is None or answer.models[number] == answer.models[before]
+    assert answer.models[answer.proofs[change] or 0] == 1
+
+
+@pytest.mark.parametrize(
+    ("rules", "model"),
+    [({"batch": 4}, {}), ({}, {"batch_key": "01" * 32}), ({"batch": 1}, {}), ({"batch": 65}, {})],
+)
+def test_batches_have_keys_and_a_size(stage: Stage, rules: dict[str, int], model: dict[str, str]) -> None:
+    head = json.loads(canonical(stage.head))
+    head["rules"] |= rules
+    head["bank"]["models"][1] |= model
+    with refuses("file.json"):
+        read(Head, canonical(head))
+
+
+def test_a_file_has_no_more_frames_in_batches(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("verifier.stream.MOST_FRAMES", 11)
+    rules = stage.head.rules.model_copy(update={"batch": 4})
+    models = [model.model_copy(update={"batch_key": "01" * 32}) for model in stage.head.bank.models]
+    bank = stage.head.bank.model_copy(update={"models": models})
+    head = stage.head.model_copy(update={"rules": rules, "bank": bank})
+    missed: Frames = [Missed(missed="x")] * 3
+    with refuses("file.json", match="may be over 11"):
+        read(StreamFile, canonical(StreamFile.model_construct(head=head, frames=missed)))
 
 
 @pytest.mark.parametrize(

@@ -255,7 +255,7 @@ PARTS: dict[str, tuple[list[str], list[list[str]]]] = {
     "robustness": (["model", "input"], [["radius", "label"]]),
 }
 FACTS = {
-    "label": "The label is {label}.",
+    "label": "The {of_labels} {label}.",
     "top": "The labels, the likeliest first, are {top}.",
     "logits": "The network's outputs are {logits}.",
     "match": "The input is {not_}within the threshold, {threshold}, of the reference.",
@@ -416,6 +416,7 @@ def check_circuit(circuit: Json) -> None:
         require(has(group, GROUP) and group["first"] == first, "a group of public inputs is none")
         sort = group["name"].split("/")[0]
         single = sort in ("statement", "label", "threshold", "match", "size", "radius")
+        single = single and not (sort == "label" and scheme == "inference" and circuit.get("batch"))
         require(not (single and group["shape"]), "a single number has a shape")
         first += group["count"]
         scale, zero = group.setdefault("scale", None), group.setdefault("zero_point", 0)
@@ -452,6 +453,11 @@ def check_circuit(circuit: Json) -> None:
             sizes and commitments[-2:] == ["dataset", "correct"],
             "an accuracy has a batch, classes, a dataset and a count",
         )
+    if scheme == "inference" and (n := circuit.get("batch")):
+        shown = [group for group in groups[1:] if group["name"] not in given]
+        forms = [(group["name"].split("/")[0], group["shape"], group["count"]) for group in shown]
+        right = n > 1 and {*commitments} <= {"model"} and all(form == ("label", [n], n) for form in forms)
+        require(right, "a batch shows other than so many labels")
     measured, targets = circuit["measure"] in ("mse", "mae", "r2"), circuit["targets"]
     require(measured == (targets is not None), "errors are measured by targets, and nothing else")
     require(targets is None or has(targets, TARGETS), "targets of no type")
@@ -564,6 +570,8 @@ def check_statement(document: Json, file: Json) -> None:
 def claim(circuit: Json, values: Json) -> str:
     shown = {name: ", ".join(map(str, v)) if isinstance(v, list) else v for name, v in values.items()}
     shown["not_"] = "" if values.get("match") == 1 else "not "
+    several = circuit["scheme"] == "inference" and circuit.get("batch")
+    shown["of_labels"] = "labels, in turn, are" if several else "label is"
     facts = [fact.format(**shown) for name, fact in FACTS.items() if name in values]
     if circuit["scheme"] == "accuracy":
         facts = [measured(circuit, values, values["size"])]
@@ -577,7 +585,7 @@ def claim(circuit: Json, values: Json) -> str:
         elif kind == "values":
             fact = outputs(group, values[group["name"]])
         elif kind in ("label", "top", "logits") and output:
-            fact = FACTS[kind].format(**{kind: shown.get(group["name"])})
+            fact = FACTS[kind].format(**shown | {kind: shown.get(group["name"])})
         else:
             continue
         facts.append(f"Of the output {output}: {fact}" if output else fact)

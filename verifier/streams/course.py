@@ -1,4 +1,5 @@
-"""The course of a stream: each frame's model, and what is added to its outputs, by what was seen before."""
+"""The course of a stream: the model of the next frames, and what is added to its outputs, by what was seen
+before."""
 
 from __future__ import annotations
 
@@ -19,8 +20,9 @@ class Plan:
 
 
 class Course:
-    """The state of a stream between two frames: it follows from the choice, the numbers and the labels that
-    were seen. The choice is made when a run has ``patience`` labels, and whenever it is twice as long."""
+    """The state of a stream between two proofs: it follows from the choice, the numbers and the labels that
+    were seen. The choice is made when a run has ``patience`` labels, and whenever it is twice as long, but
+    once at most after all frames of a proof."""
 
     def __init__(self, choice: Choice, detection: Detection, patience: int) -> None:
         self._choice = choice
@@ -29,10 +31,11 @@ class Course:
         self._seen: list[tuple[int, int]] = []
         self.plan = self._waiting = Plan(0, [0] * choice.classes)
 
-    def observe(self, label: int) -> bool:
-        """Takes what was seen in the frame that ``plan`` was for. Whether the classes changed."""
-        self._seen.append((self.plan.model, label))
-        changed = self._detector.observe(label)
+    def observe(self, labels: Sequence[int]) -> list[int]:
+        """Takes what was seen in the frames that ``plan`` was for, in order. At which of them, from 0, the
+        classes changed."""
+        self._seen += [(self.plan.model, label) for label in labels]
+        changed = [place for place, label in enumerate(labels) if self._detector.observe(label)]
         length = len(self._seen) - self._detector.run.start
         if changed:
             self.plan, self._due = self._waiting, self._patience

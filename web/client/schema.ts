@@ -323,6 +323,8 @@ export interface components {
       commitment: string | null;
       /** @description Of the proofs of its frames. */
       verification_key: string;
+      /** @description Of the proofs of its batches; there where the rules have a batch. */
+      batch_key?: string | null;
       /** @description What a proof costs, such as its milliseconds. */
       cost: number;
       /** @description 256 times the steps of its outputs that double the odds. */
@@ -2079,6 +2081,8 @@ export interface components {
        * @default 3
        */
       caution?: number;
+      /** @description So many frames in a row may have one proof. Not there where each has its own. */
+      batch?: number | null;
     };
     /**
      * @description A part of a dataset, proven on its own.
@@ -2177,7 +2181,7 @@ export interface components {
       version?: number;
       /** @description What it is. */
       head: components["schemas"]["Head"];
-      /** @description In order. */
+      /** @description In order; those of a batch are one. */
       frames: (components["schemas"]["ProofDocument"] | components["schemas"]["Missed"])[];
     };
     /**

@@ -528,13 +528,15 @@ export const description = checked(described, fits);
 
 /** Of its scheme, so that there are words for it, and a value for each public input. */
 function fits(circuit: Description, place: string): void {
+  const inferences = circuit.scheme === "inference" ? circuit.batch : null;
   let first = 0n;
   for (const each of circuit.public_inputs) {
     if (each.first !== first) {
       fault(place, `public_inputs: ${each.name} begins at ${each.first}, not ${first}`);
     }
     first += BigInt(each.count);
-    if (each.shape.length > 0 && SINGLE.includes(kindOf(each.name))) {
+    const isOfBatch = inferences !== null && kindOf(each.name) === "label";
+    if (each.shape.length > 0 && SINGLE.includes(kindOf(each.name)) && !isOfBatch) {
       fault(place, `public_inputs: ${each.name} is one number, no list`);
     }
     if (SAID.includes(kindOf(each.name)) && !canBeSaid(each)) {
@@ -591,6 +593,15 @@ function fits(circuit: Description, place: string): void {
   const counted = committed.includes("dataset") && committed.includes("correct");
   if (circuit.scheme === "accuracy" && (circuit.batch === null || circuit.classes === null || !counted)) {
     fault(place, "an accuracy has batch, classes, a dataset and a count");
+  }
+  const shown = groups.slice(given.length);
+  const lists = shown.every(
+    ({ name, shape, count }) =>
+      kindOf(name) === "label" && same(shape, [BigInt(count)]) && count === inferences,
+  );
+  const hidden = committed.every((each) => each === "model");
+  if (inferences !== null && !(inferences > 1 && lists && hidden)) {
+    fault(place, "batch: of two inferences or more, with so many labels of each output");
   }
   if (takesTargets(circuit.measure) !== (circuit.targets !== null)) {
     fault(place, "targets: measures of errors have them, and no others");

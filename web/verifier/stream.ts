@@ -1,9 +1,9 @@
 /**
  * Streams as files: every frame's proof, in one chain, and the verdict on all of them (docs/streams.md).
  *
- * A frame's statement answers a challenge that follows from the stream's head and from all frames before it, so that
- * frames cannot be left out, doubled, put in another order or taken from another stream. Which model each frame is
- * for, and with which prior, is computed again from what was seen.
+ * A proof is of one frame, or of a batch of frames in a row. Its statement answers a challenge that follows from the
+ * stream's head and from all frames before it, so that frames cannot be left out, doubled, put in another order or
+ * taken from another stream. Which model each proof is by, and with which prior, is computed again from what was seen.
  */
 
 import { sha256 } from "@noble/hashes/sha2.js";
@@ -16,6 +16,7 @@ import {
   digest,
   expected,
   expectedStream,
+  listOf,
   MOST_INTEGER,
   moment,
   numbers,
@@ -46,6 +47,7 @@ const MOST_OUTPUTS = 1 << 22;
 /** Of an output, a margin, a bit: with a prior of so many frames all sums are below 2^53. */
 const MOST_STEPS = 2 ** 31 - 1;
 const MOST_RUNS = 1 << 8;
+const MOST_BATCH = 1 << 6;
 const HEAD = "zenserve stream 1\n";
 const FRAME = "zenserve frame 1\n";
 /** Of so many the proofs are judged together, then it is told how far that is. */
@@ -63,9 +65,15 @@ const NOT_VERIFIED = [
   "What each frame's statement does not say, beside.",
 ];
 
+/** Null is as good as none. */
+function absent<T>(reader: Reader<T>): Reader<T | undefined> {
+  return (value, place) => (value === undefined || value === null ? undefined : reader(value, place));
+}
+
 const model = object({
   commitment: nullable(commitment),
   verification_key: digest,
+  batch_key: absent(digest),
   cost: size,
   bit: integer(1, MOST_STEPS),
   margin: integer(1, MOST_STEPS),
@@ -114,6 +122,7 @@ const rules = checked(
     dominance: optional(integer(1, 1 << 16), 2),
     patience: optional(integer(1, 1 << 16), 5),
     caution: optional(integer(1, 1 << 16), 3),
+    batch: absent(integer(2, MOST_BATCH)),
   }),
   ({ young, runs }, place) => {
     if (young >= runs) fault(place, "young must be fewer than runs");
@@ -122,12 +131,15 @@ const rules = checked(
 
 type Bank = Read<typeof bank>;
 
-/** Null is as good as none. */
-const asked: Reader<string | undefined> = (value, place) =>
-  value === undefined || value === null ? undefined : challengeText(value, place);
-
 /** What a stream is: nothing of it changes once it has begun. `challenge`: from whoever asked for it. */
-export const head = object({ bank, rules, begun_at: moment, challenge: asked });
+export const head = checked(
+  object({ bank, rules, begun_at: moment, challenge: absent(challengeText) }),
+  ({ bank: { models }, rules: { batch } }) => {
+    if (models.some(({ batch_key: key }) => (key === undefined) !== (batch === undefined))) {
+      fault("bank", "its models have a batch_key where the rules have a batch, and only there");
+    }
+  },
+);
 type Head = Read<typeof head>;
 
 const missed = object({ missed: challengeText });
@@ -136,12 +148,24 @@ const frame: Reader<ProofDocument | Missed> = (value, place) =>
   isObject(value) && "missed" in value ? missed(value, place) : proofDocument(value, place);
 
 /** A whole stream: with the keys of its bank's models it is all that a verifier needs. */
-export const streamFile = object({
-  format: optional(oneOf("zenserve stream"), "zenserve stream"),
-  version: one,
-  head,
-  frames: list(frame, 0, MOST_FRAMES),
-});
+export const streamFile = checked(
+  object({
+    format: optional(oneOf("zenserve stream"), "zenserve stream"),
+    version: one,
+    head,
+    frames: list(frame, 0, MOST_FRAMES),
+  }),
+  ({
+    head: {
+      rules: { batch },
+    },
+    frames,
+  }) => {
+    if (frames.length * (batch ?? 1) > MOST_FRAMES) {
+      fault("frames", `with batches as large as the rules say they may be over ${MOST_FRAMES}`);
+    }
+  },
+);
 export type StreamFile = Read<typeof streamFile>;
 
 /** The course at its first frame. */
@@ -163,8 +187,8 @@ export function following(link: Uint8Array, each: ProofDocument | Missed): Uint8
 
 /**
  * The verdict on a stream. `frame`: the first that is wrong, null where it is none of them; `head` and `link`: the
- * chain's links before the first and after the last; `models`: of each frame its place in the bank; that and `labels`
- * are null for frames without a proof.
+ * chain's links before the first and after the last; `models`: of each frame its place in the bank; `proofs`: the first
+ * frame of those that its proof is of. These and `labels` are null for frames without a proof.
  */
 export interface StreamVerification {
   readonly valid: boolean;
@@ -179,6 +203,7 @@ export interface StreamVerification {
   readonly changes: readonly number[];
   readonly models: readonly (number | null)[];
   readonly labels: readonly (number | null)[];
+  readonly proofs: readonly (number | null)[];
   readonly verified: readonly string[];
   readonly not_verified: readonly string[];
 }
@@ -200,27 +225,39 @@ export function judgeStream(
   const other = unexpected(file.head, hex(at(links, 0)), hex(at(links, file.frames.length)), wanted);
   if (other !== null) return refused(...other, null);
   const cases: [number, Case][] = [];
-  for (const [number, each] of file.frames.entries()) {
-    if ("missed" in each) continue;
+  let number = 0;
+  for (const [place, each] of file.frames.entries()) {
+    if ("missed" in each) {
+      number += 1;
+      continue;
+    }
     const { id } = each.statement.verification_key;
     const key = keys.get(id);
     if (key === undefined) {
       return refused("no_key", `The key of one of the bank's models was not given. It is ${id}.`, number);
     }
-    const challenge = `frame ${number} after ${hex(at(links, number))}`;
+    const size = sizeOf(key);
+    const which = size === 1 ? `frame ${number}` : `frames ${number} to ${number + size - 1}`;
+    const challenge = `${which} after ${hex(at(links, place))}`;
     const pins = readParsed(expected, { challenge, require: wanted.require });
     cases.push([number, new Case(each, key, pins)]);
+    number += size;
   }
   for (let start = 0; start < cases.length; start += TOGETHER) {
     progress(start, cases.length);
     const part = cases.slice(start, start + TOGETHER);
     const answers = judgeEach(part.map(([, each]) => each));
-    for (const [[number], { valid, reason, detail }] of zip(part, answers)) {
-      if (!valid) return refused(reason, detail, number);
+    for (const [[first], { valid, reason, detail }] of zip(part, answers)) {
+      if (!valid) return refused(reason, detail, first);
     }
   }
   progress(cases.length, cases.length);
-  return followed(file, new Map(cases), links, wanted);
+  return followed(file.head, new Map(cases), number, links, wanted);
+}
+
+/** Of how many frames the key's proofs are. */
+function sizeOf(key: OpenedKey): number {
+  return key.circuit.batch ?? 1;
 }
 
 /** Why it is not the stream that is expected. */
@@ -244,47 +281,63 @@ function unexpected(
   return null;
 }
 
-/** Whether the frames, which are proven, are by the models of the course. */
+/** Whether the `count` frames, which are proven, are by the models of the course. `cases`: by the first of each. */
 function followed(
-  { head: own, frames }: StreamFile,
+  own: Head,
   cases: ReadonlyMap<number, Case>,
+  count: number,
   links: readonly Uint8Array[],
   wanted: ExpectedStream,
 ): StreamVerification {
   const course = courseOf(own);
   const byModel = own.bank.models.map(() => 0);
-  const models = frames.map((): number | null => null);
-  const labels = [...models];
+  const models: (number | null)[] = [];
+  const labels: (number | null)[] = [];
+  const proofs: (number | null)[] = [];
   const changes: number[] = [];
-  for (const [number, each] of cases) {
+  const fitting = new Set<string>();
+  const miss = (until: number): void => {
+    for (const each of [models, labels, proofs]) while (each.length < until) each.push(null);
+  };
+  for (const [first, each] of cases) {
     const { model: place } = course.plan;
     const { margin } = at(own.bank.models, place);
+    const [size, used] = [sizeOf(each.key), `${place} ${each.key.reference.id}`];
     try {
-      const { seen, answer } = labelsOf(each, own.bank, course.plan);
-      if (at(byModel, place) === 0 && !addsPrior(each.key.described, own.bank.classes, margin)) {
+      if (size !== 1 && size !== own.rules.batch) {
+        refuse("batch_mismatch", "The proof is of another number of frames than the rules say.");
+      }
+      const { seen, answers } = labelsOf(each, own.bank, course.plan);
+      if (!fitting.has(used) && !addsPrior(each.key.described, own.bank.classes, margin)) {
         refuse(
           "bank_mismatch",
           "The key is not of a network that adds a prior of this bank to what it sees.",
         );
       }
-      labels[number] = answer;
-      models[number] = place;
-      byModel[place] = at(byModel, place) + 1;
-      if (course.observe(seen)) changes.push(number);
+      fitting.add(used);
+      miss(first);
+      for (const answer of answers) {
+        models.push(place);
+        labels.push(answer);
+        proofs.push(first);
+      }
+      byModel[place] = at(byModel, place) + size;
+      changes.push(...course.observe(seen).map((offset) => first + offset));
     } catch (refusal) {
       if (!(refusal instanceof Refusal)) throw refusal;
-      return refused(refusal.reason, refusal.detail, number);
+      return refused(refusal.reason, refusal.detail, first);
     }
   }
-  const [first, last] = [hex(at(links, 0)), hex(at(links, frames.length))];
-  const missed = [...frames.keys()].filter((number) => !cases.has(number));
+  miss(count);
+  const [first, last] = [hex(at(links, 0)), hex(at(links, links.length - 1))];
+  const missed = [...proofs.keys()].filter((number) => proofs[number] === null);
   const known = (pinned: string | null): string => (pinned === null ? "" : ", as you expected");
   return {
     valid: true,
     reason: OK,
     detail: "Every frame is proven in its place, by the model that the frames before it ask for.",
     frame: null,
-    frames: frames.length,
+    frames: count,
     head: first,
     link: last,
     missed,
@@ -292,10 +345,12 @@ function followed(
     changes,
     models,
     labels,
+    proofs,
     verified: [
-      `There are ${frames.length} frames in this order, ${missed.length} of them without a proof.`,
+      `There are ${count} frames in this order, ${missed.length} of them without a proof.`,
       `By the bank's models, in their order, there are answers to ${byModel.join(", ")} frames.`,
       "Each answer is its model's, with the prior that the frames before it give.",
+      ...(own.rules.batch === undefined ? [] : [together(cases, own.rules.batch)]),
       `The chain begins with ${first}${known(wanted.head)}.`,
       `It ends with ${last}${known(wanted.link)}.`,
       ...(wanted.challenge === null ? [] : [`It answers your challenge, ${wanted.challenge}.`]),
@@ -310,9 +365,23 @@ function followed(
   };
 }
 
-/** What the frame's model sees, and its answer. Throws `Refusal` where it is not the plan's. */
-function labelsOf({ statement: said }: Case, own: Bank, plan: Plan): { seen: number; answer: number } {
-  const { commitment, verification_key: key, margin } = at(own.models, plan.model);
+function together(cases: ReadonlyMap<number, Case>, batch: number): string {
+  const batches = [...cases.values()].filter(({ key }) => sizeOf(key) > 1).length;
+  return (
+    `${batches} of ${cases.size} proofs are of ${batch} frames each: the frames before the first of them give their` +
+    " model and prior."
+  );
+}
+
+/** Of each frame of a proof what its model sees, and its answer. Throws `Refusal` where it is not the plan's. */
+function labelsOf(
+  { statement: said, key: proving }: Case,
+  own: Bank,
+  plan: Plan,
+): { seen: readonly number[]; answers: readonly number[] } {
+  const { commitment, verification_key: single, batch_key: several, margin } = at(own.models, plan.model);
+  const size = sizeOf(proving);
+  const key = size === 1 ? single : several;
   if (said.verification_key.id !== key) {
     refuse("key_mismatch", `By the frames before it, it is for the key ${key}.`);
   }
@@ -320,24 +389,16 @@ function labelsOf({ statement: said }: Case, own: Bank, plan: Plan): { seen: num
     refuse("model_mismatch", "By the frames before it, it is for another model of the bank.");
   }
   const prior = said.values[`input/${PRIOR}`];
-  if (
-    !Array.isArray(prior) ||
-    !same(
-      prior,
-      plan.prior.map((value) => margin + value),
-    )
-  ) {
+  const wanted = plan.prior.map((value) => margin + value);
+  if (!Array.isArray(prior) || !same(prior, Array<number[]>(size).fill(wanted).flat())) {
     refuse("input_mismatch", "The frames before it give another prior.");
   }
-  const [seen, answer] = [said.values[`label/${SEEN}`], said.values[`label/${ANSWER}`]];
-  if (!isLabel(seen, own.classes) || !isLabel(answer, own.classes)) {
-    refuse("values_mismatch", "It does not say two labels of the bank's classes.");
-  }
-  return { seen, answer };
-}
-
-function isLabel(said: unknown, classes: number): said is number {
-  return typeof said === "number" && 0 <= said && said < classes;
+  const [seen, answers] = [listOf(said.values[`label/${SEEN}`]), listOf(said.values[`label/${ANSWER}`])];
+  const right = [seen, answers].every(
+    (labels) => labels.length === size && labels.every((label) => 0 <= label && label < own.classes),
+  );
+  if (!right) refuse("values_mismatch", "It does not say two labels of the bank's classes.");
+  return { seen, answers };
 }
 
 function refused(reason: string, detail: string, frame: number | null): StreamVerification {
@@ -354,6 +415,7 @@ function refused(reason: string, detail: string, frame: number | null): StreamVe
     changes: [],
     models: [],
     labels: [],
+    proofs: [],
     verified: [],
     not_verified: [],
   };

@@ -277,7 +277,7 @@ function shards(dataset: Dataset, given: boolean): string {
 /** What is said of outputs, beside the values. */
 const OF_OUTPUTS = ["label", "logits", "top"];
 const FACTS: Readonly<Record<string, (values: Values) => string>> = {
-  label: (values) => `The label is ${listed(values["label"])}.`,
+  label: ({ label }) => `The ${Array.isArray(label) ? "labels, in turn, are" : "label is"} ${listed(label)}.`,
   top: (values) => `The labels, the likeliest first, are ${listed(values["top"])}.`,
   logits: (values) => `The network's outputs are ${listed(values["logits"])}.`,
   match: (values) =>

@@ -152,7 +152,7 @@ class _Place:
             self.link = following(self.link, documents.missed(problem))
         else:
             self.link = link
-            self.course.observe(seen)
+            self.course.observe([seen])
         self.number += 1
 
 

@@ -1,4 +1,4 @@
-/** The course of a stream: each frame's model, and what is added to its outputs, by what was seen before. */
+/** The course of a stream: the model of the next frames, and what is added to its outputs, by what was seen before. */
 
 import { at } from "../lists.ts";
 import { noneOf } from "./choice.ts";
@@ -13,7 +13,7 @@ export interface Plan {
   readonly prior: readonly number[];
 }
 
-/** The state of a stream between two frames. */
+/** The state of a stream between two proofs. */
 export class Course {
   readonly #choice: Choice;
   readonly #detector: Detector;
@@ -30,12 +30,13 @@ export class Course {
     this.plan = this.#waiting = { model: 0, prior: noneOf(choice.classes) };
   }
 
-  /** Takes what was seen in the frame that `plan` was for. Whether the classes changed. */
-  observe(label: number): boolean {
-    this.#seen.push({ model: this.plan.model, label });
-    const changed = this.#detector.observe(label);
+  /** Takes what was seen in the frames that `plan` was for, in order. At which of them, from 0, the classes changed. */
+  observe(labels: readonly number[]): number[] {
+    const { model } = this.plan;
+    this.#seen.push(...labels.map((label) => ({ model, label })));
+    const changed = [...labels.keys()].filter((place) => this.#detector.observe(at(labels, place)));
     const length = this.#seen.length - this.#detector.run.start;
-    if (changed) {
+    if (changed.length > 0) {
       this.plan = this.#waiting;
       this.#due = this.#patience;
     }
