@@ -114,7 +114,7 @@ class Product:
         if self.plan.kernel == "direct":
             warps = -(-self._rows // 16) * -(-self._columns // 8) * self.plan.split
             chunks = np.int64(left.row_bytes // _CHUNK)
-            offsets = left.sums, right.sums, np.int32(of_left), np.int32(of_right), both
+            offsets = left.sums, right.sums, np.int32(-of_left), np.int32(-of_right), both
             arguments = left.data, right.data, chunks, np.int32(self.plan.split), *numbers, *offsets
             self._products.launch("direct", -(-warps // 4), 128, *arguments, shared_bytes=128 * 16)
             return
@@ -140,7 +140,7 @@ class Product:
             *map(np.int32, shape),
             *map(np.int64, strides),
             *(side.sums for side in sides),
-            *map(np.int32, offsets),
+            *(np.int32(-offset) for offset in offsets),
             both,
             shared_bytes=_LARGE_SHARED,
         )

@@ -1,22 +1,30 @@
-// Instructions of tensor cores for bits (the products' ones are counted) and for bytes, sums in 32 bits; and copies from
-// memory to shared memory that nobody waits for. tests/gpu/emulator has them where there is no card.
+// Instructions of tensor cores for bits (the products' ones are counted) and for bytes, sums in 32 bits, and for halves of
+// floats; and copies from memory to shared memory that nobody waits for. tests/gpu/emulator has them where there is no card.
 #pragma once
 
 #include "memory.hpp"
+
+namespace zen {
+enum class Numbers { bits, bytes, signed_bytes };
+}
 
 #if defined(__CUDACC_RTC__)
 namespace zen {
 
 // d += a b of 16 x 32 and 32 x 8 bytes, by a warp: the lane 4 g + t has words t and t + 4 of the rows g and g + 8 of a,
 // of the column g of b, and of d the rows g and g + 8 in the columns 2 t and 2 t + 1.
-template <bool bits>
+template <Numbers numbers>
 ZEN_FN void mma(int (&d)[4], u32 a0, u32 a1, u32 a2, u32 a3, u32 b0, u32 b1) {
-  if constexpr (bits)
-    asm("mma.sync.aligned.m16n8k256.row.col.s32.b1.b1.s32.and.popc {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
-        : "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3]) : "r"(a0), "r"(a1), "r"(a2), "r"(a3), "r"(b0), "r"(b1));
+#define ZEN_MMA(instruction)                                                      \
+  asm(instruction " {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"        \
+      : "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3]) : "r"(a0), "r"(a1), "r"(a2), "r"(a3), "r"(b0), "r"(b1))
+  if constexpr (numbers == Numbers::bits)
+    ZEN_MMA("mma.sync.aligned.m16n8k256.row.col.s32.b1.b1.s32.and.popc");
+  else if constexpr (numbers == Numbers::bytes)
+    ZEN_MMA("mma.sync.aligned.m16n8k32.row.col.s32.u8.u8.s32");
   else
-    asm("mma.sync.aligned.m16n8k32.row.col.s32.u8.u8.s32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
-        : "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3]) : "r"(a0), "r"(a1), "r"(a2), "r"(a3), "r"(b0), "r"(b1));
+    ZEN_MMA("mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32");
+#undef ZEN_MMA
 }
 
 ZEN_FN void copy_behind(void* to, const void* from) {
@@ -32,16 +40,19 @@ ZEN_FN void await_copies() {
 
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
 #define ZEN_WARPGROUPS
-// Rows of 128 bytes in shared memory whose 16 bytes c are where c ^ (row mod 8) would be.
-ZEN_FN u64 rows_of_128(const void* first) {
-  return u64(u32(__cvta_generic_to_shared(first)) & 0x3ffff) >> 4 | 1ull << 16 | 64ull << 32 | 1ull << 62;
+// Rows of 128 bytes in shared memory whose 16 bytes c are where c ^ (row mod 8) would be; eight rows begin `stride` bytes
+// behind the eight before them.
+ZEN_FN u64 rows_of_128(const void* first, int stride = 1024) {
+  return u64(u32(__cvta_generic_to_shared(first)) & 0x3ffff) >> 4 | 1ull << 16 | u64(stride / 16) << 32 | 1ull << 62;
 }
 ZEN_FN void begin_products() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
 ZEN_FN void close_products() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
-ZEN_FN void await_products() { asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory"); }
+// All groups but the last so many are made.
+template <int groups = 0>
+ZEN_FN void await_products() { asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(groups) : "memory"); }
 
 // d += a b of 64 x 32 and 32 x 256 bytes, by four warps, warp w the rows from 16 w on: as above, each eight columns four d.
-template <bool bits>
+template <Numbers numbers>
 ZEN_FN void wgmma(int (&d)[128], u64 a, u64 b) {
 #define ZEN_WGMMA(instruction)                                                                                        \
   asm volatile("{ " instruction " {"                                                                                  \
@@ -72,13 +83,48 @@ ZEN_FN void wgmma(int (&d)[128], u64 a, u64 b) {
         "+r"(d[112]), "+r"(d[113]), "+r"(d[114]), "+r"(d[115]), "+r"(d[116]), "+r"(d[117]), "+r"(d[118]), "+r"(d[119]),\
         "+r"(d[120]), "+r"(d[121]), "+r"(d[122]), "+r"(d[123]), "+r"(d[124]), "+r"(d[125]), "+r"(d[126]), "+r"(d[127])\
       : "l"(a), "l"(b))
-  if constexpr (bits)
+  if constexpr (numbers == Numbers::bits)
     ZEN_WGMMA("wgmma.mma_async.sync.aligned.m64n256k256.s32.b1.b1.and.popc");
-  else
+  else if constexpr (numbers == Numbers::bytes)
     ZEN_WGMMA("wgmma.mma_async.sync.aligned.m64n256k32.s32.u8.u8");
+  else
+    ZEN_WGMMA("wgmma.mma_async.sync.aligned.m64n256k32.s32.s8.s8");
 #undef ZEN_WGMMA
 }
+
+// d = a b, or d += a b, of 64 x 16 and 16 x 128 halves of floats: as above.
+ZEN_FN void wgmma_halves(float (&d)[64], u64 a, u64 b, bool add) {
+  asm volatile(
+      "{ .reg .pred add; setp.ne.b32 add, %66, 0; wgmma.mma_async.sync.aligned.m64n128k16.f32.f16.f16 {"
+      "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
+      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
+      "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
+      "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63"
+      "}, %64, %65, add, 1, 1, 0, 0; }"
+      :
+        "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
+        "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]),
+        "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]),
+        "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31]),
+        "+f"(d[32]), "+f"(d[33]), "+f"(d[34]), "+f"(d[35]), "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39]),
+        "+f"(d[40]), "+f"(d[41]), "+f"(d[42]), "+f"(d[43]), "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47]),
+        "+f"(d[48]), "+f"(d[49]), "+f"(d[50]), "+f"(d[51]), "+f"(d[52]), "+f"(d[53]), "+f"(d[54]), "+f"(d[55]),
+        "+f"(d[56]), "+f"(d[57]), "+f"(d[58]), "+f"(d[59]), "+f"(d[60]), "+f"(d[61]), "+f"(d[62]), "+f"(d[63])
+      : "l"(a), "l"(b), "r"(int(add)));
+}
 #endif
+
+// A float's nearest half, and back.
+ZEN_FN unsigned short half_of(float x) {
+  unsigned short half;
+  asm("cvt.rn.f16.f32 %0, %1;" : "=h"(half) : "f"(x));
+  return half;
+}
+ZEN_FN float float_of(unsigned short half) {
+  float x;
+  asm("cvt.f32.f16 %0, %1;" : "=f"(x) : "h"(half));
+  return x;
+}
 
 }  // namespace zen
 #else

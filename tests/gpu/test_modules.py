@@ -66,8 +66,7 @@ def test_an_empty_setting_is_no_setting(
 
 def every_source() -> list[tuple[str, ...]]:
     """All sources, with what each is compiled with."""
-    from gpu import msm, negacyclic, ntt, points
-    from gpu.planes import Plan
+    from gpu import msm, negacyclic, ntt, planes, points, wide
 
     called = "ZEN_CALL_PRODUCTS"
     return [
@@ -79,7 +78,10 @@ def every_source() -> list[tuple[str, ...]]:
         ("rows",),
         ("sumcheck",),
         ("planes",),
-        *(Plan("large", bits, 1, 1).source for bits in (True, False)),
+        *(planes.Plan("large", bits, 1, 1).source for bits in (True, False)),
+        ("wide",),
+        *(wide.Plan("large", each, each).source for each in (1, 4)),
+        *(("wide", define) for define in ("ZEN_ELEMENTS=1", "ZEN_HALVES")),
         *(("elementwise", f"ZEN_ELEMENT={name}", called) for name in ("Fr", "Fp", "Fp2")),
         *(("group", f"ZEN_FIELD={name}", called) for name in ("Fp", "Fp2")),
         ("ceilings", called),
@@ -115,6 +117,18 @@ def test_products_are_made_by_tensor_cores(
     code = modules.compile_source(name, ARCHITECTURE, *defines)
     assert opcodes(code, "direct")[of_warps] >= 2 * planes**2
     assert opcodes(code, "large")[of_groups] == 4
+
+
+def test_wide_products_are_made_by_tensor_cores(modules: ModuleType) -> None:
+    """IMMA and IGMMA of bytes with signs, HGMMA of halves: one for each pair of planes."""
+    from gpu.wide import Plan
+
+    name, *defines = Plan("large", 2, 2).source
+    code = modules.compile_source(name, ARCHITECTURE, *defines)
+    assert opcodes(code, "direct")[0x237] >= 2 * 4
+    assert opcodes(code, "large")[0x9F1] == 4
+    assert opcodes(modules.compile_source("wide", ARCHITECTURE, "ZEN_ELEMENTS=1"), "elements")[0x237] >= 4
+    assert opcodes(modules.compile_source("wide", ARCHITECTURE, "ZEN_HALVES"), "halves")[0x9F0] == 12
 
 
 def opcodes(code: bytes, kernel: str) -> Counter[int]:

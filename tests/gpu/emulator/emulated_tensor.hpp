@@ -5,15 +5,17 @@
 
 namespace zen {
 
-template <bool bits>
+template <Numbers numbers>
 static int tensor_dot(u32 a, u32 b) {
-  if (bits) return __popc(a & b);
+  if (numbers == Numbers::bits) return __popc(a & b);
+  const int sign = numbers == Numbers::signed_bytes ? 128 : 0;
+  const auto byte = [=](u32 word, int i) { return (int(word >> i & 255) ^ sign) - sign; };
   int sum = 0;
-  for (int i = 0; i < 32; i += 8) sum += int((a >> i & 255) * (b >> i & 255));
+  for (int i = 0; i < 32; i += 8) sum += byte(a, i) * byte(b, i);
   return sum;
 }
 
-template <bool bits>
+template <Numbers numbers>
 static void mma(int (&d)[4], u32 a0, u32 a1, u32 a2, u32 a3, u32 b0, u32 b1) {
   const int lane = int(threadIdx.x % 32), g = lane / 4, t = lane % 4;
   const u32 a[4] = {a0, a1, a2, a3}, b[2] = {b0, b1};
@@ -23,7 +25,7 @@ static void mma(int (&d)[4], u32 a0, u32 a1, u32 a2, u32 a3, u32 b0, u32 b1) {
       const u32 lower = __shfl_sync(whole_warp, a[2 * half + 1], 4 * g + k);
       for (int column = 0; column < 2; column++) {
         const u32 other = __shfl_sync(whole_warp, b[half], 4 * (2 * t + column) + k);
-        d[column] += tensor_dot<bits>(upper, other), d[2 + column] += tensor_dot<bits>(lower, other);
+        d[column] += tensor_dot<numbers>(upper, other), d[2 + column] += tensor_dot<numbers>(lower, other);
       }
     }
 }
@@ -33,26 +35,46 @@ static void close_copies() {}
 template <int>
 static void await_copies() {}
 
-static u64 rows_of_128(const void* first) { return u64(static_cast<const unsigned char*>(first) - zen_emulator_shared) >> 4; }
+static u64 rows_of_128(const void* first, int stride = 1024) {
+  return u64(static_cast<const unsigned char*>(first) - zen_emulator_shared) >> 4 | u64(stride) << 32;
+}
 static void begin_products() {}
 static void close_products() {}
+template <int = 0>
 static void await_products() {}
 
 // The word at so many bytes of a row.
 static u32 swizzled(u64 first, int row, int byte) {
-  const u64 plain = (first << 4) + u64(row) / 8 * 1024 + u64(row) % 8 * 128 + u64(byte);
+  const u64 plain = (first << 4 & 0xfffff) + u64(row) / 8 * (first >> 32) + u64(row) % 8 * 128 + u64(byte);
   u32 word;
   std::memcpy(&word, zen_emulator_shared + (plain ^ (plain >> 7 & 7) << 4), 4);
   return word;
 }
 
-template <bool bits>
+template <Numbers numbers>
 static void wgmma(int (&d)[128], u64 a, u64 b) {
   const int thread = int(threadIdx.x % 128), g = thread % 32 / 4, t = thread % 4;
   for (int i = 0; i < 128; i++) {
     const int row = thread / 32 * 16 + g + i / 2 % 2 * 8, column = i / 4 * 8 + 2 * t + i % 2;
     for (int byte = 0; byte < 32; byte += 4)
-      d[i] += tensor_dot<bits>(swizzled(a, row, byte), swizzled(b, column, byte));
+      d[i] += tensor_dot<numbers>(swizzled(a, row, byte), swizzled(b, column, byte));
+  }
+}
+
+static unsigned short half_of(float x) { return __builtin_bit_cast(unsigned short, static_cast<_Float16>(x)); }
+static float float_of(unsigned short half) { return __builtin_bit_cast(_Float16, half); }
+
+static void wgmma_halves(float (&d)[64], u64 a, u64 b, bool add) {
+  const int thread = int(threadIdx.x % 128), g = thread % 32 / 4, t = thread % 4;
+  for (int i = 0; i < 64; i++) {
+    const int row = thread / 32 * 16 + g + i / 2 % 2 * 8, column = i / 4 * 8 + 2 * t + i % 2;
+    float sum = add ? d[i] : 0;
+    for (int byte = 0; byte < 32; byte += 4) {
+      const u32 x = swizzled(a, row, byte), y = swizzled(b, column, byte);
+      for (int bit = 0; bit < 32; bit += 16)
+        sum += float_of(static_cast<unsigned short>(x >> bit)) * float_of(static_cast<unsigned short>(y >> bit));
+    }
+    d[i] = sum;
   }
 }
 
