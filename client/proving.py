@@ -198,6 +198,7 @@ class Proving(Calls):
         output: str | None = None,
         privacy: PublicOrPrivate,
         name: str = "unnamed",
+        measure: Measure | None = None,
         shard_size: int | None = None,
         job_labels: Mapping[str, str] | None = None,
         idempotency_key: str | None = None,
@@ -205,14 +206,15 @@ class Proving(Calls):
         """Add samples for a model: files as docs/inputs.md has them. ``labels``: the samples' classes, unless
         their file has them; or ``targets``, what the network should say of them. ``output``: of which of
         several outputs these are, where more than one could be meant. ``shard_size``: samples in one proof,
-        by default as many as fit the service's memory. ``job_labels``: what to find it by in lists, as the
-        ``labels`` of models and proofs.
+        by default as many as fit the service's memory when ``measure`` is proven of them, or accuracy, or
+        r2. ``job_labels``: what to find it by in lists, as the ``labels`` of models and proofs.
         """
         fields = {
             "model_id": model_id,
             "privacy": privacy,
             "name": name,
             "output": output,
+            "measure": measure,
             "shard_size": shard_size,
             "label": pairs(job_labels),
         }

@@ -114,6 +114,7 @@ class Dataset(Job):
     compared: Compared = "labels"
     output: str | None = None
     picked_for: str | None
+    measure: Measure | None = None
     shard_size: int | None
     shards: list[dict[str, Any]] | None = None
 

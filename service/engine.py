@@ -137,7 +137,7 @@ def measuring(asked: Mapping[str, Any]) -> dict[str, Any]:
     return {"measure": asked.get("measure", "accuracy"), "top": asked.get("top", 1)} | output
 
 
-def costliest(compared: Compared) -> Measure:
+def usual(compared: Compared) -> Measure:
     """By what a dataset is measured, unless a request says otherwise; of targets by what takes the most."""
     return "r2" if compared == "targets" else "accuracy"
 
@@ -190,19 +190,17 @@ def largest_batch(
     system: ProofSystem,
     quantised: bytes,
     weight_privacy: Privacy,
-    compared: Compared,
+    measure: Measure,
     output: str | None,
     most: int,
     threads: int,
 ) -> int:
     """How many samples, up to ``most``, one proof of accuracy takes in the memory that is free.
 
-    By estimate: what circuits of one and of two samples take, drawn out in a straight line; of targets by the
-    measure that takes the most. Raises
+    By estimate: what circuits of one and of two samples take, drawn out in a straight line. Raises
     ``ModelError`` (``model.memory``) where a single sample is too much.
     """
     graph = QuantGraph.from_bytes(quantised)
-    measure = costliest(compared)
     one, two = (
         circuits.compile_accuracy(
             graph, batch=batch, weight_privacy=weight_privacy, measure=measure, output=output

@@ -23,7 +23,7 @@ from verifier.documents import KeyFile, ProofDocument
 from verifier.expected import Expected
 from verifier.fields import Opening
 from verifier.registry import FIRST
-from verifier.schemes import Compared, HeldKind, PublicOrCommitted, PublicOrPrivate, Scheme
+from verifier.schemes import Compared, HeldKind, Measure, PublicOrCommitted, PublicOrPrivate, Scheme
 
 Item = TypeVar("Item")
 State = Literal["queued", "running", "succeeded", "failed", "canceled"]
@@ -343,6 +343,9 @@ class DatasetSummary(JobView):
         examples=["probabilities"],
     )
     picked_for: str | None = Field(description="The model's commitment, which was there before.")
+    measure: Measure | None = Field(
+        default=None, description="What was said to be measured on it.", examples=[None]
+    )
     shard_size: int | None = Field(description="Samples in one proof.")
 
 
@@ -605,6 +608,16 @@ def _model_fields(model: Model) -> dict[str, Any]:
 
 
 def _dataset_fields(dataset: Dataset) -> dict[str, Any]:
-    names = ("model_id", "name", "privacy", "size", "compared", "output", "picked_for", "shard_size")
+    names = (
+        "model_id",
+        "name",
+        "privacy",
+        "size",
+        "compared",
+        "output",
+        "picked_for",
+        "measure",
+        "shard_size",
+    )
     fields = job_fields(dataset.job) | {name: getattr(dataset, name) for name in names}
     return fields | {"sha256": dataset.sha256 if dataset.privacy == "public" else None}

@@ -24,7 +24,7 @@ from service.cli.shared import (
     finished,
 )
 from service.submissions import labels as job_labels
-from verifier.schemes import PublicOrPrivate
+from verifier.schemes import Measure, PublicOrPrivate
 
 if TYPE_CHECKING:
     from client import Client
@@ -63,6 +63,10 @@ def add_dataset(
     mean: Mean = None,
     std: Std = None,
     name: Name = None,
+    measure: Annotated[
+        Measure | None,
+        typer.Option(help="What is to be measured: so many samples go into one proof as fit then."),
+    ] = None,
     shard_size: Annotated[
         int | None,
         typer.Option(min=1, help="Samples in one proof.", show_default="what fits the service's memory"),
@@ -80,6 +84,7 @@ def add_dataset(
         output=output,
         privacy=privacy,
         name=name or samples.stem,
+        measure=measure,
         shard_size=shard_size,
         job_labels=job_labels.read(label),
     )

@@ -18,6 +18,7 @@ from service.storage.repositories import Datasets, Models
 from service.submissions import estimates, jobs, sandbox
 from service.submissions.files import Handed
 from verifier.documents import OpeningFile
+from verifier.measures import takes_targets
 from zenerrors import RequestError
 
 _HASH_BYTES = 32
@@ -40,8 +41,7 @@ def add(
     measured = ("targets",) * (row.compared == "targets")
     files = (file.sha256 for file in handed)
     options = [row.model_id, row.privacy, row.name, str(row.shard_size), *files, *measured]
-    if row.output:
-        options.append(f"output={row.output}")
+    options += [f"{name}={value}" for name in ("output", "measure") if (value := getattr(row, name))]
     terms = jobs.terms(runtime, caller, b"dataset", options, labels, idempotency_key)
     with runtime.database.read() as session:
         if earlier := Jobs(session).earlier(terms):
@@ -50,9 +50,10 @@ def add(
     quantised = encryption.open_network(runtime, model)
     named = intake.measured_name(quantised, row.compared, row.output)
     row.output = named if len(intake.output_names(quantised)) > 1 else None
+    _check_measure(row)
     _check_shard_size(runtime, model, quantised, row)
     if row.shard_size:  # else the worker takes as many samples as fit its memory
-        measuring = {"measure": engine.costliest(row.compared), "output": named}
+        measuring = {"measure": row.measure or engine.usual(row.compared), "output": named}
         estimate = estimates.of_shard(runtime, model, row.shard_size, measuring)
         with runtime.database.read() as session:
             routed(session, runtime.settings, terms, estimate)
@@ -92,6 +93,13 @@ def delete(runtime: Runtime, caller: Principal, dataset_id: str) -> None:
         dataset = Datasets(session, caller.tenant_id).delete(dataset_id)
         audit.note(session, caller, "dataset.delete", dataset_id)
     jobs.delete(runtime, [dataset.samples, dataset.openings])
+
+
+def _check_measure(dataset: Dataset) -> None:
+    if dataset.measure and takes_targets(dataset.measure) != (dataset.compared == "targets"):
+        raise RequestError(
+            "request.invalid", f"measure: {dataset.measure} is not of {dataset.compared}", field="measure"
+        )
 
 
 def _check_shard_size(runtime: Runtime, model: Model, quantised: bytes, dataset: Dataset) -> None:

@@ -28,6 +28,7 @@ from verifier.datasets import LabelledData, quantise
 from verifier.description import Description
 from verifier.documents import checked
 from verifier.registry import FIRST
+from verifier.schemes import Measure
 
 INPUT = [0.1, 0.2, 0.3, 0.4]
 SAMPLES, LABELS = labelled()
@@ -113,6 +114,29 @@ def test_without_a_shard_size_the_memory_decides(
     assert sizes == [7, 3, None]
     assert seen.problem is not None
     assert (seen.state, seen.problem["code"]) == ("failed", "model.memory")
+
+
+def test_shards_fit_what_is_to_be_measured(
+    api: Client, with_model: Runtime, model: Model, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(engine, "_KEPT_BYTES", 0)
+    monkeypatch.setattr(engine, "free_memory", lambda: 2000)
+    monkeypatch.setattr(
+        registry.find(FIRST), "estimate", lambda size, threads: SimpleNamespace(memory=size.private)
+    )
+    sizes: dict[Measure | None, int | None] = {}
+    measures: tuple[Measure | None, ...] = (None, "certified")
+    for measure in measures:
+        dataset = api.create_dataset(model.id, SAMPLES, LABELS, privacy="public", measure=measure)
+        work_on(with_model, dataset.id)
+        seen = api.get_dataset(dataset.id)
+        assert seen.measure == measure
+        sizes[measure] = seen.shard_size
+    assert sizes[None] == 7
+    assert 0 < (sizes["certified"] or 0) < 7
+    with pytest.raises(ApiError, match="mse is not of labels") as refused:
+        api.create_dataset(model.id, SAMPLES, LABELS, privacy="public", measure="mse")
+    assert refused.value.field == "measure"
 
 
 def test_shards_that_no_worker_has_the_memory_to_prove_are_refused_at_the_door(

@@ -80,8 +80,9 @@ def verdict(case: Json, folder: Path) -> Verification | ReceiptVerification:
         return receipts.judge(checked(Receipt, fields), checked(ExpectedReceipt, pins))
     document, files = checked(ProofDocument, fields), {name: folder / told[name] for name in told}
     files["key"] = folder / case["key"]
+    expected = checked(Expected, pins)
     key = _key(files, "key", "circuit")
-    expected, known = checked(Expected, pins), _known(files, key)
+    known = _known(files, key)
     return judge_each([Case(document, key, expected, known)])[0]
 
 

@@ -359,6 +359,8 @@ export interface components {
        * @default unnamed
        */
       name?: string;
+      /** @description What is to be measured on it: as many samples go into one proof as fit then. Unless given, accuracy, or r2. */
+      measure?: ("accuracy" | "top-k" | "f1" | "mse" | "mae" | "r2" | "certified") | null;
       /** @description Samples in one proof; as many as fit unless given. */
       shard_size?: number | null;
       /** @description Of which output of the network labels or targets are, where several could be meant. */
@@ -896,6 +898,8 @@ export interface components {
       output?: string | null;
       /** @description The model's commitment, which was there before. */
       picked_for: string | null;
+      /** @description What was said to be measured on it. */
+      measure?: ("accuracy" | "top-k" | "f1" | "mse" | "mae" | "r2" | "certified") | null;
       /** @description Samples in one proof. */
       shard_size: number | null;
     };
@@ -980,6 +984,8 @@ export interface components {
       output?: string | null;
       /** @description The model's commitment, which was there before. */
       picked_for: string | null;
+      /** @description What was said to be measured on it. */
+      measure?: ("accuracy" | "top-k" | "f1" | "mse" | "mae" | "r2" | "certified") | null;
       /** @description Samples in one proof. */
       shard_size: number | null;
       /** @description Its parts, once they are committed to. */

@@ -197,14 +197,13 @@ export async function loadInputs(
   const only = types.get("input");
   if (only !== undefined) return new Map([["input", quantise(await loadArray(file), only)]]);
   const arrays = await readArrays(file, "input");
-  const found = new Map<string, number[]>();
-  for (const [name, array] of "shape" in arrays ? [] : arrays) {
+  const named = [...("shape" in arrays ? [] : arrays)].map(([name, array]) => {
     const kind = types.get(`input/${name}`);
     if (kind === undefined) throw unnamed(types);
-    found.set(`input/${name}`, quantise(array, kind));
-  }
-  if (found.size === 0) throw unnamed(types);
-  return found;
+    return { name: `input/${name}`, kind, array };
+  });
+  if (named.length === 0) throw unnamed(types);
+  return new Map(named.map(({ name, kind, array }) => [name, quantise(array, kind)]));
 }
 
 function unnamed(types: ReadonlyMap<string, InputType>): ZenError {

@@ -37,7 +37,7 @@ from service.storage.repositories.lists import Lists
 from service.submissions import datasets
 from service.submissions.requests import Name, OwnName, ResourceId
 from verifier.documents import OpeningFile
-from verifier.schemes import PublicOrPrivate
+from verifier.schemes import Measure, PublicOrPrivate
 from zenerrors import RequestError
 
 router = APIRouter(tags=["datasets"], route_class=ApiRoute)
@@ -63,7 +63,7 @@ _jobs.add_retry("Try to commit to a dataset once more, after that failed.")
 _jobs.add_events("Server-sent events of a dataset's commitment, as those of a proof.")
 _FIELDS = (
     *("samples", "labels", "targets", "samples_sha256", "labels_sha256", "targets_sha256"),
-    *("model_id", "name", "privacy", "output", "shard_size", "label"),
+    *("model_id", "name", "privacy", "output", "measure", "shard_size", "label"),
 )
 
 
@@ -97,6 +97,14 @@ async def create_dataset(
     labels_sha256: Hash = None,
     targets_sha256: Hash = None,
     name: Annotated[Name, Form(description="What to call it.", examples=["held-out digits"])] = "unnamed",
+    measure: Annotated[
+        Measure | None,
+        Form(
+            description="What is to be measured on it: as many samples go into one proof as fit then. Unless"
+            " given, accuracy, or r2.",
+            examples=["certified"],
+        ),
+    ] = None,
     shard_size: Annotated[
         int | None,
         Form(
@@ -135,6 +143,7 @@ async def create_dataset(
         name=name,
         privacy=privacy,
         output=output,
+        measure=measure,
         shard_size=shard_size,
         compared="targets" if measured else "labels",
     )

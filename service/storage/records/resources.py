@@ -11,7 +11,7 @@ from sqlalchemy.orm import Mapped, column_property, mapped_column, relationship
 from service.storage.records.base import LOCAL_TENANT, Base, where
 from service.storage.records.jobs import Job
 from verifier.registry import FIRST
-from verifier.schemes import Compared, HeldKind, PublicOrCommitted, PublicOrPrivate, Scheme
+from verifier.schemes import Compared, HeldKind, Measure, PublicOrCommitted, PublicOrPrivate, Scheme
 
 
 class VerificationKey(Base):
@@ -139,6 +139,8 @@ class Dataset(Base):
     """Which output of the network these are of, where there are several."""
     picked_for: Mapped[str | None] = mapped_column(String(96))
     """The model's commitment, in hex: it was there before the samples were picked."""
+    measure: Mapped[Measure | None] = mapped_column(String(16))
+    """What shards are made to fit; unless the caller says, the usual one (``engine.usual``)."""
     shard_size: Mapped[int | None]
     """Samples in one proof; where the caller does not say, the job does."""
     samples: Mapped[str] = mapped_column(String(64))

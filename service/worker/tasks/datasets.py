@@ -84,8 +84,8 @@ def _shard_size(runtime: Runtime, dataset: Dataset, quantised: bytes, points: in
     system, privacy = registry.find(dataset.model.system), dataset.model.weight_privacy
     compared, output = dataset.compared, dataset.output
     most = min(dataset.size, intake.samples_in(quantised, compared, output, points))
-    threads = runtime.settings.threads
+    measure, threads = dataset.measure or engine.usual(compared), runtime.settings.threads
     return even(
         dataset.size,
-        engine.largest_batch(system, quantised, privacy, compared, output, most, threads),
+        engine.largest_batch(system, quantised, privacy, measure, output, most, threads),
     )
