@@ -2,7 +2,8 @@
 
     python -m bench.spartan [--only NAME] [--keys FOLDER] [--json FILE] [--quick]
 
-Both prove the same constraints of the same witness, with commitments that were made before. A proof is timed
+Both prove the same constraints of the same witness, with commitments that were made before, as a worker of
+the service does that has proven about the model before: Spartan's code words of it are kept. A proof is timed
 from the image's integers, the witness included; "witness s" is its part, nothing for random statements, and
 "after" the ratio without it. Verification is by the kernels; "plain s" in Python alone, by a circuit that was
 compiled before. Peaks are of processes that prove under one of the two alone. Groth16's setup is in no
@@ -12,7 +13,6 @@ keeps Groth16's keys for the next run.
 
 from __future__ import annotations
 
-import secrets
 import statistics
 import tempfile
 from collections.abc import Callable, Iterator
@@ -21,7 +21,7 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from base.randomness import Secrets
+from base.progress import silent
 from bench import schemes
 from bench.measure import Timing, alone, argument_parser, in_turn, seconds, timed
 from bench.report import Cells, Report, Row, more, number, ratio
@@ -33,15 +33,13 @@ from prover import groth16
 from prover.constraint_file import save_statement
 from prover.constraint_system import ConstraintSystem
 from prover.groth16 import CommitmentKey, ProvingKey
-from prover.spartan import proving
-from prover.spartan.commitment import Linked, commit
+from prover.spartan import system as transparent
 from prover.spartan.field import KERNEL_FR
 from prover.spartan.layout import SystemMatrices, best_code, rows_for, sizes_of
-from verifier.spartan import verification
-from verifier.spartan.admission import shape_of
+from verifier.spartan import chain, verification
 from verifier.spartan.circuit_file import read_circuit
-from verifier.spartan.commitment import SEED_BYTES
 from verifier.spartan.field import FR, Field
+from verifier.spartan.key import SpartanKey
 from verifier.spartan.verification import Matrices
 
 # ZENacc is of a hundred images of shallownet.
@@ -96,32 +94,31 @@ class Spartan:
 
     def __init__(self, statement: Statement) -> None:
         self._statement, system = statement, statement.system
-        self._secret = Secrets()
-        largest = max((len(values) for values in statement.committed), default=0)
-        code, tail = (rows_for(largest).code, rows_for(largest).tail) if largest else (best_code(system), 0)
-        seed = secrets.token_bytes(SEED_BYTES)
-        self._linked = [
-            commit(values, code, tail, seed, secret=self._secret, threads=THREADS)
-            for values in statement.committed
-        ]
-        self._links = [Linked(each.root, seed) for each in self._linked]
-        self._shape = shape_of(sizes_of(system), code, [each.commitment for each in self._linked])
+        rows = rows_for(max(map(len, statement.committed), default=0))
+        basis, links = transparent.CommitmentKey(rows), bool(statement.committed)
+        self._openings = [basis.commit(values, threads=THREADS) for values in statement.committed]
+        code, tail = (rows.code, rows.tail) if links else (best_code(system), None)
+        self._key = SpartanKey(system.digest, sizes_of(system), code, tail)
 
     def prove(self) -> bytes:
+        """As a worker of the service does."""
         statement = self._statement
-        return proving.prove(
+        return transparent.Spartan().prove(
+            transparent.ProvingKey(self._key),
             statement.system,
-            self._shape,
             statement.witness(),
-            linked=self._links,
+            openings=self._openings,
             post_challenge=statement.post_challenge,
             threads=THREADS,
+            progress=silent,
         )
 
     def verify(self, proof: bytes, matrices: Matrices, field: Field) -> None:
-        roots = [each.root for each in self._linked]
-        shape = replace(self._shape, code=replace(self._shape.code, field=field))
-        verdict = verification.verify(shape, matrices, self._statement.public, roots, proof)
+        roots, shape = [each.root for each in self._openings], self._key.shape
+        shape = replace(shape, code=replace(shape.code, field=field))
+        chains, own = chain.split(proof, len(roots))
+        assert not any(chains)
+        verdict = verification.verify(shape, matrices, self._statement.public, roots, own)
         assert verdict.valid, verdict
 
 

@@ -33,11 +33,13 @@ class Segment:
     """``size`` variables that a proof commits to before its challenges are drawn.
 
     ``linked``: every proof also shows that a commitment from outside (``groth16.commitment``) opens to them.
+    ``lasting``: other proofs are about the same values, and whoever makes them holds these anyway: weights.
     """
 
     name: str
     size: int
     linked: bool = False
+    lasting: bool = False
 
 
 @dataclass(frozen=True, eq=False)

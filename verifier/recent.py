@@ -34,5 +34,17 @@ class Recent(Generic[Key, Value]):
         with self._turn:
             self._taken += size - self._kept.pop(key, (value, 0))[1]
             self._kept[key] = value, size
-            while self._taken > self._room and len(self._kept) > self._least:
-                self._taken -= self._kept.popitem(last=False)[1][1]
+            self._forget(self._room)
+
+    def shrink(self, room: int) -> None:
+        """Let go of what was used longest ago, until the others are at most ``room``."""
+        with self._turn:
+            self._forget(room)
+
+    @property
+    def taken(self) -> int:
+        return self._taken
+
+    def _forget(self, room: int) -> None:
+        while self._taken > room and len(self._kept) > self._least:
+            self._taken -= self._kept.popitem(last=False)[1][1]

@@ -29,7 +29,8 @@ def digest_limbs(digest: bytes) -> IntArray:
 
 def committed_constants(builder: Builder, segment: str, name: str, limbs: IntArray) -> None:
     """Begin a linked segment with the ``digest_limbs`` of what its values are of."""
-    wires = builder.committed(builder.segment(segment, linked=True), name, DIGEST_LIMBS)
+    begun = builder.segment(segment, linked=True, lasting=segment == MODEL)
+    wires = builder.committed(begun, name, DIGEST_LIMBS)
     builder.zero(f"{segment}/{name}", Linear.wires(wires).shift(-limbs))
     builder.fill(Constant(name, wires, limbs))
 

@@ -59,6 +59,7 @@ class Builder:
         self._challenges: list[IntArray] = []
         self._segments: dict[str, list[IntArray]] = {}
         self._linked: set[str] = set()
+        self._lasting: set[str] = set()
         self._private: list[IntArray] = []
 
     def public(self, name: str, *shape: int) -> IntArray:
@@ -69,13 +70,15 @@ class Builder:
         """New private wires, int64[shape]."""
         return self._take(self._private, name, shape)
 
-    def segment(self, name: str, *, linked: bool = False) -> str:
-        """Declare a segment for ``committed``; ``linked`` as in ``prover.constraint_system.Segment``."""
+    def segment(self, name: str, *, linked: bool = False, lasting: bool = False) -> str:
+        """Declare a segment for ``committed``, as ``prover.constraint_system.Segment`` has it."""
         if name in self._segments:
             raise StatementError("statement.duplicate_segment", f"two segments are called {name!r}")
         self._segments[name] = []
         if linked:
             self._linked.add(name)
+        if lasting:
+            self._lasting.add(name)
         return name
 
     def committed(self, segment: str, name: str, *shape: int) -> IntArray:
@@ -170,7 +173,8 @@ class Builder:
             blocks=tuple(_renumbered(block, order) for block in self._blocks),
             challenges=len(self._challenges),
             segments=tuple(
-                Segment(name, _count(groups), name in self._linked) for name, groups in self._segments.items()
+                Segment(name, _count(groups), name in self._linked, name in self._lasting)
+                for name, groups in self._segments.items()
             ),
             layout={name: order[wires] for name, wires in self.layout.items()},
         )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import asdict
 from typing import Any
 
 from circuits.schemes.circuit import Circuit
@@ -27,7 +26,10 @@ def report(circuit: Circuit, system: ProofSystem, threads: int) -> dict[str, Any
         "variables": constraint_system.variables,
         "nonzeros": size.nonzeros,
         "public_inputs": constraint_system.public,
-        "segments": [asdict(segment) for segment in constraint_system.segments],
+        "segments": [
+            {"name": segment.name, "size": segment.size, "linked": segment.linked}
+            for segment in constraint_system.segments
+        ],
         "layers": _layers(circuit),
         "ways": _ways(circuit),
         "gadgets": _gadgets(circuit),

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 
-from base.memory import free_memory
+from base.memory import KEPT, free_memory
 from base.progress import Progress
 from base.randomness import Secrets
 from circuits.r1cs.program import LEAST_SOUNDNESS_BITS
@@ -24,7 +24,7 @@ from zenerrors import ModelError, StatementError
 
 def require_memory(system: ProofSystem, circuit: Circuit, threads: int) -> None:
     """``ModelError`` (``model.memory``) where keys or proofs would take more memory than is free."""
-    needed, free = system.estimate(Size.of(circuit.constraint_system), threads).memory, free_memory()
+    needed, free = _needed(system, circuit, threads), free_memory()
     if needed > free:
         raise ModelError(
             "model.memory",
@@ -32,6 +32,11 @@ def require_memory(system: ProofSystem, circuit: Circuit, threads: int) -> None:
             f" memory, and {free / 1e9:.1f} GB are free: `zenserve compile` says what a smaller network,"
             " fewer bits or public weights would take; of a dataset, what a smaller shard_size",
         )
+    KEPT.make_room(needed)
+
+
+def _needed(system: ProofSystem, circuit: Circuit, threads: int) -> int:
+    return system.estimate(Size.of(circuit.constraint_system), threads).memory
 
 
 def setup(
@@ -79,6 +84,7 @@ def prove(
     ``witness``: of the circuit, given ``threads`` and the backend that is chosen, where it is made.
     """
     progress("load key", 0.0)
+    KEPT.make_room(_needed(system, circuit, threads))
     proving_key = system.load_key(key)
     progress("witness", 0.0)
     with Secrets() as secret:

@@ -11,7 +11,8 @@ from blake3 import blake3
 from numpy.typing import NDArray
 
 import kernels
-from base.parallel import in_turn, run
+from base.memory import KEPT
+from base.parallel import equal, in_turn, run
 from base.randomness import Secrets
 from kernels import FrArray, fr
 from kernels.hashing import CHUNK_BYTES
@@ -47,7 +48,12 @@ class Linked(NamedTuple):
     seed: bytes
 
 
-OTHER_VALUES: Final = "the commitment is to other values, or of another code: pass the values it was made to"
+def other_values() -> StatementError:
+    return StatementError(
+        "statement.openings",
+        "the commitment is to other values, or of another code: pass the values it was made to",
+        field="openings",
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,6 +73,20 @@ class Committed:
     def root(self) -> bytes:
         return self.commitment.root
 
+    @property
+    def nbytes(self) -> int:
+        encoded = 0 if self.encoded is None else self.encoded.words.nbytes + self.encoded.nodes.nbytes
+        return self.rows.nbytes + self.salts.nbytes + encoded
+
+    def holds(self, values: FrArray) -> bool:
+        """Whether it is to these values, uint64[n, 4]."""
+        if len(values) != self.commitment.size:
+            return False
+        width = self.code.degree - self.commitment.tail
+        parts = (values[start : start + width] for start in range(0, len(values), width))
+        rows = zip(self.rows, parts, strict=True)
+        return all(equal(row[: len(part)], part, self.threads) for row, part in rows)
+
     def open(self, at: Places) -> bytes:
         """The columns there, as proofs have them. Raises ``StatementError`` (``statement.openings``) where
         the commitment was made before, to other values."""
@@ -79,7 +99,7 @@ class Committed:
     def _encoded_again(self, at: Places) -> tuple[FrArray, NDArray[np.uint8]]:
         columns, nodes = _encoded(self.code, self.rows, self.salts, self.threads, at)
         if _root(nodes, self.commitment.size, self.commitment.tail, self.code) != self.root:
-            raise StatementError("statement.openings", OTHER_VALUES, field="openings")
+            raise other_values()
         return columns, nodes
 
 
@@ -121,6 +141,45 @@ def commit(
     commitment = Commitment(_root(nodes, len(values), tail, code), len(values), tail)
     encoded = None if words is None else Encoded(words, nodes)
     return Committed(code, rows, salts, commitment, threads, encoded)
+
+
+def linked_to(
+    values: FrArray,
+    code: Code,
+    tail: int,
+    linked: Linked,
+    *,
+    secret: Secrets,
+    beside: int | None = None,
+    threads: int = 1,
+) -> Committed:
+    """What this commitment was made of: ``values``, or it is refused, now or when it is opened.
+
+    Where other proofs are about the same values, it is kept for them (``base.memory.KEPT``), if that leaves
+    ``beside`` bytes for this one; what is not is erased by ``secret``. Raises ``StatementError``
+    (``statement.openings``).
+    """
+    key = linked, code, tail
+    kept: Committed | None = KEPT.get(key)
+    if kept is not None:
+        if not kept.holds(values):
+            raise other_values()
+        return kept
+    make = partial(commit, values, code, tail, linked.seed, threads=threads)
+    count = -(-len(values) // (code.degree - tail))
+    size = FR.element_bytes * (count * (code.degree + code.length) + 3 * code.length)
+    if beside is None or not KEPT.admits(size, beside):
+        return make(root=linked.root, secret=secret)
+    own = Secrets()
+    try:
+        made = make(secret=own)
+        if made.root != linked.root:
+            raise other_values()
+    except BaseException:
+        own.erase(threads)
+        raise
+    KEPT.keep(key, made, partial(own.erase, threads))
+    return made
 
 
 def _encoded(

@@ -124,10 +124,11 @@ class _Prover:
 
     def _commit_segments(self) -> list[Rows]:
         given, made = iter(self._linked), list[Rows]()
-        for part, place in zip(self._shape.parts[:-1], self._system.segment_ranges, strict=True):
+        segments = zip(self._system.segments, self._system.segment_ranges, strict=True)
+        for part, (segment, place) in zip(self._shape.parts[:-1], segments, strict=True):
             variables = slice(place.start, place.start + part.size)
             if part.linked:
-                made.append(self._session.link(variables, next(given)))
+                made.append(self._session.link(variables, next(given), lasting=segment.lasting))
                 continue
             made.append(self._session.commit(variables, part.tail, secrets.token_bytes(SEED_BYTES)))
             self._transcript.absorb("segment", made[-1].root)

@@ -20,7 +20,7 @@ from prover.constraint_file import load_description, load_statement, save_statem
 from prover.constraint_system import ConstraintSystem, Segment
 from prover.size import Size
 from prover.spartan import cost
-from prover.spartan.commitment import HELD_BYTES, Committed, Linked, commit
+from prover.spartan.commitment import HELD_BYTES, Committed, Linked, commit, linked_to
 from prover.spartan.field import KERNEL_FR
 from prover.spartan.layout import SystemMatrices, best_code, most_values, rows_for, sizes_of
 from prover.spartan.proving import prove
@@ -131,7 +131,7 @@ class CommitmentKey:
 
     def reveal(self, opening: Opening, values: FrArray, *, threads: int = 1) -> Revealed:
         with Secrets() as secret:
-            self.committed(values, opening.seed, secret, threads, root=opening.commitment).open(_FIRST)
+            self._linked(Linked(opening.commitment, opening.seed), values, secret, threads).open(_FIRST)
         return Revealed(opening.seed)
 
     @property
@@ -163,8 +163,10 @@ class CommitmentKey:
 
     def opened(self, opening: Opening, values: FrArray, secret: Secrets, threads: int) -> Committed:
         """All that the current root is of: whether it is is seen as columns are opened."""
-        root, seed = opening.current
-        return self.committed(values, seed, secret, threads, root=root)
+        return self._linked(Linked(*opening.current), values, secret, threads)
+
+    def _linked(self, linked: Linked, values: FrArray, secret: Secrets, threads: int) -> Committed:
+        return linked_to(values, self.rows.code, self.rows.tail, linked, secret=secret, threads=threads)
 
     def committed(
         self,
@@ -172,8 +174,6 @@ class CommitmentKey:
         seed: bytes,
         secret: Secrets,
         threads: int,
-        *,
-        root: bytes | None = None,
         held_bytes: int = HELD_BYTES,
     ) -> Committed:
         return commit(
@@ -181,7 +181,6 @@ class CommitmentKey:
             self.rows.code,
             self.rows.tail,
             seed,
-            root=root,
             held_bytes=held_bytes,
             secret=secret,
             threads=threads,

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from base.memory import Kept
 from base.randomness import Secrets
 from bench.synthetic import Shape, random_statement, random_witness
 from gpu.device import missing
@@ -200,6 +201,39 @@ def test_commitments_to_other_values_are_refused(use: Callable[[str], None]) -> 
         with refuses("statement.openings"):
             case.prove()
     case._links = []
+    with refuses("statement.openings"):
+        case.prove()
+
+
+def test_what_lasts_is_kept_and_erased(use: Callable[[str], None], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Proofs are the same; what makes way for others is zeros."""
+    free, made = 1 << 40, []
+    kept = Kept(1 << 20, lambda: free)
+    monkeypatch.setattr(gpu.resident_systems(0), "_kept", kept)
+    encode = gpu.GpuSession._encode
+
+    def counting(session: gpu.GpuSession, *parts: Any) -> gpu.GpuRows:
+        made.append(encode(session, *parts))
+        return made[-1]
+
+    monkeypatch.setattr(gpu.GpuSession, "_encode", counting)
+    case, proofs = Case(committed_statement(lasting=True), fr.from_ints(COMMITTED_Z), complete_committed), []
+    for name in ("cpu", "gpu", "gpu"):
+        use(name)
+        proofs.append(case.prove())
+    assert len(set(proofs)) == 1
+    assert len(made) == 2 * len(case.shape.parts) - 1
+    words = made[0]._words
+    made.clear()
+    download = backend(0).device.download
+    assert download(words).any()
+    free = 0
+    kept.make_room(1)
+    assert not download(words).any()
+
+    free = 1 << 40
+    case.prove()
+    case.z[3:5] = case.z[5]
     with refuses("statement.openings"):
         case.prove()
 

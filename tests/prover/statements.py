@@ -52,7 +52,7 @@ def cubic_statement() -> ConstraintSystem:
 CUBIC_Z = [1, 35, 4, 3, 9, 27]
 
 
-def committed_statement(*, linked: bool = True) -> ConstraintSystem:
+def committed_statement(*, linked: bool = True, lasting: bool = False) -> ConstraintSystem:
     """w_0 x = p_0, w_1 x = p_1 and p_0 + p_1 = y, the two products checked at once at a challenge c:
     (w_0 + c w_1) x = p_0 + c p_1.
 
@@ -69,7 +69,7 @@ def committed_statement(*, linked: bool = True) -> ConstraintSystem:
             SparseBlock("sum", csr([{p0: 1, p1: 1}]), csr([{one: 1}]), csr([{y: 1}])),
         ),
         challenges=1,
-        segments=(Segment("model", 2, linked), Segment("input", 1, linked), Segment("products", 2)),
+        segments=(Segment("model", 2, linked, lasting), Segment("input", 1, linked), Segment("products", 2)),
     )
 
 

@@ -10,10 +10,12 @@ from typing import Any
 import pytest
 from sqlalchemy import select, update
 
+from base.memory import Kept
 from base.randomness import Secrets
 from client import ApiError, Client, Model
 from kernels import FrArray
 from prover.registry import SYSTEMS
+from prover.spartan import commitment
 from prover.spartan.renewal import renew
 from prover.spartan.system import CommitmentKey, Opening, Renewed, Spartan
 from service import encryption, openings
@@ -112,6 +114,25 @@ def test_from_a_registration_to_a_strangers_verdict(service: Service, committed:
     spoilt = bytearray(bytes.fromhex(document["proofs"][0]))
     spoilt[-1] ^= 1
     assert not api.verify(document | {"proofs": [spoilt.hex()]}).valid
+
+
+def test_a_worker_keeps_the_code_words_of_weights(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+    kept, found = Kept(1 << 30, lambda: 1 << 40), list[bool]()
+    get = kept.get
+
+    def asked(key: Any) -> Any:
+        found.append(get(key) is not None)
+        return get(key)
+
+    monkeypatch.setattr(commitment, "KEPT", kept)
+    monkeypatch.setattr(kept, "get", asked)
+    model = service.registered(weight_privacy="committed")
+    assert found == [False]  # by the proof that registers it
+    document = service.made(model, INPUT, input_privacy="private")
+    assert found == [False, True]
+    assert service.judged(document).valid
+    kept.make_room(1 << 41)
+    assert kept.taken == 0
 
 
 def test_who_has_a_circuit_loaded_pays_for_it(

@@ -48,9 +48,10 @@ class Session(Protocol):
         """The next part of the shape: these variables, tails and salts by ``seed``; and, of the last part,
         the mask as the last row, which follows from a seed of its own. Seeds have 32 bytes."""
 
-    def link(self, variables: slice, linked: Linked) -> Rows:
-        """The next part of the shape, these variables, is what this commitment is to. Raises
-        ``StatementError`` (``statement.openings``) where it is not, now or when it is opened."""
+    def link(self, variables: slice, linked: Linked, *, lasting: bool) -> Rows:
+        """The next part of the shape, these variables, is what this commitment is to. Of ``lasting`` ones
+        code words and tree are kept for other proofs, while there is memory. Raises ``StatementError``
+        (``statement.openings``) where it is to other values, now or when it is opened."""
 
     def outer(self, zero: Sequence[int], pads: FrArray, transcript: Transcript) -> Rounds:
         """The sum over x of eq(zero, x) (A z(x) B z(x) - C z(x)), of the complete witness: what is said of

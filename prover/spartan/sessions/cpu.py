@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from types import TracebackType
 from typing import Self
 
@@ -13,7 +14,9 @@ from base.randomness import Secrets
 from kernels import FrArray, fr, multilinear
 from kernels.cube import Round
 from prover.constraint_system import ConstraintSystem
-from prover.spartan.commitment import Committed, Linked, commit, elements
+from prover.size import Size
+from prover.spartan import cost
+from prover.spartan.commitment import Committed, Linked, commit, elements, linked_to
 from prover.spartan.folding import CpuVector
 from prover.spartan.layout import SystemMatrices, fill_eq, fill_witness
 from prover.spartan.rounds import Rounds, inner_rounds, outer_rounds
@@ -46,12 +49,12 @@ class CpuSession:
         self._parts.append(commit(values, code, tail, seed, extra=extra, threads=threads, secret=secret))
         return self._parts[-1]
 
-    def link(self, variables: slice, linked: Linked) -> Committed:
-        code, part, threads = self._shape.code, self._shape.parts[len(self._parts)], self._threads
-        (root, seed), values = linked, self._z[variables]
-        made = commit(values, code, part.tail, seed, root=root, threads=threads, secret=self._secret)
-        self._parts.append(made)
-        return made
+    def link(self, variables: slice, linked: Linked, *, lasting: bool) -> Committed:
+        code, part, values = self._shape.code, self._shape.parts[len(self._parts)], self._z[variables]
+        beside = cost.memory(Size.of(self._system)) if lasting else None
+        make = partial(linked_to, secret=self._secret, threads=self._threads)
+        self._parts.append(make(values, code, part.tail, linked, beside=beside))
+        return self._parts[-1]
 
     def outer(self, zero: Sequence[int], pads: FrArray, transcript: Transcript) -> Rounds:
         system, threads, rows = self._system, self._threads, 1 << self._shape.log_rows

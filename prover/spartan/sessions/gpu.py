@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
-from functools import cache, cached_property
+from functools import cache, cached_property, partial
 from queue import SimpleQueue
 from threading import Lock
 from types import TracebackType
@@ -12,6 +12,7 @@ from typing import Final, Self
 
 import numpy as np
 
+from base.memory import Kept
 from base.randomness import Secrets
 from gpu import hashing, rows
 from gpu.device import Array, Device, Stream
@@ -23,7 +24,7 @@ from kernels import FrArray
 from prover.backends.gpu import backend, joined
 from prover.blocks import Csr
 from prover.constraint_system import ConstraintSystem
-from prover.spartan.commitment import OTHER_VALUES, Linked, words_for
+from prover.spartan.commitment import Linked, other_values, words_for
 from prover.spartan.layout import places
 from prover.spartan.queries import Places, opening, siblings
 from prover.spartan.rounds import LABEL, Rounds
@@ -34,13 +35,15 @@ from verifier.spartan.commitment import SALTS, TAILS, bound
 from verifier.spartan.field import FR
 from verifier.spartan.shape import Part, Shape
 from verifier.spartan.transcript import ABSORB, ASKING, CHALLENGE, Transcript, frame
-from zenerrors import StatementError
 
 _PROOFS_AT_ONCE: Final = 2
 """While one is computed, the next one's witness is brought."""
 
 _SYSTEMS: Final = 4
 """Constraint systems that stay."""
+
+_MOST_KEPT: Final = 1 << 33
+"""Bytes of commitments."""
 
 _NO_ENTRIES: Final = np.zeros(0, np.uint32)
 
@@ -127,12 +130,13 @@ class ResidentSystems:
         self._device = device
         self._systems: dict[tuple[bytes, Shape], ResidentSystem] = {}
         self._loading = Lock()
+        self._kept = Kept(_MOST_KEPT, device.free_bytes)
         self._streams: SimpleQueue[Stream] = SimpleQueue()
         for _ in range(_PROOFS_AT_ONCE):
             self._streams.put(device.stream())
 
     def begin(self, system: ConstraintSystem, shape: Shape, z: Witness, threads: int) -> GpuSession:
-        return GpuSession(self.load(system, shape, threads), self._streams, system, shape, z)
+        return GpuSession(self.load(system, shape, threads), self._kept, self._streams, system, shape, z)
 
     def load(self, system: ConstraintSystem, shape: Shape, threads: int) -> ResidentSystem:
         """Raises ``ResourceError`` (``resource.gpu_memory``)."""
@@ -142,6 +146,7 @@ class ResidentSystems:
             while found is None and len(self._systems) >= _SYSTEMS:
                 self._systems.pop(next(iter(self._systems)))
             if found is None:
+                self._kept.make_room(_resident_bytes(system, shape))
                 self._device.require(_resident_bytes(system, shape), "this circuit")
                 found = ResidentSystem(self._device, system, shape, threads)
             self._systems[key] = found
@@ -175,6 +180,11 @@ class GpuRows:
         self._device, self._code, self._size, self._tail = device, code, size, tail
         self._words, self._salts, self._nodes = words, salts, nodes
 
+    @property
+    def nbytes(self) -> int:
+        salts = 0 if self._salts is None else self._salts.nbytes
+        return int(self._words.nbytes + self._nodes.nbytes + salts)
+
     @cached_property
     def root(self) -> bytes:
         """Waits for the device."""
@@ -195,6 +205,27 @@ class GpuRows:
         host = device.download(found)
         by_place = host[salts:columns].reshape(count, 32 * words)
         return opening(host[:salts] if salts else None, by_place, host[columns:])
+
+
+class LinkedRows:
+    """Of a commitment that was made before what proofs about it take. ``seed``, uint8[32], follows from its
+    values as well; ``own``: its rows, Montgomery."""
+
+    def __init__(self, made: GpuRows, seed: Array, own: Array) -> None:
+        self.made, self.seed, self.own = made, seed, own
+        self.nbytes = made.nbytes + int(own.nbytes)
+
+
+def _erase(device: Device, secret: Secrets) -> None:
+    """On whichever thread: its stream may not be that of who has the memory next."""
+    with device.current():
+        secret.erase()
+        device.synchronize()
+
+
+def _number(digest: Array) -> Array:
+    """uint8[32] as uint64[1, 4]."""
+    return digest.view(np.uint64).reshape(1, 4)
 
 
 class GpuVector:
@@ -241,12 +272,14 @@ class GpuSession:
     def __init__(
         self,
         resident: ResidentSystem,
+        kept: Kept,
         streams: SimpleQueue[Stream],
         system: ConstraintSystem,
         shape: Shape,
         z: Witness,
     ) -> None:
-        self._resident, self._streams, self._system, self._shape = resident, streams, system, shape
+        self._resident, self._kept, self._streams = resident, kept, streams
+        self._system, self._shape = system, shape
         self._host, self._device, self._made = z, resident.device, 0
 
     def __enter__(self) -> Self:
@@ -254,7 +287,9 @@ class GpuSession:
         with ExitStack() as stack:
             stream = self._streams.get()
             stack.callback(self._streams.put, stream)
-            device.require(_session_bytes(self._system, self._shape), "a proof of this circuit")
+            needed = _session_bytes(self._system, self._shape)
+            self._kept.make_room(needed)
+            device.require(needed, "a proof of this circuit")
             stack.enter_context(stream)
             self._secret: Secret = stack.enter_context(Secrets())
             if isinstance(self._host, DeviceWitness):
@@ -273,30 +308,68 @@ class GpuSession:
         self._leaving.close()
 
     def commit(self, variables: slice, tail: int, seed: bytes, mask: bytes | None = None) -> GpuRows:
+        code, part = self._shape.code, self._next()
+        values = self._load(variables)
+        own, bound_seed = self._rows(part.first, part.rows), self._bound(seed, values)
+        self._lay_out(values, bound_seed, tail, own)
+        if mask is None:
+            return self._encode(part, own, bound_seed, self._secret)
+        self._mask = self._empty(code.degree)
+        last = self._mask.reshape(1, code.degree, 4)
+        self._fill_tails(self._seed(mask), code.degree, last)
+        made = self._encode(part, own, bound_seed, self._secret, last)
+        self._evaluate()  # the witness is complete, and the host has the pads to commit to
+        return made
+
+    def link(self, variables: slice, linked: Linked, *, lasting: bool) -> GpuRows:
         device, code, part = self._device, self._shape.code, self._next()
         values = self._load(variables)
-        own = self._rows(part.first, part.rows)
-        bound_seed = self._bound(seed, values)
-        rows.lay_out(device, values, code.degree - tail, own)
-        self._fill_tails(bound_seed, tail, own)
-        words = self._empty(part.rows + (mask is not None), code.length)
+        own, bound_seed = self._rows(part.first, part.rows), self._bound(linked.seed, values)
+        key = linked, code, part.tail
+        kept: LinkedRows | None = self._kept.get(key)
+        if kept is not None:
+            if not self._resident.field.equal(_number(kept.seed), _number(bound_seed)):
+                raise other_values()
+            device.copy(kept.own, own)
+            return kept.made
+        self._lay_out(values, bound_seed, part.tail, own)
+        size = FR.element_bytes * (part.rows * (code.degree + code.length) + 3 * code.length)
+        keep = lasting and self._kept.admits(size, _session_bytes(self._system, self._shape))
+        secret = Secrets()
+        with ExitStack() as failing:
+            failing.callback(secret.erase)
+            made = self._encode(part, own, bound_seed, secret)
+            if made.root != linked.root:
+                raise other_values()
+            copies = [secret(self._copy(each)) for each in (bound_seed, own)] if keep else []
+            failing.pop_all()
+        if keep:
+            self._kept.keep(key, LinkedRows(made, *copies), partial(_erase, device, secret))
+        else:
+            self._leaving.callback(secret.erase)
+        return made
+
+    def _copy(self, array: Array) -> Array:
+        twin = self._device.empty(array.shape, array.dtype)
+        self._device.copy(array, twin)
+        return twin
+
+    def _lay_out(self, values: Array, seed: Array, tail: int, own: Array) -> None:
+        """Values and their tails, by place."""
+        rows.lay_out(self._device, values, self._shape.code.degree - tail, own)
+        self._fill_tails(seed, tail, own)
+
+    def _encode(
+        self, part: Part, own: Array, seed: Array, secret: Secret, mask: Array | None = None
+    ) -> GpuRows:
+        device, code = self._device, self._shape.code
+        words = secret(device.empty((part.rows + (mask is not None), code.length, 4), np.uint64))
         rows.extend(device, own, words[: part.rows])
         if mask is not None:
-            self._mask = self._empty(code.degree)
-            last = self._mask.reshape(1, code.degree, 4)
-            self._fill_tails(self._seed(mask), code.degree, last)
-            rows.extend(device, last, words[part.rows :])
-        salts = self._secret(hashing.expand(device, bound_seed, SALTS, 32 * code.length)).reshape(-1, 32)
+            rows.extend(device, mask, words[part.rows :])
+        salts = secret(hashing.expand(device, seed, SALTS, 32 * code.length)).reshape(-1, 32)
         nodes = self._resident.encode(words, code, salts)
-        if mask is not None:
-            self._evaluate()  # the witness is complete, and the host has the pads to commit to
         return GpuRows(device, code, part.size, part.tail, words, salts, nodes)
-
-    def link(self, variables: slice, linked: Linked) -> GpuRows:
-        made = self.commit(variables, self._shape.parts[self._made].tail, linked.seed)
-        if made.root != linked.root:
-            raise StatementError("statement.openings", OTHER_VALUES, field="openings")
-        return made
 
     def outer(self, zero: Sequence[int], pads: FrArray, transcript: Transcript) -> Rounds:
         row = first_unsatisfied(

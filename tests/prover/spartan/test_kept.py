@@ -1,0 +1,180 @@
+"""Commitments whose code words stay between proofs: the same proofs, for memory that nobody else needs."""
+
+from __future__ import annotations
+
+import secrets
+from functools import partial
+from random import Random
+
+import numpy as np
+import pytest
+
+from base import memory
+from base.memory import Kept
+from base.randomness import Secrets
+from kernels import FrArray, fr
+from prover.spartan import commitment, proving
+from prover.spartan.commitment import Committed
+from prover.spartan.layout import rows_for
+from prover.spartan.system import CommitmentKey
+from tests.prover.spartan.test_proofs import Case
+from tests.prover.statements import COMMITTED_Z, R, committed_statement, complete_committed
+from tests.refusals import refuses
+
+FREE = 1 << 34
+
+
+class Memory:
+    """What is free, in bytes, and what is kept in it."""
+
+    def __init__(self) -> None:
+        self.free = FREE
+        self.kept = Kept(1 << 30, lambda: self.free)
+
+
+@pytest.fixture
+def room(monkeypatch: pytest.MonkeyPatch) -> Memory:
+    found = Memory()
+    monkeypatch.setattr(commitment, "KEPT", found.kept)
+    return found
+
+
+@pytest.fixture
+def case() -> Case:
+    return Case(committed_statement(lasting=True), COMMITTED_Z, complete_committed)
+
+
+@pytest.fixture
+def encoded(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """How many rows were encoded, each time."""
+    counts = list[int]()
+    encode = commitment.encode
+
+    def counting(code: object, rows: FrArray, *rest: object) -> None:
+        counts.append(len(rows))
+        encode(code, rows, *rest)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(commitment, "encode", counting)
+    return counts
+
+
+def seeded(case: Case, monkeypatch: pytest.MonkeyPatch) -> bytes:
+    """A proof, whose randomness begins anew."""
+    rng = Random(8)
+    with monkeypatch.context() as patch:
+        drawn = lambda count: fr.from_ints(rng.randrange(R) for _ in range(count))  # noqa: E731
+        patch.setattr(proving, "random_elements", drawn)
+        patch.setattr(secrets, "token_bytes", rng.randbytes)
+        return case.prove()
+
+
+def kept_of(room: Memory, case: Case) -> Committed | None:
+    model, shape = case.links[0], case.shape
+    found: Committed | None = room.kept.get((model, shape.code, shape.parts[0].tail))
+    return found
+
+
+def test_proofs_are_the_same(
+    case: Case, room: Memory, encoded: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of what is encoded and kept, of what was kept, and of what nobody keeps."""
+    first = seeded(case, monkeypatch)
+    assert case.reason(first) == "ok"
+    all_of_them, encoded[:] = len(encoded), []
+    assert seeded(case, monkeypatch) == first
+    assert len(encoded) == all_of_them - 1
+    room.free, encoded[:] = 0, []
+    room.kept.make_room(1)
+    for _ in range(2):
+        assert seeded(case, monkeypatch) == first
+    assert len(encoded) == 2 * all_of_them
+
+
+def test_only_what_lasts_is_kept(case: Case, room: Memory) -> None:
+    """Weights, which whoever proves holds anyway; inputs are gone with their proof."""
+    case.prove()
+    found = kept_of(room, case)
+    assert found is not None
+    assert room.kept.free() == FREE + found.nbytes
+
+
+def test_what_makes_way_is_erased(case: Case, room: Memory) -> None:
+    case.prove()
+    found = kept_of(room, case)
+    assert found is not None
+    assert found.encoded is not None
+    arrays = found.rows, found.salts, found.encoded.words
+    room.free = 0
+    room.kept.make_room(1)
+    assert kept_of(room, case) is None
+    assert all(array.any() for array in arrays)  # by whom it is in use
+    del found
+    assert not any(array.any() for array in arrays)
+
+
+def test_other_values_are_refused(case: Case, room: Memory) -> None:
+    """When they are encoded to be kept, and beside what is kept."""
+    z = list(case.z)
+    z[3] = (z[3] + 1) % R
+    for proven in (False, True):
+        if proven:
+            case.prove()
+        with refuses("statement.openings"):
+            case.prove(z)
+        assert (kept_of(room, case) is not None) is proven
+
+
+def test_memory_is_left_to_others() -> None:
+    free = 100
+    kept = Kept(50, lambda: free - sum(alive.values()))
+    alive = dict[str, int]()
+
+    class Value:
+        def __init__(self, name: str, nbytes: int) -> None:
+            self.nbytes = nbytes
+            alive[name] = nbytes
+            kept.keep(name, self, partial(alive.__delitem__, name))
+
+    assert kept.admits(50, 50)
+    assert not kept.admits(51, 0)
+    assert not kept.admits(10, 91)
+    for name in "abc":
+        assert kept.admits(20, 40)
+        Value(name, 20)
+    assert list(alive) == ["b", "c"]
+    assert kept.free() == 100
+    kept.make_room(60)
+    assert list(alive) == ["b", "c"]
+    kept.make_room(61)
+    assert list(alive) == ["c"]
+    kept.make_room(1000)
+    assert not alive
+
+
+def test_what_is_kept_counts_as_free(monkeypatch: pytest.MonkeyPatch) -> None:
+    kept = Kept(1 << 20, lambda: 1000)
+    monkeypatch.setattr(memory, "KEPT", kept)
+    value = np.zeros(125)
+    kept.keep("zeros", value, lambda: None)
+    assert memory.free_memory() == 2000
+
+
+def test_a_renewal_reads_what_is_kept(room: Memory, encoded: list[int]) -> None:
+    """The old matrix: the new one is encoded, the masks, and what is folded."""
+    values = fr.from_int64(np.arange(40))
+    key = CommitmentKey(rows_for(40))
+    opening, counts = key.commit(values), list[int]()
+    for kept in (False, True):
+        if kept:
+            commitment.linked_to(
+                values,
+                key.rows.code,
+                key.rows.tail,
+                commitment.Linked(*opening.current),
+                secret=Secrets(),
+                beside=0,
+            )
+        encoded[:] = []
+        key.renew(opening, values)
+        counts.append(len(encoded))
+    assert counts[1] == counts[0] - 1
