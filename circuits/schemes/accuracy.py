@@ -16,6 +16,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from base.randomness import Secrets
 from circuits.certificates.certificate import Certificate, counted
 from circuits.lowering import Cost, Lowering, Plan, arithmetic, best_plan
 from circuits.quantisation.labels import is_of_classes
@@ -34,7 +35,7 @@ from circuits.schemes.circuit import (
 )
 from circuits.schemes.inputs import begin, committed_type, inputs_cost, sample_values
 from circuits.schemes.measures import Samples
-from kernels import FrArray
+from kernels import FrArray, fr
 from prover.backends import Backend
 from prover.backends.cpu import CPU
 from relations.bounds import Bound, Proof
@@ -179,9 +180,16 @@ class Accuracy(Circuit):
         targets: NDArray[np.integer[Any]] | None = None,
         *,
         radius: int | None = None,
+        threads: int = 1,
+        on: Backend = CPU,
     ) -> IntArray:
         """What the commitment ``correct`` is to: the counts of the batch in order, int64[n]. ``radius``: of
-        the measure ``certified``. Raises as ``witness``."""
+        the measure ``certified``. On a GPU they are read from a witness: no executor is faster. Raises as
+        ``witness``."""
+        if on.index is not None:
+            with Secrets() as secret:
+                made = self.witness(samples, labels, targets, radius=radius, threads=threads, on=on)
+                return _integers(secret(made)[self._counts])
         if self.certificate:
             z = self.program.assign(self._given(samples, labels, targets, radius))
             return z[self.layout["certified"].ravel()]
@@ -197,6 +205,14 @@ class Accuracy(Circuit):
         return measures.counted(
             self.measurement, outputs, labels != self.filler, np.asarray(labels, np.int64), compared
         )
+
+    @property
+    def _counts(self) -> slice:
+        """The variables that have them."""
+        system = self.constraint_system
+        index = [segment.name for segment in system.segments].index(CORRECT)
+        part = system.segment_ranges[index]
+        return slice(part.start, part.stop - 1)
 
     def parts(self, values: IntArray) -> tuple[IntArray, ...]:
         """The inverse of ``dataset_values``: samples, labels, and targets where there are any."""
@@ -487,3 +503,9 @@ def _label_ranges(classes: int) -> list[tuple[str, int]]:
     beyond = 1 << classes.bit_length()
     least, most = ("output/least_label", 0), ("output/most_label", classes + 1 - beyond)
     return [least] if classes + 1 == beyond else [least, most]
+
+
+def _integers(elements: FrArray) -> IntArray:
+    """Those that are less than 2^63 from zero."""
+    found = fr.to_ints(elements)
+    return np.array([each - fr.modulus if each > fr.modulus // 2 else each for each in found], np.int64)

@@ -13,6 +13,7 @@ from circuits.r1cs.program import LEAST_SOUNDNESS_BITS
 from circuits.schemes.circuit import Circuit
 from kernels import FrArray
 from prover import backends
+from prover.backends import Backend
 from prover.backends.cpu import CPU
 from prover.size import Size
 from prover.system import CommitmentKey, Opening, ProofSystem
@@ -70,6 +71,11 @@ def setup(
     return key_file(system, key, circuit.describe())
 
 
+def where(system: ProofSystem) -> Backend:
+    """That its witnesses are made on."""
+    return backends.chosen() if system.takes_devices else CPU
+
+
 def prove(
     system: ProofSystem,
     circuit: Circuit,
@@ -88,7 +94,7 @@ def prove(
     proving_key = system.load_key(key)
     progress("witness", 0.0)
     with Secrets() as secret:
-        z: Witness = witness(threads=threads, on=backends.chosen() if system.takes_devices else CPU)
+        z: Witness = witness(threads=threads, on=where(system))
         if isinstance(z, DeviceWitness):
             secret(z)
         linked = openings(z)

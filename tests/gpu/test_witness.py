@@ -89,6 +89,7 @@ def test_witnesses_of_the_other_schemes_too() -> None:
     for weights in ("public", "committed"):
         circuit = compile_accuracy(graph, batch=3, weight_privacy=weights)
         require_same(circuit, samples, labels)
+        np.testing.assert_array_equal(circuit.counts(samples, labels, on=ON), circuit.counts(samples, labels))
         assert circuit.program.resident(0).asked == 0
     require_same(compile_registration(graph))
     embedding = networks.embedding(1)

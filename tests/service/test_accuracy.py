@@ -16,6 +16,8 @@ from service.runtime import Runtime
 from service.scheduler.reaper import reap
 from service.storage.records.jobs import Job
 from service.storage.records.resources import Shard
+from service.worker.tasks import accuracy
+from service.worker.tasks.datasets import open_batches
 from tests.service.support import (
     PATIENCE_SECONDS,
     labelled,
@@ -82,6 +84,24 @@ def test_from_plan_to_proof(
     assert api.verify(document, expected={"model": str(model.commitment), "challenge": "now"}).valid
     shuffled = document | {"proofs": document["proofs"][::-1]}
     assert not api.verify(shuffled).valid
+
+
+def test_a_worker_opens_a_dataset_once_for_all_its_shards(
+    with_model: Runtime, planned: tuple[str, list[str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened: list[str] = []
+
+    def counted(runtime: Runtime, dataset: Any, *arguments: Any) -> Any:
+        opened.append(dataset.id)
+        return open_batches(runtime, dataset, *arguments)
+
+    monkeypatch.setattr(accuracy, "open_batches", counted)
+    proof_id, shards = planned
+    for each in shards:
+        work_on(with_model, each)
+    assert len(opened) == 1
+    work_on(with_model, proof_id)
+    assert accuracy._at_hand == {}
 
 
 def test_the_count_of_a_private_dataset_in_one_shard(

@@ -8,10 +8,12 @@ interrupted is made anew, and one that was written is never made again.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
 from circuits import Accuracy
+from circuits.schemes import proving
 from service import basis as bases
 from service import documents as kept_documents
 from service import encryption, engine, openings
@@ -28,7 +30,7 @@ from service.worker.heartbeat import Hold
 from service.worker.tasks import steps
 from service.worker.tasks.datasets import open_batches
 from verifier import documents
-from verifier.documents import OpeningFile, Statement, checked
+from verifier.documents import OpeningFile, OpeningPart, Statement, checked
 from verifier.fields import timestamp
 from verifier.words import make_statement
 from zenerrors import ConflictError
@@ -51,23 +53,22 @@ def prove_shard(runtime: Runtime, hold: Hold) -> None:
         shard = Shards(session).get(hold.claim.id)
         proof = Proofs(session).get(shard.proof_id)
         dataset = _dataset(Datasets(session), proof)
-    circuit, batches = _open(runtime, dataset, proof.request)
+    shared = _shared(runtime, proof, dataset)
+    circuit = shared.circuit
     keys = steps.require_keys(runtime, hold, circuit, proof.model)
     if keys.file.id != proof.verification_key_id:
         raise ConflictError(
             "conflict.changed", "the circuit has another key since this proof began: ask for a new proof"
         )
-    batch = batches[shard.position]
+    batch, part = shared.batches[shard.position], shared.openings[shard.position]
     assert shard.opening is not None  # noqa: S101  it is there until the proof is over
     read = keys.system.commitments.read_opening
-    part = open_openings(runtime, dataset).parts[shard.position]
     opened = steps.model_opening(runtime, proof.model) | {
         "dataset": read(bytes.fromhex(part.commitment + part.opening["blinding"])),
         "correct": read(runtime.vault.open(shard.opening, f"count:{shard.id}")),
     }
-    scalar = _statement(proof).scalar
     radius = proof.request.get("radius")
-    witness = partial(circuit.witness, *batch.parts, radius=radius, statement=scalar)
+    witness = partial(circuit.witness, *batch.parts, radius=radius, statement=shared.statement)
     shown = {"dataset"} if dataset.privacy == "public" else set()
     made = steps.prove(runtime, hold, circuit, keys, witness, opened, uncounted=shown)
     with runtime.database.write() as session:
@@ -85,10 +86,11 @@ def _plan(runtime: Runtime, hold: Hold, proof: Proof) -> None:
     keys = steps.require_keys(runtime, hold, circuit, proof.model)
     basis = steps.model_basis(runtime, hold, circuit, proof.model)
     counts, committed, radius = [], [], proof.request.get("radius")
+    threads, place = runtime.settings.threads, proving.where(keys.system)
     for index, batch in enumerate(batches):
         hold.progress("count", index / len(batches))
-        counts.append(circuit.counts(*batch.parts, radius=radius))
-        committed.append(bases.commit(basis, counts[-1], runtime.settings.threads))
+        counts.append(circuit.counts(*batch.parts, radius=radius, threads=threads, on=place))
+        committed.append(bases.commit(basis, counts[-1], threads))
     statement = make_statement(
         keys.file,
         values=circuit.totals(counts, dataset.size, radius=radius),
@@ -122,6 +124,7 @@ def _plan(runtime: Runtime, hold: Hold, proof: Proof) -> None:
 
 
 def _assemble(runtime: Runtime, hold: Hold, proof: Proof) -> None:
+    _at_hand.pop(proof.id, None)
     with runtime.database.read() as session:
         proofs = [shard.proof or b"" for shard in Shards(session).of(proof.id)]
         key = VerificationKeys(session).get(proof.verification_key_id or "")
@@ -132,6 +135,29 @@ def _assemble(runtime: Runtime, hold: Hold, proof: Proof) -> None:
             return
     if kept.stored is not None:
         runtime.store.delete(kept.stored)
+
+
+@dataclass(frozen=True, eq=False)
+class _Shared:
+    """What all shards of a proof are proven with: to open it takes longer than to prove one on a card."""
+
+    circuit: Accuracy
+    batches: list[Batch]
+    openings: list[OpeningPart]
+    statement: int
+
+
+_at_hand: Final[dict[str, _Shared]] = {}
+"""Of the proof that this worker last proved a shard of, by its id: until it takes up another one, or puts
+this one together."""
+
+
+def _shared(runtime: Runtime, proof: Proof, dataset: Dataset) -> _Shared:
+    if proof.id not in _at_hand:
+        _at_hand.clear()
+        opened, parts = _open(runtime, dataset, proof.request), open_openings(runtime, dataset).parts
+        _at_hand[proof.id] = _Shared(*opened, parts, _statement(proof).scalar)
+    return _at_hand[proof.id]
 
 
 def _open(runtime: Runtime, dataset: Dataset, asked: Mapping[str, Any]) -> tuple[Accuracy, list[Batch]]:
