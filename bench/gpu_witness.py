@@ -65,7 +65,7 @@ NETWORKS: Final = (
 )
 QUICK: Final = (Network("lenet-mnist-w1a2", "public"),)
 BATCH: Final = Network("resnet18-cifar", "public")
-PROVEN: Final = NETWORKS[1:4]
+PROVEN: Final = NETWORKS[:4]
 IN_A_BATCH: Final = 64
 
 
