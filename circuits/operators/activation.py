@@ -19,7 +19,7 @@ import numpy as np
 from circuits.graphs import formula, rescaling
 from circuits.graphs.calibration import Interval
 from circuits.graphs.graph import Graph
-from circuits.graphs.node import Constants, Node, QuantNode, Written
+from circuits.graphs.node import Constants, Node, Written
 from circuits.graphs.rescaling import Clamp
 from circuits.graphs.rewriting import fresh, without_dead_nodes
 from circuits.graphs.site import Site
@@ -31,10 +31,8 @@ from circuits.operators.entry import Entry
 from circuits.operators.gather import Gather
 from circuits.operators.quantise_linear import declared_at, integer, typed
 from circuits.operators.reshape import Reshape, of_both
-from relations.functions import Tabulation
+from circuits.operators.tabled import Tabled
 from relations.integers import IntArray
-from relations.relation import Relation, Tabulated, Tensor
-from verifier.schemes import Privacy
 from zenerrors import ModelError
 
 TRUNCATED: Final = "sign(x) * floor(abs(x) + 1e-09)"
@@ -104,37 +102,21 @@ class Activation(Node):
 
 
 @dataclass(frozen=True, eq=False)
-class QuantActivation(QuantNode):
+class QuantActivation(Tabled):
     """``q_y = values[q]``. ``function``: the formula of what these are nearest to, as real numbers."""
 
     function: str
     values: IntArray = field(repr=False)
     output: Affine
 
-    def execute(self, inputs: Sequence[IntArray], types: Sequence[Affine | None]) -> IntArray:
-        return Tabulation(self.values).apply(inputs[0])
-
-    def output_type(self, types: Sequence[Affine | None]) -> Affine | None:
-        return self.output
-
     def check(self, types: Sequence[Affine], shapes: Sequence[Shape]) -> None:
-        entries = types[0].top + 1
-        require(self.values.shape == (entries,), f"node {self.name!r} needs a table of {entries} integers")
-        inside = (self.values >= 0) & (self.values <= self.output.top)
-        require(bool(inside.all()), f"node {self.name!r} has entries beyond [0, {self.output.top}]")
+        super().check(types, shapes)
         short = len(self.function) <= formula.LONGEST and self.function.isprintable()
         require(short, f"node {self.name!r} has a formula of more than {formula.LONGEST} plain characters")
         try:
             formula.evaluate(self.function, np.zeros(1))
         except ValueError as error:
             raise ModelError("model.quantised", f"node {self.name!r}: {error}") from None
-
-    def relate(
-        self, inputs: Sequence[Tensor], types: Sequence[Affine | None], privacy: Privacy
-    ) -> list[Relation]:
-        function = Tabulation(self.values)
-        out = self._made(inputs, function.bound, self.output.bits)
-        return [Tabulated(self.name, out, inputs[0], function)]
 
     def tabulated(self, types: Sequence[Affine | None]) -> tuple[str, float] | None:
         (kind,) = types

@@ -13,19 +13,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from circuits.graphs.calibration import Interval
-from circuits.graphs.node import Constants, Node, QuantNode, Written
+from circuits.graphs.node import Constants, Node, Written
 from circuits.graphs.rescaling import exact
 from circuits.graphs.site import Site
-from circuits.graphs.types import Affine, FloatArray, Shape, require
+from circuits.graphs.types import Affine, FloatArray
 from circuits.onnx.constants import FLOATS, Constant, Element
 from circuits.onnx.naming import quote
 from circuits.onnx.step import Data, Operator, Step, Value
 from circuits.operators.entry import Entry
 from circuits.operators.reshape import shaped
-from relations.functions import Tabulation
+from circuits.operators.tabled import Tabled
 from relations.integers import IntArray
-from relations.relation import Relation, Tabulated, Tensor
-from verifier.schemes import Privacy
 from zenerrors import ModelError
 
 
@@ -63,33 +61,11 @@ class Keyed(Node):
 
 
 @dataclass(frozen=True, eq=False)
-class QuantKeyed(QuantNode):
+class QuantKeyed(Tabled):
     """``q_y = values[q]``."""
 
     values: IntArray = field(repr=False)
     output: Affine
-
-    def shape(self, *shapes: Shape) -> Shape:
-        return shapes[0]
-
-    def execute(self, inputs: Sequence[IntArray], types: Sequence[Affine | None]) -> IntArray:
-        return Tabulation(self.values).apply(inputs[0])
-
-    def output_type(self, types: Sequence[Affine | None]) -> Affine | None:
-        return self.output
-
-    def check(self, types: Sequence[Affine], shapes: Sequence[Shape]) -> None:
-        name, entries = self.name[:80], types[0].top + 1
-        require(self.values.shape == (entries,), f"node {name!r} needs a table of {entries} integers")
-        inside = (self.values >= 0) & (self.values <= self.output.top)
-        require(bool(inside.all()), f"node {name!r} has entries beyond [0, {self.output.top}]")
-
-    def relate(
-        self, inputs: Sequence[Tensor], types: Sequence[Affine | None], privacy: Privacy
-    ) -> list[Relation]:
-        function = Tabulation(self.values)
-        out = self._made(inputs, function.bound, self.output.bits)
-        return [Tabulated(self.name, out, inputs[0], function)]
 
     def scales(self) -> dict[str, Any] | None:
         return {"name": self.name, "rescale": {"table": self.values.tolist(), "output": asdict(self.output)}}

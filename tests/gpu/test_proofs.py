@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
@@ -21,7 +20,7 @@ from prover import backends, groth16
 from prover.backends import gpu
 from prover.blocks import Csr, SparseBlock
 from prover.constraint_system import ConstraintSystem
-from prover.groth16 import CommitmentKey, Opening, PostChallenge, Proof, ProvingKey, proving
+from prover.groth16 import CommitmentKey, Opening, PostChallenge, Proof, ProvingKey
 from prover.groth16.sessions import gpu as sessions
 from prover.groth16.sessions import resident
 from prover.groth16.sessions.gpu import ResidentKeys, resident_keys
@@ -33,7 +32,6 @@ from tests.prover.statements import (
     COMMITTED_Z,
     CUBIC_Z,
     IDLE_Z,
-    R,
     commitment_basis,
     committed_statement,
     complete_committed,
@@ -99,22 +97,6 @@ def bare() -> Case:
 
 
 CASES = (cubic, committed, idle, network, bare)
-
-
-@pytest.fixture
-def use(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
-    """Chooses the backend, and starts the randomness of proofs again."""
-    if EMULATED:
-        monkeypatch.setattr(backends, "_missing_gpu", missing)
-
-    def choose(name: str) -> None:
-        monkeypatch.setenv(backends.VARIABLE, name)
-        rng = random.Random(8)
-        monkeypatch.setattr(
-            proving, "random_elements", lambda count: fr.from_ints(rng.randrange(R) for _ in range(count))
-        )
-
-    return choose
 
 
 def keys() -> ResidentKeys:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import random
-import secrets
 from collections.abc import Callable
 from typing import Any
 
@@ -13,10 +11,8 @@ import pytest
 from base.memory import Kept
 from base.randomness import Secrets
 from bench.synthetic import Shape, random_statement, random_witness
-from gpu.device import missing
 from gpu.sumcheck import _LOG_BLOCKS
 from kernels import FrArray, fr
-from prover import backends
 from prover.backends.gpu import backend
 from prover.constraint_system import ConstraintSystem
 from prover.spartan import proving
@@ -27,7 +23,6 @@ from tests.gpu.emulator.place import EMULATED
 from tests.prover.statements import (
     COMMITTED_Z,
     CUBIC_Z,
-    R,
     committed_statement,
     complete_committed,
     cubic_statement,
@@ -81,23 +76,6 @@ def committed() -> Case:
 def network(values: Shape = "network", log_rows: int = 10) -> Case:
     system = random_statement(log_rows)
     return Case(system, random_witness(system, values))
-
-
-@pytest.fixture
-def use(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
-    """Chooses the backend, and starts the randomness of proofs again."""
-    if EMULATED:
-        monkeypatch.setattr(backends, "_missing_gpu", missing)
-
-    def choose(name: str) -> None:
-        monkeypatch.setenv(backends.VARIABLE, name)
-        rng = random.Random(8)
-        monkeypatch.setattr(
-            proving, "random_elements", lambda count: fr.from_ints(rng.randrange(R) for _ in range(count))
-        )
-        monkeypatch.setattr(secrets, "token_bytes", rng.randbytes)
-
-    return choose
 
 
 @pytest.mark.parametrize("make", [cubic, committed, network])

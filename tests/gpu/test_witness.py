@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import random
-import secrets
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -28,13 +26,11 @@ from circuits.schemes import proving
 from circuits.schemes.circuit import Circuit
 from gpu.device import missing
 from kernels import FrArray, fr
-from prover import backends, registry
+from prover import registry
 from prover.backends import gpu
-from prover.groth16 import proving as groth16_proving
-from prover.spartan import proving as spartan_proving
 from prover.witness import DeviceWitness
 from tests.circuits.quantised import networks
-from tests.circuits.support import PRIVACIES, R
+from tests.circuits.support import PRIVACIES
 from tests.circuits.test_lowering import compiled
 from tests.circuits.test_robustness import certified
 from tests.gpu.emulator.place import EMULATED
@@ -139,26 +135,6 @@ def test_where_there_is_no_room_the_processor_makes_it(monkeypatch: pytest.Monke
     made = circuit.witness(q, on=ON)
     assert isinstance(made, np.ndarray)
     np.testing.assert_array_equal(made, own)
-
-
-@pytest.fixture
-def use(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
-    """Chooses the backend, and starts the randomness of proofs again."""
-    if EMULATED:
-        monkeypatch.setattr(backends, "_missing_gpu", missing)
-
-    def choose(name: str) -> None:
-        monkeypatch.setenv(backends.VARIABLE, name)
-        rng = random.Random(8)
-
-        def drawn(count: int) -> FrArray:
-            return fr.from_ints(rng.randrange(R) for _ in range(count))
-
-        monkeypatch.setattr(groth16_proving, "random_elements", drawn)
-        monkeypatch.setattr(spartan_proving, "random_elements", drawn)
-        monkeypatch.setattr(secrets, "token_bytes", rng.randbytes)
-
-    return choose
 
 
 class Party:
