@@ -37,20 +37,19 @@ class Interval(NamedTuple):
 
     @property
     def centre(self) -> Array:
-        middle: Array = self.low / 2 + self.high / 2
+        middle: Array = fused(_middle, self.low, self.high)[0]
         return middle
 
     @property
     def radius(self) -> Array:
         """So much around the computed ``centre``, rounded up."""
-        xp, middle = namespace(self.low), self.centre
-        around: Array = xp.maximum(self.high - middle, middle - self.low)
-        return xp.where(around == 0, 0.0, up(around))  # type: ignore[no-any-return]
+        made: Array = fused(_radius, self.low, self.high)[0]
+        return made
 
     @property
     def magnitude(self) -> Array:
         """The largest absolute value."""
-        largest: Array = namespace(self.low).maximum(abs(self.low), abs(self.high))
+        largest: Array = fused(_magnitude, self.low, self.high)[0]
         return largest
 
     def nearest(self, point: float) -> Array:
@@ -61,9 +60,27 @@ class Interval(NamedTuple):
 
     def within(self, other: Interval) -> Interval:
         """What both say. Where rounding leaves nothing between them, the tighter ends change places."""
-        xp = namespace(self.low)
-        low, high = xp.maximum(self.low, other.low), xp.minimum(self.high, other.high)
-        return Interval(xp.minimum(low, high), xp.maximum(low, high))
+        return Interval(*fused(_both, *self, *other))
+
+
+def _middle(low: Array, high: Array) -> tuple[Array]:
+    return (low / 2 + high / 2,)
+
+
+def _radius(low: Array, high: Array) -> tuple[Array]:
+    xp, (middle,) = namespace(low), _middle(low, high)
+    around = xp.maximum(high - middle, middle - low)
+    return (xp.where(around == 0, 0.0, up(around)),)
+
+
+def _magnitude(low: Array, high: Array) -> tuple[Array]:
+    return (namespace(low).maximum(abs(low), abs(high)),)
+
+
+def _both(low: Array, high: Array, least: Array, most: Array) -> tuple[Array, Array]:
+    xp = namespace(low)
+    low, high = xp.maximum(low, least), xp.minimum(high, most)
+    return xp.minimum(low, high), xp.maximum(low, high)
 
 
 def namespace(array: Array) -> Namespace:
@@ -103,8 +120,15 @@ def host(array: Array) -> Array:
 
 
 def fused(function: Callable[..., tuple[Array, ...]], *arrays: Any, of: tuple[Any, ...] = ()) -> Any:
-    """``function(*of, *arrays)``, of each entry alone, arrays that broadcast."""
-    return function(*of, *arrays)
+    """``function(*of, *arrays)``, of each entry alone, arrays that broadcast: on a card one kernel."""
+    xp = namespace(arrays[0])
+    if xp is np:
+        return function(*of, *arrays)
+    from gpu import fused as kernels
+
+    if isinstance(arrays[0], kernels.Symbol):  # a part of another
+        return function(*of, *arrays)
+    return kernels.run(function, of, arrays, xp)
 
 
 def gamma(terms: int) -> float:

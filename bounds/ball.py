@@ -47,9 +47,9 @@ class Region(Protocol):
         """The input itself."""
         ...
 
-    def reach(self, forms: Forms) -> tuple[Interval, Array]:
-        """What functions [n, *any, d] of the input's ``delta`` can be, and what their terms' absolute values
-        add up to."""
+    def reach(self, forms: Forms, terms: int = 0) -> Interval:
+        """What functions of the input's ``delta`` can be. In place, first, their ``rest`` takes what rounding
+        sums of so many ``terms`` did; their ``size`` is what all terms come to."""
         ...
 
     def nearest(self, x: Array) -> Array:
@@ -139,20 +139,29 @@ class Ball:
         middle[..., -2], around[..., -1] = centre, abs(centre)
         return Forms(middle, around)
 
-    def reach(self, forms: Forms) -> tuple[Interval, Array]:
+    def reach(self, forms: Forms, terms: int = 0) -> Interval:
+        xp, own = namespace(forms.middle), self._changed.shape[-1]
+        if xp is not np:
+            from gpu import intervals
+
+            return Interval(*intervals.reach(xp, *forms, self.radius, self.norm, own, terms))
+        if terms:
+            forms.rest[...] += gamma(terms) * forms.size
         ends, sizes = [], []
         for side in (-1, 1):
             steep = abs(forms.slope + side * forms.spread)
             if self.norm == "inf":
                 most = steep.sum(axis=-1)
             else:
-                grouped = steep.reshape(*steep.shape[:-1], *self._changed.shape[1:])
                 radius = self.radius.reshape(-1, *(1 for _ in forms.offset.shape[1:]))
-                most = radius * self._dual(grouped, [-1])[..., 0].sum(axis=-1)
+                most = radius * self._dual(steep.reshape(*steep.shape[:-1], -1, own), [-1])[..., 0].sum(
+                    axis=-1
+                )
             sizes.append(abs(forms.offset) + forms.rest + most)
             error = gamma(2 * forms.slope.shape[-1] + 8) * sizes[-1]
             ends.append(forms.offset + side * (forms.rest + most + error))
-        return Interval(*ends), sizes[0] + sizes[1]
+        forms.size[...] = sizes[0] + sizes[1]
+        return Interval(*ends)
 
     def nearest(self, x: Array) -> Array:
         xp, box = namespace(x), self.interval()
@@ -279,8 +288,8 @@ class Synonyms:
         """Of the box around the choices."""
         return self._box.forms()
 
-    def reach(self, forms: Forms) -> tuple[Interval, Array]:
-        return self._box.reach(forms)
+    def reach(self, forms: Forms, terms: int = 0) -> Interval:
+        return self._box.reach(forms, terms)
 
     def nearest(self, x: Array) -> Array:
         xp = namespace(x)
@@ -309,7 +318,7 @@ class Synonyms:
         made: Array = self.choices[xp.arange(n)[:, np.newaxis], xp.arange(words), index]
         return made
 
-    @property
+    @cached_property
     def _box(self) -> Ball:
         return Ball(self.interval().centre, self.interval().radius)
 

@@ -16,7 +16,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from bounds.arrays import Array, Interval, Mask, Namespace, namespace
+from bounds.arrays import Array, Interval, Mask, Namespace, fused, namespace
 from bounds.elementwise import Lines, applied
 from bounds.given import Given, Rules
 from bounds.network import Operation
@@ -147,7 +147,7 @@ def _powered(x: Interval, exponent: float, factor: float) -> Interval:
         nothing = xp.zeros_like(x.low)
         return Interval(nothing, nothing)
     with np.errstate(all="ignore"):
-        ends = [xp.float_power(x.low, exponent), xp.float_power(x.high, exponent)]
+        ends = [_to_the(x.low, exponent), _to_the(x.high, exponent)]
     whole = exponent == math.floor(exponent)
     across = (x.low <= 0) & (x.high >= 0)
     unknown = (across & (exponent < 0)) | ((x.low < 0) & (not whole))
@@ -158,6 +158,17 @@ def _powered(x: Interval, exponent: float, factor: float) -> Interval:
         low = high = xp.ones_like(x.low)
     low, high = xp.where(unknown, -np.inf, low), xp.where(unknown, np.inf, high)
     return _scaled(_wider(low, high), factor)
+
+
+def _to_the(x: Array, exponent: float) -> Array:
+    """Small whole powers by products, which are as near as powers are and take less."""
+    if exponent not in (-3, -2, -1, 1, 2, 3):
+        made: Array = namespace(x).float_power(x, exponent)
+        return made
+    power = x
+    for _ in range(int(abs(exponent)) - 1):
+        power = power * x
+    return power if exponent > 0 else 1 / power
 
 
 def _logarithm(x: Interval) -> Jet:
@@ -410,31 +421,27 @@ class Formula:
 
     def __post_init__(self) -> None:
         try:
-            jet(self._tree, Interval(np.zeros(1), np.ones(1)))
+            jet(_tree(self.text), Interval(np.zeros(1), np.ones(1)))
         except (ValueError, TypeError) as error:
             raise ModelError("model.unsupported_operator", f"of {self.text[:80]!r}: {error}") from None
-
-    @property
-    def _tree(self) -> ast.expr:
-        return ast.parse(self.text, mode="eval").body
 
     def value(self, x: Array) -> Array:
         """On a card by the interval of a point: 1.6e-7 off where an error function is in it."""
         if namespace(x) is np:
             return formula.evaluate(self.text, x)
-        return jet(self._tree, Interval(x, x)).value.centre
+        made: Array = fused(_value, x, of=(self.text,))[0]
+        return made
 
     def slope(self, x: Array) -> Array:
-        slope = jet(self._tree, Interval(x, x)).slope.centre
-        return namespace(x).where(namespace(x).isfinite(slope), slope, 0.0)  # type: ignore[no-any-return]
+        made: Array = fused(_slope, x, of=(self.text,))[0]
+        return made
 
     def image(self, x: Interval) -> Interval:
         """By its cells, or where it only rises or falls by its ends."""
-        cells = _Cells.of(self._tree, x)
-        return cells.image
+        return Interval(*fused(_image, *x, of=(self.text,)))
 
     def lines(self, x: Interval) -> Lines:
-        return _Cells.of(self._tree, x).lines
+        return Lines(*fused(_lines, *x, of=(self.text,)))
 
     def straight(self, x: Interval) -> Mask:
         flat: Mask = x.low == x.high
@@ -442,6 +449,27 @@ class Formula:
 
     def on(self, xp: Namespace) -> Formula:
         return self
+
+
+def _tree(text: str) -> ast.expr:
+    return ast.parse(text, mode="eval").body
+
+
+def _value(text: str, x: Array) -> tuple[Array]:
+    return (jet(_tree(text), Interval(x, x)).value.centre,)
+
+
+def _slope(text: str, x: Array) -> tuple[Array]:
+    xp, slope = namespace(x), jet(_tree(text), Interval(x, x)).slope.centre
+    return (xp.where(xp.isfinite(slope), slope, 0.0),)
+
+
+def _image(text: str, low: Array, high: Array) -> Interval:
+    return _Cells.of(_tree(text), Interval(low, high)).image
+
+
+def _lines(text: str, low: Array, high: Array) -> Lines:
+    return _Cells.of(_tree(text), Interval(low, high)).lines
 
 
 class _Cells(NamedTuple):
@@ -454,8 +482,8 @@ class _Cells(NamedTuple):
     @classmethod
     def of(cls, tree: ast.expr, x: Interval) -> _Cells:
         xp = namespace(x.low)
-        share = xp.linspace(0.0, 1.0, CELLS + 1).reshape(-1, *(1 for _ in x.low.shape))
-        points = xp.clip(x.low * (1 - share) + x.high * share, x.low, x.high)
+        share = [cell / CELLS for cell in range(CELLS + 1)]
+        points = xp.stack([xp.clip(x.low * (1 - each) + x.high * each, x.low, x.high) for each in share])
         points[0], points[-1] = x.low, x.high
         # Rounding may turn two points of a narrow interval around.
         cells = Interval(xp.minimum(points[:-1], points[1:]), xp.maximum(points[:-1], points[1:]))

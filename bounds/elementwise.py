@@ -191,10 +191,7 @@ class Clamp:
         return Interval(self.value(x.low), self.value(x.high))
 
     def lines(self, x: Interval) -> Lines:
-        corners = [x.nearest(end) for end in (self.low, self.high) if np.isfinite(end)]
-        points = [x.low, *corners, x.high]
-        values = [self.value(each) for each in points]
-        return _between(above(points, [-each for each in values], 1.0), above(points, values, 1.0))
+        return Lines(*fused(_clamped, *x, of=(self.low, self.high)))
 
     def straight(self, x: Interval) -> Mask:
         inside = (x.low >= self.low) & (x.high <= self.high)
@@ -203,6 +200,13 @@ class Clamp:
 
     def on(self, xp: Namespace) -> Clamp:
         return self
+
+
+def _clamped(least: float, most: float, low: Array, high: Array) -> Lines:
+    x, function = Interval(low, high), Clamp(least, most)
+    points = [low, *(x.nearest(end) for end in (least, most) if np.isfinite(end)), high]
+    values = [function.value(each) for each in points]
+    return _between(above(points, [-each for each in values], 1.0), above(points, values, 1.0))
 
 
 @dataclass(frozen=True, eq=False)
@@ -229,11 +233,7 @@ class Bend:
         return Interval(low - widened * abs(low), high + widened * abs(high))
 
     def lines(self, x: Interval) -> Lines:
-        xp = namespace(x.low)
-        points = [x.low, x.nearest(0.0), x.high]
-        values = [self.value(each) for each in points]
-        steepest = xp.maximum(abs(self.below), abs(self.above))
-        return _between(above(points, [-each for each in values], steepest), above(points, values, steepest))
+        return Lines(*fused(_bent_lines, *x, self.below, self.above))
 
     def straight(self, x: Interval) -> Mask:
         flat: Mask = (x.low >= 0) | (x.high <= 0)
@@ -246,6 +246,14 @@ class Bend:
     def _whole(self) -> bool:
         xp = namespace(self.below)
         return all(bool((each == xp.rint(each)).all()) for each in (self.below, self.above))
+
+
+def _bent_lines(low: Array, high: Array, below: Array, above_zero: Array) -> Lines:
+    xp = namespace(low)
+    points = [low, Interval(low, high).nearest(0.0), high]
+    values = [xp.where(each < 0, below, above_zero) * each for each in points]
+    steepest = xp.maximum(abs(below), abs(above_zero))
+    return _between(above(points, [-each for each in values], steepest), above(points, values, steepest))
 
 
 @dataclass(frozen=True, eq=False)

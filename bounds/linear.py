@@ -10,7 +10,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from bounds.arrays import EXACT, Array, Interval, Namespace, down, gamma, namespace, up
+from bounds.arrays import EXACT, Array, Interval, Namespace, down, fused, gamma, namespace, up
 from bounds.elementwise import rescaled
 from bounds.given import Given, Rules
 from bounds.maps import Kernel, Map, Matrix, Moved, Scaled
@@ -47,14 +47,13 @@ class Linear(Operation):
         below 2^52 are exact."""
         if self.moves:
             return Interval(*(self._once(self.applied, list(each)) for each in zip(*read, strict=True)))
-        middle = self._once(self.applied, [each.centre for each in read]) + self.bias
-        size = self.reach(read)
-        if self.whole and self._exact and float(size.max()) < EXACT:
+        middle = self._once(self.applied, [each.centre for each in read])
+        size = self._once(self.absolute, [each.magnitude for each in read])
+        if self.whole and self._exact and float((size + abs(self.bias)).max()) < EXACT:
             radius = self._once(self.absolute, [each.high / 2 - each.low / 2 for each in read])
-            return Interval(middle - radius, middle + radius)
+            return Interval(middle + self.bias - radius, middle + self.bias + radius)
         radius = self._once(self.absolute, [each.radius for each in read])
-        around = up(radius + gamma(self.terms + 4) * size)
-        return Interval(down(middle - around), up(middle + around))
+        return Interval(*fused(_outward, middle, radius, size, self.bias, of=(gamma(self.terms + 4),)))
 
     def relaxed(self, *read: Interval) -> Relaxed:
         return _Through(self, read)
@@ -99,6 +98,11 @@ class Linear(Operation):
         return made
 
 
+def _outward(error: float, middle: Array, radius: Array, size: Array, bias: Array) -> tuple[Array, Array]:
+    middle, around = middle + bias, up(radius + error * (size + abs(bias)))
+    return down(middle - around), up(middle + around)
+
+
 @dataclass(frozen=True, eq=False)
 class _Through:
     operation: Linear
@@ -124,8 +128,9 @@ class _Through:
             operation.absolute([each.around for each in read]),
         )
         if not operation.moves:
-            made.offset[...] += operation.bias
-            made.size[...] += abs(operation.bias)
+            xp = namespace(operation.bias)
+            xp.add(made.offset, operation.bias, out=made.offset)
+            xp.add(made.size, abs(operation.bias), out=made.size)
         return made
 
 

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bounds.arrays import UNIT, Array, Interval, Mask, fused, gamma, namespace
+from bounds.arrays import EXACT, UNIT, Array, Interval, Mask, fused, gamma, namespace
 from bounds.elementwise import rescaled
 from bounds.given import Given, Rules
 from bounds.network import Forms, Operation, Relaxed
@@ -39,29 +39,27 @@ class Product(Operation):
 
     def image(self, *read: Interval) -> Interval:
         left, right = read
+        low, high, size = self._sums(left, right)
+        exact = self.whole and self.factor == 1 and float(size.max()) < EXACT
+        error = 0.0 if exact else gamma(self.length + 4)
+        return Interval(*fused(_outward, low, high, size, of=(error, self.factor, *self.within)))
+
+    def _sums(self, left: Interval, right: Interval) -> tuple[Array, Array, Array]:
+        """Of products' least and largest, and of absolute values."""
         xp = namespace(left.low)
-        parts = [(left, right)]
-        if self.matrices:
-            parts = [
-                (
-                    Interval(*(each[..., at : at + 1] for each in left)),
-                    Interval(*(each[..., at : at + 1, :] for each in right)),
-                )
-                for at in range(self.length)
-            ]
+        if not self.matrices:
+            low, high, size = fused(_ends, *left, *right)
+            return low, high, size
+        if xp is not np:
+            from gpu import intervals
+
+            return intervals.product(xp, left, right)
         low = high = size = xp.zeros(())
-        for one, other in parts:
-            ends = [a * b for a in one for b in other]
-            least = xp.minimum(xp.minimum(ends[0], ends[1]), xp.minimum(ends[2], ends[3]))
-            most = xp.maximum(xp.maximum(ends[0], ends[1]), xp.maximum(ends[2], ends[3]))
-            low, high, size = low + least, high + most, size + xp.maximum(abs(least), abs(most))
-        if self.factor != 1:
-            low, high = sorted_pair(xp, low * self.factor, high * self.factor)
-            size = size * abs(self.factor)
-        if not self.whole or float(size.max()) >= 2.0**52:
-            error = gamma(self.length + 4) * size
-            low, high = low - error, high + error
-        return Interval(xp.clip(low, *self.within), xp.clip(high, *self.within))
+        for at in range(self.length):
+            columns = (each[..., at : at + 1] for each in left)
+            least, most, larger = _ends(*columns, *(each[..., at : at + 1, :] for each in right))
+            low, high, size = low + least, high + most, size + larger
+        return low, high, size
 
     def relaxed(self, *read: Interval) -> Relaxed:
         return _Around(self, *read)
@@ -74,10 +72,22 @@ class Product(Operation):
         return 2 * self.length
 
 
-def sorted_pair(xp: object, one: Array, other: Array) -> tuple[Array, Array]:
-    """The lesser and the larger of each."""
-    space = namespace(one)
-    return space.minimum(one, other), space.maximum(one, other)
+def _ends(low: Array, high: Array, least: Array, most: Array) -> tuple[Array, Array, Array]:
+    """Of the product of two intervals, and the larger of its ends' absolute values."""
+    xp = namespace(low)
+    ends = [a * b for a in (low, high) for b in (least, most)]
+    least = xp.minimum(xp.minimum(ends[0], ends[1]), xp.minimum(ends[2], ends[3]))
+    most = xp.maximum(xp.maximum(ends[0], ends[1]), xp.maximum(ends[2], ends[3]))
+    return least, most, xp.maximum(abs(least), abs(most))
+
+
+def _outward(
+    error: float, factor: float, least: float, most: float, low: Array, high: Array, size: Array
+) -> tuple[Array, Array]:
+    xp, around = namespace(low), error * (size * abs(factor))
+    one, other = low * factor, high * factor
+    ends = xp.minimum(one, other) - around, xp.maximum(one, other) + around
+    return xp.clip(ends[0], least, most), xp.clip(ends[1], least, most)
 
 
 class _Around(NamedTuple):

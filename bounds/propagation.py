@@ -149,7 +149,7 @@ class Bounds:
     def _start(self) -> None:
         name = self.network.input
         self._forms[name] = self.region.forms()
-        self._forms[name].size[...] = self.region.reach(self._forms[name])[1]
+        self.region.reach(self._forms[name])
 
     def _step(self, operation: Operation) -> None:
         """Forms of what an operation makes, whose ``rest`` takes what rounding did to them, and intervals."""
@@ -158,8 +158,7 @@ class Bounds:
         self._forms[name] = made
         if operation.keeps() and operation.linear:
             return
-        made.rest[...] += gamma(4 * operation.terms + 16) * 2 * made.size
-        found, made.size[...] = self.region.reach(made)
+        found = self.region.reach(made, 8 * operation.terms + 32)
         self.intervals[name] = self.intervals[name].within(found)
 
     def _along(self, lines: Array, tensor: str) -> Array:
@@ -167,8 +166,7 @@ class Bounds:
         flat = lines.reshape(*lines.shape[:2], -1)
         middle, around = (each.reshape(len(each), -1, each.shape[-1]) for each in self._forms[tensor])
         made = Forms(flat @ middle, abs(flat) @ around)
-        made.rest[...] += gamma(flat.shape[-1] + 16) * made.size
-        return self.region.reach(made)[0].low
+        return self.region.reach(made, flat.shape[-1] + 16).low
 
 
 def _dot(lines: Array, x: Array) -> Array:

@@ -11,7 +11,7 @@ from typing import Final
 
 import numpy as np
 
-from bounds.arrays import Array, Interval, Mask, Namespace, namespace
+from bounds.arrays import Array, Interval, Mask, Namespace, fused, namespace
 from bounds.curves import Formula
 from bounds.elementwise import Elementwise, Lines
 from bounds.given import Given, Rules
@@ -43,18 +43,10 @@ class Exponential:
         return self.step * self.value(x)
 
     def image(self, x: Interval) -> Interval:
-        made = _EXP.image(self._shifted(x))
-        return Interval(made.low * self.kept, made.high * self.kept)
+        return Interval(*fused(_exponential_image, *x, self._largest(x.high), self.kept, of=(self.step,)))
 
     def lines(self, x: Interval) -> Lines:
-        made, largest = _EXP.lines(self._shifted(x)), self._largest(x.high)
-        ends = []
-        for slope, offset, side in ((*made[:2], -1), (*made[2:], 1)):
-            steep = slope * self.step
-            reach = namespace(slope).maximum(abs(x.low - largest), abs(x.high - largest)) + abs(largest)
-            error = 16 * 2.0**-52 * (abs(steep) * reach + abs(offset))
-            ends += [steep * self.kept, (offset - steep * largest + side * error) * self.kept]
-        return Lines(*ends)
+        return Lines(*fused(_exponential_lines, *x, self._largest(x.high), self.kept, of=(self.step,)))
 
     def straight(self, x: Interval) -> Mask:
         flat: Mask = x.low == x.high
@@ -68,14 +60,31 @@ class Exponential:
         largest: Array = xp.where(self.kept > 0, x, -np.inf).max(axis=-1, keepdims=True)
         return largest
 
-    def _shifted(self, x: Interval) -> Interval:
-        largest = self._largest(x.high)
-        low, high = self.step * (x.low - largest), self.step * (x.high - largest)
-        # What is left out may be anything: it is zero either way.
-        xp = namespace(low)
-        high = xp.where(self.kept > 0, high, xp.minimum(high, 0.0))
-        low = xp.minimum(low, high)
-        return Interval(low - 4 * 2.0**-52 * abs(low), high + 4 * 2.0**-52 * abs(high))
+
+def _shifted(step: float, low: Array, high: Array, largest: Array, kept: Array) -> Interval:
+    low, high = step * (low - largest), step * (high - largest)
+    # What is left out may be anything: it is zero either way.
+    xp = namespace(low)
+    high = xp.where(kept > 0, high, xp.minimum(high, 0.0))
+    low = xp.minimum(low, high)
+    return Interval(low - 4 * 2.0**-52 * abs(low), high + 4 * 2.0**-52 * abs(high))
+
+
+def _exponential_image(
+    step: float, low: Array, high: Array, largest: Array, kept: Array
+) -> tuple[Array, Array]:
+    made = _EXP.image(_shifted(step, low, high, largest, kept))
+    return made.low * kept, made.high * kept
+
+
+def _exponential_lines(step: float, low: Array, high: Array, largest: Array, kept: Array) -> Lines:
+    made, ends = _EXP.lines(_shifted(step, low, high, largest, kept)), []
+    for slope, offset, side in ((*made[:2], -1), (*made[2:], 1)):
+        steep = slope * step
+        reach = namespace(slope).maximum(abs(low - largest), abs(high - largest)) + abs(largest)
+        error = 16 * 2.0**-52 * (abs(steep) * reach + abs(offset))
+        ends += [steep * kept, (offset - steep * largest + side * error) * kept]
+    return Lines(*ends)
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,6 +6,7 @@ from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager, ExitStack, nullcontext
+from functools import cache
 from threading import local
 from typing import Any, Final
 
@@ -62,6 +63,11 @@ class Device:
     def __init__(self, index: int = 0) -> None:
         self.index = index
         self._thread = local()
+
+    @staticmethod
+    def of(array: Array) -> Device:
+        """The one that an array is on: always the same object."""
+        return _of(int(array.device.id))
 
     def current(self) -> AbstractContextManager[object]:
         """In its context CuPy's calls are for this device. One for each use: CuPy's keep their own stack.
@@ -226,6 +232,11 @@ class Device:
                 f"{what} takes {count / 2**20:,.0f} MiB of GPU memory and {free / 2**20:,.0f} MiB are free: "
                 + _REMEDY,
             )
+
+
+@cache
+def _of(index: int) -> Device:
+    return Device(index)
 
 
 class Stream:

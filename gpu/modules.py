@@ -6,7 +6,7 @@ import hashlib
 import os
 import re
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from importlib.util import find_spec
@@ -84,10 +84,13 @@ _NULL: Final = cupy.uint64(0)
 def compile_source(name: str, architecture: str, *defines: str) -> bytes:
     """``source/{name}.cu`` as machine code for an architecture such as "sm_90". Needs no device."""
     path = SOURCES / f"{name}.cu"
-    program = nvrtc.createProgram(path.read_text(), str(path), (), ())
+    return _compiled(path.read_text(), str(path), architecture, *(f"-D{each}" for each in defines))
+
+
+def _compiled(text: str, path: str, architecture: str, *options: str) -> bytes:
+    program = nvrtc.createProgram(text, path, (), ())
     try:
-        chosen = f"-arch={architecture}", *(f"-D{each}" for each in defines)
-        nvrtc.compileProgram(program, (*_OPTIONS, *chosen))
+        nvrtc.compileProgram(program, (*_OPTIONS, f"-arch={architecture}", *options))
         return bytes(nvrtc.getCUBIN(program)) + b"\0"  # CuPy 14 cuts the last byte, which is a zero
     except nvrtc.NVRTCError as error:
         raise CompileError(_with_lines(nvrtc.getProgramLog(program))) from error
@@ -114,11 +117,31 @@ def load(device: Device, name: str, *defines: str) -> Module:
         return Module(device, cupy.RawModule(path=str(path)))
 
 
+@cache
+def made(device: Device, text: str) -> Module:
+    """The module of a source that is written by a program: its products and sums are not contracted."""
+    architecture = device.architecture()
+    digest = hashlib.sha256(text.encode()).hexdigest()[:24]
+    path = _kept(
+        f"made-{architecture}-{digest}", lambda: _compiled(text, "made.cu", architecture, "-fmad=false")
+    )
+    with device.current():
+        return Module(device, cupy.RawModule(path=str(path)))
+
+
 def machine_code(name: str, architecture: str, *defines: str) -> Path:
     """The file that has ``compile_source``'s result, made where it is missing."""
-    path = _cache_directory() / f"{name}-{architecture}-{_digest(name, defines)}.cubin"
+    return _kept(
+        f"{name}-{architecture}-{_digest(name, defines)}",
+        lambda: compile_source(name, architecture, *defines),
+    )
+
+
+def _kept(name: str, compiled: Callable[[], bytes]) -> Path:
+    """The file of machine code of this name, made where it is missing."""
+    path = _cache_directory() / f"{name}.cubin"
     if not path.exists():
-        code = compile_source(name, architecture, *defines)
+        code = compiled()
         with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as file:
             file.write(code)
         os.replace(file.name, path)  # whole or not there, whoever else compiles

@@ -85,7 +85,7 @@ def every_source() -> list[tuple[str, ...]]:
         *(("elementwise", f"ZEN_ELEMENT={name}", called) for name in ("Fr", "Fp", "Fp2")),
         *(("group", f"ZEN_FIELD={name}", called) for name in ("Fp", "Fp2")),
         ("ceilings", called),
-        *(("integers",), ("scalars",), ("scan",), ("sparse",)),
+        *(("integers",), ("intervals",), ("scalars",), ("scan",), ("sparse",)),
     ]
 
 
@@ -102,6 +102,19 @@ def test_every_source_compiles_for_the_card(
     monkeypatch.setattr(modules, "_OPTIONS", (*modules._OPTIONS, "--Ofast-compile=max"))
     name, *defines = source
     assert modules.compile_source(name, ARCHITECTURE, *defines)[:4] == b"\x7fELF"
+
+
+def test_what_is_written_down_compiles_for_the_card(
+    modules: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A formula between lines, as bounds have it."""
+    from bounds.curves import _lines
+    from gpu.fused import _source
+
+    monkeypatch.setattr(modules, "_OPTIONS", (*modules._OPTIONS, "--Ofast-compile=max"))
+    text, count = _source(_lines, ("exp(x)",), (False, False), 2)
+    assert count == 4
+    assert modules._compiled(text, "made.cu", ARCHITECTURE, "-fmad=false")[:4] == b"\x7fELF"
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ import time
 import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import cache
 from threading import local
 from typing import Any
 
@@ -78,6 +79,10 @@ def namespace() -> Any:
 class Device:
     def __init__(self, index: int = 0) -> None:
         self.index = index
+
+    @staticmethod
+    def of(array: Array) -> Device:
+        return _of(array.index)
 
     @contextmanager
     def current(self) -> Iterator[None]:
@@ -173,6 +178,11 @@ class Device:
     def require(self, count: int, what: str) -> None:
         if count > self.free_bytes():
             raise ResourceError("resource.gpu_memory", f"{what} takes {count} bytes of GPU memory")
+
+
+@cache
+def _of(index: int) -> Device:
+    return Device(index)
 
 
 class Stream:

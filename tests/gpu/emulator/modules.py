@@ -99,6 +99,16 @@ def load(device: Device, name: str, *defines: str) -> Module:
     return compiled(device, SOURCES / f"{name}.cu", *defines)
 
 
+@cache
+def made(device: Device, text: str) -> Module:
+    CACHE.mkdir(parents=True, exist_ok=True)
+    source = CACHE / f"made-{hashlib.sha256(text.encode()).hexdigest()[:24]}.cu"
+    if not source.exists():
+        source.with_suffix(".part").write_text(text)
+        os.replace(source.with_suffix(".part"), source)
+    return compiled(device, source)
+
+
 def compiled(device: Device, source: Path, *defines: str) -> Module:
     """The kernels of any source, from the cache or newly compiled; one process compiles, others wait."""
     CACHE.mkdir(parents=True, exist_ok=True)

@@ -1,0 +1,46 @@
+"""Sums over what bounds of networks are made of: a form's coordinates, and products of matrices of intervals.
+
+Arrays are float64 on the current device, those that are made by a namespace's ``empty`` (``like``).
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Final
+
+import numpy as np
+
+from gpu import modules
+from gpu.device import Array, Device
+
+_THREADS: Final = 128
+_WARP: Final = 32
+_NORMS: Final = {"inf": 0, "1": 1, "2": 2}
+
+
+def reach(
+    like: Any, middle: Array, around: Array, radius: Array, norm: str, own: int, terms: int
+) -> tuple[Array, Array]:
+    """What both functions of forms [n, *any, width + 2] reach at least and at most, [n, *any], over balls of
+    ``own`` coordinates with ``radius`` [n]; of ``inf`` coordinates are from -1 to 1. In place ``around``
+    gets its rest and its size: see ``bounds.ball.Region``."""
+    shape, width = middle.shape[:-1], middle.shape[-1] - 2
+    low, high, rows = like.empty(shape), like.empty(shape), math.prod(shape)
+    module = modules.load(Device.of(middle), "intervals")
+    sizes = (rows, max(1, rows // len(middle)), width, own, _NORMS[norm], terms)
+    blocks = -(-rows * _WARP // _THREADS)
+    module.launch("reach", blocks, _THREADS, middle, around, radius, low, high, *map(np.int64, sizes))
+    return low, high
+
+
+def product(like: Any, left: tuple[Array, Array], right: tuple[Array, Array]) -> tuple[Array, Array, Array]:
+    """[*ahead, m, n] of left [*ahead, m, k] and right [*ahead, k, n], each from its first to its second: the
+    least and the largest that sums of products are, and what their absolute values add up to."""
+    *ahead, m, k = left[0].shape
+    n = right[0].shape[-1]
+    made = tuple(like.empty((*ahead, m, n)) for _ in range(3))
+    whole = [like.ascontiguousarray(each) for each in (*left, *right)]
+    sizes = (math.prod((*ahead, m, n)), m, k, n)
+    module = modules.load(Device.of(left[0]), "intervals")
+    module.launch("product", -(-sizes[0] // _THREADS), _THREADS, *whole, *made, *map(np.int64, sizes))
+    return made[0], made[1], made[2]
