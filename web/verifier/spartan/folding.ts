@@ -7,52 +7,12 @@
 import { equal } from "../bytes.ts";
 import { at } from "../lists.ts";
 import { OK } from "../verdict.ts";
-import { Code } from "./code.ts";
+import type { Code } from "./code.ts";
 import { dot, eq, fromBytes, power, powersAt, reduce, rootOfUnity } from "./field.ts";
 import { openedRoot } from "./merkle.ts";
-import type { Reader } from "./proof.ts";
+import type { Folded, Reader } from "./proof.ts";
+import type { Folding } from "./shape.ts";
 import type { Transcript } from "./transcript.ts";
-
-/** Vectors of 2^10 numbers are sent as they are; shorter than 2^9 none becomes, and rows are folded by eight at most. */
-const [MOST_SENT, LEAST_ROW, MOST_ROUNDS] = [10, 9, 3];
-/** Three bits more than other columns get: all levels together cost less than one of those. */
-const QUERY_BITS = 138;
-const LOG_BLOWUP = 3;
-
-/** 2^`rounds` rows, each a polynomial of `code`. */
-interface Level {
-  readonly rounds: number;
-  readonly code: Code;
-}
-
-/** How a vector of 2^`variables` numbers is folded, to one of 2^`rest`. */
-export class Folding {
-  readonly variables: number;
-  readonly levels: readonly Level[];
-  readonly rest: number;
-
-  constructor(variables: number) {
-    const levels: Level[] = [];
-    let rest = variables;
-    while (rest > MOST_SENT) {
-      const rounds = Math.min(MOST_ROUNDS, rest - LEAST_ROW);
-      rest -= rounds;
-      levels.push({ rounds, code: new Code(rest, rest + LOG_BLOWUP, QUERY_BITS) });
-    }
-    this.variables = variables;
-    this.levels = levels;
-    this.rest = rest;
-  }
-}
-
-/**
- * Of each level the root and its rounds' coefficients of X^0 and X^2, and behind them `rest`, what the vector is folded
- * to, as bytes, with its own rounds.
- */
-export interface Folded {
-  readonly messages: readonly Uint8Array[];
-  readonly rounds: readonly (readonly (readonly bigint[])[])[];
-}
 
 /** That the vector's inner product is `claim`, with the weights whose multilinear extension `weights` evaluates. */
 export interface Claim {

@@ -4,8 +4,7 @@
  */
 
 import { SCALAR_MODULUS } from "../points.ts";
-import { Folding } from "./folding.ts";
-import { bitLength } from "./shape.ts";
+import { bitLength, Folding } from "./shape.ts";
 import type { Shape } from "./shape.ts";
 
 export const LEAST_BITS = 128;

@@ -6,7 +6,13 @@ import { concat } from "../bytes.ts";
 import { at, zip } from "../lists.ts";
 import { u64 } from "../preamble.ts";
 import type { Code } from "./code.ts";
-import type { Opening } from "./proof.ts";
+
+/** Of a tree, at the drawn places, ascending: salts, columns as bytes, and the siblings' hashes. */
+export interface Opening {
+  readonly salts: readonly Uint8Array[];
+  readonly columns: readonly Uint8Array[];
+  readonly path: readonly Uint8Array[];
+}
 
 export const DIGEST_BYTES = 32;
 const LEAF_KEY = blake3(utf8ToBytes("zenserve spartan 1: leaf"));

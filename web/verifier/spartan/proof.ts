@@ -7,20 +7,22 @@ import { SCALAR_MODULUS } from "../points.ts";
 import { at } from "../lists.ts";
 import type { Said } from "./claims.ts";
 import { ELEMENT_BYTES, fromBytes } from "./field.ts";
-import type { Folded, Folding } from "./folding.ts";
 import { DIGEST_BYTES, siblingCount } from "./merkle.ts";
-import type { Shape } from "./shape.ts";
+import type { Opening } from "./merkle.ts";
+import type { Folding, Shape } from "./shape.ts";
 
 /** These bytes are no proof of this shape. */
 export class MalformedError extends Error {}
 
 const SALT_BYTES = 32;
 
-/** Of a tree, at the drawn places, ascending: salts, columns as bytes, and the siblings' hashes. */
-export interface Opening {
-  readonly salts: readonly Uint8Array[];
-  readonly columns: readonly Uint8Array[];
-  readonly path: readonly Uint8Array[];
+/**
+ * Of each level the root and its rounds' coefficients of X^0 and X^2, and behind them `rest`, what the vector is folded
+ * to, as bytes, with its own rounds.
+ */
+export interface Folded {
+  readonly messages: readonly Uint8Array[];
+  readonly rounds: readonly (readonly (readonly bigint[])[])[];
 }
 
 /**

@@ -12,11 +12,11 @@ import { OK } from "../verdict.ts";
 import { QUERY_BITS } from "./code.ts";
 import type { Rows } from "./commitment.ts";
 import { dot, eq, fromBytes, reduce } from "./field.ts";
-import { columnsAt, Folding, judge } from "./folding.ts";
+import { columnsAt, judge } from "./folding.ts";
 import { MOST_LINKS } from "./ledger.ts";
 import { DIGEST_BYTES, openedRoot } from "./merkle.ts";
 import { MalformedError, Reader } from "./proof.ts";
-import { bitLength, rowsFor } from "./shape.ts";
+import { bitLength, Folding, rowsFor } from "./shape.ts";
 import { Transcript } from "./transcript.ts";
 
 const LENGTH_BYTES = 4;

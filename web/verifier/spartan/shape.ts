@@ -8,7 +8,38 @@
 
 import { at } from "../lists.ts";
 import { Code } from "./code.ts";
-import { Folding } from "./folding.ts";
+
+/** Vectors of 2^10 numbers are sent as they are; shorter than 2^9 none becomes, and rows are folded by eight at most. */
+const [MOST_SENT, LEAST_ROW, MOST_ROUNDS] = [10, 9, 3];
+/** Three bits more than other columns get: all levels together cost less than one of those. */
+const QUERY_BITS = 138;
+const LOG_BLOWUP = 3;
+
+/** 2^`rounds` rows, each a polynomial of `code`. */
+interface Level {
+  readonly rounds: number;
+  readonly code: Code;
+}
+
+/** How a vector of 2^`variables` numbers is folded, to one of 2^`rest`. */
+export class Folding {
+  readonly variables: number;
+  readonly levels: readonly Level[];
+  readonly rest: number;
+
+  constructor(variables: number) {
+    const levels: Level[] = [];
+    let rest = variables;
+    while (rest > MOST_SENT) {
+      const rounds = Math.min(MOST_ROUNDS, rest - LEAST_ROW);
+      rest -= rounds;
+      levels.push({ rounds, code: new Code(rest, rest + LOG_BLOWUP, QUERY_BITS) });
+    }
+    this.variables = variables;
+    this.levels = levels;
+    this.rest = rest;
+  }
+}
 
 /** `size` variables in rows from `first` on. `linked`: the root is a commitment from outside. */
 export interface Part {

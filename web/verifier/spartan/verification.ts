@@ -11,8 +11,9 @@ import type { Drawn } from "./claims.ts";
 import * as field from "./field.ts";
 import { columnsAt, judge } from "./folding.ts";
 import { openedRoot } from "./merkle.ts";
+import type { Opening } from "./merkle.ts";
 import { MalformedError, Reader } from "./proof.ts";
-import type { Body, Opening } from "./proof.ts";
+import type { Body } from "./proof.ts";
 import type { Shape } from "./shape.ts";
 import { Transcript } from "./transcript.ts";
 
