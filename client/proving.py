@@ -10,7 +10,7 @@ from client.calls import Calls, delete, get, new_key, pairs, patch, post, post_f
 from client.errors import UnreachableError
 from client.flows import Flow, Request, Stream, endpoint, listing
 from client.resources import Commitment, Dataset, DryRun, InputFields, Model, Proof, ProofFields, State
-from verifier.schemes import CommitmentKind, Measure, PublicOrCommitted, PublicOrPrivate, Reveal, Scheme
+from verifier.schemes import CommitmentKind, Measure, Norm, PublicOrCommitted, PublicOrPrivate, Reveal, Scheme
 
 T = TypeVar("T")
 
@@ -288,6 +288,7 @@ class Proving(Calls):
         reference_id: str | None = None,
         threshold: int | None = None,
         radius: int | None = None,
+        norm: Norm | None = None,
         dataset_id: str | None = None,
         measure: Measure | None = None,
         challenge: str | None = None,
@@ -305,11 +306,11 @@ class Proving(Calls):
         ``reveal`` ``threshold`` it takes ``at_least`` or ``at_most``, with ``range`` ``bounds``, all in the
         outputs' own units, of several outputs by their names: the values stay hidden.
         Recognition takes the same input, ``threshold``, and ``reference`` or ``reference_id``; robustness,
-        too, and ``radius``, how far each entry may be changed, in its integers' steps. Accuracy takes
-        ``dataset_id``, ``measure``, and with ``top-k`` ``top``, with ``certified`` ``radius``. All take
-        ``challenge``, a text to appear in the statement; ``labels``, what to find it by in lists;
-        ``priority``, -10 to 10; ``deadline_seconds``, after which the job is given up; ``expires_in_days``,
-        after which the proof is deleted (docs/api.md).
+        too, and ``radius``, how far each entry may be changed, in its integers' steps, or, with ``norm`` "2",
+        all of them, squared and added up. Accuracy takes ``dataset_id``, ``measure``, and with ``top-k``
+        ``top``, with ``certified`` ``radius`` and ``norm``. All take ``challenge``, a text to appear in the
+        statement; ``labels``, what to find it by in lists; ``priority``, -10 to 10; ``deadline_seconds``,
+        after which the job is given up; ``expires_in_days``, after which the proof is deleted (docs/api.md).
         """
         body = {
             "model_id": model_id,
@@ -328,6 +329,7 @@ class Proving(Calls):
             "reference_id": reference_id,
             "threshold": threshold,
             "radius": radius,
+            "norm": norm,
             "dataset_id": dataset_id,
             "measure": measure,
             "challenge": challenge,

@@ -12,6 +12,7 @@ from verifier.schemes import (
     Compared,
     HeldKind,
     Measure,
+    Norm,
     Privacy,
     PublicOrCommitted,
     PublicOrPrivate,
@@ -252,6 +253,7 @@ class ProofFields(TypedDict, total=False):
     reference_id: str | None
     threshold: int | None
     radius: int | None
+    norm: Norm | None
     dataset_id: str | None
     measure: Measure | None
     challenge: str | None

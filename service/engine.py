@@ -100,6 +100,7 @@ def task(
     image = secrets["input"].values
     options = {"weight_privacy": weight_privacy, "input_privacy": asked["input_privacy"]}
     if scheme == "robustness":
+        options |= within(asked)
         circuit, radius = compile_circuit(quantised, "robustness", **options), asked["radius"]
         assert isinstance(circuit, Robustness)  # noqa: S101  narrows the type
         return Task(circuit, circuit.values(image, radius), partial(circuit.witness, image, radius))
@@ -134,7 +135,12 @@ def measuring(asked: Mapping[str, Any]) -> dict[str, Any]:
     measures said nothing of them.
     """
     output = {"output": asked["output"]} if "output" in asked else {}
-    return {"measure": asked.get("measure", "accuracy"), "top": asked.get("top", 1)} | output
+    return {"measure": asked.get("measure", "accuracy"), "top": asked.get("top", 1)} | output | within(asked)
+
+
+def within(asked: Mapping[str, Any]) -> dict[str, Any]:
+    """The norm of a radius, where the request says of which."""
+    return {"norm": asked["norm"]} if "norm" in asked else {}
 
 
 def usual(compared: Compared) -> Measure:

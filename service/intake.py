@@ -37,7 +37,7 @@ from circuits.tuning import Tuned
 from service.encryption import Integers, Secret, pack
 from verifier.datasets import LabelledData, one_input, quantise_targets
 from verifier.measures import takes_targets
-from verifier.schemes import BOUNDED, Compared, Measure, Privacy, Reveal
+from verifier.schemes import BOUNDED, Compared, Measure, Norm, Privacy, Reveal, furthest
 from verifier.stream import MOST_OUTPUTS, MOST_SAMPLES
 from zenerrors import ConflictError, RequestError, StatementError, TensorError
 
@@ -516,16 +516,17 @@ def check_threshold(quantised: bytes, threshold: int) -> None:
         )
 
 
-def check_radius(quantised: bytes, radius: int) -> None:
+def check_radius(quantised: bytes, radius: int, norm: Norm) -> None:
     """Raises ``TensorError`` for more than the input's integers reach, ``StatementError`` and ``ModelError``
     for a network that there are no certificates of.
     """
     graph = _graph(quantised)
-    require_certificates(graph)
-    if not 0 <= radius <= graph.input.type.top:
+    require_certificates(graph, norm)
+    most = furthest(norm, graph.input.type.bits, math.prod(graph.input.shape))
+    if not 0 <= radius <= most:
         raise TensorError(
             "input.out_of_range",
-            f"radius must be from 0 to {graph.input.type.top}, in steps of the input's integers",
+            f"radius must be from 0 to {most}, in steps of the input's integers",
             field="radius",
         )
 

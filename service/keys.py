@@ -19,7 +19,7 @@ from verifier.keys import opened
 from verifier.system import CEREMONY, VerifyingKey
 from zenerrors import ConflictError, RequestError
 
-_FORM: Final = ("scheme", "privacy", "reveal", "top", "bounds", "batch", "measure", "output")
+_FORM: Final = ("scheme", "privacy", "reveal", "top", "bounds", "batch", "measure", "output", "norm")
 
 
 def circuit_of(runtime: Runtime, key: KeyFile) -> str:
@@ -40,7 +40,14 @@ def install(session: Session, circuit: str, stored: str, size: int, key: KeyFile
 def measuring(asked: Mapping[str, Any]) -> dict[str, Any]:
     """What descriptions say of a measure: of right labels nothing, and ``top`` of ``top-k`` alone."""
     names = {"accuracy": (), "top-k": ("measure", "top")}.get(asked["measure"], ("measure",))
-    return {name: asked[name] for name in (*names, *(["output"] if "output" in asked else []))}
+    return {name: asked[name] for name in (*names, *(["output"] if "output" in asked else []))} | within(
+        asked
+    )
+
+
+def within(asked: Mapping[str, Any]) -> dict[str, Any]:
+    """The same of the norm of a radius: of the largest change nothing."""
+    return {name: norm for name, norm in engine.within(asked).items() if norm != "inf"}
 
 
 def bounding(asked: Mapping[str, Any]) -> dict[str, Any]:

@@ -25,7 +25,7 @@ from verifier.fields import (
 )
 from verifier.measures import Count, Measurement, Targets, takes_targets
 from verifier.points import SCALAR_MODULUS
-from verifier.schemes import BOUNDED, INPUT, OUTPUT, AnyScheme, Measure, kind_of
+from verifier.schemes import BOUNDED, INPUT, OUTPUT, AnyScheme, Measure, Norm, furthest, kind_of
 
 MOST_SCALE: Final = 1e290
 """Of outputs that words say: times any integer of a document it is a finite number."""
@@ -113,10 +113,10 @@ class InputType(BaseModel):
         number = int.from_bytes(hashlib.sha256(canonical(self)).digest(), "big")
         return [number >> shift & (1 << 52) - 1 for shift in range(0, 256, 52)]
 
-    def measures(self, distance: Group) -> bool:
-        """Whether the group's numbers are distances of such integers."""
+    def measures(self, distance: Group, norm: Norm) -> bool:
+        """Whether the group's numbers are distances of such inputs."""
         reach = distance.minimum, distance.maximum, distance.scale, distance.zero_point
-        return reach == (0, (1 << self.bits) - 1, self.scale, 0)
+        return reach == (0, furthest(norm, self.bits, math.prod(self.shape)), self.scale, 0)
 
     def holds(self, values: Sequence[int]) -> bool:
         """Whether these are such integers, row-major."""
@@ -202,7 +202,7 @@ class Description(BaseModel):
     ``commitments``: the linked segments in order. ``batch``: how many inferences one proof is of, where they
     are several, of which it then shows labels alone. Of accuracies ``batch``, the samples that fit a shard;
     ``classes``, how many outputs the network has, and the label that it never gives; ``measure``, with
-    ``top`` of ``top-k``; and ``targets``, of measures that take any."""
+    ``top`` of ``top-k``; and ``targets``, of measures that take any. ``norm``: what a radius is of."""
 
     model_config = ConfigDict(frozen=True, strict=True)
 
@@ -217,6 +217,7 @@ class Description(BaseModel):
     measure: Measure = "accuracy"
     top: Size = 1
     targets: Targets | None = None
+    norm: Norm = "inf"
 
     @model_validator(mode="after")
     def _fits(self) -> Self:
@@ -242,9 +243,10 @@ class Description(BaseModel):
         if names[: len(given)] != given or not self._is_shown(names[len(given) :]):
             raise ValueError(f"public_inputs: the scheme {self.scheme} does not show {', '.join(names)}")
         kinds = self.quantisation.types.values()
-        if not all(
-            kind.measures(each) for each in self.public_inputs if each.kind == "radius" for kind in kinds
-        ):
+        radii = [each for each in self.public_inputs if each.kind == "radius"]
+        if self.norm != "inf" and not radii:
+            raise ValueError("norm: it is of a radius, and there is none")
+        if not all(kind.measures(each, self.norm) for each in radii for kind in kinds):
             raise ValueError(
                 "public_inputs: radius must be in steps of the input, and no further than it goes"
             )

@@ -36,12 +36,21 @@ Measure = Literal["accuracy", "top-k", "f1", "mse", "mae", "r2", "certified"]
 the likeliest; of each class how often it is said, is there, and both; errors of values, squared or absolute;
 labels that are right, and the same for every input within a radius.
 """
+Norm = Literal["inf", "2"]
+"""What a radius is of: of the largest difference of an entry, or of all differences, squared and added up."""
 Compared = Literal["labels", "targets"]
 """What a dataset has beside samples."""
 INPUT: Final = "input"
 """What statements call an input: of several, each has its name behind it (``called``)."""
 OUTPUT: Final = "output"
 """The same of an output that is committed to."""
+
+
+def furthest(norm: Norm, bits: int, entries: int) -> int:
+    """The largest radius around an input of so many entries in [0, 2^bits): no input lies further away. Of
+    the norm "2", ``2^(bits + h) - 1`` for the least h that has ``4^h >= entries``."""
+    more = (entries - 1).bit_length() + 1 >> 1 if norm == "2" else 0
+    return (1 << bits + more) - 1
 
 
 def called(kind: str, name: str, among: Collection[Any]) -> str:

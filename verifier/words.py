@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 from verifier.description import Description, Group, InputType, as_list
 from verifier.documents import Dataset, KeyFile, Statement, checked, named
 from verifier.fields import Values, canonical
-from verifier.schemes import INPUT, OUTPUT
+from verifier.schemes import INPUT, OUTPUT, Norm
 from verifier.system import CEREMONY, VerifyingSystem
 
 _ALWAYS_UNSAID = [
@@ -32,9 +32,10 @@ _OUTPUT_UNSAID = (
 )
 _REFERENCE_UNSAID = "Whose the committed reference is, or what it was made from."
 _FURTHER_UNSAID = (
-    "Anything of inputs further away in any one entry, or changed otherwise, as a picture that is turned;"
-    " or of numbers between the steps, which are rounded before the network sees them."
+    "Anything of inputs further away in {}, or changed otherwise, as a picture that is turned; or of numbers"
+    " between the steps, which are rounded before the network sees them."
 )
+_AWAY: Final[Mapping[Norm, str]] = {"inf": "any one entry", "2": "all entries together"}
 _ROBUSTNESS_UNSAID = f"{_FURTHER_UNSAID} Nor that the label is right."
 _CERTIFIED_UNSAID = (
     "That the other samples are labelled wrongly, or can be: it is not certified that they cannot. Nor which"
@@ -172,7 +173,7 @@ def does_not_say(
     saturates: bool,
 ) -> list[str]:
     """What a reader might take the claim to say, and would be wrong. ``setup``: the key's label."""
-    scheme = description.scheme
+    scheme, away = description.scheme, _AWAY[description.norm]
     unsaid = [
         *([_REGISTRATION_UNSAID] if scheme == "registration" else []),
         *([_PARENT_UNSAID] if parent else []),
@@ -182,8 +183,8 @@ def does_not_say(
             else []
         ),
         *(_inputs_unsaid(description) if scheme in ("inference", "recognition", "robustness") else []),
-        *([_ROBUSTNESS_UNSAID] if scheme == "robustness" else []),
-        *([_FURTHER_UNSAID, _CERTIFIED_UNSAID] if description.measure == "certified" else []),
+        *([_ROBUSTNESS_UNSAID.format(away)] if scheme == "robustness" else []),
+        *([_FURTHER_UNSAID.format(away), _CERTIFIED_UNSAID] if description.measure == "certified" else []),
         *([_OUTPUT_UNSAID] if description.quantisation.output_types else []),
         *([_REFERENCE_UNSAID] if "reference" in description.commitments else []),
         *([_ORDER_UNSAID] if dataset else []),

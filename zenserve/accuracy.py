@@ -22,7 +22,7 @@ from verifier.datasets import LabelledData
 from verifier.description import InputType
 from verifier.documents import Dataset, KeyFile, ProofDocument, Shard
 from verifier.registry import FIRST
-from verifier.schemes import Privacy
+from verifier.schemes import Norm, Privacy
 from zenerrors import StatementError
 from zenserve import networks
 from zenserve.certificate import steps
@@ -36,6 +36,7 @@ def certify_accuracy(
     labels: Any,
     *,
     eps: float,
+    norm: Norm = "inf",
     calibration: Any = None,
     bits: int | None = 8,
     weight_privacy: Privacy | None = None,
@@ -63,7 +64,11 @@ def certify_accuracy(
     (own,) = given.values()
     data, radius = LabelledData.of(own, networks.array(labels)), steps(eps, qgraph.input.type.scale)
     circuit = compile_accuracy(
-        qgraph, batch=shard_size or data.size, weight_privacy=weight_privacy, measure="certified"
+        qgraph,
+        batch=shard_size or data.size,
+        weight_privacy=weight_privacy,
+        measure="certified",
+        norm=norm,
     )
     with TemporaryDirectory() as folder:
         party = Party(registry.find(system), Path(folder), progress)

@@ -13,7 +13,7 @@ from circuits import compile_robustness, parameters
 from circuits.tuning import tune
 from prover import registry
 from verifier.registry import FIRST
-from verifier.schemes import Privacy, PublicOrPrivate
+from verifier.schemes import Norm, Privacy, PublicOrPrivate
 from zenserve import networks
 from zenserve.proof import Proof, verify
 from zenserve.proving import Party, calibrated, most_private
@@ -24,6 +24,7 @@ def certify(
     x: Any,
     *,
     eps: float,
+    norm: Norm = "inf",
     calibration: Any = None,
     bits: int | None = 8,
     input_privacy: PublicOrPrivate = "public",
@@ -35,7 +36,8 @@ def certify(
     """A proof, verified, that ``network`` gives the label of ``x`` to every input near it.
 
     ``eps``: by how much each entry may differ, in the input's units, of which whole steps of the quantised
-    input count; all else as ``prove`` takes it. The proof is of the network of integers that
+    input count; or, of the ``norm`` "2", the root of what all differences, squared, add up to. All else as
+    ``prove`` takes it. The proof is of the network of integers that
     ``calibration`` makes. Raises as ``prove``, ``ModelError`` (``model.unsupported_operator``) where there
     are no certificates of such a network, and ``StatementError`` (``statement.not_certified``) where there
     is none that reaches so far: ``robustness`` says how far they do.
@@ -48,7 +50,9 @@ def certify(
     samples = calibrated(graph, own, calibration)
     qgraph = tune(graph, samples, bits=bits, weight_privacy=weight_privacy, progress=progress).qgraph
     progress("compile", 0.0)
-    circuit = compile_robustness(qgraph, input_privacy=input_privacy, weight_privacy=weight_privacy)
+    circuit = compile_robustness(
+        qgraph, input_privacy=input_privacy, weight_privacy=weight_privacy, norm=norm
+    )
     (given,) = own.values()
     q, radius = qgraph.quantise_input(given), steps(eps, qgraph.input.type.scale)
     with TemporaryDirectory() as folder:

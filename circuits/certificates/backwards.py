@@ -11,11 +11,14 @@ import numpy as np
 from circuits.certificates.draft import Draft
 from circuits.certificates.forwards import Forwards, without_lines
 from circuits.certificates.largest import Largest
+from circuits.certificates.norms import Rooting, no_smaller, roots
 from circuits.certificates.parameters import Parameters, most, public, top_of
+from circuits.certificates.places import moved
 from circuits.certificates.pools import Windows
 from circuits.r1cs.gadgets import require_fit
 from relations.bounds import Bound
 from relations.functions import Requantisation
+from relations.integers import IntArray
 from relations.planes import MOST_AXES, Sliding
 from relations.relation import (
     Absolute,
@@ -106,19 +109,8 @@ class Backwards:
                 self._back_windows(relation, line)
             case Linear():
                 self._back_sum(relation, line)
-            case Move(sources=(source,)):
-                line = self._cut(relation.out, line)
-                places = np.argsort(relation.places, axis=None)
-                shape = (*source.shape, self._rivals)
-                each = places[:, np.newaxis] * self._rivals + np.arange(self._rivals)
-                moved = self.draft.move(
-                    f"{relation.name}/back",
-                    shape,
-                    line.tensor,
-                    each.reshape(shape[1:]),
-                    reach=line.reach,
-                )
-                self._arrive(source, line._replace(tensor=moved))
+            case Move():
+                self._back_moved(relation, self._cut(relation.out, line))
             case _:
                 raise without_lines(relation)
 
@@ -151,6 +143,9 @@ class Backwards:
             return line
         wanted = _BITS + _MORE_BITS * max(0, line.depth - 1)
         bits = max(_BITS, min(wanted, _ROOM - self._room(tensor).bit_length()))
+        if tensor in self.forwards.repeated:
+            # Their squares are added up.
+            bits = min(bits, _ROOM - math.prod(tensor.shape[1:]).bit_length() >> 1)
         shift = max(0, line.reach.bit_length() - bits)
         return self._divided(tensor, f"{tensor.name}/line", line, shift)
 
@@ -175,7 +170,10 @@ class Backwards:
         """What a line of ``tensor`` is multiplied by at most before it is cut again."""
         relation, size = self._makers.get(tensor), math.prod(tensor.shape[1:])
         if isinstance(relation, Move):
-            return self._room(relation.sources[0])
+            often = int(np.bincount(relation.places.ravel() + 1)[1:].max(initial=1))
+            beyond = abs((relation.constant or 0) - self.forwards.zero_points.get(tensor, 0))
+            rooms = [often * self._room(source) for source, _ in moved(relation)]
+            return max(2 * size * beyond, *rooms, 1)
         if tensor not in self.forwards.lines:
             return 2 * size * self.forwards.furthest(tensor)
         lines = self.forwards.lines[tensor]
@@ -251,19 +249,41 @@ class Backwards:
             products.append(
                 self.draft.product(f"{name}/back/{tap}", shape, line.reach, Term(each), Term(line.tensor))
             )
-        parts = []
-        for index, read in enumerate(between.windows.readers):
-            rows = np.where(read < 0, -1, read * self._rivals)[:, np.newaxis]
-            rows = np.where(rows < 0, -1, rows + np.arange(self._rivals))
-            out = Tensor(f"{name}/spread/{index}", (*x.shape, self._rivals), line.tensor.bound)
-            none = 0 if (read < 0).any() else None
-            self.draft.relations.append(
-                Move(out.name, out, tuple(products), rows.reshape(out.shape[1:]), none)
-            )
-            parts.append(Term(out))
+        parts = self._read(f"{name}/spread", x, tuple(products), between.windows.readers, line)
         reach = len(parts) * line.reach
         together = self.draft.sum(f"{name}/spread", (*x.shape, self._rivals), reach, *parts)
         return line._replace(tensor=together, reach=reach)
+
+    def _back_moved(self, relation: Move, line: _Line) -> None:
+        """A line of what was moved is one of each source, added up where entries are there several times;
+        and a constant of what padding is beyond the zero point."""
+        for index, (source, found) in enumerate(moved(relation)):
+            name = f"{relation.name}/back{index}"
+            parts = self._read(name, source, (line.tensor,), found, line)
+            if len(parts) == 1:
+                self._arrive(source, line._replace(tensor=parts[0].tensor))
+                continue
+            reach = len(parts) * line.reach
+            together = self.draft.sum(name, parts[0].tensor.shape, reach, *parts)
+            self._arrive(source, line._replace(tensor=together, reach=reach, cut=False))
+        padding = (relation.constant or 0) - self.forwards.zero_points.get(relation.out, 0)
+        if (relation.places < 0).any() and padding:
+            added = np.where(relation.places < 0, padding, 0)[np.newaxis, ..., np.newaxis]
+            typed = self._typed(relation.name, line)
+            self._pay_constants(relation.name, public(f"{relation.name}/padding", added), line, typed)
+
+    def _read(
+        self, name: str, x: Tensor, sources: tuple[Tensor, ...], found: Sequence[IntArray], line: _Line
+    ) -> list[Term]:
+        """Lines of ``x``, each of what ``found`` says of those of all ``sources``, ``line`` being one."""
+        parts = []
+        for index, read in enumerate(found):
+            rows = np.where(read < 0, -1, read * self._rivals)[:, np.newaxis]
+            rows = np.where(rows < 0, -1, rows + np.arange(self._rivals))
+            shape = (*x.shape, self._rivals)
+            made = f"{name}/{index}", shape, sources, rows.reshape(shape[1:])
+            parts.append(Term(self.draft.move(*made, reach=line.reach, constant=0)))
+        return parts
 
     def _back_layer(self, relation: MatMul | Convolution, line: _Line) -> None:
         name, weight, x = relation.name, relation.weight, relation.x.tensor
@@ -290,11 +310,16 @@ class Backwards:
         places = np.arange(channels).reshape(1, -1, *(1 for _ in sizes), 1)
         each = np.broadcast_to(places, (1, channels, *sizes, 1))
         added = self.parameters.view(f"{relation.name}/bias/turned", bias, each)
+        self._pay_constants(relation.name, added, line, typed)
+
+    def _pay_constants(self, name: str, added: Parameter, line: _Line, typed: Term) -> None:
+        """The line times ``added`` [1, *shape, 1], a constant of each entry."""
+        _, channels, *sizes, _ = added.shape
         axes, reach = len(sizes) + 1, most(added, line.reach)
         sliding = Sliding((channels, *sizes, self._rivals), (*sizes, 1), (1,) * axes, (0,) * (2 * axes))
         shape = (self.batch, 1, *(1 for _ in sizes), self._rivals)
-        paid = Tensor(f"{relation.name}/paid", shape, Bound.of(-reach, reach))
-        self._convolve(paid, typed, added, sliding, bias)
+        paid = Tensor(f"{name}/paid", shape, Bound.of(-reach, reach))
+        self._convolve(paid, typed, added, sliding, added)
         self._pay(paid, reach, line.exponent)
 
     def _back_windows(self, relation: WindowSum, line: _Line) -> None:
@@ -314,7 +339,8 @@ class Backwards:
         return Term(typed, 1, half)
 
     def _transposed(self, relation: Convolution | WindowSum, line: Term) -> tuple[Term, Sliding]:
-        """How a kernel that is turned round slides over lines, with zeros between them where it strode."""
+        """How a kernel that is turned round slides over lines, with zeros between them where it strode, and
+        without those that saw nothing but padding."""
         own, (channels, *sizes) = relation.sliding, relation.out.shape[1:]
         image, dilation = own.image[1:], own.dilation or (1,) * len(sizes)
         apart = tuple((size - 1) * by + 1 for size, by in zip(sizes, own.stride, strict=True))
@@ -322,16 +348,26 @@ class Backwards:
         far = (step * (size - 1) for size, step in zip(own.kernel, dilation, strict=True))
         before = tuple(each - end for each, end in zip(far, ends, strict=True))
         behind = tuple(size + end - each for size, end, each in zip(image, ends, apart, strict=True))
-        if len(sizes) + 1 > MOST_AXES or min(*before, *behind) < 0:
+        if len(sizes) + 1 > MOST_AXES:
             raise without_lines(relation)
-        if apart != tuple(sizes):
+        if apart != tuple(sizes) or min(*before, *behind) < 0:
             shape = (channels, *apart, self._rivals)
             places, strides = np.full(shape, -1), (slice(None, None, by) for by in own.stride)
             size = math.prod(line.tensor.shape[1:])
             places[(slice(None), *strides)] = np.arange(size).reshape(line.tensor.shape[1:])
-            name = f"{relation.name}/lines/apart"
-            spread = Tensor(name, (self.batch, *shape), line.tensor.bound, line.tensor.bits)
-            self.draft.relations.append(Move(name, spread, (line.tensor,), places, line.zero))
+            seen = zip(before, behind, apart, strict=True)
+            kept = (slice(max(0, -first), size - max(0, -last)) for first, last, size in seen)
+            places = places[(slice(None), *kept)]
+            apart = places.shape[1:-1]
+            before, behind = (tuple(max(0, each) for each in end) for end in (before, behind))
+            spread = self.draft.move(
+                f"{relation.name}/lines/apart",
+                (self.batch, *places.shape),
+                line.tensor,
+                places,
+                line.tensor.bits,
+                constant=line.zero,
+            )
             line = line._replace(tensor=spread)
         groups = channels if isinstance(relation, WindowSum) else own.groups
         strides_ = (1,) * (len(sizes) + 1)
@@ -355,22 +391,8 @@ class Backwards:
     def margins(self) -> tuple[Tensor, int]:
         """The leads at least over the input's box, [batch, 1, r], and their exponent."""
         x = self.network.input
-        box = self.forwards.boxes[x]
-        cut, absolute, signed = self._halves(x, self._arrived(x))
-        size = math.prod(x.shape[1:])
-        far = 2 * self.forwards.furthest(x)
-        zero_point = 2 * self.forwards.zero_points.get(x, 0)
-        for part, sign, factor, ends, offset in (
-            ("apart", -1, absolute, box.width, 0),
-            ("between", 1, signed, box.sum, zero_point),
-        ):
-            row = self.draft.move(
-                f"box/{part}/row", (self.batch, 1, 1, size), ends, np.arange(size).reshape(1, 1, size)
-            )
-            self._pay_product(
-                f"box/{part}", Term(row, sign, offset), factor, far * cut.reach, cut.exponent - 1
-            )
-        exponent = _fitting(self._paid, cut.exponent - 1, _MOST, self._lost)
+        finest = (self._pay_ball if self.forwards.norm == "2" else self._pay_box)(x)
+        exponent = _fitting(self._paid, finest, _MOST, self._lost)
         terms, reach = [], 0
         for index, paid in enumerate(self._paid):
             tensor, far = paid.tensor, _raised(paid.reach, paid.exponent - exponent)
@@ -388,6 +410,52 @@ class Backwards:
         sums = self.draft.sum("output/margins/sum", margins.shape, reach, *terms, constant=-lost)
         self.draft.hold(Linear(margins.name, margins, (Term(sums),)))
         return margins, exponent
+
+    def _pay_box(self, x: Tensor) -> int:
+        """The line of the input at least over its box. The exponent."""
+        box, size = self.forwards.boxes[x], math.prod(x.shape[1:])
+        cut, absolute, signed = self._halves(x, self._arrived(x))
+        far = 2 * self.forwards.furthest(x)
+        zero_point = 2 * self.forwards.zero_points.get(x, 0)
+        for part, sign, factor, ends, offset in (
+            ("apart", -1, absolute, box.width, 0),
+            ("between", 1, signed, box.sum, zero_point),
+        ):
+            row = self.draft.move(
+                f"box/{part}/row", (self.batch, 1, 1, size), ends, np.arange(size).reshape(1, 1, size)
+            )
+            self._pay_product(
+                f"box/{part}", Term(row, sign, offset), factor, far * cut.reach, cut.exponent - 1
+            )
+        return cut.exponent - 1
+
+    def _pay_ball(self, x: Tensor) -> int:
+        """The line of the input at least over its ball: at the centre, less the radius times the line's
+        norm. The exponent."""
+        cut, rivals = self._cut(x, self._arrived(x)), self._rivals
+        size, zero_point = math.prod(x.shape[1:]), self.forwards.zero_points.get(x, 0)
+        row = self.draft.move("ball/row", (self.batch, 1, 1, size), x, np.arange(size).reshape(1, 1, size))
+        far = self.forwards.furthest(x) * cut.reach
+        self._pay_product("ball/centre", Term(row, 1, zero_point), cut.tensor, far, cut.exponent)
+        # Of each rival its own.
+        places = np.arange(size * rivals).reshape(size, rivals).T
+        left, right = (
+            self.draft.move(f"ball/{part}", (self.batch, *shape), cut.tensor, places.reshape(shape))
+            for part, shape in (("left", (rivals, 1, size)), ("right", (rivals, size, 1)))
+        )
+        most = size * cut.reach**2
+        squares = Tensor("ball/squares", (self.batch, rivals, 1, 1), Bound.of(0, most))
+        require_fit(squares.name, (0, most))
+        self.draft.relations.append(MatrixProduct(squares.name, squares, Term(left), Term(right)))
+        top, rule = int(roots(np.array(most))), Rooting((self.batch, size, rivals))
+        bound = Bound.of(0, (1 << top.bit_length()) - 1, "range")
+        norm = self.draft.choose(Tensor("ball/norm", (self.batch, rivals), bound), (cut.tensor,), rule)
+        no_smaller(self.draft, norm, Term(squares))
+        radius = self.draft.move("ball/radius", norm.shape, self.forwards.radius, np.zeros(rivals, np.int64))
+        reach = top_of(radius) * top_of(norm)
+        away = self.draft.product("ball/away", norm.shape, reach, Term(radius, -1), Term(norm))
+        self._pay(away, reach, cut.exponent)
+        return cut.exponent
 
     def _pay(self, tensor: Tensor, reach: int, exponent: int) -> None:
         self._paid.append(_Line(tensor, reach, exponent))

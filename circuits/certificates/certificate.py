@@ -16,17 +16,19 @@ from circuits.certificates.parameters import Parameters, View
 from relations.bounds import Bound
 from relations.integers import IntArray
 from relations.relation import Equal, OneHot, Parameter, Relations, Tensor, Term, Total
+from verifier.schemes import Norm
 
 
 @dataclass(frozen=True, eq=False)
 class Certificate:
-    """``relations``: what is to hold. Given are the input, ``radius`` and ``label``, [batch, 1] each, the
-    radius being the same for all, what the prover has ``chosen``, and what is ``made``: on wires, and what
-    a relation says.
+    """``relations``: what is to hold. Given are the input, ``radius``, of this ``norm``, and ``label``,
+    [batch, 1] each, the radius being the same for all, what the prover has ``chosen``, and what is ``made``:
+    on wires, and what a relation says.
 
     ``margins`` [batch, 1, r]: the label's lead over each rival is ``2^exponent`` times that at least.
     """
 
+    norm: Norm
     relations: Relations
     radius: Tensor
     label: Tensor
@@ -43,22 +45,24 @@ class Certificate:
         return [each for each in self.chosen if each.bound.proof == "range"]
 
 
-def certified(network: Relations) -> Certificate:
+def certified(network: Relations, norm: Norm = "inf") -> Certificate:
     """That all margins are positive, of a network of one input and one output. Raises ``ModelError``
     (``model.unsupported_operator``) for what there are no lines through, and ``StatementError``
     (``statement.could_wrap``) where integers get too large."""
     classes = math.prod(network.output.shape[1:])
-    making = _Making(network, Tensor("label", (network.input.shape[0], 1), Bound.of(0, classes - 1)))
+    making = _Making(network, Tensor("label", (network.input.shape[0], 1), Bound.of(0, classes - 1)), norm)
     margins = making.margins
     making.draft.within("output/positive", margins.shape, margins.bound.bits - 1, Term(margins), lowest=1)
     return making.certificate()
 
 
-def counted(network: Relations, labels: Tensor, fill: Equal, count: Tensor) -> Certificate:
+def counted(
+    network: Relations, labels: Tensor, fill: Equal, count: Tensor, norm: Norm = "inf"
+) -> Certificate:
     """That ``count`` [1] is no more than how many samples have positive margins, of those that do not fill
     up. A label is any class, or the one after the last; ``fill`` says which samples only fill up. Raises as
     ``certified``."""
-    making = _Making(network, labels)
+    making = _Making(network, labels, norm)
     draft, margins = making.draft, making.margins
     rule = _Positive(math.prod(margins.shape[1:]))
     draft.relations.append(fill)
@@ -91,11 +95,11 @@ class _Positive:
 class _Making:
     """What leads to ``margins``."""
 
-    def __init__(self, network: Relations, label: Tensor) -> None:
+    def __init__(self, network: Relations, label: Tensor, norm: Norm) -> None:
         batch, classes = network.input.shape[0], math.prod(network.output.shape[1:])
         self.network, self.label, self.draft = network, label, Draft(batch)
         self.parameters = Parameters(self.draft)
-        self.forwards = Forwards(network, self.draft, self.parameters)
+        self.forwards = Forwards(network, self.draft, self.parameters, norm)
         self.radius = self.forwards.box_of_input()
         for relation in network.relations:
             self.forwards.bound(relation)
@@ -112,6 +116,7 @@ class _Making:
         draft = self.draft
         known = (self.network.input, self.radius, self.label, *given, *draft.chosen, *draft.made)
         return Certificate(
+            self.forwards.norm,
             Relations(known, tuple(draft.relations), (self.margins,)),
             self.radius,
             self.label,

@@ -69,13 +69,19 @@ class Draft:
         self,
         name: str,
         shape: tuple[int, ...],
-        source: Tensor,
+        source: Tensor | tuple[Tensor, ...],
         places: IntArray,
         bits: int | None = None,
         reach: int | None = None,
         constant: int | None = None,
     ) -> Tensor:
-        bound = Bound.of(*source.bound.interval) if reach is None else Bound.of(-reach, reach)
+        sources = source if isinstance(source, tuple) else (source,)
+        padding = constant if (places < 0).any() else None
+        ends = [each.bound.interval for each in sources]
+        if padding is not None:
+            ends.append((padding, padding))
+        low, high = min(low for low, _ in ends), max(high for _, high in ends)
+        bound = Bound.of(low, high) if reach is None else Bound.of(-reach, reach)
         out = Tensor(name, shape, bound, bits)
-        self.relations.append(Move(name, out, (source,), places, constant if (places < 0).any() else None))
+        self.relations.append(Move(name, out, sources, places, padding))
         return out

@@ -13,6 +13,7 @@ from circuits.certificates.draft import Draft
 from circuits.certificates.largest import Largest
 from circuits.certificates.looked import Looked
 from circuits.certificates.parameters import Parameters, most, top_of
+from circuits.certificates.places import moved
 from circuits.certificates.pools import Windows
 from circuits.certificates.rescaled import Rescaled
 from circuits.certificates.tables import Cells
@@ -33,15 +34,18 @@ from relations.relation import (
     Term,
     WindowSum,
 )
+from verifier.schemes import Norm, furthest
 from zenerrors import ModelError
 
 
 class Forwards:
-    """``lines``: of what is no sum. ``zero_points``: what lines are of tensors less. Raises ``ModelError``
-    as ``certified``, and so do its methods."""
+    """``lines``: of what is no sum. ``zero_points``: what lines are of tensors less. ``repeated``: within an
+    l2 ball, of what entries of the input were moved to, how often one is there. Raises ``ModelError`` as
+    ``certified``, and so do its methods."""
 
-    def __init__(self, network: Relations, draft: Draft, parameters: Parameters) -> None:
-        self.network, self.draft, self.parameters = network, draft, parameters
+    def __init__(self, network: Relations, draft: Draft, parameters: Parameters, norm: Norm) -> None:
+        self.network, self.draft, self.parameters, self.norm = network, draft, parameters, norm
+        self.repeated: dict[Tensor, int] = {network.input: 1} if norm == "2" else {}
         self.boxes: dict[Tensor, Box] = {}
         self.lines: dict[Tensor, Between] = {}
         self.zero_points = _zero_points(network)
@@ -50,12 +54,15 @@ class Forwards:
     def box_of_input(self) -> Tensor:
         """The radius, [batch, 1]."""
         x = self.network.input
-        top = x.bound.interval[1]
-        radius = Tensor("radius", (self.draft.batch, 1), Bound.of(0, top, "range"))
+        top, bits = x.bound.interval[1], x.bits or 0
+        far = furthest(self.norm, bits, math.prod(x.shape[1:]))
+        self.radius = radius = Tensor(
+            "radius", (self.draft.batch, 1), Bound.of(0, far, "range"), far.bit_length()
+        )
         around = self.draft.move("box/around", x.shape, radius, np.zeros(x.shape[1:], np.int64))
         cut, ends = Requantisation(np.array([1]), 0, 0, 0, top), []
         for end, sign in (("least", -1), ("most", 1)):
-            moved = self.draft.sum(f"box/{end}", x.shape, 2 * top, Term(x), Term(around, sign))
+            moved = self.draft.sum(f"box/{end}", x.shape, top + far, Term(x), Term(around, sign))
             ends.append(Tensor(f"box/{end}", x.shape, x.bound, x.bits))
             self.draft.relations.append(Lookup(ends[-1].name, ends[-1], moved, cut))
         self.boxes[x] = boxed(self.draft, "box", *ends)
@@ -69,7 +76,7 @@ class Forwards:
                 raise without_lines(relation)
             case MatMul() | Convolution() | WindowSum() if relation.x.factor != 1:
                 raise without_lines(relation)
-            case Move() if _is_rearranged(relation):
+            case Move():
                 self._bound_moved(relation)
             case Lookup() if relation.value in self._ends:
                 self._bound_rescaled(relation)
@@ -77,6 +84,8 @@ class Forwards:
                 raise without_lines(relation)
             case MatMul() | Convolution() | WindowSum() | Linear() if not rescaled:
                 pass
+            case MatMul() | Convolution() if relation.x.tensor in self.repeated:
+                self._bound_first_layer(relation)
             case MatMul() | Convolution():
                 self._bound_layer(relation)
             case WindowSum():
@@ -102,13 +111,19 @@ class Forwards:
         return all(each in self.boxes for each in relation.reads if not isinstance(each, Parameter))
 
     def _bound_moved(self, relation: Move) -> None:
-        (source,), out = relation.sources, relation.out
-        if source in self.boxes:
-            moved = [
-                self.draft.move(f"{out.name}/{part}", out.shape, tensor, relation.places, tensor.bits)
-                for part, tensor in zip(Box._fields, self.boxes[source], strict=True)
-            ]
-            self.boxes[out] = Box(*moved)
+        """Boxes of all entries, if there are any; constants are boxes of their own."""
+        sources, out, constant = relation.sources, relation.out, relation.constant or 0
+        if all(source in self.boxes for source in sources):
+            boxes, parts = zip(*(self.boxes[source] for source in sources), strict=True), []
+            for part, tensors, times in zip(Box._fields, boxes, (1, 1, 2, 0), strict=True):
+                name, bits = f"{out.name}/{part}", max(each.bits or 0 for each in tensors)
+                made = name, out.shape, tensors, relation.places, bits
+                parts.append(self.draft.move(*made, constant=times * constant))
+            self.boxes[out] = Box(*parts)
+        if all(source in self.repeated for source in sources):
+            self.draft.relations.append(relation)
+            each = (self.repeated[source] * len(found) for source, found in moved(relation))
+            self.repeated[out] = sum(each)
 
     def _bound_windows(self, relation: WindowSum) -> None:
         name, out, box = relation.name, relation.out, self.boxes[relation.x.tensor]
@@ -140,6 +155,23 @@ class Forwards:
             ),
         ]
         self._bound_sums(name, out, [Term(centre), *added], [Term(radius)], reach + widest)
+
+    def _bound_first_layer(self, relation: MatMul | Convolution) -> None:
+        """``|W d| <= ||W|| ||d||`` for each row W: within an l2 ball, and as far as any window sees of it."""
+        name, out, channels = relation.name, relation.out, relation.out.shape[1]
+        norms = self.parameters.doubled_norms(relation.weight, self.repeated[relation.x.tensor])
+        widest, reach = top_of(norms) * top_of(self.radius), 2 * top_of(out)
+        centre = Tensor(f"{name}/centre", out.shape, out.bound)
+        radius = Tensor(f"{name}/radius", (self.draft.batch, channels), Bound.of(0, widest))
+        zeros = self.parameters.zeros(f"{radius.name}/bias", (channels,), norms)
+        self.draft.relations += [
+            replace(relation, name=centre.name, out=centre),
+            MatMul(radius.name, radius, Term(self.radius), norms, zeros),
+        ]
+        places = np.arange(channels).reshape(-1, *(1 for _ in out.shape[2:]))
+        places = np.broadcast_to(places, out.shape[1:])
+        each = self.draft.move(f"{radius.name}/each", out.shape, radius, places)
+        self._bound_sums(name, out, [Term(centre, 2)], [Term(each)], reach + widest)
 
     def _bound_sums(
         self, name: str, out: Tensor, centres: Sequence[Term], widths: Sequence[Term], reach: int
@@ -197,7 +229,9 @@ def _zero_points(network: Relations) -> dict[Tensor, int]:
     for relation in reversed(network.relations):
         read = [(term.tensor, term.zero_point) for term in _terms(relation)]
         if isinstance(relation, Move | Maximum):
-            sources = relation.sources if isinstance(relation, Move) else (relation.value,)
+            sources = (
+                [source for source, _ in moved(relation)] if isinstance(relation, Move) else [relation.value]
+            )
             read = [(source, found.get(relation.out, 0)) for source in sources]
         for tensor, zero_point in read:
             if not isinstance(zero_point, int) or found.setdefault(tensor, zero_point) != zero_point:
@@ -214,17 +248,11 @@ def _terms(relation: Relation) -> list[Term]:
     return []
 
 
-def _is_rearranged(relation: Move) -> bool:
-    """Whether it has each entry of its one source once, so that a line can be moved back."""
-    (source, *others), places = relation.sources, np.sort(relation.places, axis=None)
-    return not others and np.array_equal(places, np.arange(math.prod(source.shape[1:])))
-
-
 def without_lines(relation: Relation) -> ModelError:
     return ModelError(
         "model.unsupported_operator",
         f"a certificate has no lines through {relation.name[:80]!r}: it takes dense layers, convolutions,"
-        " pools, residual sums and functions of each entry alone",
+        " pools, residual sums, functions of each entry alone and what moves entries",
     )
 
 

@@ -9,10 +9,12 @@ from typing import NamedTuple
 import numpy as np
 
 from circuits.certificates.draft import Draft
+from circuits.certificates.norms import Rooting, no_smaller, roots
+from circuits.r1cs.gadgets import require_fit
 from relations.bounds import Bound
 from relations.functions import Tabulation
 from relations.integers import IntArray
-from relations.relation import Convolution, MatMul, Parameter, Tabulated, Tensor, Term
+from relations.relation import Convolution, MatMul, Parameter, Square, Tabulated, Tensor, Term, Total
 
 
 class View(NamedTuple):
@@ -45,6 +47,32 @@ class Parameters:
                 self.draft.relations.append(Tabulated(made.name, made, weight, function))
             self._absolutes[weight] = made
         return self._absolutes[weight]
+
+    def doubled_norms(self, weight: Parameter, repeated: int) -> Parameter:
+        """[outputs, 1]: twice the Euclidean norm of each output's weights, or a little more, were each of
+        them there so often."""
+        outputs, taps = len(weight.values), math.prod(weight.shape[1:])
+        places = np.arange(weight.values.size).reshape(outputs, taps).T
+        rule = Rooting((1, taps, outputs), 4 * repeated)
+        most = int(rule.factor * taps * top_of(weight) ** 2)
+        columns = self.view(f"{weight.name}/columns", weight, places)
+        norms = Parameter(
+            f"{weight.name}/norms",
+            (outputs, 1),
+            Bound.of(0, (1 << int(roots(np.array(most))).bit_length()) - 1),
+            values=rule.choose(columns.values)[:, np.newaxis],
+            privacy=weight.privacy,
+        )
+        if weight.privacy == "public":
+            return public(norms.name, norms.values)
+        require_fit(norms.name, (0, most))
+        squares = Tensor(f"{columns.name}/squares", places.shape, Bound.of(0, top_of(weight) ** 2))
+        total = Tensor(f"{norms.name}/squares", (outputs,), Bound.of(0, most))
+        self.draft.relations += [Square(squares.name, squares, columns), Total(total.name, total, squares)]
+        self.draft.choose(norms, (columns,), rule)
+        self.draft.within(f"{norms.name}/range", norms.shape, norms.bound.bits, Term(norms))
+        no_smaller(self.draft, norms, Term(total, rule.factor))
+        return norms
 
     def view(self, name: str, of: Parameter, places: IntArray) -> Parameter:
         proof = "relation" if of.bound.proof == "range" else of.bound.proof

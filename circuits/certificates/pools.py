@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from circuits.certificates.places import readers
 from relations import planes
 from relations.integers import IntArray
 from relations.planes import Sliding
@@ -40,16 +41,8 @@ class Windows:
 
     @cached_property
     def readers(self) -> list[IntArray]:
-        """Where among ``entries``, flattened, each entry of a sample stands, int64[entries], -1 for nowhere:
-        the first place of each, the second, and so on."""
-        flat, size = self.entries.ravel(), int(np.prod(self.sliding.image))
-        order = np.argsort(flat, kind="stable")
-        order = order[flat[order] >= 0]
-        entry = flat[order]
-        rank = np.arange(len(entry)) - np.searchsorted(entry, entry)
-        found = np.full((int(rank.max()) + 1, size), -1)
-        found[rank, entry] = order
-        return list(found)
+        """Where among ``entries``, flattened, each entry of a sample stands (``places.readers``)."""
+        return readers(self.entries, int(np.prod(self.sliding.image)))
 
 
 class Picked(NamedTuple):

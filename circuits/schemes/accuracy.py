@@ -24,7 +24,16 @@ from circuits.quantised import QuantGraph, QuantInput
 from circuits.quantised.typed import TypedGraph
 from circuits.r1cs.builder import Builder
 from circuits.schemes import measures
-from circuits.schemes.certifying import certificate_cost, hold_chosen, hold_parameters, hold_radius
+from circuits.schemes.certifying import (
+    certificate_cost,
+    checked_radius,
+    described_norm,
+    hold_chosen,
+    hold_parameters,
+    hold_radius,
+    near,
+    radius_group,
+)
 from circuits.schemes.circuit import (
     Circuit,
     Values,
@@ -42,7 +51,7 @@ from relations.bounds import Bound, Proof
 from relations.integers import INTEGER_LIMIT, JSON_LIMIT, IntArray
 from relations.relation import Equal, Relations, Tensor, Total
 from verifier.measures import Measurement, Targets, takes_targets
-from verifier.schemes import Compared, Measure, Privacy
+from verifier.schemes import Compared, Measure, Norm, Privacy
 from zenerrors import StatementError, TensorError
 
 DATASET, CORRECT = "dataset", "correct"
@@ -64,8 +73,7 @@ _SAYS: Final[dict[Measure, str]] = {
     "mae": _OF_TARGETS + "whose absolute differences to the targets add up to what is committed to.",
     "certified": _OF_LABELS
     + "{network} gives as many of the samples as is committed to their labels, and the same label to every"
-    " input of integers of their type none of whose entries differs from such a sample's by more than the"
-    " radius: the label's output is larger than every other there.",
+    " input of integers of their type NEAR: the label's output is larger than every other there.",
     "r2": _OF_TARGETS
     + "whose squared differences to the targets, and these and their squares, of each output add up to what"
     " is committed to.",
@@ -87,10 +95,11 @@ class Accuracy(Circuit):
     def claim(self) -> str:
         measure = self.measurement.measure
         filling = "is never right" if measure in ("accuracy", "top-k", "certified") else "adds nothing"
+        around = near(self.certificate.norm, "such a sample's") if self.certificate else ""
         of_output = f"Of the output {self.output}: " if len(self.qgraph.outputs) > 1 else ""
         return (
             of_output
-            + _SAYS[measure].replace("TOP", str(self.measurement.top))
+            + _SAYS[measure].replace("TOP", str(self.measurement.top)).replace("NEAR", around)
             + f" The size says how many samples there are: what else fills the batch up {filling}."
         )
 
@@ -116,8 +125,7 @@ class Accuracy(Circuit):
     def public_layout(self) -> list[dict[str, Any]]:
         groups = [public_group("size", (), 0, self.batch)]
         if self.certificate:
-            kind = self.entry.type
-            groups.append(public_group("radius", (), 0, kind.top, {"scale": kind.scale}))
+            groups.append(radius_group(self.certificate, self.entry))
         return self._layout(*groups)
 
     def describe(self) -> dict[str, Any]:
@@ -131,6 +139,8 @@ class Accuracy(Circuit):
             described["top"] = top
         if targets is not None:
             described["targets"] = targets.model_dump()
+        if self.certificate:
+            described |= described_norm(self.certificate)
         return described
 
     @property
@@ -266,9 +276,8 @@ class Accuracy(Circuit):
             raise TensorError(
                 "input.shape", "what is certified has a radius, and nothing else", field="radius"
             )
-        if radius is not None:
-            top = self.entry.type.top
-            given["radius"] = checked_integers(np.array([radius]), (1,), top, "radius")
+        if self.certificate and radius is not None:
+            given["radius"] = checked_radius(self.certificate, radius)
         return given
 
     def values(self, labels: NDArray[np.integer[Any]], *, radius: int | None = None) -> Values:
@@ -290,15 +299,18 @@ def compile_accuracy(
     measure: Measure = "accuracy",
     top: int = 1,
     output: str | None = None,
+    norm: Norm = "inf",
 ) -> Accuracy:
     """The circuit of ``batch`` samples. Deterministic; with committed weights it depends on types only.
-    ``top``: among how many labels, of the measure ``top-k``. ``output``: as ``measured_output`` has it.
+    ``top``: among how many labels, of the measure ``top-k``. ``norm``: of the radius of ``certified``.
+    ``output``: as ``measured_output`` has it.
 
     Raises ``StatementError`` as ``compile_inference``, ``statement.batch`` for a batch of none, and
     ``statement.measure`` for a network that cannot be measured so, or not in batches so large.
     """
     typed, output, measurement = _typed(qgraph, batch, weight_privacy, measure, top, output)
-    builder, made, entry = Builder(), _made(typed, output, measurement), sample_input(qgraph, output)
+    builder, made = Builder(), _made(typed, output, measurement, norm)
+    entry = sample_input(qgraph, output)
     network, plan = made.network, _plan(typed, made, measurement, entry)
     begin(builder, typed)
     tools = arithmetic(builder, _LEVEL)
@@ -397,7 +409,7 @@ class _Made(NamedTuple):
     certificate: Certificate | None = None
 
 
-def _made(typed: TypedGraph, output: str, measurement: Measurement) -> _Made:
+def _made(typed: TypedGraph, output: str, measurement: Measurement, norm: Norm) -> _Made:
     network, scores = _network(typed, output), typed.outputs[output]
     batch, filler, kind = typed.batch, _filler(measurement), measurement.targets
 
@@ -417,7 +429,7 @@ def _made(typed: TypedGraph, output: str, measurement: Measurement) -> _Made:
     fill = Equal("output/filling", filling, labels, filler)
     sized = Total("output/size", size, filling, -1, batch)
     if measurement.measure == "certified":
-        certificate = counted(network, labels, fill, counts["certified"])
+        certificate = counted(network, labels, fill, counts["certified"], norm)
         relations = certificate.relations.extended([size], [sized])
         return _Made(network, relations, targets, labels, size, counts, certificate)
     measured = measures.measured(
@@ -443,10 +455,12 @@ def plan_accuracy(
     measure: Measure = "accuracy",
     top: int = 1,
     output: str | None = None,
+    norm: Norm = "inf",
 ) -> Plan:
     """How ``compile_accuracy`` would prove each node, and the rows in all, without building anything."""
     typed, output, measurement = _typed(qgraph, batch, weight_privacy, measure, top, output)
-    return _plan(typed, _made(typed, output, measurement), measurement, sample_input(qgraph, output))
+    made = _made(typed, output, measurement, norm)
+    return _plan(typed, made, measurement, sample_input(qgraph, output))
 
 
 def _typed(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
@@ -10,10 +11,14 @@ from circuits.certificates.certificate import Certificate
 from circuits.lowering import Cost, Lowering
 from circuits.lowering.arithmetic import Arithmetic
 from circuits.lowering.parameters import hold, parameters_cost
+from circuits.quantised import QuantInput
 from circuits.r1cs.linear import Linear
 from circuits.r1cs.steps import Constant
 from circuits.schemes import measures
-from relations.relation import Absolute, Equal, Parameter, Relations, Tensor, Total
+from circuits.schemes.circuit import checked_integers, public_group
+from relations.integers import IntArray
+from relations.relation import Absolute, Equal, Parameter, Relations, Square, Tensor, Total
+from verifier.schemes import Norm
 
 
 def hold_parameters(
@@ -31,6 +36,32 @@ def hold_parameters(
     for parameter, view in certificate.views.items():
         wires = zero if view.of is None else lowering.wires[view.of].ravel()
         lowering.hold(parameter, wires[view.places])
+
+
+def near(norm: Norm, those: str) -> str:
+    """What inputs are within the radius of an input, whose entries are ``those``."""
+    if norm == "2":
+        return (
+            f"whose entries' differences from {those}, squared and added up, are no more than the radius"
+            " squared"
+        )
+    return f"none of whose entries differs from {those} by more than the radius"
+
+
+def described_norm(certificate: Certificate) -> dict[str, Any]:
+    """What a description has of it."""
+    return {"norm": certificate.norm} if certificate.norm != "inf" else {}
+
+
+def radius_group(certificate: Certificate, entry: QuantInput) -> dict[str, Any]:
+    """The public input."""
+    most = certificate.radius.bound.interval[1]
+    return public_group("radius", (), 0, most, {"scale": entry.type.scale})
+
+
+def checked_radius(certificate: Certificate, radius: int) -> IntArray:
+    """int64[1]. Raises ``TensorError``."""
+    return checked_integers(np.array([radius]), (1,), certificate.radius.bound.interval[1], "radius")
 
 
 def hold_radius(lowering: Lowering, tools: Arithmetic, certificate: Certificate) -> None:
@@ -57,7 +88,12 @@ def certificate_cost(tools: Arithmetic, network: Relations, certificate: Certifi
     """Of all that, and of the relations that no plan has the cost of."""
     relations, hidden = certificate.relations, _hidden(network)
     beside = {*hidden} - {*relations.parameters}
-    unplanned = (each for each in relations.relations if isinstance(each, Absolute | Equal | Total))
+    kinds = Absolute | Equal | Square
+    unplanned = (
+        each
+        for each in relations.relations
+        if isinstance(each, kinds) or (isinstance(each, Total) and each.out in relations.given)
+    )
     return Cost.sum(
         [
             parameters_cost(*beside),

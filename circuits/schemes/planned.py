@@ -17,7 +17,7 @@ from circuits.schemes.registration import parameters, plan_registration
 from circuits.schemes.robustness import plan_robustness
 from prover.size import Size
 from verifier.measures import takes_targets
-from verifier.schemes import Compared, Measure, Privacy
+from verifier.schemes import Compared, Measure, Norm, Privacy
 
 
 @dataclass(frozen=True)
@@ -45,10 +45,17 @@ def accuracy(
     measure: Measure,
     top: int = 1,
     output: str | None = None,
+    norm: Norm = "inf",
 ) -> Planned:
     """That of ``compile_accuracy``."""
     plan = plan_accuracy(
-        qgraph, batch=batch, weight_privacy=weight_privacy, measure=measure, top=top, output=output
+        qgraph,
+        batch=batch,
+        weight_privacy=weight_privacy,
+        measure=measure,
+        top=top,
+        output=output,
+        norm=norm,
     )
     compared: Compared = "targets" if takes_targets(measure) else "labels"
     entry = sample_input(qgraph, measured_output(qgraph, compared, output))
@@ -56,9 +63,10 @@ def accuracy(
     return _planned(plan, qgraph, weight_privacy, samples)
 
 
-def robustness(qgraph: QuantGraph, weight_privacy: Privacy) -> Planned:
+def robustness(qgraph: QuantGraph, weight_privacy: Privacy, norm: Norm = "inf") -> Planned:
     """That of ``compile_robustness``."""
-    return _planned(plan_robustness(qgraph, weight_privacy=weight_privacy), qgraph, weight_privacy)
+    plan = plan_robustness(qgraph, weight_privacy=weight_privacy, norm=norm)
+    return _planned(plan, qgraph, weight_privacy)
 
 
 def _planned(plan: Plan, qgraph: QuantGraph, weight_privacy: Privacy, others: int = 0) -> Planned:

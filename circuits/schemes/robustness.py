@@ -1,9 +1,10 @@
 """Robustness: that a network gives every input near the given one the same label.
 
-The statement: for every input q' of the network's type with ``|q'_i - q_i| <= radius`` for all i, the output
-``label`` is larger than every other. It is about the network of integers, all of it: what is committed and
-proven is that intervals and lines hold (``circuits.certificates``), from which that follows. Where it
-does not follow there is no proof, though the label may be the same.
+The statement: for every input q' of the network's type with ``|q'_i - q_i| <= radius`` for all i, or, of the
+norm "2", with ``sum_i (q'_i - q_i)^2 <= radius^2``, the output ``label`` is larger than every other. It is
+about the network of integers, all of it: what is committed and proven is that intervals and lines hold
+(``circuits.certificates``), from which that follows. Where it does not follow there is no proof, though the
+label may be the same.
 """
 
 from __future__ import annotations
@@ -20,11 +21,19 @@ from circuits.lowering.arithmetic import Arithmetic
 from circuits.quantised import QuantGraph
 from circuits.quantised.typed import TypedGraph
 from circuits.r1cs.builder import Builder
-from circuits.schemes.certifying import certificate_cost, hold_chosen, hold_parameters, hold_radius
+from circuits.schemes.certifying import (
+    certificate_cost,
+    checked_radius,
+    described_norm,
+    hold_chosen,
+    hold_parameters,
+    hold_radius,
+    near,
+    radius_group,
+)
 from circuits.schemes.circuit import (
     Circuit,
     Values,
-    checked_integers,
     public_group,
     require_classes,
     require_known,
@@ -35,7 +44,7 @@ from kernels import FrArray, fr
 from prover.backends import Backend
 from prover.backends.cpu import CPU
 from relations.integers import IntArray
-from verifier.schemes import Privacy
+from verifier.schemes import Norm, Privacy
 from zenerrors import StatementError
 
 
@@ -50,17 +59,20 @@ class Robustness(Circuit):
     def claim(self) -> str:
         return (
             "The prover knows an input of this type such that {network} gives the label to every input of"
-            " integers of this type none of whose entries differs from its own by more than the radius: the"
-            " label's output is larger than every other there."
+            f" integers of this type {near(self.certificate.norm, 'its own')}: the label's output is larger"
+            " than every other there."
         )
 
     @property
     def public_layout(self) -> list[dict[str, Any]]:
         graph = self.qgraph
         return self._layout(
-            public_group("radius", (), 0, graph.input.type.top, {"scale": graph.input.type.scale}),
+            radius_group(self.certificate, graph.input),
             public_group("label", (), 0, graph.classes - 1),
         )
+
+    def describe(self) -> dict[str, Any]:
+        return super().describe() | described_norm(self.certificate)
 
     def values(self, q: NDArray[np.integer[Any]], radius: int) -> Values:
         """What a proof shows, by the names of ``public_layout``. Raises ``TensorError``."""
@@ -105,11 +117,10 @@ class Robustness(Circuit):
         return self._listed(self.values(q, radius), statement)
 
     def _given(self, q: NDArray[np.integer[Any]], radius: int) -> dict[str, IntArray]:
-        top = self.qgraph.input.type.top
         checked = self.checked(q)["input"]
         return {
             "input": checked.ravel(),
-            "radius": checked_integers(np.array([radius]), (1,), top, "radius"),
+            "radius": checked_radius(self.certificate, radius),
             "label": np.array([self.qgraph.execute(checked).label]),
         }
 
@@ -119,16 +130,17 @@ def compile_robustness(
     *,
     input_privacy: Privacy = "public",
     weight_privacy: Privacy = "public",
+    norm: Norm = "inf",
 ) -> Robustness:
-    """The circuit of ``qgraph``, whose outputs are classes. Linked segments: "model" and "input", where they
-    are committed.
+    """The circuit of ``qgraph``, whose outputs are classes, within a radius of this norm. Linked segments:
+    "model" and "input", where they are committed.
 
     Raises ``StatementError`` as ``compile_inference``, and ``ModelError`` (``model.unsupported_operator``)
     for operators that there are no certificates of.
     """
     builder = Builder()
     tools = arithmetic(builder, 5)
-    typed, certificate, plan = _planned(qgraph, input_privacy, weight_privacy, tools)
+    typed, certificate, plan = _planned(qgraph, input_privacy, weight_privacy, norm, tools)
     network = typed.relations
     lowering = Lowering(tools, certificate.relations, 5, plan)
     begin(builder, typed)
@@ -144,27 +156,31 @@ def compile_robustness(
 
 
 def plan_robustness(
-    qgraph: QuantGraph, *, input_privacy: Privacy = "public", weight_privacy: Privacy = "public"
+    qgraph: QuantGraph,
+    *,
+    input_privacy: Privacy = "public",
+    weight_privacy: Privacy = "public",
+    norm: Norm = "inf",
 ) -> Plan:
     """The rows of ``compile_robustness``, without building anything. Raises as it does."""
-    return _planned(qgraph, input_privacy, weight_privacy, arithmetic(Builder(), 5))[2]
+    return _planned(qgraph, input_privacy, weight_privacy, norm, arithmetic(Builder(), 5))[2]
 
 
 def _planned(
-    qgraph: QuantGraph, input_privacy: Privacy, weight_privacy: Privacy, tools: Arithmetic
+    qgraph: QuantGraph, input_privacy: Privacy, weight_privacy: Privacy, norm: Norm, tools: Arithmetic
 ) -> tuple[TypedGraph, Certificate, Plan]:
     require_known(5, input_privacy=input_privacy, weight_privacy=weight_privacy)
     _require_classes(qgraph)
     typed = TypedGraph(qgraph, input_privacy, weight_privacy)
-    certificate = certified(typed.relations)
+    certificate = certified(typed.relations, norm)
     others = inputs_cost(typed) + certificate_cost(tools, typed.relations, certificate)
     return typed, certificate, best_plan(tools, certificate.relations, 5, others)
 
 
-def require_certificates(qgraph: QuantGraph) -> None:
+def require_certificates(qgraph: QuantGraph, norm: Norm = "inf") -> None:
     """That there are certificates of the network. Raises as ``compile_robustness``."""
     _require_classes(qgraph)
-    certified(TypedGraph(qgraph, "public", "public").relations)
+    certified(TypedGraph(qgraph, "public", "public").relations, norm)
 
 
 def _require_classes(qgraph: QuantGraph) -> None:

@@ -28,7 +28,7 @@ from service.cli.shared import (
     finished,
 )
 from service.submissions import labels
-from verifier.schemes import CommitmentKind, Measure, PublicOrPrivate, Reveal, Scheme
+from verifier.schemes import CommitmentKind, Measure, Norm, PublicOrPrivate, Reveal, Scheme
 from zenerrors import RequestError
 
 if TYPE_CHECKING:
@@ -107,6 +107,10 @@ def prove(
             help="With robustness, or --measure certified: how far each entry may be changed, in steps.",
         ),
     ] = None,
+    norm: Annotated[
+        Norm | None,
+        typer.Option(help="Of the radius: of each entry, or 2, of all changes, squared and added up. [inf]"),
+    ] = None,
     dataset_id: Annotated[
         str | None, typer.Option("--dataset", help="What the accuracy is on, dst_…")
     ] = None,
@@ -167,6 +171,7 @@ def prove(
         "reference_id": reference if committed else None,
         "threshold": threshold,
         "radius": radius,
+        "norm": norm,
         "dataset_id": dataset_id,
         "measure": measure,
         "challenge": challenge,

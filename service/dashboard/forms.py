@@ -78,7 +78,7 @@ class ProofForm:
         """Those that the form has."""
         inputs = [name for entry in self.entries for name in (entry.field, f"{entry.field}.privacy")]
         outputs = [_of(end, output) for output in self.outputs for end in _ENDS]
-        of_one = ("input_privacy", "reference", "threshold", "radius")
+        of_one = ("input_privacy", "reference", "threshold", "radius", "norm")
         others = (*of_one, "dataset_id", "measure", "top", "challenge")
         return [*inputs, *map(shows, self.outputs), *outputs, *others]
 
@@ -96,7 +96,7 @@ class ProofForm:
         scheme = given.get("scheme") or "inference"
         said = {"scheme": scheme, "challenge": given.get("challenge")}
         if scheme == "accuracy":
-            more = {"top-k": ["top"], "certified": ["radius"]}.get(given.get("measure") or "", [])
+            more = {"top-k": ["top"], "certified": ["radius", "norm"]}.get(given.get("measure") or "", [])
             names = ("dataset_id", "measure", *more)
             said |= {name: given.get(name) for name in names}
         else:
@@ -106,7 +106,7 @@ class ProofForm:
         if scheme == "recognition":
             said |= {"reference": numbers("reference"), "threshold": given.get("threshold")}
         if scheme == "robustness":
-            said |= {"radius": given.get("radius")}
+            said |= {name: given.get(name) for name in ("radius", "norm")}
         return {name: value for name, value in said.items() if value not in ("", None, {})}
 
     def _inputs(self, given: Given, numbers: Callable[..., Any]) -> dict[str, Any]:

@@ -37,8 +37,8 @@ _TAKES: Final = {
     "registration": (),
     "inference": ("input_privacy", "reveal", "outputs", "top", "bounds"),
     "recognition": ("input_privacy", "reference_privacy"),
-    "accuracy": ("shard_size", "measure", "top"),
-    "robustness": ("input_privacy",),
+    "accuracy": ("shard_size", "measure", "top", "norm"),
+    "robustness": ("input_privacy", "norm"),
 }
 _DEFAULTS: Final[dict[str, dict[str, Any]]] = {
     "registration": {},
@@ -221,6 +221,8 @@ def _asked(
         raise _invalid(
             f"{field}.top", 'give it with "reveal": "top" or "measure": "top-k", and only then', field
         )
+    if scheme == "accuracy" and "norm" in given and given.get("measure") != "certified":
+        raise _invalid(f"{field}.norm", 'give it with "measure": "certified", and only then', field)
     if ("range" in shown) != ("bounds" in given):
         raise _invalid(f"{field}.bounds", 'give it with "reveal": "range", and only then', field)
     asked: dict[str, Any] = {"scheme": scheme} | _DEFAULTS[scheme] | given

@@ -33,10 +33,11 @@ def of_shard(runtime: Runtime, model: Model, batch: int, asked: Mapping[str, Any
     return _of(runtime, model.system, circuit)
 
 
-def of_certificate(runtime: Runtime, model: Model) -> Estimate:
-    """Of the proof of a robustness: many times what an inference's takes."""
+def of_certificate(runtime: Runtime, model: Model, asked: Mapping[str, Any]) -> Estimate:
+    """Of the proof of a robustness: many times what an inference's takes. ``asked``: what the request
+    says."""
     graph = QuantGraph.from_bytes(encryption.open_network(runtime, model))
-    return _of(runtime, model.system, planned.robustness(graph, model.weight_privacy))
+    return _of(runtime, model.system, planned.robustness(graph, model.weight_privacy, **engine.within(asked)))
 
 
 def _of(runtime: Runtime, system: str, circuit: Planned) -> Estimate:

@@ -17,7 +17,7 @@ from service.storage.records.resources import Commitment, Dataset, Model
 from service.storage.repositories import Commitments, Datasets
 from service.submissions.requests import InputRequest, ProofRequest
 from verifier.fields import canonical
-from verifier.schemes import CommitmentKind, Privacy
+from verifier.schemes import CommitmentKind, Norm, Privacy
 from zenerrors import ConflictError, RequestError, StatementError
 
 _INPUT: Final = ("input", "input_privacy", "input_id")
@@ -25,8 +25,8 @@ _ENDS: Final = ("at_least", "at_most", "bounds")
 TAKES: Final = {
     "inference": (*_INPUT, "inputs", "reveal", "outputs", "top", *_ENDS),
     "recognition": (*_INPUT, "reference", "reference_id", "threshold"),
-    "accuracy": ("dataset_id", "measure", "top", "radius"),
-    "robustness": (*_INPUT, "radius"),
+    "accuracy": ("dataset_id", "measure", "top", "radius", "norm"),
+    "robustness": (*_INPUT, "radius", "norm"),
 }
 _ALL: Final = (
     *("model_id", "scheme", "challenge", "labels"),
@@ -55,6 +55,8 @@ def check_fields(body: ProofRequest) -> None:
             raise _invalid("top", 'give it with "measure": "top-k", and only then')
         if (body.measure == "certified") != ("radius" in given):
             raise _invalid("radius", 'give it with "measure": "certified", and only then')
+        if "norm" in given and "radius" not in given:
+            raise _invalid("norm", "give it with a radius, and only then")
         return
     _require_one(given, "input", "input_id", *(["inputs"] if "inputs" in takes else []))
     if {"input_id", "input_privacy"} <= given:
@@ -124,8 +126,7 @@ def _order(runtime: Runtime, session: Session, tenant_id: str, body: ProofReques
             output = intake.measured_name(quantised, dataset.compared, dataset.output)
             intake.check_top(quantised, {output: "top"}, body.top)
         if body.radius is not None:
-            intake.check_radius(encryption.open_network(runtime, model), body.radius)
-            said |= {"radius": body.radius}
+            said |= _ball(encryption.open_network(runtime, model), body)
         if dataset.output is not None:
             said |= {"output": dataset.output}
         return Order(said | {"measure": measure, "top": body.top or 1}, dataset_id=dataset.id)
@@ -144,8 +145,7 @@ def _order(runtime: Runtime, session: Session, tenant_id: str, body: ProofReques
             request["bounds"] = bounds
         return Order(request | {"reveal": reveal, "top": body.top or 1}, secrets)
     if body.scheme == "robustness":
-        intake.check_radius(quantised, int(body.radius or 0))
-        return Order(request | {"radius": body.radius}, secrets)
+        return Order(request | _ball(quantised, body), secrets)
     intake.check_threshold(quantised, int(body.threshold or 0))
     if body.reference_id is not None:
         secrets["reference"] = _committed(
@@ -197,6 +197,13 @@ def _input(
     return Secret(intake.read_input(quantised, given.values, field, name, saturate=model.saturate))
 
 
+def _ball(quantised: bytes, body: ProofRequest) -> dict[str, Any]:
+    """How far inputs may be away, and by which norm."""
+    norm: Norm = body.norm or "inf"
+    intake.check_radius(quantised, int(body.radius or 0), norm)
+    return {"radius": body.radius, "norm": norm}
+
+
 def _privacy(given: InputRequest) -> Privacy:
     return "committed" if given.id else given.privacy or "private"
 
@@ -212,7 +219,7 @@ def _form(body: ProofRequest, order: Order, dataset: Dataset | None) -> dict[str
     if body.scheme == "recognition":
         return {"scheme": body.scheme, "privacy": privacy | {"reference": asked["reference_privacy"]}}
     if body.scheme == "robustness":
-        return {"scheme": body.scheme, "privacy": privacy}
+        return {"scheme": body.scheme, "privacy": privacy} | keys.within(asked)
     form = {"scheme": body.scheme, "privacy": privacy, "reveal": asked["reveal"], "top": asked["top"]}
     return form | keys.bounding(asked)
 

@@ -79,7 +79,7 @@ def _estimate(
 ) -> Estimate | None:
     """Of the default proof, which all but certificates are like; of a dataset, of the proof of a shard."""
     if scheme == "robustness":
-        return estimates.of_certificate(runtime, model)
+        return estimates.of_certificate(runtime, model, order.request)
     if order.dataset_id is None:
         return model.estimate
     dataset = Datasets(session, model.job.tenant_id).ready(order.dataset_id)

@@ -14,6 +14,7 @@ from verifier.schemes import (
     AnyScheme,
     CommitmentKind,
     Measure,
+    Norm,
     Privacy,
     PublicOrCommitted,
     PublicOrPrivate,
@@ -187,6 +188,10 @@ class ProofRequest(BaseModel):
         " steps of its integers.",
         examples=[8],
     )
+    norm: Norm | None = Field(
+        default=None,
+        description="With a radius: of each entry's change, inf; of all, squared and added up, 2. inf",
+    )
     dataset_id: ResourceId | None = Field(default=None, description="Accuracy: what it is about.")
     measure: Measure | None = Field(
         default=None,
@@ -319,6 +324,7 @@ class CircuitRequest(BaseModel):
     measure: Measure | None = Field(
         default=None, description="Accuracy: what is counted or added up. accuracy"
     )
+    norm: Norm | None = Field(default=None, description="Robustness, measure certified: of the radius. inf")
     reference_privacy: PublicOrCommitted | None = Field(
         default=None, description="Recognition: whether proofs show the reference. public"
     )

@@ -20,6 +20,8 @@ from circuits.certificates.tables import Cells
 from circuits.graphs.types import FloatArray
 from circuits.networks import language
 from circuits.operators.activation import Activation
+from circuits.operators.filled import Filled
+from circuits.operators.gather import Gather
 from circuits.operators.leaky_relu import LeakyRelu
 from circuits.quantisation.quantiser import quantise
 from circuits.schemes.robustness import require_certificates
@@ -31,7 +33,7 @@ from relations.relation import Tensor
 from tests.circuits.support import refused, violation
 from tests.circuits.test_relations import agree
 from tests.circuits.test_robustness import drawn_lines, insisting
-from verifier.schemes import Privacy
+from verifier.schemes import Norm, Privacy
 
 Kind = TypeVar("Kind", Looked, Largest)
 SILU = "x * sigmoid(x)"
@@ -155,6 +157,39 @@ def small(kind: str, seed: int = 0, bits: int = 5) -> QuantGraph:
         case "residual":
             x = language.tensor("x", 3).dense(weight(4, 3), rng.normal(size=4)).clip(-1.5, 2)
             x = (x + x.dense(weight(4, 4)).relu()).clip(-2, 2.5)
+        case "repeated":
+            x = language.tensor("x", 3).then(Gather, np.array([2, 0, 2, 2])).dense(weight(4, 4)).clip(-1, 2)
+            x = x.then(Gather, np.array([0, 3, 0, 1]))
+        case "left out":
+            x = language.tensor("x", 4).then(Gather, np.array([3, 1, 0])).dense(weight(4, 3)).relu()
+            x = x.dense(weight(4, 4), rng.normal(size=4)).then(Gather, np.array([3, 0, 1])).clip(-2, 2)
+        case "surrounded":
+            x = language.tensor("x", 1, 1, 3).pad((0, 0), (1, 0), (0, 1)).average_pool((1, 2), 1)
+            x = x.conv(weight(2, 1, 1, 2), rng.normal(size=2)).clip(-2, 1).pad((1, 0), (0, 0), (1, 1))
+            x = x.max_pool((1, 2)).flatten()
+        case "far beyond":
+            x = (
+                language.tensor("x", 1, 1, 3)
+                .conv(weight(2, 1, 1, 2), stride=(1, 2), padding=(1, 3, 0, 3))
+                .clip(-2, 1)
+            )
+            x = x.flatten()
+        case "joined":
+            x = language.tensor("x", 3)
+            first = x.dense(weight(2, 3), rng.normal(size=2)).clip(-1, 1)
+            x = (
+                language.concat([first, x.dense(weight(2, 3)).clip(-1, 1), first])
+                .dense(weight(3, 6))
+                .clip(-1, 1)
+            )
+            x = language.concat([x, x])
+        case "filled":
+            x = language.tensor("x", 3).dense(weight(3, 3)).clip(-1, 1)
+            x = (
+                language.concat([x, x.then(Filled, (2,), 0.75)])
+                .dense(weight(4, 5), rng.normal(size=4))
+                .relu()
+            )
         case _:
             raise AssertionError(kind)
     graph = x.dense(weight(3, x.shape[0])).graph()
@@ -166,7 +201,8 @@ TABLES, POOLS, GROUPS = (
     ["pooled", "padded", "at once"],
     ["grouped", "depthwise"],
 )
-KINDS = [*TABLES, *POOLS, *GROUPS]
+MOVED = ["repeated", "left out", "surrounded", "far beyond", "joined", "filled"]
+KINDS = [*TABLES, *POOLS, *GROUPS, *MOVED]
 
 
 def whole_box(graph: QuantGraph, q: IntArray, radius: int) -> IntArray:
@@ -176,9 +212,13 @@ def whole_box(graph: QuantGraph, q: IntArray, radius: int) -> IntArray:
     return np.array([*itertools.product(*ranges)]).reshape(-1, *q.shape)
 
 
-def leads(graph: QuantGraph, q: IntArray, radius: int) -> IntArray:
-    """The least that any input of the box leaves of the label's lead over each of the others."""
-    outputs = graph.run(whole_box(graph, q, radius)).reshape(-1, graph.classes)
+def leads(graph: QuantGraph, q: IntArray, radius: int, norm: Norm = "inf") -> IntArray:
+    """The least that any input of the box, or the ball, leaves of the label's lead over each of the
+    others."""
+    inputs = whole_box(graph, q, radius)
+    if norm == "2":
+        inputs = inputs[((inputs - q).reshape(len(inputs), -1) ** 2).sum(axis=1) <= radius**2]
+    outputs = graph.run(inputs).reshape(-1, graph.classes)
     label = graph.execute(q).label
     found: IntArray = (outputs[:, [label]] - np.delete(outputs, label, axis=1)).min(axis=0)
     return found
@@ -189,24 +229,27 @@ def below(circuit: Robustness, z: IntArray, least: IntArray) -> bool:
     return bool((np.ldexp(margins.astype(float), circuit.certificate.exponent) <= least).all())
 
 
+@pytest.mark.parametrize("norm", ["inf", "2"])
 @pytest.mark.parametrize("kind", KINDS)
-def test_no_input_of_the_box_has_less_than_the_margins(kind: str) -> None:
+def test_no_input_of_the_region_has_less_than_the_margins(kind: str, norm: Norm) -> None:
     for seed in range(3):
-        circuit, rng = compile_robustness(small(kind, seed)), np.random.default_rng(seed)
+        circuit, rng = compile_robustness(small(kind, seed), norm=norm), np.random.default_rng(seed)
         graph, positive = circuit.qgraph, 0
         for _, radius in itertools.product(range(3), (0, 1, 3)):
             q = rng.integers(0, graph.input.type.top + 1, graph.input.shape)
-            z, least = circuit.assign(q, radius), leads(graph, q, radius)
+            z, least = circuit.assign(q, radius), leads(graph, q, radius, norm)
             assert below(circuit, z, least)
             positive += radius == 0 and bool((circuit.margins(q, 0) > 0).all())
         assert positive
 
 
-def certified(kind: str, weights: Privacy = "public", bits: int = 5) -> tuple[Robustness, IntArray, int]:
+def certified(
+    kind: str, weights: Privacy = "public", bits: int = 5, norm: Norm = "inf"
+) -> tuple[Robustness, IntArray, int]:
     """A circuit, an input and a radius with a certificate."""
     rng = np.random.default_rng(1)
     for seed in range(20):
-        circuit = compile_robustness(small(kind, seed, bits), weight_privacy=weights)
+        circuit = compile_robustness(small(kind, seed, bits), weight_privacy=weights, norm=norm)
         graph = circuit.qgraph
         for _ in range(4):
             q = rng.integers(4, graph.input.type.top - 3, graph.input.shape)
@@ -216,9 +259,12 @@ def certified(kind: str, weights: Privacy = "public", bits: int = 5) -> tuple[Ro
 
 
 @pytest.mark.parametrize("weights", ["public", "private", "committed"])
-@pytest.mark.parametrize("kind", ["tanh", "padded", "depthwise"])
-def test_honest_witnesses_satisfy_rows_and_relations(kind: str, weights: Privacy) -> None:
-    circuit, q, radius = certified(kind, weights)
+@pytest.mark.parametrize(
+    ("kind", "norm"),
+    [("tanh", "inf"), ("padded", "inf"), ("depthwise", "inf"), ("surrounded", "inf"), ("joined", "2")],
+)
+def test_honest_witnesses_satisfy_rows_and_relations(kind: str, norm: Norm, weights: Privacy) -> None:
+    circuit, q, radius = certified(kind, weights, norm=norm)
     assert violation(circuit, circuit.assign(q, radius)) is None
     assert circuit.constraint_system.constraints == circuit.plan.rows
 
@@ -241,9 +287,10 @@ def test_cells_of_several_integers() -> None:
 
 @pytest.mark.large
 @pytest.mark.parametrize("weights", ["public", "private"])
+@pytest.mark.parametrize("norm", ["inf", "2"])
 @pytest.mark.parametrize("kind", KINDS)
-def test_what_rows_accept_the_relations_accept(kind: str, weights: Privacy) -> None:
-    circuit, q, radius = certified(kind, weights)
+def test_what_rows_accept_the_relations_accept(kind: str, norm: Norm, weights: Privacy) -> None:
+    circuit, q, radius = certified(kind, weights, norm=norm)
     agree(circuit, circuit.assign(q, radius))
 
 
@@ -318,13 +365,19 @@ def test_no_other_line_over_the_largest_is_taken() -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "some"),
-    [("tanh", 0.2), ("padded", 0.2), *(pytest.param(kind, 1, marks=pytest.mark.large) for kind in KINDS)],
+    ("kind", "norm", "some"),
+    [
+        ("tanh", "inf", 0.2),
+        ("padded", "inf", 0.2),
+        ("filled", "2", 0.2),
+        *(pytest.param(kind, "inf", 1, marks=pytest.mark.large) for kind in KINDS),
+        *(pytest.param(kind, "2", 1, marks=pytest.mark.large) for kind in MOVED),
+    ],
 )
-def test_every_wire_that_is_moved_is_refused(kind: str, some: float) -> None:
+def test_every_wire_that_is_moved_is_refused(kind: str, norm: Norm, some: float) -> None:
     """One of each group, or of some of them, alone, and again with all that follows computed from the lie;
     but those that are no integers, which are computed after it."""
-    circuit, q, radius = certified(kind, "private")
+    circuit, q, radius = certified(kind, "private", norm=norm)
     honest, rng = circuit.assign(q, radius), np.random.default_rng(5)
     order, steps = circuit.program.order, circuit.program.steps
     later = {int(each) for step in (*steps.field, *steps.post_challenge) for each in order[step.out].flat}

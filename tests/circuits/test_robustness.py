@@ -381,16 +381,6 @@ def test_operators_without_lines_are_named() -> None:
         compile_robustness(graph)
 
 
-@pytest.mark.parametrize("places", [[0, 0, 2], [1, 0], [2, 1, 0, 2]])
-def test_entries_that_are_repeated_or_left_out_have_no_lines(places: list[int]) -> None:
-    """A line moved back as if each were there once would leave what the others add out."""
-    rng = np.random.default_rng(0)
-    for x in (tensor("x", 3), tensor("x", 3).dense(rng.normal(size=(3, 3))).relu()):
-        graph = x.then(Gather, np.array(places)).dense(rng.normal(size=(3, len(places)))).graph()
-        with refuses("model.unsupported_operator", match="no lines through"):
-            compile_robustness(quantise(graph, rng.normal(size=(50, 3))))
-
-
 @pytest.mark.parametrize(("slopes", "most"), [([0.25], 1.0), ([0.25, 0.5, 0.75], 0.0)])
 def test_leaky_ones_have_no_lines(slopes: list[float], most: float) -> None:
     """Their input is read as it is and less its zero point: lines of two integers are no line of one. Of what

@@ -45,7 +45,7 @@ from verifier.documents import (
 from verifier.fields import Values
 from verifier.groth16.system import Groth16Verifier
 from verifier.keys import key_file
-from verifier.schemes import Measure
+from verifier.schemes import Measure, Norm
 from verifier.words import make_statement
 
 MADE_AT = "2026-11-21T12:00:00Z"
@@ -172,10 +172,11 @@ class AccuracyMaker:
         measure: Measure = "accuracy",
         top: int = 1,
         radius: int | None = None,
+        norm: Norm = "inf",
     ) -> None:
         self.radius = radius
         self.circuit: Accuracy = compile_accuracy(
-            graph, batch=batch, weight_privacy="committed", measure=measure, top=top
+            graph, batch=batch, weight_privacy="committed", measure=measure, top=top, norm=norm
         )
         self.maker = Maker.of(self.circuit, basis)
         self.model = model

@@ -97,6 +97,8 @@ def test_labels_near_samples_are_certified(
     asked: dict[str, Any] = {"dataset_id": dataset.id, "measure": "certified", "radius": 3}
     shown = {"certified": int(certified.sum()), "size": 7, "radius": 3}
     assert api.dry_run(model.id, scheme="accuracy", **asked).values == shown
+    balls = api.dry_run(model.id, scheme="accuracy", **asked, norm="2").values
+    assert shown["certified"] <= balls["certified"] <= 7
     data = LabelledData.of(load(SAMPLES), labels)
     opening = checked(OpeningFile, api.get_dataset_opening(dataset.id)) if privacy == "private" else None
     said = proven(api, with_model, model, data, opening, **asked)
@@ -139,6 +141,7 @@ def test_errors_against_targets_are_added_up(api: Client, with_model: Runtime, m
         ({"measure": "certified"}, "radius"),
         ({"measure": "certified", "radius": 256}, "radius"),
         ({"measure": "accuracy", "radius": 1}, "radius"),
+        ({"measure": "accuracy", "norm": "2"}, "norm"),
     ],
 )
 def test_what_cannot_be_measured_is_refused(

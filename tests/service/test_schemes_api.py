@@ -81,14 +81,21 @@ def test_a_label_is_proven_for_all_inputs_near_one(api: Client, with_model: Runt
     assert said["claim"].startswith(f"The label is {label}. The radius is 0.00")
     (listed,) = api.proofs(scheme="robustness")
     assert listed.scheme == "robustness"
+    ball = proven(with_model, api, model, INPUT, scheme="robustness", radius=2, norm="2")
+    assert "squared and added up" in ball["claim"]
+    assert any("all entries together" in sentence for sentence in ball["does_not_say"])
     beyond = api.create_proof(model.id, INPUT, scheme="robustness", radius=255)
     work_on(with_model, beyond.id)
     problem = api.get_proof(beyond.id).problem
     assert problem is not None
     assert problem["code"] == "statement.not_certified"
-    for radius, code in ((256, "input.out_of_range"), (None, "request.invalid")):
+    for radius, norm, code in (
+        (256, None, "input.out_of_range"),
+        (512, "2", "input.out_of_range"),
+        (None, None, "request.invalid"),
+    ):
         with pytest.raises(ApiError) as refusal:
-            api.create_proof(model.id, INPUT, scheme="robustness", radius=radius)
+            api.create_proof(model.id, INPUT, scheme="robustness", radius=radius, norm=norm)
         assert (refusal.value.code, refusal.value.field) == (code, "radius")
 
 

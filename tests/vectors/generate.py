@@ -13,6 +13,7 @@ from pathlib import Path
 
 from tests.vectors import (
     accuracy,
+    balls,
     ceremonies,
     certified,
     files,
@@ -42,7 +43,7 @@ def write(folder: Path = FOLDER) -> None:
     vectors, world = Vectors(folder), World()
     with seeded(SEED):
         parts = (honest, statements, accuracy, files, receipts, pins, ceremonies, outputs, several, measures)
-        for part in (*parts, intervals, transparent, saturating, handing, robustness, certified):
+        for part in (*parts, intervals, transparent, saturating, handing, robustness, certified, balls):
             part.write(vectors, world)
     vectors.write_index("python -m tests.vectors.generate")
 

@@ -236,6 +236,7 @@ TYPES = {"input": (None, of_input), "inputs": (None, [of_input, 2, 16]),
 CIRCUIT = {"scheme": SCHEME, "meaning": TEXT, "network": HASH, "commitments": [TEXT, 0, 16],
            "public_inputs": [dict, 1, MANY], "batch": (None, COUNT), "classes": (None, COUNT),
            "measure": "accuracy|top-k|f1|mse|mae|r2|certified", "top": COUNT, "targets": (None, dict),
+           "norm": "inf|2",
            "quantisation": lambda value: has(value, TYPES)}
 TARGETS = {"scale": lambda value: type(value) in (int, float) and 0 < value <= 1e140,
            "zero_point": NUMBER, "minimum": NUMBER, "maximum": NUMBER, "error": NUMBER}
@@ -260,8 +261,9 @@ FACTS = {
     "logits": "The network's outputs are {logits}.",
     "match": "The input is {not_}within the threshold, {threshold}, of the reference.",
 }
-FURTHER = ("Anything of inputs further away in any one entry, or changed otherwise, as a picture that is"
-           " turned; or of numbers between the steps, which are rounded before the network sees them.")
+FURTHER = ("Anything of inputs further away in AWAY, or changed otherwise, as a picture that is turned; or of"
+           " numbers between the steps, which are rounded before the network sees them.")
+AWAY = {"inf": "any one entry", "2": "all entries together"}
 UNSAID = {
     "registration": "What the network's weights are, or who trained it.",
     "robustness": f"{FURTHER} Nor that the label is right.",
@@ -396,7 +398,7 @@ def check_key(key: Json) -> None:
 
 
 def check_circuit(circuit: Json) -> None:
-    circuit |= {"measure": "accuracy", "top": 1, "targets": None} | circuit
+    circuit |= {"measure": "accuracy", "top": 1, "targets": None, "norm": "inf"} | circuit
     require(has(circuit, CIRCUIT), "the description lacks a field")
     kinds = circuit["quantisation"].get("inputs") or [circuit["quantisation"].get("input")]
     given = [name for name in ("input", "inputs") if circuit["quantisation"].get(name)]
@@ -433,10 +435,15 @@ def check_circuit(circuit: Json) -> None:
     given = [name for name in outside if name in names and name.split("/")[0] in ("input", "reference")]
     right = (statement, groups[0]["count"]) == ("statement", 1) and names[: len(given)] == given
     require(right and is_shown(circuit, names[len(given) :]), "it shows what its scheme does not")
-    for group in (each for each in groups if each["name"] == "radius"):
+    radii = [each for each in groups if each["name"] == "radius"]
+    require(radii or circuit["norm"] == "inf", "a norm is of a radius")
+    for group in radii:
+        more = 0  # the least for which 4^more is no less than the number of entries
+        while circuit["norm"] == "2" and 4**more < math.prod(kinds[0]["shape"]):
+            more += 1
         far = {
             "minimum": 0,
-            "maximum": 2 ** kinds[0]["bits"] - 1,
+            "maximum": 2 ** (kinds[0]["bits"] + more) - 1,
             "scale": kinds[0]["scale"],
             "zero_point": 0,
         }
@@ -691,7 +698,7 @@ def does_not_say(circuit: Json, setup: str, statement: Json) -> list[str]:
     unsaid = []
     for name in (*(name for name in said if said[name]), "network", "time", setup):
         unsaid += inputs_unsaid(circuit) if name == "input" else [UNSAID[name]]
-    return unsaid
+    return [each.replace("AWAY", AWAY[circuit["norm"]]) for each in unsaid]
 
 
 def inputs_unsaid(circuit: Json) -> list[str]:

@@ -10,20 +10,23 @@ import pytest
 import zenserve
 from tests.refusals import refuses
 from tests.service.support import tiny_onnx
+from verifier.schemes import Norm
 
 SAMPLES = np.random.default_rng(0).uniform(0, 1, (5, 4))
 LABELS = np.array([0, 1, 2, 0, 1])
 
 
 @pytest.mark.parametrize(
-    ("system", "weights"), [("groth16-bls12-381", "public"), ("spartan-bls12-381", "committed")]
+    ("system", "weights", "norm"),
+    [("groth16-bls12-381", "public", "inf"), ("spartan-bls12-381", "committed", "2")],
 )
-def test_labels_near_samples_are_proven(system: str, weights: str, tmp_path: Path) -> None:
+def test_labels_near_samples_are_proven(system: str, weights: str, norm: Norm, tmp_path: Path) -> None:
     proof = zenserve.certify_accuracy(
         tiny_onnx(),
         SAMPLES,
         LABELS,
         eps=0.01,
+        norm=norm,
         weight_privacy=weights,  # type: ignore[arg-type]  # of the parameters
         shard_size=3,
         system=system,

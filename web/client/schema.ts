@@ -648,6 +648,8 @@ export interface components {
       bounds?: number | null;
       /** @description Accuracy: what is counted or added up. accuracy */
       measure?: ("accuracy" | "top-k" | "f1" | "mse" | "mae" | "r2" | "certified") | null;
+      /** @description Robustness, measure certified: of the radius. inf */
+      norm?: ("inf" | "2") | null;
       /** @description Recognition: whether proofs show the reference. public */
       reference_privacy?: ("public" | "committed") | null;
       /** @description Accuracy: samples in one proof, as the dataset has it. */
@@ -1861,6 +1863,8 @@ export interface components {
       threshold?: number | null;
       /** @description Robustness, and with measure certified: how far each entry may be changed, in steps of its integers. */
       radius?: number | null;
+      /** @description With a radius: of each entry's change, inf; of all, squared and added up, 2. inf */
+      norm?: ("inf" | "2") | null;
       /** @description Accuracy: what it is about. */
       dataset_id?: string | null;
       /** @description Accuracy: what is counted or added up. accuracy; mse of a dataset with targets */

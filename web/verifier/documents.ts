@@ -460,6 +460,9 @@ export function limbs(kind: InputType): number[] {
 }
 const LIMBS = 5;
 
+/** What a radius is of: of the largest difference of an entry, or of all differences, squared and added up. */
+const NORMS = ["inf", "2"] as const;
+
 /** How a network's outputs and the targets of samples are quantised (`measures.ts`). */
 const targets = openObject({
   scale: checked(real, (scale, place) => {
@@ -521,6 +524,7 @@ const described = openObject({
   measure: optional(oneOf(...MEASURES), MEASURES[0]),
   top: optional(size, 1),
   targets: optional(nullable(targets), null),
+  norm: optional(oneOf(...NORMS), NORMS[0]),
 });
 /** What verification reads of a circuit's description; the rest is for people. */
 export type Description = Read<typeof described>;
@@ -565,7 +569,11 @@ function fits(circuit: Description, place: string): void {
     fault(place, `public_inputs: the scheme ${circuit.scheme} does not show ${names.join(", ")}`);
   }
   const distances = circuit.public_inputs.filter((each) => kindOf(each.name) === "radius");
-  if (!distances.every((each) => [...inputTypes(circuit).values()].every((kind) => measures(kind, each)))) {
+  const kinds = [...inputTypes(circuit).values()];
+  if (circuit.norm !== "inf" && distances.length === 0) {
+    fault(place, "norm: it is of a radius, and there is none");
+  }
+  if (!distances.every((each) => kinds.every((kind) => measures(kind, each, circuit.norm)))) {
     fault(place, "public_inputs: radius must be in steps of the input, and no further than it goes");
   }
   for (const [bounds, found] of bounded(circuit)) {
@@ -705,9 +713,18 @@ export function same<T>(one: readonly T[], other: readonly T[]): boolean {
   return one.length === other.length && one.every((each, index) => each === other[index]);
 }
 
-/** Whether the group's numbers are distances of such integers. */
-function measures(kind: InputType, { minimum, maximum, scale, zero_point: zero }: Group): boolean {
-  return minimum === 0n && maximum === (1n << BigInt(kind.bits)) - 1n && scale === kind.scale && zero === 0n;
+/** Whether the group's numbers are distances of such inputs. */
+function measures(kind: InputType, distance: Group, norm: Description["norm"]): boolean {
+  const { minimum, maximum, scale, zero_point: zero } = distance;
+  return minimum === 0n && maximum === furthest(kind, norm) && scale === kind.scale && zero === 0n;
+}
+
+/** The largest radius around an input: no input lies further away. */
+function furthest({ shape, bits }: InputType, norm: Description["norm"]): bigint {
+  const entries = norm === "2" ? shape.reduce((count, size) => count * BigInt(size), 1n) : 1n;
+  let more = 0n;
+  while (1n << (2n * more) < entries) more += 1n;
+  return (1n << (BigInt(bits) + more)) - 1n;
 }
 
 /** How many values an input has. */

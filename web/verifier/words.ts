@@ -33,10 +33,10 @@ const INPUT_UNSAID = {
 const OUTPUT_UNSAID =
   "What the committed output is: the commitment alone says nothing about it, and only its opening shows it.";
 const REFERENCE_UNSAID = "Whose the committed reference is, or what it was made from.";
-const FURTHER_UNSAID =
-  "Anything of inputs further away in any one entry, or changed otherwise, as a picture that is turned; or of numbers" +
+const AWAY = { inf: "any one entry", "2": "all entries together" };
+const furtherUnsaid = ({ norm }: Description): string =>
+  `Anything of inputs further away in ${AWAY[norm]}, or changed otherwise, as a picture that is turned; or of numbers` +
   " between the steps, which are rounded before the network sees them.";
-const ROBUSTNESS_UNSAID = `${FURTHER_UNSAID} Nor that the label is right.`;
 const CERTIFIED_UNSAID =
   "That the other samples are labelled wrongly, or can be: it is not certified that they cannot. Nor which samples" +
   " are certified.";
@@ -145,8 +145,8 @@ export function doesNotSay(
     ...when(parent !== null, PARENT_UNSAID),
     ...when(scheme !== "registration" && commitments.includes("model"), COMMITTED_MODEL_UNSAID),
     ...(["inference", "recognition", "robustness"].includes(scheme) ? inputsUnsaid(circuit) : []),
-    ...when(scheme === "robustness", ROBUSTNESS_UNSAID),
-    ...when(circuit.measure === "certified", FURTHER_UNSAID),
+    ...when(scheme === "robustness", `${furtherUnsaid(circuit)} Nor that the label is right.`),
+    ...when(circuit.measure === "certified", furtherUnsaid(circuit)),
     ...when(circuit.measure === "certified", CERTIFIED_UNSAID),
     ...when(outputTypes(circuit).size > 0, OUTPUT_UNSAID),
     ...when(commitments.includes("reference"), REFERENCE_UNSAID),
