@@ -20,6 +20,7 @@ from service.scheduler.reaper import reap
 from tests.service.conftest import open_runtime
 from tests.service.support import labelled, npy, serving, tiny_calibration, tiny_onnx, work_on
 from verifier.fields import canonical
+from verifier.schemes import Norm
 
 INPUT = [0.1, 0.2, 0.3, 0.4]
 OTHER = [0.9, 0.1, 0.8, 0.2]
@@ -89,11 +90,12 @@ def test_a_label_is_proven_for_all_inputs_near_one(api: Client, with_model: Runt
     problem = api.get_proof(beyond.id).problem
     assert problem is not None
     assert problem["code"] == "statement.not_certified"
-    for radius, norm, code in (
+    refused: list[tuple[int | None, Norm | None, str]] = [
         (256, None, "input.out_of_range"),
         (512, "2", "input.out_of_range"),
         (None, None, "request.invalid"),
-    ):
+    ]
+    for radius, norm, code in refused:
         with pytest.raises(ApiError) as refusal:
             api.create_proof(model.id, INPUT, scheme="robustness", radius=radius, norm=norm)
         assert (refusal.value.code, refusal.value.field) == (code, "radius")
