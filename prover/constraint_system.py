@@ -106,7 +106,7 @@ class ConstraintSystem:
         sizes = adaptivity.Sizes(
             self.public, self.instance, self.first_private, self.variables, self.constraints
         )
-        return adaptivity.analyse(sizes, self.matrices())
+        return adaptivity.analyse(sizes, self.matrices(usable_cores()))
 
     @property
     def fixed(self) -> NDArray[np.bool_]:

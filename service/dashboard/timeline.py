@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import pairwise
@@ -36,6 +37,24 @@ class Timeline:
     def place(self, seconds: float) -> float:
         """Of a moment, on a scale of a thousand."""
         return round(1000 * seconds / self.seconds, 1) if self.seconds else 0.0
+
+
+@dataclass(frozen=True)
+class Spent:
+    """``share``: of all seconds that workers spent."""
+
+    name: str
+    seconds: float
+    share: float
+
+
+def ranked(jobs: Iterable[Job]) -> list[Spent]:
+    """The stages of all these jobs together, by their workers' clocks, the longest first."""
+    seconds: Counter[str] = Counter()
+    for job in jobs:
+        seconds.update(job.timings)
+    total = seconds.total()
+    return [Spent(name, taken, taken / total) for name, taken in seconds.most_common() if taken > 0]
 
 
 def timeline(job: Job, events: Sequence[JobEvent], moment: datetime) -> Timeline:

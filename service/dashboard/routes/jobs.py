@@ -12,7 +12,7 @@ from service.api.routes.dependencies import Id, RuntimeDep, WindowDep
 from service.dashboard.courses import MOST, Course, course_of
 from service.dashboard.pages import PageRoute, page, see
 from service.dashboard.results import Result, picture, result
-from service.dashboard.timeline import timeline
+from service.dashboard.timeline import ranked, timeline
 from service.dashboard.visitors import Reader, SendingKeeper, SendingProver, Visitor
 from service.jobs import events, progress
 from service.runtime import Runtime
@@ -81,6 +81,7 @@ def show_job(request: Request, runtime: RuntimeDep, visitor: Reader, job_id: Id)
     with runtime.database.read() as session:
         browsing = Browsing(session, visitor.principal.sight)
         listed, made = browsing.job(job_id), browsing.made_by(job_id)
+        shards = browsing.shards(job_id)
         return page(
             request,
             visitor,
@@ -93,7 +94,8 @@ def show_job(request: Request, runtime: RuntimeDep, visitor: Reader, job_id: Id)
             result=_result(browsing, listed.job, made),
             overall=lambda job: progress.overall(job, moment),
             timeline=timeline(listed.job, events.after(session, job_id), moment),
-            shards=browsing.shards(job_id),
+            stages=ranked([listed.job, *shards]),
+            shards=shards,
             course=_course(browsing, made),
             tenants=browsing.tenant_names(),
         )

@@ -10,9 +10,10 @@ import pytest
 from sqlalchemy import select
 
 from service.access.principal import SCOPES
-from service.dashboard.formats import rounded, told
+from service.dashboard.formats import rounded, told, words
 from service.dashboard.pictures import Picture
 from service.dashboard.results import result
+from service.dashboard.timeline import Spent, ranked
 from service.storage.records.base import LOCAL_TENANT
 from service.storage.records.jobs import Job
 from service.storage.records.resources import Proof
@@ -86,6 +87,18 @@ def test_the_answer_of_other_schemes(busy: Site, kind: str, scheme: str, answer:
         succeeded = query.where(Job.state == "succeeded", Job.kind == kind, Proof.scheme == scheme)
         job_id = session.scalars(succeeded).first()
     assert answer in busy.visitor(*SCOPES).get(f"/admin/jobs/{job_id}").text
+
+
+def test_stages_are_ranked_over_all_shards(busy: Site) -> None:
+    jobs = [Job(timings={"witness": 1.0, "quotient": 0.5}), Job(timings={"quotient": 2.5, "commit": 0.0})]
+    assert ranked(jobs) == [Spent("quotient", 3.0, 0.75), Spent("witness", 1.0, 0.25)]
+    assert ranked([Job(timings={})]) == []
+    page = busy.visitor("read").get(f"/admin/jobs/{first(busy, LOCAL_TENANT, 'succeeded')}").text
+    with busy.database.read() as session:
+        timings = session.get_one(Job, first(busy, LOCAL_TENANT, "succeeded")).timings
+    _, _, shown = page.partition("Where the time went")
+    places = [shown.index(words(name)) for name in sorted(timings, key=timings.__getitem__, reverse=True)[:3]]
+    assert places == sorted(places)
 
 
 def test_a_public_input_is_a_picture_for_who_may_see_the_proof(busy: Site) -> None:
