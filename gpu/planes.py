@@ -14,16 +14,20 @@ from gpu.device import HOPPER, Array, Device
 
 MOST_BITS: Final = 8
 
-_ROW: Final = 128
+STEP: Final = 128
 """Bytes that rows are a multiple of."""
 
-_CHUNK: Final = 64
-"""Bytes of a row that a warp takes at once."""
+BLOCK: Final = 64
+"""Rows of planes that stacks are a multiple of."""
+
+GROUPS: Final = 3
+"""Of four warps each, that make a tile: a block of rows each, and four blocks of columns for all."""
 
 _RATE: Final = 8
 """Products of bits that take as long as one of bytes, measured on an H200: 15,400 and 1,927 TOPS."""
 
-_LARGE_SHARED: Final = 4 * 384 * _ROW
+LARGE_SHARED: Final = 4 * (GROUPS + 4) * BLOCK * STEP + 64
+"""Four stages, and what tells of them."""
 
 
 class Plan(NamedTuple):
@@ -41,7 +45,7 @@ class Plan(NamedTuple):
     def source(self) -> modules.Source:
         planes = (self.left, self.right) if self.kernel == "direct" else sorted((self.left, self.right))
         sides = (f"ZEN_{side}={count}" for side, count in zip(("LEFT", "RIGHT"), planes, strict=True))
-        return "planes", *sides, f"ZEN_BITS={str(self.bits).lower()}"
+        return "planes", *sides, f"ZEN_BITS={str(self.bits).lower()}", f"ZEN_GROUPS={GROUPS}"
 
 
 def plan(rows: int, columns: int, depth: int, left: int, right: int, processors: int, hopper: bool) -> Plan:
@@ -54,12 +58,12 @@ def plan(rows: int, columns: int, depth: int, left: int, right: int, processors:
     wide, high = (1 << (bits - 1).bit_length() for bits in (left, right))
     bits = wide * high < _RATE
     planes = (wide, high) if bits else (1, 1)
-    tiles = -(-rows * min(planes) // 128) * -(-columns * max(planes) // 256)
+    tiles = -(-rows * min(planes) // (GROUPS * BLOCK)) * -(-columns * max(planes) // (4 * BLOCK))
     if hopper and 2 * tiles >= processors:
         return Plan("large", bits, *planes)
     bits = left * right < _RATE
     planes = (left, right) if bits else (1, 1)
-    chunks = _row_bytes(depth, bits) // _CHUNK
+    chunks = 2 * _steps(depth, bits)
     warps = -(-rows // 16) * -(-columns // 8)
     split = min(4, chunks * planes[0] * planes[1] // 4, 8 * processors // warps)
     return Plan("direct", bits, *planes, 1 << max(1, split).bit_length() - 1)
@@ -113,9 +117,9 @@ class Product:
         numbers = out, np.int32(self._rows), np.int32(self._columns)
         if self.plan.kernel == "direct":
             warps = -(-self._rows // 16) * -(-self._columns // 8) * self.plan.split
-            chunks = np.int64(left.row_bytes // _CHUNK)
+            steps = np.int64(left.steps)
             offsets = left.sums, right.sums, np.int32(-of_left), np.int32(-of_right), both
-            arguments = left.data, right.data, chunks, np.int32(self.plan.split), *numbers, *offsets
+            arguments = left.data, right.data, steps, np.int32(self.plan.split), *numbers, *offsets
             self._products.launch("direct", -(-warps // 4), 128, *arguments, shared_bytes=128 * 16)
             return
         self._large(left, right, both, out)
@@ -126,53 +130,54 @@ class Product:
         shape, strides = (self._rows, self._columns), (self._columns, 1)
         if self.plan.left > self.plan.right:
             sides, offsets, shape, strides = sides[::-1], offsets[::-1], shape[::-1], strides[::-1]
+        blocks = [len(side.data) // BLOCK for side in sides]
         down, across = (
-            -(-count * side.planes // size)
-            for count, side, size in zip(shape, sides, (128, 256), strict=True)
+            -(-count * side.planes // (size * BLOCK))
+            for count, side, size in zip(shape, sides, (GROUPS, 4), strict=True)
         )
         self._products.launch(
             "large",
             down * across,
-            256,
+            128 * GROUPS,
             *(side.data for side in sides),
-            *map(np.int64, (left.row_bytes, down, across)),
+            *map(np.int64, (*blocks, left.steps, down, across)),
             out,
             *map(np.int32, shape),
             *map(np.int64, strides),
             *(side.sums for side in sides),
             *(np.int32(-offset) for offset in offsets),
             both,
-            shared_bytes=_LARGE_SHARED,
+            shared_bytes=LARGE_SHARED,
         )
 
     def _side(self, values: Array, count: int, planes: int, other_offset: int) -> Side:
-        device, row_bytes, depth = self._device, _row_bytes(self._depth, self.plan.bits), self._depth
-        padded = -(-count // 256) * 256
-        data = device.empty((padded * planes, row_bytes), np.uint8)
+        device, steps, depth = self._device, _steps(self._depth, self.plan.bits), self._depth
+        padded = -(-count // BLOCK) * BLOCK
+        data = device.empty((padded * planes, steps * STEP), np.uint8)
         given = values, np.int64(count), np.int64(depth)
         if self.plan.bits:
-            words, count_of = row_bytes // 4, np.int32(planes)
-            sizes = np.int64(words), np.int64(padded * words)
-            self._packing.launch("pack_bits", padded * words // 8, 256, *given, count_of, *sizes, data)
+            words = padded * steps * STEP // 4
+            sizes: tuple[object, ...] = np.int32(planes), np.int64(steps), np.int64(words)
+            self._packing.launch("pack_bits", words // 8, 256, *given, *sizes, data)
         else:
-            sizes = np.int64(row_bytes), np.int64(padded * row_bytes)
-            self._packing.launch("pack_bytes", padded * row_bytes // 256, 256, *given, *sizes, data)
+            sizes = np.int64(steps), np.int64(data.nbytes)
+            self._packing.launch("pack_bytes", data.nbytes // 256, 256, *given, *sizes, data)
         sums = None
         if other_offset:
             sums = device.empty(count, np.int32)
             self._packing.launch("row_sums", -(-count // 8), 256, *given, sums)
-        return Side(data, planes, row_bytes, sums)
+        return Side(data, planes, steps, sums)
 
 
 class Side(NamedTuple):
-    """A matrix as kernels read it: ``data``, uint8[rows of planes, row_bytes]; ``sums`` of rows, int32[rows],
-    where the other side has an offset."""
+    """A matrix as kernels read it: ``data``, uint8[rows of planes, steps · STEP], block by block; ``sums`` of
+    rows, int32[rows], where the other side has an offset."""
 
     data: Array
     planes: int
-    row_bytes: int
+    steps: int
     sums: Array | None
 
 
-def _row_bytes(depth: int, bits: bool) -> int:
-    return -(-(-(-depth // 8) if bits else depth) // _ROW) * _ROW
+def _steps(depth: int, bits: bool) -> int:
+    return -(-(-(-depth // 8) if bits else depth) // STEP)

@@ -6,6 +6,8 @@ split into two halves (Feng et al. 2021, EGEMM-TC).
 
 from __future__ import annotations
 
+import math
+from itertools import product
 from typing import Any, Final, Literal, NamedTuple
 
 import numpy as np
@@ -13,22 +15,24 @@ from numpy.typing import NDArray
 
 from gpu import modules
 from gpu.device import HOPPER, Array, Device
+from gpu.planes import BLOCK, GROUPS, LARGE_SHARED, STEP
 
 Range = tuple[int, int]
 """The least and the largest of a side's numbers."""
 
 MOST_PLANES: Final = 4
 
-_ROW: Final = 128
-"""Bytes that rows are a multiple of: what a step takes."""
-
 _MOST_BYTES: Final = 1 << 17
 """So many products of two bytes may leave 32 bits."""
 
 _ELEMENT_PLANES: Final = 32
 
-_TILE: Final = 128, 256
-"""Rows of planes whose products a block of groups of warps makes."""
+_TILE: Final = GROUPS * BLOCK, 4 * BLOCK
+"""Rows of planes whose products groups of warps make."""
+
+_FLOAT_TILE: Final = GROUPS * BLOCK, 2 * BLOCK
+_FLOAT_SHARED: Final = 2 * (2 * GROUPS + 4) * BLOCK * STEP + 64
+"""Two stages, and what tells of them."""
 
 
 class Card(NamedTuple):
@@ -50,7 +54,8 @@ class Card(NamedTuple):
 
 class Plan(NamedTuple):
     """How a product is made, of so many planes of bytes on each side. ``direct``: by warps, ``split`` of them
-    for the depth of one tile; ``large``: by groups of four, of Hopper alone."""
+    for the depth of one tile; ``large``: by groups of four, of Hopper alone, which take two planes at a time
+    of the side of fewer."""
 
     kernel: Literal["direct", "large"]
     left: int
@@ -59,21 +64,24 @@ class Plan(NamedTuple):
 
     @property
     def source(self) -> modules.Source:
-        planes = (self.left, self.right) if self.kernel == "direct" else sorted((self.left, self.right))
-        return "wide", *(f"ZEN_{side}={count}" for side, count in zip(("LEFT", "RIGHT"), planes, strict=True))
+        planes = (self.left, self.right)
+        if self.kernel == "large":
+            planes = min(*planes, 2), max(planes)
+        sides = (f"ZEN_{side}={count}" for side, count in zip(("LEFT", "RIGHT"), planes, strict=True))
+        return "wide", *sides, f"ZEN_GROUPS={GROUPS}"
 
     @property
     def most(self) -> int:
         """Bytes of a row whose products' sums stay in 32 bits: warps' planes of one weight share them."""
         shared = min(self.left, self.right) if self.kernel == "direct" else 1
-        return _MOST_BYTES // shared - _ROW
+        return _MOST_BYTES // shared - STEP
 
     def seconds(self, card: Card, rows: int, columns: int, depth: int) -> float:
         """What it takes about, from what it multiplies and what it reads."""
         if self.kernel == "large":
-            tiles = _tiles(rows * min(self.left, self.right), columns * max(self.left, self.right))
-            waves = -(-tiles // card.processors)
-            return card.seconds + waves * 128 * 256 * depth / card.by_groups
+            sides = rows * min(self.left, self.right), columns * max(self.left, self.right)
+            waves = -(-math.prod(_tiles(sides, _TILE)) // card.processors)
+            return card.seconds + waves * _TILE[0] * _TILE[1] * depth / card.by_groups
         warps = -(-rows // 16) * -(-columns // 8)
         products = rows * columns * depth * self.left * self.right / (card.by_warps * card.processors)
         read = warps * (16 * self.left + 8 * self.right) * depth / card.caches
@@ -87,10 +95,6 @@ def plan(card: Card, rows: int, columns: int, depth: int, left: int, right: int)
     if card.by_groups:
         plans.append(Plan("large", left, right))
     return min(plans, key=lambda each: each.seconds(card, rows, columns, depth))
-
-
-def _tiles(rows: int, columns: int) -> int:
-    return -(-rows // 128) * -(-columns // 256)
 
 
 class Digits(NamedTuple):
@@ -113,11 +117,17 @@ class Digits(NamedTuple):
 
 
 class Side(NamedTuple):
-    """A matrix as kernels read it: ``data``, uint8[planes' rows, row_bytes]; what else they want of rows."""
+    """A matrix as kernels read it: ``stacks`` of planes, uint8[planes' rows, steps · STEP] each, block by
+    block; what else they want of rows."""
 
-    data: Array
-    row_bytes: int
+    stacks: list[Array]
+    steps: int
     of_rows: Array | None = None
+
+    @property
+    def blocks(self) -> int:
+        """Of a stack."""
+        return len(self.stacks[0]) // BLOCK
 
 
 class Product:
@@ -150,11 +160,12 @@ class Product:
 
     def left(self, values: Array) -> Side:
         """Of int8, int16, int32 or int64[rows, depth], on the device."""
-        return _integers(self._device, values, self._left, self._right.offset != 0)
+        stack = 2 if self.plan == Plan("large", 4, 4) else self._left.planes
+        return _integers(self._device, values, self._left, stack, self._right.offset != 0)
 
     def right(self, values: Array) -> Side:
         """Of int8, int16, int32 or int64[columns, depth], on the device."""
-        return _integers(self._device, values, self._right, self._left.offset != 0)
+        return _integers(self._device, values, self._right, self._right.planes, self._left.offset != 0)
 
     def multiply(self, left: Side, right: Side, out: Array) -> None:
         """``out``, int64[rows, columns], becomes the products of all rows."""
@@ -162,29 +173,33 @@ class Product:
         strides = self._columns, 1
         if self.plan.kernel == "large" and self.plan.left > self.plan.right:  # the transposed product
             sides, digits, shape, strides = sides[::-1], digits[::-1], shape[::-1], strides[::-1]
-        offsets = (_word(each.offset) for each in digits)
+        steps, offsets = np.int64(left.steps), (_word(each.offset) for each in digits)
         both = _word(-self._depth * self._left.offset * self._right.offset)
-        last: tuple[object, ...] = (*(each.of_rows for each in sides), *offsets, both, np.int32(False))
-        grid, threads, shared_bytes, given = self._launch(shape)
+        added: tuple[object, ...] = (*(each.of_rows for each in sides), *offsets, both, np.int32(False))
         numbers = out, *map(np.int32, shape)
-        for first, steps in _pieces(left.row_bytes, self.plan.most):
-            data = (each.data.reshape(-1)[first:] for each in sides)
-            sizes = np.int64(left.row_bytes), np.int32(steps)
-            places = map(np.int64, strides if self.plan.kernel == "large" else ())
-            arguments = *data, *sizes, *given, *numbers, *places, *last
-            self._products.launch(self.plan.kernel, grid, threads, *arguments, shared_bytes=shared_bytes)
-            last = None, None, *[_word(0)] * 3, np.int32(True)  # what offsets add is there
+        grid, threads, shared_bytes, places = self._launch(sides, shape, strides)
+        for stack, (first, count) in product(
+            range(len(sides[0].stacks)), _pieces(left.steps, self.plan.most)
+        ):
+            data = sides[0].stacks[stack], sides[1].stacks[0]
+            given = *(_from(each, first) for each in data), steps, np.int32(count), *numbers, *added
+            shift = (np.int32(16 * stack),) if self.plan.kernel == "large" else ()
+            self._products.launch(
+                self.plan.kernel, grid, threads, *given, *shift, *places, shared_bytes=shared_bytes
+            )
+            added = None, None, *[_word(0)] * 3, np.int32(True)  # what offsets add is there
 
-    def _launch(self, shape: tuple[int, int]) -> tuple[int, int, int, tuple[Any, ...]]:
-        """Blocks, threads, bytes they share, and what a kernel is told of them."""
+    def _launch(
+        self, sides: tuple[Side, ...], shape: tuple[int, ...], strides: tuple[int, ...]
+    ) -> tuple[int, int, int, tuple[object, ...]]:
+        """Blocks, threads, bytes that a block shares, and what else a kernel is told."""
         if self.plan.kernel == "direct":
             warps = -(-shape[0] // 16) * -(-shape[1] // 8) * self.plan.split
             return -(-warps // 4), 128, 128 * 32, (np.int32(self.plan.split),)
-        planes = sorted((self.plan.left, self.plan.right))
-        down, across = (
-            -(-count * each // size) for count, each, size in zip(shape, planes, _TILE, strict=True)
-        )
-        return down * across, 256, 4 * sum(_TILE) * _ROW, (np.int64(down), np.int64(across))
+        left, right = sorted((self.plan.left, self.plan.right))
+        down, across = _tiles((shape[0] * min(left, 2), shape[1] * right), _TILE)
+        places = *(side.blocks for side in sides), down, across, *strides
+        return down * across, 128 * GROUPS, LARGE_SHARED, tuple(map(np.int64, places))
 
 
 class Elements:
@@ -201,35 +216,34 @@ class Elements:
             raise ValueError(f"numbers from {numbers[0]} to {numbers[1]} are off balance: name a wider range")
         self._products = modules.load(device, "wide", f"ZEN_ELEMENTS={self._digits.planes}")
         self._packing = modules.load(device, "wide")
-        steps = _row_bytes(depth) // _ROW
-        self._warps = min(8, max(1, 2 * steps))
+        self._warps = min(8, 2 * _steps(depth))
 
     def left(self, values: Array) -> Side:
         """Of uint64[rows, depth, 4] in Montgomery form, on the device."""
-        row_bytes = _row_bytes(self._depth)
-        data = self._device.empty((self._rows * _ELEMENT_PLANES, row_bytes), np.uint8)
-        count = self._rows * row_bytes
-        sizes = map(np.int64, (self._depth, row_bytes, count))
-        self._packing.launch("pack_elements", -(-count // 256), 256, values, *sizes, data)
-        return Side(data, row_bytes)
+        steps = _steps(self._depth)
+        side = _empty(self._device, self._rows, _ELEMENT_PLANES, steps)
+        count = self._rows * steps * STEP
+        sizes = map(np.int64, (self._depth, steps, count))
+        self._packing.launch("pack_elements", -(-count // 256), 256, values, *sizes, side.stacks[0])
+        return side
 
     def right(self, values: Array) -> Side:
         """Of int8, int16, int32 or int64[columns, depth], on the device."""
-        return _integers(self._device, values, self._digits, False)
+        return _integers(self._device, values, self._digits, self._digits.planes, False)
 
     def multiply(self, left: Side, right: Side, out: Array) -> None:
         """``out``, uint64[rows, columns, 4] in Montgomery form, becomes the products of all rows."""
         grid, shared = self._rows * -(-self._columns // 8), self._warps * 8 * 8 * (31 + self._digits.planes)
-        for first, steps in _pieces(left.row_bytes, _MOST_BYTES - _ROW):
-            data = [each.data.reshape(-1)[first:] for each in (left, right)]
-            sizes = np.int64(left.row_bytes), np.int32(steps)
-            given = *data, *sizes, out, *map(np.int32, (self._rows, self._columns, first > 0))
-            self._products.launch("elements", grid, 32 * self._warps, *given, shared_bytes=shared)
+        for first, count in _pieces(left.steps, _MOST_BYTES - STEP):
+            data = (_from(each.stacks[0], first) for each in (left, right))
+            sizes = np.int64(left.steps), np.int32(count), out, np.int32(self._columns), np.int32(first > 0)
+            self._products.launch("elements", grid, 32 * self._warps, *data, *sizes, shared_bytes=shared)
 
 
 class Floats:
     """``rows`` x ``depth`` times ``columns`` x ``depth`` finite floats, on Hopper alone: each is its row's
-    power of two times two halves, of 22 bits together.
+    power of two times the sum of two halves. A number of a row is as near as 2^-39 of the largest, or 2^-22
+    of itself where that is more.
 
     Raises ``ValueError`` on other cards.
     """
@@ -238,7 +252,7 @@ class Floats:
         if device.architecture() != HOPPER:
             raise ValueError("products of floats are made by groups of warps, of Hopper alone")
         self._device, self._rows, self._columns, self._depth = device, rows, columns, depth
-        self._products = modules.load(device, "wide", "ZEN_HALVES")
+        self._products = modules.load(device, "wide", "ZEN_HALVES", f"ZEN_GROUPS={GROUPS}")
         self._packing = modules.load(device, "wide")
 
     def left(self, values: Array) -> Side:
@@ -251,58 +265,74 @@ class Floats:
 
     def multiply(self, left: Side, right: Side, out: Array) -> None:
         """``out``, float32[rows, columns], becomes the products of all rows."""
-        down, across = -(-self._rows // 128), -(-self._columns // 128)
-        steps = np.int32(left.row_bytes // _ROW)
-        given = left.data, right.data, np.int64(left.row_bytes), steps, np.int64(down), np.int64(across)
+        sides = left, right
+        down, across = _tiles((self._rows, self._columns), _FLOAT_TILE)
+        sizes = map(np.int64, (left.blocks, right.blocks, left.steps, down, across))
         numbers = out, np.int32(self._rows), np.int32(self._columns), left.of_rows, right.of_rows
-        self._products.launch("halves", down * across, 256, *given, *numbers, shared_bytes=3 * 512 * _ROW)
+        data = (side.stacks[0] for side in sides)
+        self._products.launch(
+            "halves", down * across, 128 * GROUPS, *data, *sizes, *numbers, shared_bytes=_FLOAT_SHARED
+        )
 
     def _side(self, values: Array) -> Side:
-        count, row_bytes = len(values), _row_bytes(2 * self._depth)
+        count, steps = len(values), _steps(2 * self._depth)
         exponents = self._device.empty(count, np.int32)
         sizes = np.int64(count), np.int64(self._depth)
         self._packing.launch("exponents", -(-count // 8), 256, values, *sizes, exponents)
-        data = _empty(self._device, count, 2, row_bytes)
+        side = _empty(self._device, count, 2, steps)
+        (data,) = side.stacks
         threads = data.nbytes // 32
-        given = values, *sizes, exponents, np.int64(row_bytes), np.int64(threads)
+        given = values, *sizes, exponents, np.int64(steps), np.int64(threads)
         self._packing.launch("pack_floats", threads // 256, 256, *given, data)
-        return Side(data, row_bytes, exponents)
+        return side._replace(of_rows=exponents)
 
 
-def _integers(device: Device, values: Array, digits: Digits, sums_wanted: bool) -> Side:
-    """Numbers of ``values`` as digits, and the sums of its rows where they are wanted."""
+def _integers(device: Device, values: Array, digits: Digits, stack: int, sums_wanted: bool) -> Side:
+    """Numbers of ``values`` as digits, so many planes a stack, and the sums of rows where they are wanted."""
     packing, (count, depth) = modules.load(device, "wide"), values.shape
-    bits, row_bytes = 8 * values.dtype.itemsize, _row_bytes(depth)
-    data = _empty(device, count, digits.planes, row_bytes)
-    threads, offset = data.nbytes // digits.planes // 16, _word(digits.offset)
+    bits, steps = 8 * values.dtype.itemsize, _steps(depth)
+    padded = -(-count // BLOCK) * BLOCK
+    data = device.empty((digits.planes // stack, padded * stack, steps * STEP), np.uint8)
     sizes = np.int64(count), np.int64(depth)
-    given = values, *sizes, np.int32(digits.planes), offset, np.int64(row_bytes), np.int64(threads)
-    packing.launch(f"pack_{bits}", threads // 256, 256, *given, data)
+    planes = np.int32(digits.planes), np.int32(stack), _word(digits.offset)
+    given = values, *sizes, *planes, np.int64(steps), np.int64(padded)
+    packing.launch(f"pack_{bits}", padded * steps * 8 // 256, 256, *given, data)
     sums = None
     if sums_wanted:
         sums = device.empty(count, np.uint64)
         packing.launch(f"sums_{bits}", -(-count // 8), 256, values, *sizes, sums)
-    return Side(data, row_bytes, sums)
+    return Side(list(data), steps, sums)
 
 
-def _empty(device: Device, count: int, planes: int, row_bytes: int) -> Array:
-    """Room for whole tiles."""
-    return device.empty((-(-count // 256) * 256 * planes, row_bytes), np.uint8)
+def _empty(device: Device, count: int, planes: int, steps: int) -> Side:
+    """Room for so many numbers a column, in whole blocks."""
+    padded = -(-count // BLOCK) * BLOCK
+    return Side([device.empty((padded * planes, steps * STEP), np.uint8)], steps)
+
+
+def _steps(depth: int) -> int:
+    return -(-depth // STEP)
+
+
+def _from(data: Array, step: int) -> Array:
+    """What a stack's blocks have from a step on."""
+    return data.reshape(-1)[step * BLOCK * STEP :]
+
+
+def _pieces(steps: int, most: int) -> list[tuple[int, int]]:
+    """Where pieces of at most so many bytes of a row begin, and how many steps they are."""
+    most //= STEP
+    return [(first, min(most, steps - first)) for first in range(0, steps, most)]
+
+
+def _tiles(shape: tuple[int, int], tile: tuple[int, int]) -> tuple[int, int]:
+    """Down and across."""
+    return -(-shape[0] // tile[0]), -(-shape[1] // tile[1])
 
 
 def _word(x: int) -> np.uint64:
     """Modulo 2^64."""
     return np.uint64(x % (1 << 64))
-
-
-def _row_bytes(depth: int) -> int:
-    return -(-depth // _ROW) * _ROW
-
-
-def _pieces(row_bytes: int, most: int) -> list[tuple[int, int]]:
-    """Where pieces of a row begin, and how many steps they are."""
-    most = most // _ROW * _ROW
-    return [(first, min(most, row_bytes - first) // _ROW) for first in range(0, row_bytes, most)]
 
 
 def of_type(numbers: NDArray[Any] | np.dtype[Any]) -> Range:

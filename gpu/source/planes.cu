@@ -9,19 +9,20 @@ constexpr Numbers numbers = ZEN_BITS ? Numbers::bits : Numbers::bytes;
 extern "C" {
 
 __global__ void __launch_bounds__(128)
-    direct(const uint4* left, const uint4* right, long chunks, int split, u32* out, int rows, int columns,
+    direct(const unsigned char* left, const unsigned char* right, long steps, int split, u32* out, int rows, int columns,
            const u32* left_sums, const u32* right_sums, u32 left_offset, u32 right_offset, u32 both) {
-  const Output<u32> output{out, rows, columns, columns, 1, left_sums, right_sums, left_offset, right_offset, both, false};
-  multiply_by_warps<numbers, ZEN_LEFT, ZEN_RIGHT>(left, right, 4 * chunks, chunks, split, output);
+  const Output<u32> output{out, rows, columns, columns, 1, left_sums, right_sums, left_offset, right_offset, both, 0, false};
+  multiply_by_warps<numbers, ZEN_LEFT, ZEN_RIGHT>(left, right, steps, 2 * steps, split, output);
 }
 
 #if defined(ZEN_WARPGROUPS) && ZEN_LEFT <= 2
-__global__ void __launch_bounds__(256)
-    large(const unsigned char* left, const unsigned char* right, long bytes, long tiles_down, long tiles_across, u32* out,
-          int rows, int columns, long down, long across, const u32* left_sums, const u32* right_sums, u32 left_offset,
-          u32 right_offset, u32 both) {
-  const Output<u32> output{out, rows, columns, down, across, left_sums, right_sums, left_offset, right_offset, both, false};
-  multiply_by_groups<numbers, ZEN_LEFT, ZEN_RIGHT>(left, right, bytes, int(bytes / 128), Tile(tiles_down, tiles_across), output);
+__global__ void __launch_bounds__(128 * ZEN_GROUPS)
+    large(const unsigned char* left, const unsigned char* right, long left_blocks, long right_blocks, long steps,
+          long tiles_down, long tiles_across, u32* out, int rows, int columns, long down, long across, const u32* left_sums,
+          const u32* right_sums, u32 left_offset, u32 right_offset, u32 both) {
+  const Output<u32> output{out, rows, columns, down, across, left_sums, right_sums, left_offset, right_offset, both, 0, false};
+  multiply_by_groups<ZEN_GROUPS, numbers, ZEN_LEFT, ZEN_RIGHT>({left, 0, left_blocks, steps}, {right, 0, right_blocks, steps},
+                                                               int(steps), Tile(tiles_down, tiles_across), output);
 }
 #endif
 
@@ -31,25 +32,26 @@ __global__ void __launch_bounds__(256)
 
 extern "C" {
 
-// A warp makes a word of all planes of 32 values of a row, which is zero beyond `rows` and `depth`.
+// A warp makes a word of all planes of 32 values of a row of so many steps, which is zero beyond `rows` and `depth`.
 __global__ void __launch_bounds__(256)
-    pack_bits(const unsigned char* values, long rows, long depth, int planes, long words, long count, u32* out) {
-  const long i = thread_index() / 32, row = i / words, word = i % words;
+    pack_bits(const unsigned char* values, long rows, long depth, int planes, long steps, long count, unsigned char* out) {
+  const long words = steps * 32, i = thread_index() / 32, row = i / words, word = i % words;
   if (i >= count) return;
   const int lane = int(threadIdx.x % 32);
   const long k = 32 * word + lane;
   const u32 value = row < rows && k < depth ? values[row * depth + k] : 0;
   for (int s = 0; s < planes; s++) {
     const u32 own = __ballot_sync(whole_warp, int(value >> s & 1));
-    if (lane == s) out[((row / 8 * planes + s) * 8 + row % 8) * words + word] = own;
+    const long at = place_of((row / 8 * planes + s) * 8 + row % 8, 4 * word, steps);
+    if (lane == s) *reinterpret_cast<u32*>(out + at) = own;
   }
 }
 
 // The same of one plane of bytes.
 __global__ void __launch_bounds__(256)
-    pack_bytes(const unsigned char* values, long rows, long depth, long bytes, long count, unsigned char* out) {
-  const long i = thread_index(), row = i / bytes, k = i % bytes;
-  if (i < count) out[i] = row < rows && k < depth ? values[row * depth + k] : 0;
+    pack_bytes(const unsigned char* values, long rows, long depth, long steps, long count, unsigned char* out) {
+  const long i = thread_index(), row = i / (steps * 128), k = i % (steps * 128);
+  if (i < count) out[place_of(row, k, steps)] = row < rows && k < depth ? values[row * depth + k] : 0;
 }
 
 // A warp adds up a row.

@@ -1,5 +1,5 @@
 // Instructions of tensor cores for bits (the products' ones are counted) and for bytes, sums in 32 bits, and for halves of
-// floats; and copies from memory to shared memory that nobody waits for. tests/gpu/emulator has them where there is no card.
+// floats; and copies to shared memory of which barriers tell. tests/gpu/emulator has them where there is no card.
 #pragma once
 
 #include "memory.hpp"
@@ -27,29 +27,57 @@ ZEN_FN void mma(int (&d)[4], u32 a0, u32 a1, u32 a2, u32 a3, u32 b0, u32 b1) {
 #undef ZEN_MMA
 }
 
-ZEN_FN void copy_behind(void* to, const void* from) {
-  asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(u32(__cvta_generic_to_shared(to))), "l"(from));
-}
-ZEN_FN void close_copies() { asm volatile("cp.async.commit_group;"); }
-// All groups of this thread's copies but the last so many are there, for tensor cores, too.
-template <int groups>
-ZEN_FN void await_copies() {
-  asm volatile("cp.async.wait_group %0;" ::"n"(groups));
-  asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
-}
-
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
 #define ZEN_WARPGROUPS
+ZEN_FN u32 shared_address(const void* at) { return u32(__cvta_generic_to_shared(at)); }
+
+// A barrier's phase ends with so many arrivals, and with all bytes that are expected.
+ZEN_FN void begin_barrier(u64* barrier, int arrivals) {
+  asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(shared_address(barrier)), "r"(arrivals) : "memory");
+}
+ZEN_FN void publish_barriers() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
+ZEN_FN void arrive(u64* barrier) {
+  asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(shared_address(barrier)) : "memory");
+}
+ZEN_FN void expect_bytes(u64* barrier, int bytes) {
+  asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(shared_address(barrier)), "r"(bytes) : "memory");
+}
+// Returns when the phase of this parity has ended.
+ZEN_FN void await_barrier(u64* barrier, int parity) {
+  asm volatile(
+      "{ .reg .pred done; again: mbarrier.try_wait.parity.shared::cta.b64 done, [%0], %1; @!done bra again; }" ::"r"(
+          shared_address(barrier)),
+      "r"(parity)
+      : "memory");
+}
+// From memory to shared memory; nobody waits but at the barrier.
+template <int bytes>
+ZEN_FN void copy_behind(void* to, const void* from, u64* barrier) {
+  asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(
+                   shared_address(to)),
+               "l"(from), "n"(bytes), "r"(shared_address(barrier))
+               : "memory");
+}
+
 // Rows of 128 bytes in shared memory whose 16 bytes c are where c ^ (row mod 8) would be; eight rows begin `stride` bytes
 // behind the eight before them.
 ZEN_FN u64 rows_of_128(const void* first, int stride = 1024) {
-  return u64(u32(__cvta_generic_to_shared(first)) & 0x3ffff) >> 4 | 1ull << 16 | u64(stride / 16) << 32 | 1ull << 62;
+  return u64(shared_address(first) & 0x3ffff) >> 4 | 1ull << 16 | u64(stride / 16) << 32 | 1ull << 62;
 }
 ZEN_FN void begin_products() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
 ZEN_FN void close_products() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
 // All groups but the last so many are made.
 template <int groups = 0>
 ZEN_FN void await_products() { asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(groups) : "memory"); }
+// Whoever reads d does so after this: the compiler knows of no other reason to wait.
+template <int count>
+ZEN_FN void settle(int (&d)[count]) {
+  ZEN_UNROLL for (int i = 0; i < count; i++) asm volatile("" : "+r"(d[i])::"memory");
+}
+template <int count>
+ZEN_FN void settle(float (&d)[count]) {
+  ZEN_UNROLL for (int i = 0; i < count; i++) asm volatile("" : "+f"(d[i])::"memory");
+}
 
 // d += a b of 64 x 32 and 32 x 256 bytes, by four warps, warp w the rows from 16 w on: as above, each eight columns four d.
 template <Numbers numbers>

@@ -1,7 +1,9 @@
 // Products of all rows of two matrices on tensor cores, tile by tile. A matrix is a stack of planes, each one digit of its
-// numbers: a bit, or a byte. A row is a row of digits, filled up with zeros to whole 128 bytes, and eight rows of each plane
-// follow each other: row r of plane s of p is number (r / 8 p + s) 8 + r mod 8. A thread has all planes of its outputs, the
-// sums of 2^(w (s + u)) times the products of plane s of one and plane u of the other, digits of w bits.
+// numbers: a bit, or a byte. A row is a row of digits, filled up with zeros to whole steps of 128 bytes, and eight rows of
+// each plane follow each other: row r of plane s of p is row (r / 8 p + s) 8 + r mod 8 of the stack. Blocks of 64 rows of a
+// step follow each other, as tensor cores want them in shared memory: 16 bytes c are where c ^ (row mod 8) would be. A thread
+// has all planes of its outputs, the sums of 2^(w (s + u)) times the products of plane s of one and plane u of the other,
+// digits of w bits.
 #pragma once
 
 #include "tensor.hpp"
@@ -11,8 +13,26 @@ namespace zen {
 template <Numbers numbers>
 inline constexpr int digit_bits = numbers == Numbers::bits ? 1 : 8;
 
-// Where a product goes, modulo 2^32 or 2^64: row i and column j to i down + j across, if they are among them; what is there
-// already is added where `more` says so. Numbers are what planes say, and an offset: what that adds follows from the sums of
+constexpr int block_bytes = 64 * 128;
+
+// Where a byte of a row is, of so many steps.
+ZEN_FN long place_of(long row, long byte, long steps) {
+  return (row / 64 * steps + byte / 128) * block_bytes + row % 64 * 128 + ((byte / 16 % 8 ^ row % 8) << 4) + byte % 16;
+}
+
+// The 16 bytes of a lane from a chunk of 64 of rows from r on, 8 of them.
+struct Fragments {
+  const uint4* row;
+  int t, g;
+
+  ZEN_FN Fragments(const unsigned char* data, long first, long steps, int lane) : t(lane % 4), g(lane / 4) {
+    row = reinterpret_cast<const uint4*>(data + place_of(first + g, 0, steps) - (g << 4));
+  }
+  ZEN_FN uint4 operator()(long chunk) const { return row[chunk / 2 * (block_bytes / 16) + ((chunk % 2 * 4 + t) ^ g)]; }
+};
+
+// Where 2^shift times a product goes, modulo 2^32 or 2^64: row i and column j to i down + j across, if they are among them; what
+// is there already is added where `more` says so. Numbers are what planes say, and an offset: what that adds follows from the sums of
 // rows, and `both` is for what it adds to all.
 template <class Number>
 struct Output {
@@ -21,6 +41,7 @@ struct Output {
   long down, across;
   const Number *left_sums, *right_sums;
   Number left_offset, right_offset, both;
+  int shift;
   bool more;
 
   // In this column and the next.
@@ -28,7 +49,7 @@ struct Output {
     if (row >= rows || column >= columns) return;
     const Number of_row = both + (right_offset ? right_offset * left_sums[row] : 0);
     const bool two = column + 1 < columns;
-    first += of_row, second += of_row;
+    first = (first << shift) + of_row, second = (second << shift) + of_row;
     if (left_offset) {
       first += left_offset * right_sums[column];
       if (two) second += left_offset * right_sums[column + 1];
@@ -50,25 +71,24 @@ struct Output {
   }
 };
 
-// For few rows: `split` warps make 16 x 8 outputs, each of its share of the depth, of so many times 64 bytes of rows of
-// `quads` times 16; fragments come from memory as they are, with the depth in another order, the same on both sides. Sums of
-// planes of the same weight share 32 bits.
+// For few rows: `split` warps make 16 x 8 outputs, each of its share of the depth, of so many chunks of 64 bytes; the depth is
+// in another order, the same on both sides. Sums of planes of the same weight share 32 bits.
 template <Numbers numbers, int left_planes, int right_planes, class Number>
-ZEN_FN void multiply_by_warps(const uint4* left, const uint4* right, long quads, long chunks, int split,
+ZEN_FN void multiply_by_warps(const unsigned char* left, const unsigned char* right, long steps, long chunks, int split,
                               const Output<Number>& output) {
   const int lane = int(threadIdx.x % 32), g = lane / 4, t = lane % 4, warp = int(threadIdx.x / 32), part = warp % split;
   const int tile = (int(blockIdx.x) * 4 + warp) / split, across = (output.columns + 7) / 8;
   const int row = tile / across * 16, column = tile % across * 8;
   int d[left_planes + right_planes - 1][4] = {};
   if (row < output.rows) {
-    const uint4* const a = left + (row / 8 * left_planes * 8 + g) * quads + t;
-    const uint4* const b = right + (column / 8 * right_planes * 8 + g) * quads + t;
+    const auto a = [&](int u, int h) { return Fragments(left, (row / 8 + h) * left_planes * 8 + u * 8, steps, lane); };
+    const auto b = [&](int s) { return Fragments(right, column / 8 * right_planes * 8 + s * 8, steps, lane); };
 #pragma unroll 4
     for (long k = part; k < chunks; k += split) {
       uint4 x[left_planes][2], w[right_planes];
-      ZEN_UNROLL for (int s = 0; s < right_planes; s++) w[s] = b[s * 8 * quads + 4 * k];
+      ZEN_UNROLL for (int s = 0; s < right_planes; s++) w[s] = b(s)(k);
       ZEN_UNROLL for (int u = 0; u < left_planes; u++)
-        ZEN_UNROLL for (int h = 0; h < 2; h++) x[u][h] = a[(h * left_planes + u) * 8 * quads + 4 * k];
+        ZEN_UNROLL for (int h = 0; h < 2; h++) x[u][h] = a(u, h)(k);
       ZEN_UNROLL for (int u = 0; u < left_planes; u++)
         ZEN_UNROLL for (int s = 0; s < right_planes; s++) {
           mma<numbers>(d[u + s], x[u][0].x, x[u][1].x, x[u][0].y, x[u][1].y, w[s].x, w[s].y);
@@ -92,8 +112,7 @@ ZEN_FN void multiply_by_warps(const uint4* left, const uint4* right, long quads,
 }
 
 #if defined(ZEN_WARPGROUPS)
-// The tile of this block of 256 threads: eight of them below each other at a time, so that what they read stays in the
-// second cache.
+// The tile of this block: eight of them below each other at a time, so that what they read stays in the second cache.
 struct Tile {
   long down, across;
 
@@ -104,89 +123,86 @@ struct Tile {
   }
 };
 
-// 128 bytes of so many rows, by 256 threads, to where place(row) says.
-template <class Place>
-ZEN_FN void bring(const unsigned char* from, long pitch, unsigned char* to, int rows, Place place) {
-  for (int i = int(threadIdx.x); i < rows * 8; i += 256) {
-    const int row = place(i / 8), c = i % 8;
-    copy_behind(to + row * 128 + ((c ^ row % 8) << 4), from + i / 8 * pitch + c * 16);
-  }
-}
+// A matrix' blocks from `first` on, of `count`, after which the last comes again; `steps` of each.
+struct Blocks {
+  const unsigned char* data;
+  long first, count, steps;
 
-// 128 bytes of rows at a time, in shared memory, for begin(left, right), which begins products of them, and end(), which
-// waits for these.
-template <int left_rows, int right_rows, int stages, class Place, class Begin, class End>
-ZEN_FN void by_stages(const unsigned char* left, const unsigned char* right, long pitch, int steps, Place place, Begin begin,
-                      End end) {
-  constexpr int left_bytes = left_rows * 128, stage_bytes = left_bytes + right_rows * 128;
+  ZEN_FN const unsigned char* operator()(long index, long step) const {
+    const long block = first + index < count ? first + index : count - 1;
+    return data + (block * steps + step) * block_bytes;
+  }
+};
+
+// So many groups of four warps make products of steps of both matrices' blocks, which are copied to shared memory some stages
+// before: products(left, right) begins a step's, and after() comes when all but the last `lag` steps' are made.
+template <int groups, int left_blocks, int right_blocks, int stages, int lag, class Products, class After>
+ZEN_FN void by_stages(const Blocks& left, const Blocks& right, int steps, Products products, After after) {
+  constexpr int stage_bytes = (left_blocks + right_blocks) * block_bytes;
   unsigned char* const stage = shared_memory<unsigned char>();
+  u64* const full = reinterpret_cast<u64*>(stage + stages * stage_bytes);
+  u64* const empty = full + stages;
   const auto load_stage = [&](int step) {
-    if (step < steps) {
-      unsigned char* const own = stage + step % stages * stage_bytes;
-      bring(left + step * 128, pitch, own, left_rows, place);
-      bring(right + step * 128, pitch, own + left_bytes, right_rows, [](int row) { return row; });
-    }
-    close_copies();
+    if (step >= steps) return;
+    const int at = step % stages;
+    if (step >= stages) await_barrier(empty + at, step / stages - 1 & 1);
+    unsigned char* const own = stage + at * stage_bytes;
+    expect_bytes(full + at, stage_bytes);
+    ZEN_UNROLL for (int i = 0; i < left_blocks; i++) copy_behind<block_bytes>(own + i * block_bytes, left(i, step), full + at);
+    ZEN_UNROLL for (int i = 0; i < right_blocks; i++)
+      copy_behind<block_bytes>(own + (left_blocks + i) * block_bytes, right(i, step), full + at);
   };
-  for (int step = 0; step < stages - 1; step++) load_stage(step);
-  for (int step = 0; step < steps; step++) {
-    await_copies<stages - 2>();
-    __syncthreads();  // all have this stage, and none reads the one before any more
-    const unsigned char* const own = stage + step % stages * stage_bytes;
-    begin(own, own + left_bytes);
-    load_stage(step + stages - 1);
-    end();
+  if (threadIdx.x == 0) {
+    for (int i = 0; i < stages; i++) begin_barrier(full + i, 1), begin_barrier(empty + i, 4 * groups);
+    publish_barriers();
+#pragma unroll 1
+    for (int step = 0; step < stages; step++) load_stage(step);
   }
+  __syncthreads();
+  for (int step = 0; step < steps; step++) {
+    await_barrier(full + step % stages, step / stages & 1);
+    const unsigned char* const own = stage + step % stages * stage_bytes;
+    begin_products();
+    products(own, own + left_blocks * block_bytes);
+    close_products();
+    await_products<lag>();
+    if (step >= lag) {
+      if (threadIdx.x % 32 == 0) arrive(empty + (step - lag) % stages);
+      if (threadIdx.x == 0) load_stage(step - lag + stages);
+      __syncwarp();
+    }
+    after();
+  }
+  await_products();
 }
 
-// For many rows: 256 threads make the products of 128 rows of left planes and 256 of right ones, of so many times 128 bytes.
-// A thread has rows of two left planes: of four, the other half of the threads has the upper two.
-template <Numbers numbers, int left_planes, int right_planes, class Number>
-ZEN_FN void multiply_by_groups(const unsigned char* left, const unsigned char* right, long pitch, int steps, Tile tile,
-                               const Output<Number>& output) {
-  constexpr int own_planes = left_planes < 2 ? left_planes : 2, w = digit_bits<numbers>;
+// For many rows: groups of 128 threads make the products of 64 rows of up to two left planes each, and 256 of right ones.
+template <int groups, Numbers numbers, int left_planes, int right_planes, class Number>
+ZEN_FN void multiply_by_groups(Blocks left, Blocks right, int steps, const Tile& tile, const Output<Number>& output) {
+  static_assert(left_planes <= 2);
   const int thread = int(threadIdx.x % 128), g = thread % 32 / 4, t = thread % 4, group = int(threadIdx.x / 128);
+  left.first = tile.down * groups, right.first = tile.across * 4;
   int d[128];
   ZEN_UNROLL for (int i = 0; i < 128; i++) d[i] = 0;
-  by_stages<128, 256, 4>(
-      left + tile.down * 128 * pitch, right + tile.across * 256 * pitch, pitch, steps,
-      [](int row) { return left_planes < 4 ? row : (row & 16) << 2 | (row & 96) >> 1 | (row & 15); },
+  by_stages<groups, groups, 4, 4, 1>(
+      left, right, steps,
       [&](const unsigned char* own_left, const unsigned char* own_right) {
-        const u64 x = rows_of_128(own_left + group * 64 * 128), y = rows_of_128(own_right);
-        begin_products();
+        const u64 x = rows_of_128(own_left + group * block_bytes), y = rows_of_128(own_right);
         ZEN_UNROLL for (int k = 0; k < 4; k++) wgmma<numbers>(d, x + 2 * k, y + 2 * k);
-        close_products();
       },
-      [] { await_products(); });
-  const int rows_before = int(tile.down * 128) / left_planes + (left_planes < 4 ? group * 64 / own_planes : 0);
-  const int first_row = rows_before + thread / 32 * 16 / own_planes + g;
-  const int first_column = int(tile.across * 256) / right_planes + 2 * t;
-  const auto each = [&](auto take) {
-    ZEN_UNROLL for (int h = 0; h < 2; h += own_planes)
-      ZEN_UNROLL for (int j = 0; j < 32; j += right_planes) {
-        Number sums[2] = {};
-        ZEN_UNROLL for (int u = 0; u < own_planes; u++)
-          ZEN_UNROLL for (int s = 0; s < right_planes; s++)
-            ZEN_UNROLL for (int c = 0; c < 2; c++) sums[c] += Number(d[4 * (j + s) + 2 * (h + u) + c]) << w * (u + s);
-        take(h, j, sums);
-      }
-  };
-  if constexpr (left_planes == 4) {
-    Number* const upper = shared_memory<Number>() + thread;
-    __syncthreads();  // stages are read
-    if (group) each([&](int, int j, const Number(&sums)[2]) {
-      ZEN_UNROLL for (int c = 0; c < 2; c++) upper[(2 * j / right_planes + c) * 128] = sums[c] << 2 * w;
-    });
-    __syncthreads();
-    if (!group) each([&](int, int j, const Number(&sums)[2]) {
-      const Number* const others = upper + 2 * j / right_planes * 128;
-      output.put(first_row, first_column + 8 * j / right_planes, sums[0] + others[0], sums[1] + others[128]);
-    });
-  } else {
-    each([&](int h, int j, const Number(&sums)[2]) {
-      output.put(first_row + 8 * h / own_planes, first_column + 8 * j / right_planes, sums[0], sums[1]);
-    });
-  }
+      [] {});
+  settle(d);
+  const int first_row = int(left.first + group) * 64 / left_planes + thread / 32 * 16 / left_planes + g;
+  const int first_column = int(right.first) * 64 / right_planes + 2 * t;
+  ZEN_UNROLL for (int h = 0; h < 2; h += left_planes)
+    ZEN_UNROLL for (int j = 0; j < 32; j += right_planes) {
+      Number sums[2] = {};
+      ZEN_UNROLL for (int u = 0; u < left_planes; u++)
+        ZEN_UNROLL for (int s = 0; s < right_planes; s++)
+          ZEN_UNROLL for (int c = 0; c < 2; c++)
+            sums[c] += Number(d[4 * (j + s) + 2 * (h + u) + c]) << digit_bits<numbers> * (u + s);
+      output.put(first_row + 8 * h / left_planes, first_column + 8 * j / right_planes, sums[0], sums[1]);
+    }
 }
 #endif
 

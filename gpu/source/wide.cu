@@ -12,20 +12,21 @@ inline constexpr Numbers digits = Numbers::signed_bytes;
 extern "C" {
 
 __global__ void __launch_bounds__(128)
-    direct(const uint4* left, const uint4* right, long bytes, int steps, int split, u64* out, int rows, int columns,
-           const u64* left_sums, const u64* right_sums, u64 left_offset, u64 right_offset, u64 both, int more) {
-  const Output<u64> output{out,       rows,       columns,     columns,      1,    left_sums,
-                           right_sums, left_offset, right_offset, both, bool(more)};
-  multiply_by_warps<digits, ZEN_LEFT, ZEN_RIGHT>(left, right, bytes / 16, 2 * steps, split, output);
+    direct(const unsigned char* left, const unsigned char* right, long all_steps, int steps, u64* out, int rows, int columns,
+           const u64* left_sums, const u64* right_sums, u64 left_offset, u64 right_offset, u64 both, int more, int split) {
+  const Output<u64> output{out, rows, columns, columns, 1, left_sums, right_sums, left_offset, right_offset, both, 0, bool(more)};
+  multiply_by_warps<digits, ZEN_LEFT, ZEN_RIGHT>(left, right, all_steps, 2 * steps, split, output);
 }
 
-#if defined(ZEN_WARPGROUPS) && ZEN_LEFT <= ZEN_RIGHT
-__global__ void __launch_bounds__(256)
-    large(const unsigned char* left, const unsigned char* right, long bytes, int steps, long tiles_down, long tiles_across,
-          u64* out, int rows, int columns, long down, long across, const u64* left_sums, const u64* right_sums,
-          u64 left_offset, u64 right_offset, u64 both, int more) {
-  const Output<u64> output{out, rows, columns, down, across, left_sums, right_sums, left_offset, right_offset, both, bool(more)};
-  multiply_by_groups<digits, ZEN_LEFT, ZEN_RIGHT>(left, right, bytes, steps, Tile(tiles_down, tiles_across), output);
+#if defined(ZEN_WARPGROUPS) && ZEN_LEFT <= 2
+__global__ void __launch_bounds__(128 * ZEN_GROUPS)
+    large(const unsigned char* left, const unsigned char* right, long all_steps, int steps, u64* out, int rows, int columns,
+          const u64* left_sums, const u64* right_sums, u64 left_offset, u64 right_offset, u64 both, int more, int shift,
+          long left_blocks, long right_blocks, long tiles_down, long tiles_across, long down, long across) {
+  const Output<u64> output{out,        rows,        columns,      down, across, left_sums,
+                           right_sums, left_offset, right_offset, both, shift,  bool(more)};
+  multiply_by_groups<ZEN_GROUPS, digits, ZEN_LEFT, ZEN_RIGHT>({left, 0, left_blocks, all_steps}, {right, 0, right_blocks, all_steps},
+                                                              steps, Tile(tiles_down, tiles_across), output);
 }
 #endif
 
@@ -39,18 +40,17 @@ extern "C" {
 
 // Row i of left has an element's planes, row by row: a block of `split` warps makes the products with eight columns.
 __global__ void __launch_bounds__(256)
-    elements(const uint4* left, const uint4* right, long bytes, int steps, Fr* out, int rows, int columns, int more) {
+    elements(const unsigned char* left, const unsigned char* right, long all_steps, int steps, Fr* out, int columns, int more) {
   const int lane = int(threadIdx.x % 32), g = lane / 4, t = lane % 4, part = int(threadIdx.x / 32), split = int(blockDim.x / 32);
   const int across = (columns + 7) / 8, row = int(blockIdx.x) / across, column = int(blockIdx.x) % across * 8;
-  const long quads = bytes / 16;
-  const uint4* const a = left + (long(row) * element_planes + g) * quads + t;
-  const uint4* const b = right + (column * ZEN_ELEMENTS + g) * quads + t;
+  const auto a = [&](int u) { return Fragments(left, row * element_planes + u * 8, all_steps, lane); };
+  const auto b = [&](int s) { return Fragments(right, column * ZEN_ELEMENTS + s * 8, all_steps, lane); };
   int d[ZEN_ELEMENTS][2][4] = {};
 #pragma unroll 4
   for (int k = part; k < 2 * steps; k += split) {
     uint4 x[4], y[ZEN_ELEMENTS];
-    ZEN_UNROLL for (int s = 0; s < ZEN_ELEMENTS; s++) y[s] = b[s * 8 * quads + 4 * k];
-    ZEN_UNROLL for (int u = 0; u < 4; u++) x[u] = a[u * 8 * quads + 4 * k];
+    ZEN_UNROLL for (int s = 0; s < ZEN_ELEMENTS; s++) y[s] = b(s)(k);
+    ZEN_UNROLL for (int u = 0; u < 4; u++) x[u] = a(u)(k);
     ZEN_UNROLL for (int s = 0; s < ZEN_ELEMENTS; s++)
       ZEN_UNROLL for (int u = 0; u < 2; u++) {
         mma<digits>(d[s][u], x[2 * u].x, x[2 * u + 1].x, x[2 * u].y, x[2 * u + 1].y, y[s].x, y[s].y);
@@ -92,8 +92,6 @@ __global__ void __launch_bounds__(256)
 
 #elif defined(ZEN_HALVES)
 
-constexpr float lower = 1.0f / 2048;
-
 // 2^e v, where e may be beyond a float's exponents.
 ZEN_FN float scaled(float v, int e) {
   const auto power = [](int e) {
@@ -107,42 +105,40 @@ ZEN_FN float scaled(float v, int e) {
 
 extern "C" {
 
-// 256 threads make 128 x 128 outputs from 128 bytes of their upper and lower halves at a time. The cores' sums are cut, not
-// rounded: after each 64 products of upper halves they go to others.
-__global__ void __launch_bounds__(256, 1)
-    halves(const unsigned char* left, const unsigned char* right, long bytes, int steps, long tiles_down, long tiles_across,
-           float* out, int rows, int columns, const int* left_exponents, const int* right_exponents) {
+// A group makes 64 x 128 outputs. The cores' sums are cut, not rounded: those of 64 products go to others, and their smaller
+// parts come first. Lower halves' products with each other are left out.
+__global__ void __launch_bounds__(128 * ZEN_GROUPS)
+    halves(const unsigned char* left, const unsigned char* right, long left_blocks, long right_blocks, long steps,
+           long tiles_down, long tiles_across, float* out, int rows, int columns, const int* left_exponents,
+           const int* right_exponents) {
   const Tile tile(tiles_down, tiles_across);
   const int thread = int(threadIdx.x % 128), g = thread % 32 / 4, t = thread % 4, group = int(threadIdx.x / 128);
-  float upper[64], mixed[64], sums[64];
-  ZEN_UNROLL for (int i = 0; i < 64; i++) sums[i] = mixed[i] = 0;
-  by_stages<256, 256, 3>(
-      left + tile.down * 256 * bytes, right + tile.across * 256 * bytes, bytes, steps, [](int row) { return row; },
+  float own[64], sums[64];
+  ZEN_UNROLL for (int i = 0; i < 64; i++) sums[i] = 0;
+  by_stages<ZEN_GROUPS, 2 * ZEN_GROUPS, 4, ZEN_GROUPS == 3 ? 2 : 3, 0>(
+      {left, tile.down * 2 * ZEN_GROUPS, left_blocks, steps}, {right, tile.across * 4, right_blocks, steps}, int(steps),
       [&](const unsigned char* own_left, const unsigned char* own_right) {
-        const u64 x = rows_of_128(own_left + group * 128 * 128, 2048), y = rows_of_128(own_right, 2048);
+        const u64 x = rows_of_128(own_left + group * 2 * block_bytes, 2048), y = rows_of_128(own_right, 2048);
         const u64 x_lower = x + 1024 / 16, y_lower = y + 1024 / 16;
-        begin_products();
-        ZEN_UNROLL for (int k = 0; k < 4; k++) wgmma_halves(upper, x + 2 * k, y + 2 * k, k > 0);
-        close_products();
         ZEN_UNROLL for (int k = 0; k < 4; k++) {
-          wgmma_halves(mixed, x + 2 * k, y_lower + 2 * k, true);
-          wgmma_halves(mixed, x_lower + 2 * k, y + 2 * k, true);
+          wgmma_halves(own, x + 2 * k, y_lower + 2 * k, k > 0);
+          wgmma_halves(own, x_lower + 2 * k, y + 2 * k, true);
         }
-        close_products();
+        ZEN_UNROLL for (int k = 0; k < 4; k++) wgmma_halves(own, x + 2 * k, y + 2 * k, true);
       },
       [&] {
-        await_products<1>();
-        ZEN_UNROLL for (int i = 0; i < 64; i++) sums[i] += upper[i];
-        await_products();
+        settle(own);
+        ZEN_UNROLL for (int i = 0; i < 64; i++) sums[i] += own[i];
       });
-  const int row = int(tile.down * 128) + group * 64 + thread / 32 * 16 + g, column = int(tile.across * 128) + 2 * t;
+  const int row = (int(tile.down) * ZEN_GROUPS + group) * 64 + thread / 32 * 16 + g, column = int(tile.across * 128) + 2 * t;
   ZEN_UNROLL for (int h = 0; h < 2; h++) {
-    const int own = row + 8 * h;
-    if (own >= rows) return;
+    const int to_row = row + 8 * h;
+    if (to_row >= rows) return;
     ZEN_UNROLL for (int j = 0; j < 16; j++)
       ZEN_UNROLL for (int c = 0; c < 2; c++) {
-        const int i = 4 * j + 2 * h + c, to = column + 8 * j + c;
-        if (to < columns) out[long(own) * columns + to] = scaled(sums[i] + mixed[i] * lower, left_exponents[own] + right_exponents[to]);
+        const int to = column + 8 * j + c;
+        if (to < columns)
+          out[long(to_row) * columns + to] = scaled(sums[4 * j + 2 * h + c], left_exponents[to_row] + right_exponents[to]);
       }
   }
 }
@@ -164,11 +160,13 @@ ZEN_FN void read_row(const T* values, long depth, long k, T (&out)[count]) {
   ZEN_UNROLL for (int i = 0; i < count; i++) out[i] = k + i < depth ? values[k + i] : T(0);
 }
 
-// A thread splits 16 numbers of a row, less the offset; rows beyond `rows` are zero.
+// A thread splits 16 numbers of a row of so many steps, less the offset; of `all_rows` rows those beyond `rows` are zero. A
+// stack has so many of the planes, the next one those above.
 template <class T>
-ZEN_FN void pack(const T* values, long rows, long depth, int planes, u64 offset, long bytes, long count, unsigned char* out) {
-  const long i = thread_index(), row = i / (bytes / 16), k = i % (bytes / 16) * 16;
-  if (i >= count) return;
+ZEN_FN void pack(const T* values, long rows, long depth, int planes, int stack, u64 offset, long steps, long all_rows,
+                 unsigned char* out) {
+  const long i = thread_index(), row = i / (8 * steps), k = i % (8 * steps) * 16;
+  if (row >= all_rows) return;
   T given[16] = {};
   if (row < rows) read_row(values + row * depth, depth, k, given);
   constexpr u64 balance = 0x8080808080808080;
@@ -179,8 +177,8 @@ ZEN_FN void pack(const T* values, long rows, long depth, int planes, u64 offset,
       const u64 x = row < rows && k + j < depth ? u64(long(given[j])) - offset : 0;
       words[j / 4] |= ((u32((x + balance) >> 8 * s) & 255) ^ 128) << j % 4 * 8;
     }
-    const long at = ((row / 8 * planes + s) * 8 + row % 8) * bytes + k;
-    *reinterpret_cast<uint4*>(out + at) = make_uint4(words[0], words[1], words[2], words[3]);
+    const long to = s / stack * stack * all_rows + (row / 8 * stack + s % stack) * 8 + row % 8;
+    *reinterpret_cast<uint4*>(out + place_of(to, k, steps)) = make_uint4(words[0], words[1], words[2], words[3]);
   }
 }
 
@@ -198,9 +196,9 @@ ZEN_FN void add_up(const T* values, long rows, long depth, u64* sums) {
 extern "C" {
 
 #define ZEN_PACK(T, bits)                                                                                              \
-  __global__ void __launch_bounds__(256) pack_##bits(const T* values, long rows, long depth, int planes, u64 offset,   \
-                                                     long bytes, long count, unsigned char* out) {                     \
-    pack(values, rows, depth, planes, offset, bytes, count, out);                                                      \
+  __global__ void __launch_bounds__(256) pack_##bits(const T* values, long rows, long depth, int planes, int stack,    \
+                                                     u64 offset, long steps, long all_rows, unsigned char* out) {      \
+    pack(values, rows, depth, planes, stack, offset, steps, all_rows, out);                                            \
   }                                                                                                                    \
   __global__ void __launch_bounds__(256) sums_##bits(const T* values, long rows, long depth, u64* sums) {              \
     add_up(values, rows, depth, sums);                                                                                 \
@@ -212,8 +210,8 @@ ZEN_PACK(long, 64)
 
 // A thread splits an element: plane s of row r is row 32 r + s.
 __global__ void __launch_bounds__(256)
-    pack_elements(const Fr* values, long depth, long bytes, long count, unsigned char* out) {
-  const long i = thread_index(), row = i / bytes, k = i % bytes;
+    pack_elements(const Fr* values, long depth, long steps, long count, unsigned char* out) {
+  const long i = thread_index(), row = i / (128 * steps), k = i % (128 * steps);
   if (i >= count) return;
   Fr x = Fr::zero();
   if (k < depth) x = load(values + row * depth + k).to_canonical();
@@ -221,7 +219,7 @@ __global__ void __launch_bounds__(256)
   ZEN_UNROLL for (int s = 0; s < 32; s++) {
     const u32 digit = (x.v[s / 4] >> s % 4 * 8 & 255) + carry;
     carry = digit >= 128;
-    out[(row * 32 + s) * bytes + k] = static_cast<unsigned char>(digit);
+    out[place_of(row * 32 + s, k, steps)] = static_cast<unsigned char>(digit);
   }
 }
 
@@ -241,10 +239,10 @@ __global__ void __launch_bounds__(256) exponents(const u32* values, long rows, l
   if (threadIdx.x % 32 == 0) out[row] = int(largest < 15 ? 15 : largest) - 141;
 }
 
-// A thread splits 8 floats of a row, scaled, into halves and 2^11 times what these leave; rows beyond `rows` are zero.
+// A thread splits 8 floats of a row, scaled, into halves and those of what these leave; rows beyond `rows` are zero.
 __global__ void __launch_bounds__(256)
-    pack_floats(const float* values, long rows, long depth, const int* exponents, long bytes, long count, unsigned char* out) {
-  const long i = thread_index(), row = i / (bytes / 16), k = i % (bytes / 16) * 8;
+    pack_floats(const float* values, long rows, long depth, const int* exponents, long steps, long count, unsigned char* out) {
+  const long i = thread_index(), row = i / (8 * steps), k = i % (8 * steps) * 8;
   if (i >= count) return;
   float given[8] = {};
   u32 scale_bits = 0;
@@ -257,11 +255,11 @@ __global__ void __launch_bounds__(256)
   u32 words[2][4] = {};
   ZEN_UNROLL for (int j = 0; j < 8; j++) {
     const float x = given[j] * scale;
-    const unsigned short upper = half_of(x), lower = half_of((x - float_of(upper)) * 2048);
+    const unsigned short upper = half_of(x), lower = half_of(x - float_of(upper));
     words[0][j / 2] |= u32(upper) << j % 2 * 16, words[1][j / 2] |= u32(lower) << j % 2 * 16;
   }
   ZEN_UNROLL for (int s = 0; s < 2; s++) {
-    const long at = ((row / 8 * 2 + s) * 8 + row % 8) * bytes + 2 * k;
+    const long at = place_of((row / 8 * 2 + s) * 8 + row % 8, 2 * k, steps);
     *reinterpret_cast<uint4*>(out + at) = make_uint4(words[s][0], words[s][1], words[s][2], words[s][3]);
   }
 }

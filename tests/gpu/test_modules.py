@@ -81,7 +81,7 @@ def every_source() -> list[tuple[str, ...]]:
         *(planes.Plan("large", bits, 1, 1).source for bits in (True, False)),
         ("wide",),
         *(wide.Plan("large", each, each).source for each in (1, 4)),
-        *(("wide", define) for define in ("ZEN_ELEMENTS=1", "ZEN_HALVES")),
+        *(("wide", *defines) for defines in (["ZEN_ELEMENTS=1"], ["ZEN_HALVES", "ZEN_GROUPS=3"])),
         *(("elementwise", f"ZEN_ELEMENT={name}", called) for name in ("Fr", "Fp", "Fp2")),
         *(("group", f"ZEN_FIELD={name}", called) for name in ("Fp", "Fp2")),
         ("ceilings", called),
@@ -141,7 +141,10 @@ def test_wide_products_are_made_by_tensor_cores(modules: ModuleType) -> None:
     assert opcodes(code, "direct")[0x237] >= 2 * 4
     assert opcodes(code, "large")[0x9F1] == 4
     assert opcodes(modules.compile_source("wide", ARCHITECTURE, "ZEN_ELEMENTS=1"), "elements")[0x237] >= 4
-    assert opcodes(modules.compile_source("wide", ARCHITECTURE, "ZEN_HALVES"), "halves")[0x9F0] == 12
+    assert (
+        opcodes(modules.compile_source("wide", ARCHITECTURE, "ZEN_HALVES", "ZEN_GROUPS=3"), "halves")[0x9F0]
+        == 12
+    )
 
 
 def opcodes(code: bytes, kernel: str) -> Counter[int]:

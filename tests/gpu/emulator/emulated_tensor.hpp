@@ -30,10 +30,30 @@ static void mma(int (&d)[4], u32 a0, u32 a1, u32 a2, u32 a3, u32 b0, u32 b1) {
     }
 }
 
-static void copy_behind(void* to, const void* from) { std::memcpy(to, from, 16); }
-static void close_copies() {}
-template <int>
-static void await_copies() {}
+// Arrivals that end a phase, those still to come, and the phases that have ended. Bytes are there at once.
+struct PhaseBarrier {
+  unsigned short arrivals, pending;
+  u32 phases;
+};
+static PhaseBarrier& barrier_at(u64* place) { return *reinterpret_cast<PhaseBarrier*>(place); }
+static void begin_barrier(u64* place, int arrivals) {
+  const auto count = static_cast<unsigned short>(arrivals);
+  barrier_at(place) = {count, count, 0};
+}
+static void publish_barriers() {}
+static void arrive(u64* place) {
+  PhaseBarrier& barrier = barrier_at(place);
+  if (--barrier.pending) return;
+  barrier.pending = barrier.arrivals, barrier.phases++;
+}
+static void expect_bytes(u64* place, int) { arrive(place); }
+static void await_barrier(u64* place, int parity) {
+  zen_emulator::spin_until([=] { return int(barrier_at(place).phases & 1) != parity; });
+}
+template <int bytes>
+static void copy_behind(void* to, const void* from, u64*) {
+  std::memcpy(to, from, bytes);
+}
 
 static u64 rows_of_128(const void* first, int stride = 1024) {
   return u64(static_cast<const unsigned char*>(first) - zen_emulator_shared) >> 4 | u64(stride) << 32;
@@ -41,7 +61,11 @@ static u64 rows_of_128(const void* first, int stride = 1024) {
 static void begin_products() {}
 static void close_products() {}
 template <int = 0>
-static void await_products() {}
+static void await_products() {
+  __syncwarp();
+}
+template <class Sums>
+static void settle(Sums&) {}
 
 // The word at so many bytes of a row.
 static u32 swizzled(u64 first, int row, int byte) {

@@ -55,7 +55,7 @@ struct Fiber {
   bool entered = false;
 };
 
-enum class State { unstarted, ready, at_barrier, at_warp, finished };
+enum class State { unstarted, ready, at_barrier, at_warp, spinning, finished };
 
 struct Thread {
   State state;
@@ -77,6 +77,7 @@ struct Warp {
 static Thread threads[most_threads];
 static Warp warps[most_threads / warp_size];
 static int current, alive, at_barrier;
+static bool awaited;  // by a thread that spun
 static Fiber fibers[most_threads];
 static Fiber* idle[most_threads];
 static int fiber_count, idle_count;
@@ -134,6 +135,13 @@ static inline int lane_index() { return current % warp_size; }
 static void barrier() {
   if (++at_barrier == alive) return release_barrier();
   wait(State::at_barrier);
+}
+
+// Another look at what other threads change comes once all that can run have run.
+template <class Done>
+static void spin_until(Done done) {
+  while (!done()) wait(State::spinning);
+  awaited = true;
 }
 
 // What every lane of the warp brought to this operation; lanes that returned early hold the pattern.
@@ -206,7 +214,8 @@ static bool run_warp(int index, bool backwards) {
       const int thread = warp_size * index + (backwards ? warp_size - 1 - i : i);
       if (threads[thread].state != State::unstarted && threads[thread].state != State::ready) continue;
       resume(thread);
-      again = moved = true;
+      again = true;
+      moved |= threads[thread].state != State::spinning;
     }
   }
   return moved;
@@ -215,6 +224,9 @@ static bool run_warp(int index, bool backwards) {
 static void report_deadlock() {
   int length = std::snprintf(error, sizeof error, "block (%u, %u): deadlock:", blockIdx.x, blockIdx.y);
   if (at_barrier) length += std::snprintf(error + length, sizeof error - length, " %d threads at __syncthreads;", at_barrier);
+  int spinning = 0;
+  for (int i = 0; i < int(blockDim.x); i++) spinning += threads[i].state == State::spinning;
+  if (spinning) length += std::snprintf(error + length, sizeof error - length, " %d threads that spin;", spinning);
   for (int i = 0; i < int(blockDim.x) / warp_size && length < int(sizeof error) - 100; i++)
     if (warps[i].arrived)
       length += std::snprintf(error + length, sizeof error - length, " lanes %08x of warp %d at %s;", warps[i].arrived, i,
@@ -229,10 +241,13 @@ static void run_block(size_t shared_bytes) {
   for (int i = 0; i < alive; i++) threads[i] = {State::unstarted, nullptr};
   for (int i = 0; i < count; i++) warps[i].alive = all_lanes, warps[i].arrived = 0;
   std::memset(zen_emulator_shared, pattern, shared_bytes);
-  while (alive && !*error) {
+  for (int idle_rounds = 0; alive && !*error;) {
     bool moved = false;
+    awaited = false;
     for (int i = 0; i < count && !*error; i++) moved |= run_warp(backwards ? count - 1 - i : i, backwards);
-    if (!moved && !*error) report_deadlock();
+    idle_rounds = moved || awaited ? 0 : idle_rounds + 1;
+    if (idle_rounds > 1 && !*error) report_deadlock();  // whoever spun has looked again
+    wake(0, int(blockDim.x), State::spinning);
   }
 }
 
