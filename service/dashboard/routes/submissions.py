@@ -30,7 +30,7 @@ from service.submissions import datasets, models, named, proofs, sandbox
 from service.submissions.requests import Name, OwnName, Precision, ProofRequest
 from verifier.document import parse_json
 from verifier.registry import FIRST
-from verifier.schemes import Compared, PublicOrCommitted, PublicOrPrivate
+from verifier.schemes import Compared, Measure, PublicOrCommitted, PublicOrPrivate
 from zenerrors import RequestError, ZenError
 
 router = APIRouter(prefix="/models", route_class=PageRoute)
@@ -59,6 +59,7 @@ class _NewDataset(BaseModel):
     privacy: PublicOrPrivate
     compared: Compared
     output: OwnName | None
+    measure: Measure | None
     shard_size: Annotated[int, Field(ge=1, le=2**31 - 1)] | None
 
 
@@ -147,10 +148,12 @@ def add_dataset(
     output: _Text = "",
     name: _Text = "",
     privacy: _Text = "",
+    measure: _Text = "",
     shard_size: _Text = "",
 ) -> Response:
     given = {
-        "compared": compared, "output": output, "name": name, "privacy": privacy, "shard_size": shard_size,
+        "compared": compared, "output": output, "name": name, "privacy": privacy, "measure": measure,
+        "shard_size": shard_size,
     }  # fmt: skip
     try:
         files = [handed("samples", _chosen("samples", samples), None)]
@@ -159,7 +162,8 @@ def add_dataset(
         elif labels is not None and labels.filename:
             files.append(handed("labels", labels, None))
         named_so = name or PurePath(str(samples and samples.filename)).stem
-        filled = given | {"name": named_so, "output": output or None, "shard_size": shard_size or None}
+        left_out = {name: given[name] or None for name in ("output", "measure", "shard_size")}
+        filled = given | {"name": named_so} | left_out
         row = Dataset(model_id=model_id, **_checked(_NewDataset, filled).model_dump())
         made = datasets.add(runtime, visitor.principal, row, files)
     except ZenError as error:

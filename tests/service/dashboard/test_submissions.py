@@ -239,17 +239,19 @@ def test_a_dataset_with_targets_is_added_and_measured(asking: Site) -> None:
         ({"shard_size": "0"}, {"samples": data, "targets": data}, "shard_size"),
         ({"compared": "labels"}, {"samples": data}, "labels"),
         ({"privacy": "secret"}, {"samples": data, "targets": data}, "privacy"),
+        ({"measure": "f1"}, {"samples": data, "targets": npy(np.zeros((4, 3)))}, "measure"),
     ):
         answer = client.post(place, data=said | changes, files={k: ("a.npy", v) for k, v in sent.items()})
         assert (answer.status_code, f'id="{field}-refusal"' in answer.text) == (422, True), (changes, field)
     files = {"samples": ("held-out.npy", data), "targets": ("t.npy", npy(np.full((4, 3), 0.1)))}
-    answer = client.post(place, data=said | {"shard_size": "2"}, files=files)
+    answer = client.post(place, data=said | {"shard_size": "2", "measure": "mae"}, files=files)
     assert answer.status_code == 303, answer.text
     dataset_id = answer.headers["Location"].rpartition("/")[2]
     work_on(asking.runtime, dataset_id)
     with asking.database.read() as session:
         row = session.get_one(Dataset, dataset_id)
         assert (row.name, row.compared, row.privacy, row.size) == ("held-out", "targets", "public", 4)
+        assert (row.measure, row.shard_size) == ("mae", 2)
     ask = f"/admin/models/{made}/prove"
     assert "held-out" in client.get(ask).text
     wanted = said | {"scheme": "accuracy", "dataset_id": dataset_id}
