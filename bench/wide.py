@@ -7,11 +7,13 @@ products are compared with those of wider numbers beforehand. "with_splitting" h
 in its time, which rivals do not need; "error" is that of 64 rows, the root of the sum of squares over that of
 the products of float64. "weights_at_challenges" is r^T W X: one row of elements, W of 4096 x 4096 bytes,
 split beforehand, and 64 columns X of bytes; "rows_combine" is the kernel of elements that makes it otherwise,
-"fr" what as many products of elements take at the rate of a card that does nothing else.
+"fr" what as many products of elements take at the rate of a card that does nothing else. Products of layers
+are made in every way: "planned" is the one that the model chooses.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from functools import partial
 from importlib.util import find_spec
@@ -26,7 +28,7 @@ from bench.report import Report, Row
 from bench.roofline import Roofline, machine, published, replayed
 from gpu import modules, rows
 from gpu.device import Array, Device
-from gpu.wide import Elements, Floats, Plan, Product, Range
+from gpu.wide import Card, Elements, Floats, Plan, Product, Range, plans
 from kernels import fr
 
 BYTES: Final = (-(1 << 7), (1 << 7) - 1)
@@ -73,47 +75,31 @@ def integers(bench: Roofline, size: int, name: str, numbers: Range, kind: type) 
 LARGEST_CUPY: Final = 4096
 
 
-def plans(bench: Roofline, layer: tuple[int, int, int], numbers: Range) -> Iterator[Row]:
-    """All ways to make a product: the chosen one's row, and the fastest's as its peer."""
+def ways(bench: Roofline, layer: tuple[int, int, int], numbers: Range) -> Iterator[Row]:
+    """All ways to make a product: the planned one's row, and the fastest's beside it. "foretold" is what the
+    model says of the planned one."""
     device, (many, columns, depth) = bench.device, layer
     left, right = _drawn(numbers, (many, depth), np.int32, 1), _drawn(numbers, (columns, depth), np.int32, 2)
     chosen = Product(device, many, columns, depth, (numbers, numbers)).plan
-    timed: dict[Plan, Callable[[], float]] = {}
+    runs: dict[Plan, Callable[[], float]] = {}
     out = device.empty((many, columns), np.int64)
-    for each in (
-        *(chosen._replace(kernel="direct", split=split) for split in (1, 2, 4)),
-        chosen._replace(kernel="large", split=1),
-    ):
+    for each in plans(chosen.left, chosen.right):
         product = Product(device, many, columns, depth, (numbers, numbers), each)
         sides = product.left(device.upload(left)), product.right(device.upload(right))
-        timed[each] = replayed(device, partial(product.multiply, *sides, out), 10)
-        timed[each]()
+        runs[each] = replayed(device, partial(product.multiply, *sides, out), 10)
+        runs[each]()
         _check(left, right, device.download(out))
     seconds = {
-        each: float(np.median([run() for _ in range(bench.repetitions)])) for each, run in timed.items()
+        each: float(np.median([run() for _ in range(bench.repetitions)])) for each, run in runs.items()
     }
     fastest = min(seconds, key=lambda each: seconds[each])
-    shape = " x ".join(map(str, layer))
+    said_of = {"shape": " x ".join(map(str, layer)), "plan": said(chosen), "fastest": said(fastest)}
+    foretold = chosen.seconds(Card.of(device), *layer)
+    all_of_them = {said(each): took for each, took in seconds.items()}
     name = f"planned_{8 * chosen.left}_bits"
-    row = Row(
-        name,
-        None,
-        seconds[chosen],
-        more={
-            "shape": shape,
-            "plan": said(chosen),
-            "others": {said(each): took for each, took in seconds.items()},
-        },
-    )
-    yield row
-    yield Row(
-        f"fastest_{name}",
-        None,
-        seconds[fastest],
-        peer="fastest",
-        ratio=seconds[fastest] / seconds[chosen],
-        more={"shape": shape, "plan": said(fastest)},
-    )
+    more = said_of | {"foretold": foretold, "ways": all_of_them}
+    ours = Row(name, math.prod(layer), seconds[chosen], more=more)
+    yield from (ours, published(ours, "fastest", seconds[fastest]))
 
 
 def floats(bench: Roofline, size: int) -> Iterator[Row]:
@@ -259,8 +245,8 @@ def cupy_product(given: tuple[Array, Array]) -> float:
 
 
 def said(chosen: Plan) -> str:
-    split = f", depth by {chosen.split}" if chosen.kernel == "direct" else ""
-    return f"{chosen.kernel}, {chosen.left} x {chosen.right} bytes{split}"
+    parts = f"depth by {chosen.split}" if chosen.kernel == "direct" else f"groups by {chosen.groups}"
+    return f"{chosen.kernel}, {chosen.left} x {chosen.right} bytes, {parts}"
 
 
 def _drawn(numbers: Range, shape: tuple[int, int], kind: type, seed: int) -> NDArray[Any]:
@@ -310,7 +296,7 @@ def main() -> None:
         report.show(f"float32, {size} x {size} x {size}", floats(bench, size))
     for layer in layers:
         for _, numbers, _ in kinds:
-            report.show("Plans, " + " x ".join(map(str, layer)), plans(bench, layer, numbers))
+            report.show("Plans, " + " x ".join(map(str, layer)), ways(bench, layer, numbers))
     report.write(options.json)
 
 

@@ -26,8 +26,10 @@ GROUPS: Final = 3
 _RATE: Final = 8
 """Products of bits that take as long as one of bytes, measured on an H200: 15,400 and 1,927 TOPS."""
 
-LARGE_SHARED: Final = 4 * (GROUPS + 4) * BLOCK * STEP + 64
-"""Four stages, and what tells of them."""
+
+def large_shared(groups: int) -> int:
+    """Bytes of four stages, and of what tells of them."""
+    return 4 * (groups + 4) * BLOCK * STEP + 64
 
 
 class Plan(NamedTuple):
@@ -45,7 +47,8 @@ class Plan(NamedTuple):
     def source(self) -> modules.Source:
         planes = (self.left, self.right) if self.kernel == "direct" else sorted((self.left, self.right))
         sides = (f"ZEN_{side}={count}" for side, count in zip(("LEFT", "RIGHT"), planes, strict=True))
-        return "planes", *sides, f"ZEN_BITS={str(self.bits).lower()}", f"ZEN_GROUPS={GROUPS}"
+        groups = GROUPS if self.kernel == "large" else 0
+        return "planes", *sides, f"ZEN_BITS={str(self.bits).lower()}", f"ZEN_GROUPS={groups}"
 
 
 def plan(rows: int, columns: int, depth: int, left: int, right: int, processors: int, hopper: bool) -> Plan:
@@ -147,7 +150,7 @@ class Product:
             *(side.sums for side in sides),
             *(np.int32(-offset) for offset in offsets),
             both,
-            shared_bytes=LARGE_SHARED,
+            shared_bytes=large_shared(GROUPS),
         )
 
     def _side(self, values: Array, count: int, planes: int, other_offset: int) -> Side:

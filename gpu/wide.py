@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from gpu import modules
 from gpu.device import HOPPER, Array, Device
-from gpu.planes import BLOCK, GROUPS, LARGE_SHARED, STEP
+from gpu.planes import BLOCK, GROUPS, STEP, large_shared
 
 Range = tuple[int, int]
 """The least and the largest of a side's numbers."""
@@ -27,8 +27,11 @@ _MOST_BYTES: Final = 1 << 17
 
 _ELEMENT_PLANES: Final = 32
 
-_TILE: Final = GROUPS * BLOCK, 4 * BLOCK
-"""Rows of planes whose products groups of warps make."""
+_ACROSS: Final = 4 * BLOCK
+"""Rows of right planes whose products groups of warps make with a block of left ones each."""
+
+_OWN_REGISTERS: Final = 168
+"""Of a thread of theirs: 128 of them are sums."""
 
 _FLOAT_TILE: Final = GROUPS * BLOCK, 2 * BLOCK
 _FLOAT_SHARED: Final = 2 * (2 * GROUPS + 4) * BLOCK * STEP + 64
@@ -36,31 +39,37 @@ _FLOAT_SHARED: Final = 2 * (2 * GROUPS + 4) * BLOCK * STEP + 64
 
 
 class Card(NamedTuple):
-    """What times follow from: multiply-adds of bytes a second on one of its ``processors``, by single warps
-    and by groups of four (0 where there are none), bytes a second that warps read of the caches, and what a
-    launch takes at least. Measured on an H200."""
+    """What times follow from. ``products``: multiply-adds of bytes a second on one of its ``processors``, by
+    groups of warps, if it has such ``groups``; ``copies``: bytes a second that come to its shared memory;
+    ``caches``: bytes a second that warps read on all processors; ``launch``, ``tile`` and ``chunk``: seconds
+    that a launch, a tile of groups and 64 bytes of a warp's row take at least. Measured on an H200."""
 
     processors: int
-    by_warps: float
-    by_groups: float
+    groups: bool = True
+    registers: int = 1 << 16
+    shared_bytes: int = 227 << 10
+    products: float = 5.8e12
+    copies: float = 42e9
     caches: float = 11e12
-    seconds: float = 2e-6
+    launch: float = 2e-6
+    tile: float = 2.5e-6
+    chunk: float = 0.44e-6
 
     @classmethod
     def of(cls, device: Device) -> Card:
-        groups = 3.5e12 if device.architecture() == HOPPER else 0.0
-        return cls(device.processors(), 2e12, groups)
+        return cls(device.processors(), device.architecture() == HOPPER)
 
 
 class Plan(NamedTuple):
     """How a product is made, of so many planes of bytes on each side. ``direct``: by warps, ``split`` of them
-    for the depth of one tile; ``large``: by groups of four, of Hopper alone, which take two planes at a time
-    of the side of fewer."""
+    for the depth of one tile; ``large``: by ``groups`` of four, of Hopper alone, which take two planes at a
+    time of the side of fewer."""
 
     kernel: Literal["direct", "large"]
     left: int
     right: int
     split: int = 1
+    groups: int = 0
 
     @property
     def source(self) -> modules.Source:
@@ -68,7 +77,7 @@ class Plan(NamedTuple):
         if self.kernel == "large":
             planes = min(*planes, 2), max(planes)
         sides = (f"ZEN_{side}={count}" for side, count in zip(("LEFT", "RIGHT"), planes, strict=True))
-        return "wide", *sides, f"ZEN_GROUPS={GROUPS}"
+        return "wide", *sides, f"ZEN_GROUPS={self.groups}"
 
     @property
     def most(self) -> int:
@@ -76,25 +85,36 @@ class Plan(NamedTuple):
         shared = min(self.left, self.right) if self.kernel == "direct" else 1
         return _MOST_BYTES // shared - STEP
 
+    def fits(self, card: Card) -> bool:
+        """Whether a processor holds a block."""
+        if self.kernel == "direct":
+            return True
+        registers = 128 * self.groups * _OWN_REGISTERS
+        return card.groups and registers <= card.registers and large_shared(self.groups) <= card.shared_bytes
+
     def seconds(self, card: Card, rows: int, columns: int, depth: int) -> float:
-        """What it takes about, from what it multiplies and what it reads."""
-        if self.kernel == "large":
-            sides = rows * min(self.left, self.right), columns * max(self.left, self.right)
-            waves = -(-math.prod(_tiles(sides, _TILE)) // card.processors)
-            return card.seconds + waves * _TILE[0] * _TILE[1] * depth / card.by_groups
-        warps = -(-rows // 16) * -(-columns // 8)
-        products = rows * columns * depth * self.left * self.right / (card.by_warps * card.processors)
-        read = warps * (16 * self.left + 8 * self.right) * depth / card.caches
-        busy = min(1, warps * self.split / (8 * card.processors))
-        return card.seconds + max(products, read) / busy
+        """About what it takes, from what it multiplies and what it reads: the model of EGEMM-TC, 5."""
+        if self.kernel == "direct":
+            read = -(-rows // 16) * -(-columns // 8) * (16 * self.left + 8 * self.right) * depth / card.caches
+            waiting = _steps(depth) * 2 / self.split * card.chunk
+            return card.launch + max(read * (1 + (self.split - 1) / 4), waiting)
+        tile = self.groups * BLOCK, _ACROSS
+        sides = rows * min(self.left, self.right), columns * max(self.left, self.right)
+        waves = -(-math.prod(_tiles(sides, tile)) // card.processors)
+        step = STEP * max(math.prod(tile) / card.products, sum(tile) / card.copies)
+        return card.launch + waves * (card.tile + _steps(depth) * step)
+
+
+def plans(left: int, right: int) -> list[Plan]:
+    """All ways to make a product of so many planes."""
+    direct = [Plan("direct", left, right, split=each) for each in (1, 2, 4)]
+    return direct + [Plan("large", left, right, groups=each) for each in range(1, GROUPS + 1)]
 
 
 def plan(card: Card, rows: int, columns: int, depth: int, left: int, right: int) -> Plan:
     """The fastest: ``rows`` x ``depth`` numbers of ``left`` planes, ``columns`` x ``depth`` of ``right``."""
-    plans = [Plan("direct", left, right, split) for split in (1, 2, 4)]
-    if card.by_groups:
-        plans.append(Plan("large", left, right))
-    return min(plans, key=lambda each: each.seconds(card, rows, columns, depth))
+    fitting = (each for each in plans(left, right) if each.fits(card))
+    return min(fitting, key=lambda each: each.seconds(card, rows, columns, depth))
 
 
 class Digits(NamedTuple):
@@ -160,7 +180,8 @@ class Product:
 
     def left(self, values: Array) -> Side:
         """Of int8, int16, int32 or int64[rows, depth], on the device."""
-        stack = 2 if self.plan == Plan("large", 4, 4) else self._left.planes
+        both = self.plan.kernel == "large" and self._left.planes == self._right.planes == MOST_PLANES
+        stack = 2 if both else self._left.planes
         return _integers(self._device, values, self._left, stack, self._right.offset != 0)
 
     def right(self, values: Array) -> Side:
@@ -197,9 +218,11 @@ class Product:
             warps = -(-shape[0] // 16) * -(-shape[1] // 8) * self.plan.split
             return -(-warps // 4), 128, 128 * 32, (np.int32(self.plan.split),)
         left, right = sorted((self.plan.left, self.plan.right))
-        down, across = _tiles((shape[0] * min(left, 2), shape[1] * right), _TILE)
+        tile = self.plan.groups * BLOCK, _ACROSS
+        down, across = _tiles((shape[0] * min(left, 2), shape[1] * right), tile)
         places = *(side.blocks for side in sides), down, across, *strides
-        return down * across, 128 * GROUPS, LARGE_SHARED, tuple(map(np.int64, places))
+        shared_bytes = large_shared(self.plan.groups)
+        return down * across, 128 * self.plan.groups, shared_bytes, tuple(map(np.int64, places))
 
 
 class Elements:

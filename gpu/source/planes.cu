@@ -8,6 +8,7 @@ constexpr Numbers numbers = ZEN_BITS ? Numbers::bits : Numbers::bytes;
 
 extern "C" {
 
+#if ZEN_GROUPS == 0
 __global__ void __launch_bounds__(128)
     direct(const unsigned char* left, const unsigned char* right, long steps, int split, u32* out, int rows, int columns,
            const u32* left_sums, const u32* right_sums, u32 left_offset, u32 right_offset, u32 both) {
@@ -15,7 +16,7 @@ __global__ void __launch_bounds__(128)
   multiply_by_warps<numbers, ZEN_LEFT, ZEN_RIGHT>(left, right, steps, 2 * steps, split, output);
 }
 
-#if defined(ZEN_WARPGROUPS) && ZEN_LEFT <= 2
+#elif defined(ZEN_WARPGROUPS)
 __global__ void __launch_bounds__(128 * ZEN_GROUPS)
     large(const unsigned char* left, const unsigned char* right, long left_blocks, long right_blocks, long steps,
           long tiles_down, long tiles_across, u32* out, int rows, int columns, long down, long across, const u32* left_sums,

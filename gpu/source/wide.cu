@@ -11,6 +11,7 @@ inline constexpr Numbers digits = Numbers::signed_bytes;
 
 extern "C" {
 
+#if ZEN_GROUPS == 0
 __global__ void __launch_bounds__(128)
     direct(const unsigned char* left, const unsigned char* right, long all_steps, int steps, u64* out, int rows, int columns,
            const u64* left_sums, const u64* right_sums, u64 left_offset, u64 right_offset, u64 both, int more, int split) {
@@ -18,7 +19,7 @@ __global__ void __launch_bounds__(128)
   multiply_by_warps<digits, ZEN_LEFT, ZEN_RIGHT>(left, right, all_steps, 2 * steps, split, output);
 }
 
-#if defined(ZEN_WARPGROUPS) && ZEN_LEFT <= 2
+#elif defined(ZEN_WARPGROUPS)
 __global__ void __launch_bounds__(128 * ZEN_GROUPS)
     large(const unsigned char* left, const unsigned char* right, long all_steps, int steps, u64* out, int rows, int columns,
           const u64* left_sums, const u64* right_sums, u64 left_offset, u64 right_offset, u64 both, int more, int shift,

@@ -79,8 +79,10 @@ def every_source() -> list[tuple[str, ...]]:
         ("sumcheck",),
         ("planes",),
         *(planes.Plan("large", bits, 1, 1).source for bits in (True, False)),
+        planes.Plan("direct", True, 1, 1).source,
         ("wide",),
-        *(wide.Plan("large", each, each).source for each in (1, 4)),
+        wide.Plan("direct", 4, 4).source,
+        wide.Plan("large", 4, 4, groups=3).source,
         *(("wide", *defines) for defines in (["ZEN_ELEMENTS=1"], ["ZEN_HALVES", "ZEN_GROUPS=3"])),
         *(("elementwise", f"ZEN_ELEMENT={name}", called) for name in ("Fr", "Fp", "Fp2")),
         *(("group", f"ZEN_FIELD={name}", called) for name in ("Fp", "Fp2")),
@@ -126,25 +128,25 @@ def test_products_are_made_by_tensor_cores(
     """BMMA and BGMMA, IMMA and IGMMA, as nvdisasm calls them: others are emulated."""
     from gpu.planes import Plan
 
-    name, *defines = Plan("large", bits, planes, planes).source
-    code = modules.compile_source(name, ARCHITECTURE, *defines)
-    assert opcodes(code, "direct")[of_warps] >= 2 * planes**2
-    assert opcodes(code, "large")[of_groups] == 4
+    direct, large = (
+        modules.compile_source(name, ARCHITECTURE, *defines)
+        for name, *defines in (Plan(kernel, bits, planes, planes).source for kernel in ("direct", "large"))
+    )
+    assert opcodes(direct, "direct")[of_warps] >= 2 * planes**2
+    assert opcodes(large, "large")[of_groups] == 4
 
 
 def test_wide_products_are_made_by_tensor_cores(modules: ModuleType) -> None:
     """IMMA and IGMMA of bytes with signs, HGMMA of halves: one for each pair of planes."""
     from gpu.wide import Plan
 
-    name, *defines = Plan("large", 2, 2).source
-    code = modules.compile_source(name, ARCHITECTURE, *defines)
-    assert opcodes(code, "direct")[0x237] >= 2 * 4
-    assert opcodes(code, "large")[0x9F1] == 4
-    assert opcodes(modules.compile_source("wide", ARCHITECTURE, "ZEN_ELEMENTS=1"), "elements")[0x237] >= 4
-    assert (
-        opcodes(modules.compile_source("wide", ARCHITECTURE, "ZEN_HALVES", "ZEN_GROUPS=3"), "halves")[0x9F0]
-        == 12
-    )
+    def found(kernel: str, source: tuple[str, ...]) -> Counter[int]:
+        return opcodes(modules.compile_source(source[0], ARCHITECTURE, *source[1:]), kernel)
+
+    assert found("direct", Plan("direct", 2, 2).source)[0x237] >= 2 * 4
+    assert found("large", Plan("large", 2, 2, groups=3).source)[0x9F1] == 4
+    assert found("elements", ("wide", "ZEN_ELEMENTS=1"))[0x237] >= 4
+    assert found("halves", ("wide", "ZEN_HALVES", "ZEN_GROUPS=3"))[0x9F0] == 12
 
 
 def opcodes(code: bytes, kernel: str) -> Counter[int]:
