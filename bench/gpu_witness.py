@@ -1,13 +1,14 @@
 """Witnesses on a card beside the processor's, and proofs from an input to their bytes with either.
 
-    python -m bench.gpu_witness [--json FILE] [--topics witnesses batch proofs] [--only NAME ..] [--quick]
+    python -m bench.gpu_witness [--json FILE] [--topics witnesses batch counts ..] [--only NAME ..] [--quick]
 
 Witnesses are complete: challenges are drawn as soon as they wait for them. Those of the card and of the
-processor, on all cores, are timed in turn by the host's clock, and compared; ``batch``: 64 one after the
-other, beside two threads. Proofs are made on the card in either case: what differs is who makes the witness,
-and whether it crosses the bus. Inputs are of a fixed random stream. ``kernels``: the seconds of each, one at
-a time, which takes longer than in a graph; ``load_s``: of the first witness; ``asked``: in how many steps the
-processor is.
+processor, on all cores, are timed in turn by the host's clock, and compared. ``batch``: 64 one after the
+other, beside two threads. ``counts``: what a proof of accuracy counts of some samples, which a GPU reads from
+their witness, beside the executor. Proofs are made on the card in either case: what differs is who makes the
+witness, and whether it crosses the bus. Inputs are of a fixed random stream. ``kernels``: the seconds of
+each, one at a time, which takes longer than in a graph; ``load_s``: of the first witness; ``asked``: in how
+many steps the processor is.
 """
 
 from __future__ import annotations
@@ -31,7 +32,15 @@ from bench.lowbit import quantised
 from bench.measure import argument_parser, in_turn, seconds
 from bench.report import Report, Row, rows_of
 from bench.roofline import machine, profile
-from circuits import Inference, QuantGraph, compile_inference, parameters, quantise, zoo
+from circuits import (
+    Inference,
+    QuantGraph,
+    compile_accuracy,
+    compile_inference,
+    parameters,
+    quantise,
+    zoo,
+)
 from circuits.schemes import proving
 from circuits.zoo import lowbit
 from gpu.device import Device
@@ -65,8 +74,10 @@ NETWORKS: Final = (
 )
 QUICK: Final = (Network("lenet-mnist-w1a2", "public"),)
 BATCH: Final = Network("resnet18-cifar", "public")
+COUNTED: Final = Network("lenet-medium", "public")
 PROVEN: Final = NETWORKS[:4]
 IN_A_BATCH: Final = 64
+IN_A_SHARD: Final = 16
 
 
 class Bench(NamedTuple):
@@ -74,6 +85,7 @@ class Bench(NamedTuple):
     device: Device
     repetitions: int
     in_a_batch: int
+    in_a_shard: int
 
 
 class Subject:
@@ -159,6 +171,22 @@ def batch(bench: Bench, network: Network) -> Iterator[Row]:
     yield from rows_of(Row(str(network), count, 0), timings)
 
 
+def counts(bench: Bench, network: Network) -> Iterator[Row]:
+    graph, count = _graph(network.name), bench.in_a_shard
+    circuit, entry = compile_accuracy(graph, batch=count, weight_privacy=network.weights), graph.input
+    samples = np.random.default_rng(1).integers(0, entry.type.top + 1, size=(count, *entry.shape))
+    labels, threads = np.zeros(count, np.int64), usable_cores()
+    on_the_card = partial(circuit.counts, samples, labels, threads=threads, on=bench.backend)
+    executed = partial(circuit.counts, samples, labels, threads=threads)
+    if not np.array_equal(on_the_card(), executed()):
+        raise AssertionError(f"{network}: the card counts otherwise")
+    timings = in_turn(
+        {"": lambda: seconds(on_the_card), PROCESSOR: lambda: seconds(executed)},
+        repetitions=bench.repetitions,
+    )
+    yield from rows_of(Row(str(network), count, 0), timings)
+
+
 def proofs(bench: Bench, network: Network) -> Iterator[Row]:
     """From an input to the bytes of a proof, each of which is verified."""
     subject = Subject(network)
@@ -214,6 +242,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     topics: dict[str, tuple[str, Callable[[Bench, Network], Iterator[Row]], Sequence[Network]]] = {
         "witnesses": ("Witnesses", witnesses, NETWORKS),
         "batch": ("One after the other", batch, (BATCH,)),
+        "counts": ("Counts of samples", counts, (COUNTED,)),
         "proofs": ("From an input to a proof", proofs, PROVEN),
     }
     parser = argument_parser(__doc__)
@@ -223,7 +252,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
     options = parser.parse_args(arguments)
     os.environ[backends.VARIABLE] = f"gpu:{options.device}"
     device = Device(options.device)
-    bench = Bench(backends.chosen(), device, 1 if options.quick else 7, 2 if options.quick else IN_A_BATCH)
+    bench = Bench(
+        backends.chosen(),
+        device,
+        1 if options.quick else 7,
+        *((2, 2) if options.quick else (IN_A_BATCH, IN_A_SHARD)),
+    )
     report = Report("gpu_witness", f"median of {bench.repetitions}", machine(device))
     for topic in options.topics:
         title, run, networks = topics[topic]

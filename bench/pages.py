@@ -320,7 +320,11 @@ def gpu_proofs() -> str:
 
 def witnesses() -> str:
     """A proof's witness is made on the card, or by the processor: the proof is made on the card."""
-    kinds = {"Witnesses": "a witness", "One after the other": "64 witnesses"}
+    kinds = {
+        "Witnesses": "a witness",
+        "One after the other": "64 witnesses",
+        "Counts of samples": "counts of 16 samples",
+    }
     beside = {"processor": "all cores", "two_threads": "two threads"}
 
     def made(row: Row) -> str:

@@ -58,6 +58,7 @@ def test_every_row_of_the_benchmark_of_witnesses(tmp_path: Path, monkeypatch: py
         for title, beside in (
             ("Witnesses", "processor"),
             ("One after the other", "two_threads"),
+            ("Counts of samples", "processor"),
             ("From an input to a proof", "processor"),
         )
         for peer in (None, beside)
