@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import gc
 import os
@@ -108,8 +109,8 @@ class Supervisor(threading.Thread):
 def serve(settings: Settings, announce: Callable[[str | None], object]) -> None:
     """API, scheduler and a worker. ``announce`` is told the token, if there is one, once the address is open.
 
-    Raises ``ConflictError`` where the data directory is in use, and ``OSError`` where it cannot be made or
-    the address cannot be listened on.
+    Raises ``ConflictError`` where the data directory or the address is in use, and ``OSError`` where they
+    cannot be.
     """
     with (
         _process(settings) as (runtime, stopped),
@@ -130,7 +131,8 @@ def serve(settings: Settings, announce: Callable[[str | None], object]) -> None:
 
 
 def serve_api(settings: Settings) -> None:
-    """The API alone, ``processes`` of it at one address. Raises ``OSError``, ``ResourceError``."""
+    """The API alone, ``processes`` of it at one address. Raises ``ConflictError``, ``OSError``,
+    ``ResourceError``."""
     with _process(settings) as (runtime, stopped), listen(settings.host, settings.port) as listener:
         schema.require(runtime.database)
         log.event("api.started", url=settings.url, processes=settings.processes)
@@ -164,9 +166,18 @@ def serve_beat(settings: Settings) -> None:
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """A listening socket. Raises ``OSError``."""
+    """A listening socket. Raises ``ConflictError`` where somebody listens there already, else ``OSError``."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    listener = socket.create_server((host, port), family=family, backlog=2048)
+    try:
+        listener = socket.create_server((host, port), family=family, backlog=2048)
+    except OSError as error:
+        if error.errno != errno.EADDRINUSE:
+            raise
+        raise ConflictError(
+            "conflict.address",
+            f"another program listens at {host} on port {port}, perhaps another zenserve serve: stop it or"
+            " give another --port",
+        ) from None
     # Connections inherit it. Without it every answer on a kept connection waits 40 ms for a delayed ACK:
     # asyncio sets it only for sockets that say IPPROTO_TCP, which create_server's do not.
     listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)

@@ -35,7 +35,7 @@ from verifier.keys import OpenedKey, opened
 from verifier.receipts import ReceiptVerification
 from verifier.schemes import OUTPUT
 from verifier.stream import StreamFile, StreamVerification, judge_stream
-from zenerrors import RequestError, ZenError, in_words, named, naming
+from zenerrors import FileFormatError, RequestError, ZenError, in_words, named, naming
 
 Pinned = TypeVar("Pinned", Expected, ExpectedReceipt, ExpectedStream)
 Verdict = Verification | ReceiptVerification | StreamVerification | ClaimsVerification
@@ -291,6 +291,8 @@ def _document(data: bytes) -> ProofDocument | Receipt | StreamFile | ClaimsFile:
             return checked(StreamFile, fields)
         case "zenserve bank claims":
             return checked(ClaimsFile, fields)
+        case None if isinstance(fields, dict) and "circuit" in fields:
+            raise FileFormatError("file.json", "this is the file of a key: name the proof, and this as --key")
         case _:
             return checked(ProofDocument, fields)
 

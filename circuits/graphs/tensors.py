@@ -37,12 +37,17 @@ def as_finite_tensor(values: ArrayLike, shape: tuple[int | None, ...], *, field:
             f"{field} has shape [{', '.join(map(str, tensor.shape))}]; the network takes [{wanted}]",
             field=field,
         )
+    require_finite(tensor, field)
+    return tensor
+
+
+def require_finite(tensor: FloatArray, field: str) -> None:
+    """Raises ``TensorError`` (``input.not_finite``) with the index."""
     bad = first_index(~np.isfinite(tensor))
     if bad is not None:
         raise TensorError(
             "input.not_finite", f"{field}{list(bad)} is {tensor[bad]}; it must be finite", field=field
         )
-    return tensor
 
 
 def as_samples(

@@ -12,7 +12,7 @@ import typer
 from client.resources import Issuer
 from service.cli import deployment, terminal
 from service.cli.answers import Answer, answering, written
-from service.cli.shared import Limit, Output, asking
+from service.cli.shared import Limit, Output, OutputFile, asking
 from zenerrors import FileFormatError, naming
 
 if TYPE_CHECKING:  # each is slow to import, and needed by some commands only
@@ -39,7 +39,7 @@ def get_key(
 def get_architecture(
     service: Client,
     key_id: Annotated[str, typer.Argument(metavar="KEY", help="The key's id, its SHA-256.")],
-    output: Annotated[Path, typer.Option("--output", "-o", help="Write to this file.")],
+    output: OutputFile,
 ) -> Any:
     """Fetch what the circuit of a key of committed weights is compiled from, for zenserve audit."""
     return written(service.get_architecture_of_key(key_id), output)
@@ -50,7 +50,7 @@ def get_architecture(
 def get_circuit(
     service: Client,
     key_id: Annotated[str, typer.Argument(metavar="KEY", help="The key's id, its SHA-256.")],
-    output: Annotated[Path, typer.Option("--output", "-o", help="Write to this file.")],
+    output: OutputFile,
 ) -> Any:
     """Fetch the circuit of a key without a setup, for zenserve verify --circuit."""
     return written(service.get_circuit_of_key(key_id), output)

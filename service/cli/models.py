@@ -21,6 +21,7 @@ from service.cli.shared import (
     OfLabels,
     OfState,
     Output,
+    OutputFile,
     asking,
     deleted,
     finished,
@@ -166,7 +167,7 @@ def get_registration(service: Client, model_id: ModelId, output: Output = None) 
 def get_report(
     service: Client,
     model_id: ModelId,
-    output: Annotated[Path, typer.Option("--output", "-o", help="Write to this file.")],
+    output: OutputFile,
 ) -> Any:
     """Fetch the report on a model's quantisation, with plots: one page of HTML."""
     return written(service.get_report(model_id), output)
@@ -177,7 +178,7 @@ def get_report(
 def get_architecture(
     service: Client,
     model_id: ModelId,
-    output: Annotated[Path, typer.Option("--output", "-o", help="Write to this file.")],
+    output: OutputFile,
 ) -> Any:
     """Fetch what a model's circuits are compiled from, for zenserve audit: committed weights are blanked."""
     return written(service.get_architecture(model_id), output)

@@ -26,6 +26,7 @@ from service.cli.shared import (
     asking,
     deleted,
     finished,
+    in_a_folder,
 )
 from service.submissions import labels
 from verifier.schemes import CommitmentKind, Measure, Norm, PublicOrPrivate, Reveal, Scheme
@@ -130,13 +131,21 @@ def prove(
     ] = False,
     wait: Annotated[bool, typer.Option(help="Wait for the proof.")] = True,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="Write the proof to this file.")
+        Path | None,
+        typer.Option(
+            "--output", "-o", callback=in_a_folder, dir_okay=False, help="Write the proof to this file."
+        ),
     ] = None,
-    key_out: Annotated[Path | None, typer.Option(help="Write the proof's key to this file.")] = None,
+    key_out: Annotated[
+        Path | None,
+        typer.Option(callback=in_a_folder, dir_okay=False, help="Write the proof's key to this file."),
+    ] = None,
     opening: Annotated[
         Path | None,
         typer.Option(
-            help="With a commitment to outputs: write to this file what opens it. As secret as these."
+            callback=in_a_folder,
+            dir_okay=False,
+            help="With a commitment to outputs: write to this file what opens it. As secret as these.",
         ),
     ] = None,
 ) -> Proof | DryRun:

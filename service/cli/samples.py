@@ -79,9 +79,11 @@ class Reading:
 
     def one(self, path: Path, field: str, shapes: Callable[[], Shapes]) -> Any:
         """An input as requests have it: nested lists, those of several by their names."""
+        from circuits.graphs.tensors import require_finite
         from circuits.samples import array, is_pictures
 
         if not is_pictures(path) and (given := array(path.read_bytes(), field)) is not None:
+            require_finite(given, field)  # JSON has no others
             return given.tolist()
         return self.samples(path, field, shapes()).as_json()
 

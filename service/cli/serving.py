@@ -25,12 +25,13 @@ def serve(
     from service.settings import Settings
 
     settings = Settings.read(host=host, port=port, data_dir=data_dir)
-    err.print(f"[bold]ZenServe[/] on {settings.url}  (try /docs; Ctrl-C stops)")
     serve_forever(settings, partial(_announce, settings.url))
 
 
 def _announce(url: str, token: str | None) -> None:
-    """How to get at the dashboard. What is no terminal may be a file that others read: no token there."""
+    """How to get at it, and the dashboard. What is no terminal may be a file that others read: no token
+    there."""
+    err.print(f"[bold]ZenServe[/] on {url}  (try /docs; Ctrl-C stops)")
     if token is None:
         err.print(f"Dashboard: {url}/admin", highlight=False)
     elif err.is_terminal:

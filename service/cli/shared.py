@@ -32,7 +32,18 @@ ApiKey = Annotated[
         help="What the service knows you by. Better in the variable: others on this host see options.",
     ),
 ]
-Output = Annotated[Path | None, typer.Option("--output", "-o", help="Write to this file.")]
+
+
+def in_a_folder(file: Path | None) -> Path | None:
+    """Of an option for a file to write: found out before what is to be written is made."""
+    if file is not None and not file.parent.is_dir():
+        raise typer.BadParameter(f"there is no folder {file.parent}")
+    return file
+
+
+_OUTPUT = typer.Option("--output", "-o", callback=in_a_folder, dir_okay=False, help="Write to this file.")
+Output = Annotated[Path | None, _OUTPUT]
+OutputFile = Annotated[Path, _OUTPUT]
 Name = Annotated[str | None, typer.Option(help="What to call it.", show_default="the file's name")]
 ModelId = Annotated[str, typer.Argument(metavar="MODEL", help="The model's id, mdl_…")]
 OfState = Annotated[

@@ -286,9 +286,10 @@ def test_cells_of_several_integers() -> None:
 
 
 @pytest.mark.large
-@pytest.mark.parametrize("weights", ["public", "private"])
+@pytest.mark.parametrize(
+    ("kind", "weights"), [*zip(KINDS, itertools.cycle(("public", "private")), strict=False)]
+)
 @pytest.mark.parametrize("norm", ["inf", "2"])
-@pytest.mark.parametrize("kind", KINDS)
 def test_what_rows_accept_the_relations_accept(kind: str, norm: Norm, weights: Privacy) -> None:
     circuit, q, radius = certified(kind, weights, norm=norm)
     agree(circuit, circuit.assign(q, radius))

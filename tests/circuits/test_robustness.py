@@ -139,8 +139,9 @@ def test_the_input_may_be_hidden(privacy: Privacy) -> None:
 
 
 @pytest.mark.large
-@pytest.mark.parametrize("weights", ["public", "private", "committed"])
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    ("kind", "weights"), [*zip(KINDS, itertools.cycle(("public", "private", "committed")), strict=False)]
+)
 def test_what_rows_accept_the_relations_accept(kind: str, weights: Privacy) -> None:
     circuit, q, radius = certified(kind, weights)
     agree(circuit, circuit.assign(q, radius))

@@ -275,6 +275,11 @@ def test_files_and_addresses_that_are_none(
     key_id = json.loads(files[1].read_text())["id"]
     assert "nowhere" in complaint("key", "get", key_id, "-o", tmp_path / "nowhere" / "key.json")
     assert "directory" in complaint("prove", model.id, tmp_path)
+    np.save(tmp_path / "nan.npy", [0.1, np.nan, 0.2, 0.4])
+    assert "input[1] is nan" in complaint("prove", model.id, tmp_path / "nan.npy")
+    asked = ("prove", model.id, "--scheme", "accuracy")
+    assert "--dataset" in complaint(*asked)
+    assert "nowhere" in complaint(*asked, "--dataset", "dst_1", "-o", tmp_path / "nowhere" / "proof.json")
     monkeypatch.setenv("ZENSERVE_URL", "nonsense")
     assert "cannot be reached" in complaint("models", "show", model.id)
 
@@ -301,7 +306,9 @@ def test_serve_refuses_settings_in_one_line(
     assert "file" in complaint("--data-dir", tmp_path / "file" / "data")
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        assert str(port) in complaint(*data, "--port", port)
+        said = complaint(*data, "--port", port)
+        assert f"on port {port}" in said
+        assert "ZenServe on" not in said
 
 
 def test_serving_beyond_this_host_takes_keys(run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
