@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from bench.measure import argument_parser
 from bench.report import Report, Row
-from bench.roofline import Roofline, machine, published, replayed
+from bench.roofline import Roofline, captured, machine, published, replayed
 from gpu.device import Device
 from gpu.planes import Plan, Product
 
@@ -73,23 +73,7 @@ def int_mm(rows: int, columns: int, depth: int, count: int) -> Callable[[], floa
     left, right = (
         torch.randint(-128, 128, (each, depth), dtype=torch.int8, device="cuda") for each in (rows, columns)
     )
-    for _ in range(3):
-        torch._int_mm(left, right.t())
-    torch.cuda.synchronize()
-    graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph):
-        for _ in range(count):
-            torch._int_mm(left, right.t())
-
-    def run() -> float:
-        start, stop = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-        start.record()
-        graph.replay()
-        stop.record()
-        stop.synchronize()
-        return float(start.elapsed_time(stop)) / 1000 / count
-
-    return run
+    return captured(partial(torch._int_mm, left, right.t()), count)
 
 
 def main() -> None:

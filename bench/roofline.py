@@ -123,6 +123,28 @@ def replayed(device: Device, call: Callable[[], object], count: int) -> Callable
     return lambda: device.milliseconds(replay) / 1000 / count
 
 
+def captured(call: Callable[[], object], count: int) -> Callable[[], float]:
+    """Seconds of one of ``count`` calls of PyTorch, launched from one graph."""
+    import torch
+
+    for _ in range(3):
+        call()
+    torch.cuda.synchronize()
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        _repeated(call, count)()
+
+    def run() -> float:
+        start, stop = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+        start.record()
+        graph.replay()
+        stop.record()
+        stop.synchronize()
+        return float(start.elapsed_time(stop)) / 1000 / count
+
+    return run
+
+
 def _repeated(call: Callable[[], object], count: int) -> Callable[[], None]:
     def calls() -> None:
         for _ in range(count):

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from bench.elements import random_elements
 from bench.measure import argument_parser
 from bench.report import Report, Row
-from bench.roofline import Roofline, machine, published, replayed
+from bench.roofline import Roofline, captured, machine, published, replayed
 from gpu import modules, rows
 from gpu.device import Array, Device
 from gpu.wide import Card, Elements, Floats, Plan, Product, Range, plans
@@ -203,29 +203,6 @@ def torch_result(left: NDArray[np.float32], right: NDArray[np.float32]) -> NDArr
     a, b = (torch.from_numpy(each).cuda() for each in (left, right))
     found: NDArray[np.float32] = (a @ b.t()).cpu().numpy()
     return found
-
-
-def captured(call: Callable[[], object], count: int) -> Callable[[], float]:
-    """Seconds of one of ``count`` calls of PyTorch, launched from one graph."""
-    import torch
-
-    for _ in range(3):
-        call()
-    torch.cuda.synchronize()
-    graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph):
-        for _ in range(count):
-            call()
-
-    def run() -> float:
-        start, stop = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-        start.record()
-        graph.replay()
-        stop.record()
-        stop.synchronize()
-        return float(start.elapsed_time(stop)) / 1000 / count
-
-    return run
 
 
 def cupy_product(given: tuple[Array, Array]) -> float:
