@@ -17,9 +17,6 @@ from bounds.propagation import Bounds, Method
 
 METHODS: Final[tuple[Method, ...]] = ("crown", "crown-ibp", "forward", "ibp")
 
-# Radii that are tried of one sample in one round.
-_CANDIDATES: Final = 8
-
 
 @dataclass(frozen=True, eq=False)
 class Certified:
@@ -84,35 +81,55 @@ def furthest(
     """For each sample the largest of ``steps`` equal parts of ``most`` that is certified, float64[n]; 0 where
     none is.
 
-    ``around(radii, samples)``: the region of these samples with a radius each. In each round the interval
-    that the radius lies in is split by 8 candidates, all samples beside each other. What is certified within
-    a radius is so within any smaller one; where bounds say otherwise, the answer is still certified.
+    ``around(radii, samples)``: the region of these samples with a radius each. All samples are tried beside
+    each other, one radius of each in a round. What is certified within a radius is so within any smaller one;
+    where bounds say otherwise, the answer is still certified.
     """
     with chosen() as xp:
-        return _furthest(network.on(xp), lambda *tried: around(*tried).on(xp), labels, most, method, steps)
+        there = network.on(xp)
+
+        def margins(radii: Array, some: NDArray[np.int64], method: Method = method) -> Array:
+            return Certified(_in_parts(there, around(radii, some).on(xp), labels[some], method)).least
+
+        # Of samples as they are by intervals.
+        own = margins(np.zeros(len(labels)), np.arange(len(labels)), "ibp")
+        return searched(margins, own, most, steps)
 
 
-def _furthest(
-    network: Network,
-    around: Callable[[Array, NDArray[np.int64]], Region],
-    labels: NDArray[np.int64],
-    most: float,
-    method: Method,
-    steps: int,
+def searched(
+    margins: Callable[[Array, NDArray[np.int64]], Array], own: Array, most: float, steps: int
 ) -> Array:
-    samples = np.arange(len(labels))
-    low, high = np.zeros(len(labels), np.int64), np.full(len(labels), steps + 1)
-    while (left := samples[high - low > 1]).size:
-        share = np.arange(1, _CANDIDATES + 1) / (_CANDIDATES + 1)
-        tried = low[left, np.newaxis] + np.ceil(share * (high - low)[left, np.newaxis]).astype(np.int64)
-        tried = np.minimum(tried, high[left, np.newaxis] - 1)
-        repeated = np.repeat(left, _CANDIDATES)
-        region = around(tried.ravel() * most / steps, repeated)
-        margins = _in_parts(network, region, labels[repeated], method)
-        held = Certified(margins).robust.reshape(tried.shape)
-        # The candidates below the first that is not certified.
-        count = np.where(held.all(axis=1), _CANDIDATES, held.argmin(axis=1))
-        padded = np.concatenate([low[left, np.newaxis], tried, high[left, np.newaxis]], axis=1)
-        low[left] = padded[np.arange(len(left)), count]
-        high[left] = padded[np.arange(len(left)), count + 1]
+    """``furthest`` by ``margins(radii, samples)``, which are certified above 0; ``own`` [n] at radius 0."""
+    low, high = np.zeros(len(own), np.int64), np.full(len(own), steps + 1)
+    # Of the largest radius that is certified, and of the least that is not.
+    inside, beyond = own.copy(), np.full(len(own), np.nan)
+    left, spent = np.arange(len(own))[own > 0], 0
+    while left.size:
+        tried = _between(low[left], high[left], inside[left], beyond[left], steps, spent)
+        found = margins(tried * most / steps, left)
+        held, lost = left[found > 0], left[~(found > 0)]
+        low[held], inside[held] = tried[found > 0], found[found > 0]
+        high[lost], beyond[lost] = tried[~(found > 0)], found[~(found > 0)]
+        left, spent = left[high[left] - low[left] > 1], spent + 1
     return low * most / steps
+
+
+def _between(
+    low: NDArray[np.int64],
+    high: NDArray[np.int64],
+    inside: Array,
+    beyond: Array,
+    steps: int,
+    spent: int,
+) -> NDArray[np.int64]:
+    """What to try next: near where the line through both margins is zero, a little towards the middle, and no
+    further from it than halving would allow one round later (ITP: Oliveira and Takahashi 2021)."""
+    width, middle = high - low, (low + high) / 2
+    with np.errstate(all="ignore"):
+        zero = (high * inside - low * beyond) / (inside - beyond)
+    zero = np.where(np.isfinite(zero), zero, middle)
+    away = middle - zero
+    near = zero + np.sign(away) * np.minimum(0.2 / (steps + 1) * width**2, np.abs(away))
+    reach = np.maximum(2.0 ** (math.ceil(math.log2(steps + 1)) - spent) - width / 2, 0.0)
+    near = np.clip(near, middle - reach, middle + reach)
+    return np.clip(np.rint(near).astype(np.int64), low + 1, high - 1)

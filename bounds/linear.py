@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, reduce
 from typing import Any, Self
 
 import numpy as np
@@ -89,13 +90,11 @@ class Linear(Operation):
 
     def applied(self, read: Sequence[Array]) -> Array:
         """[n, *shape, t] of [n, *input shape, t] each, without the bias."""
-        made: Array = sum(each.apply(x) for each, x in zip(self.maps, read, strict=True))  # type: ignore[assignment]
-        return made
+        return reduce(operator.add, (each.apply(x) for each, x in zip(self.maps, read, strict=True)))
 
     def absolute(self, read: Sequence[Array]) -> Array:
         """The same by absolute values."""
-        made: Array = sum(each.absolute(x) for each, x in zip(self.maps, read, strict=True))  # type: ignore[assignment]
-        return made
+        return reduce(operator.add, (each.absolute(x) for each, x in zip(self.maps, read, strict=True)))
 
 
 def _outward(error: float, middle: Array, radius: Array, size: Array, bias: Array) -> tuple[Array, Array]:
