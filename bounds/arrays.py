@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import cache
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -89,6 +90,7 @@ def namespace(array: Array) -> Namespace:
     return own() if own else _of_cards()
 
 
+@cache
 def _of_cards() -> Namespace:
     from gpu import device
 

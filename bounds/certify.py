@@ -132,4 +132,5 @@ def _between(
     near = zero + np.sign(away) * np.minimum(0.2 / (steps + 1) * width**2, np.abs(away))
     reach = np.maximum(2.0 ** (math.ceil(math.log2(steps + 1)) - spent) - width / 2, 0.0)
     near = np.clip(near, middle - reach, middle + reach)
-    return np.clip(np.rint(near).astype(np.int64), low + 1, high - 1)
+    tried: NDArray[np.int64] = np.clip(np.rint(near).astype(np.int64), low + 1, high - 1)
+    return tried

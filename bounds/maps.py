@@ -120,7 +120,7 @@ class Kernel:
 
     def _parts(self, x: Array, made: _Made, weight: Array) -> Array:
         """``made`` of a few samples at a time."""
-        if self._points:
+        if self._points or (self._once and made == self._along):
             return made(x, weight)
         columns = self.sliding.image[0] * math.prod((*self.sliding.kernel, *self.sliding.out)) * x.shape[-1]
         at_once = max(1, (_UNROLLED if namespace(x) is np else room(x)) // columns)
@@ -132,13 +132,13 @@ class Kernel:
         xp, sliding = namespace(x), self.sliding
         rank, groups = len(sliding.kernel), sliding.groups
         columns = x
-        if not self._points:
+        if not (self._points or self._once):
             pads = zip(sliding.padding[:rank], sliding.padding[rank:], strict=True)
             padded = xp.pad(x, ((0, 0), (0, 0), *pads, (0, 0)))
             columns = xp.stack([padded[:, :, *at] for at in self._taps], axis=2)
-        columns = columns.reshape(len(x), groups, -1, math.prod(sliding.out) * x.shape[-1])
+        columns = columns.reshape(len(x), groups, -1, math.prod(self._out) * x.shape[-1])
         matrix = weight.reshape(groups, len(weight) // groups, -1)
-        made: Array = (matrix @ columns).reshape(len(x), len(weight), *sliding.out, x.shape[-1])
+        made: Array = (matrix @ columns).reshape(len(x), len(weight), *self._out, x.shape[-1])
         return made
 
     def _across(self, lines: Array, weight: Array) -> Array:
@@ -158,11 +158,21 @@ class Kernel:
         cut: Array = made[:, :, *inside][..., np.newaxis]
         return cut
 
-    @property
+    @cached_property
+    def _out(self) -> tuple[int, ...]:
+        return tuple(self.sliding.out)
+
+    @cached_property
     def _points(self) -> bool:
         """Whether each output reads one place of the image, its own."""
         sliding = self.sliding
         return {*sliding.kernel, *sliding.stride} == {1} and not any(sliding.padding)
+
+    @cached_property
+    def _once(self) -> bool:
+        """Whether there is one output, which reads all of the image."""
+        sliding = self.sliding
+        return sliding.kernel == tuple(sliding.image[1:]) and not any(sliding.padding)
 
     @cached_property
     def _taps(self) -> list[tuple[slice, ...]]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import ClassVar, NamedTuple, Protocol, Self
 
 from bounds.arrays import Array, Interval, Mask, Namespace, namespace
@@ -132,6 +133,15 @@ class Network:
     def shapes(self) -> Mapping[str, Shape]:
         """The shape of every tensor."""
         return {self.input: self.input_shape, **{each.name: each.shape for each in self.operations}}
+
+    @cached_property
+    def read_after(self) -> Mapping[str, set[str]]:
+        """By each operation's name what is still read by later ones."""
+        names, read = dict[str, set[str]](), set[str]()
+        for operation in reversed(self.operations):
+            names[operation.name] = set(read)
+            read |= {*operation.inputs}
+        return names
 
     def on(self, xp: Namespace) -> Network:
         """The same with its arrays in another namespace."""

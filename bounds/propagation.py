@@ -45,6 +45,7 @@ class Bounds:
         self._direct |= independent
         if self.method == "forward":
             self._start()
+        ahead = self.network.read_after
         for operation in self.network.operations:
             if self.method == "crown":
                 self._tighten(operation)
@@ -56,6 +57,8 @@ class Bounds:
                 self._relaxed[operation.name] = operation.relaxed(*read)
             if self.method == "forward":
                 self._step(operation)
+                for name in {*operation.inputs} - ahead[operation.name] - {self.network.output}:
+                    del self._forms[name]
             if set(operation.inputs) <= independent and len(operation.inputs) == 1:
                 self._direct.add(operation.name)
                 if operation.keeps():

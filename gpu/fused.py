@@ -9,6 +9,7 @@ card rounds as the processor does, but for elementary functions.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cache
@@ -339,30 +340,70 @@ class _Namespace:
 def run(function: Function, of: tuple[Any, ...], arrays: tuple[Array, ...], like: Any) -> tuple[Array, ...]:
     """``function(*of, *arrays)`` by one kernel, float64 arrays of the shape that ``arrays``, of float64 and
     booleans, broadcast to. ``like``: a namespace whose ``empty`` makes them on the current device."""
-    shape = np.broadcast_shapes(*(each.shape for each in arrays))
-    total = int(np.prod(shape, dtype=np.int64))
-    if total >> 31:
-        raise ValueError("a kernel of entries takes fewer than 2^31")
-    device = Device.of(arrays[0])
-    steps = [_steps(each, shape) for each in arrays]
-    extents, steps = _joined(shape, steps)
-    truths = tuple(each.dtype == bool for each in arrays)
-    text, outputs = _source(function, of, truths, len(extents))
-    made = tuple(like.empty(shape) for _ in range(outputs))
-    if total:
-        layout = _layout(device, extents, tuple(steps))
-        blocks = -(-total // _THREADS)
-        first = (each if each.flags.c_contiguous else each[(slice(0, 1),) * each.ndim] for each in arrays)
-        modules.made(device, text).launch("fused", blocks, _THREADS, layout, np.int64(total), *first, *made)
+    layouts = tuple((each.shape, each.strides, each.dtype.char) for each in arrays)
+    plan = _planned(Device.of(arrays[0]), function, of, layouts)
+    made = tuple(like.empty(plan.shape) for _ in range(plan.outputs))
+    if plan.blocks:
+        given = (
+            each if whole else each[(slice(0, 1),) * each.ndim]
+            for each, whole in zip(arrays, plan.whole, strict=True)
+        )
+        plan.module.launch("fused", plan.blocks, _THREADS, plan.layout, plan.total, *given, *made)
     return made
 
 
-def _steps(array: Array, shape: tuple[int, ...]) -> tuple[int, ...]:
+class _Plan(NamedTuple):
+    """``whole``: which arrays lie as C has them; of others a kernel is given the first entry."""
+
+    shape: tuple[int, ...]
+    outputs: int
+    whole: tuple[bool, ...]
+    total: np.int64
+    blocks: int
+    layout: Array
+    module: Any
+
+
+_Layout = tuple[tuple[int, ...], tuple[int, ...], str]
+"""Of an array: shape, strides in bytes, kind of numbers."""
+
+
+@cache
+def _planned(device: Device, function: Function, of: tuple[Any, ...], layouts: tuple[_Layout, ...]) -> _Plan:
+    shape = np.broadcast_shapes(*(own for own, _, _ in layouts))
+    total = math.prod(shape)
+    if total >> 31:
+        raise ValueError("a kernel of entries takes fewer than 2^31")
+    extents, steps = _joined(shape, [_steps(each, shape) for each in layouts])
+    text, outputs = _source(function, of, tuple(kind == "?" for _, _, kind in layouts), len(extents))
+    return _Plan(
+        shape,
+        outputs,
+        tuple(map(_whole, layouts)),
+        np.int64(total),
+        -(-total // _THREADS),
+        device.upload(np.array([*extents, *(step for each in steps for step in each), 0], np.int64)),
+        modules.made(device, text),
+    )
+
+
+def _size(layout: _Layout) -> int:
+    return np.dtype(layout[2]).itemsize
+
+
+def _whole(layout: _Layout) -> bool:
+    step = _size(layout)
+    for extent, own in zip(*map(reversed, layout[:2]), strict=True):
+        if extent != 1 and own != step:
+            return False
+        step *= extent
+    return True
+
+
+def _steps(layout: _Layout, shape: tuple[int, ...]) -> tuple[int, ...]:
     """From an entry to the next along each axis of ``shape``, in entries; 0 where it is broadcast."""
-    own = [
-        0 if extent == 1 else step // array.itemsize
-        for extent, step in zip(array.shape, array.strides, strict=True)
-    ]
+    size = _size(layout)
+    own = [0 if extent == 1 else step // size for extent, step in zip(layout[0], layout[1], strict=True)]
     return (0,) * (len(shape) - len(own)) + tuple(own)
 
 
@@ -384,11 +425,6 @@ def _joined(
             for own, step in zip(kept, here, strict=True):
                 own.append(step)
     return tuple(extents), [tuple(own) for own in kept]
-
-
-@cache
-def _layout(device: Device, extents: tuple[int, ...], steps: tuple[tuple[int, ...], ...]) -> Array:
-    return device.upload(np.array([*extents, *(step for each in steps for step in each), 0], np.int64))
 
 
 @cache
