@@ -57,6 +57,7 @@ REASONS: Final[dict[str, str]] = {
     "no_key": "The key of one of the bank's models was not given.",
     "bank_mismatch": "The key is not of a network that adds a prior of this bank to what it sees.",
     "batch_mismatch": "The proof is of another number of frames than the rules say.",
+    "network_mismatch": "The model's keys, of frames and of batches, are of different networks.",
     "challenge_mismatch": "The stream answers another challenge than the expected one.",
     "head_mismatch": "The chain begins with another link than the expected one.",
     "chain_mismatch": "The chain ends with another link than the expected one.",
@@ -296,6 +297,8 @@ def judge_stream(
             if key not in keys:
                 return _refused("no_key", f"{REASONS['no_key']} It is {key}.", number)
             size = _size(keys[key])
+            if size not in (1, file.head.rules.batch):
+                return _refused("batch_mismatch", REASONS["batch_mismatch"], number)
             wanted = Expected(challenge=challenge(link, number, size), require=expected.require)
             cases[number] = Case(frame, keys[key], wanted)
         number += size
@@ -327,18 +330,19 @@ def _followed(
     """Whether the ``count`` frames, which are proven, are by the models of the course. ``cases``: by the
     first frame of each."""
     bank, course, changes, known = head.bank, head.course(), list[int](), set[tuple[int, str]]()
+    networks = dict[int, str]()
     models, labels, proofs = dict[int, int](), dict[int, int](), dict[int, int]()
     for first, case in cases.items():
         place = course.plan.model
         used = place, case.key.reference.id
         try:
-            if _size(case.key) not in (1, head.rules.batch):
-                refuse("batch_mismatch", REASONS["batch_mismatch"])
             seen, answers = _labels(case, bank, course.plan)
             if used not in known and not adds_prior(
                 case.key.described, bank.classes, bank.models[place].margin
             ):
                 refuse("bank_mismatch", REASONS["bank_mismatch"])
+            if networks.setdefault(place, case.circuit.network) != case.circuit.network:
+                refuse("network_mismatch", REASONS["network_mismatch"])
         except RefusedError as refusal:
             return _refused(refusal.reason, refusal.detail, first)
         known.add(used)

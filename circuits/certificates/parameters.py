@@ -55,6 +55,7 @@ class Parameters:
         places = np.arange(weight.values.size).reshape(outputs, taps).T
         rule = Rooting((1, taps, outputs), 4 * repeated)
         most = int(rule.factor * taps * top_of(weight) ** 2)
+        require_fit(f"{weight.name}/norms", (0, most))
         columns = self.view(f"{weight.name}/columns", weight, places)
         norms = Parameter(
             f"{weight.name}/norms",
@@ -65,7 +66,6 @@ class Parameters:
         )
         if weight.privacy == "public":
             return public(norms.name, norms.values)
-        require_fit(norms.name, (0, most))
         squares = Tensor(f"{columns.name}/squares", places.shape, Bound.of(0, top_of(weight) ** 2))
         total = Tensor(f"{norms.name}/squares", (outputs,), Bound.of(0, most))
         self.draft.relations += [Square(squares.name, squares, columns), Total(total.name, total, squares)]

@@ -11,10 +11,14 @@ import pytest
 import bounds
 from bounds import Ball
 from circuits import Robustness, compile_accuracy, compile_robustness, quantise
+from circuits.certificates.draft import Draft
 from circuits.certificates.norms import Rooting, roots
+from circuits.certificates.parameters import Parameters
 from examples.robustness.network import calibration, held_out, network
 from prover import groth16
+from relations.bounds import Bound
 from relations.integers import IntArray
+from relations.relation import Parameter
 from tests.circuits import support
 from tests.circuits.support import violation
 from tests.circuits.test_certificates import below, certified, leads, small
@@ -168,3 +172,11 @@ def test_samples_are_counted_by_balls(weights: Privacy) -> None:
     assert 0 < counted < 4
     described = circuit.describe()
     assert (described["norm"], "squared and added up" in described["meaning"]) == ("2", True)
+
+
+@pytest.mark.parametrize("privacy", ["public", "private"])
+def test_norms_that_wrap_are_refused(privacy: Privacy) -> None:
+    """Squares of few entries that are there very often: 2^64 of them are none in 64 bits."""
+    weight = Parameter("w", (1, 4), Bound.of(0, 1 << 20), values=np.full((1, 4), 1 << 20), privacy=privacy)
+    with refuses("statement.could_wrap"):
+        Parameters(Draft(1)).doubled_norms(weight, 1 << 20)

@@ -18,6 +18,7 @@ from prover.constraint_system import ConstraintSystem
 from prover.spartan import proving
 from prover.spartan.commitment import Linked, commit
 from prover.spartan.layout import SystemMatrices, sizes_of
+from prover.spartan.queries import Places
 from prover.spartan.sessions import gpu
 from tests.gpu.emulator.place import EMULATED
 from tests.prover.statements import (
@@ -214,6 +215,29 @@ def test_what_lasts_is_kept_and_erased(use: Callable[[str], None], monkeypatch: 
     case.z[3:5] = case.z[5]
     with refuses("statement.openings"):
         case.prove()
+
+
+def test_what_is_read_is_not_erased(use: Callable[[str], None], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Others may need the room before columns are opened, of what was just made and of what was there."""
+    free = 1 << 40
+    kept = Kept(1 << 20, lambda: free)
+    monkeypatch.setattr(gpu.resident_systems(0), "_kept", kept)
+    case = Case(committed_statement(lasting=True), fr.from_ints(COMMITTED_Z), complete_committed)
+    use("gpu")
+    case.prove()
+    opened = gpu.GpuRows.open
+
+    def crowded(made: gpu.GpuRows, at: Places) -> bytes:
+        nonlocal free
+        free = 0
+        kept.make_room(1)
+        free = 1 << 40
+        return opened(made, at)
+
+    monkeypatch.setattr(gpu.GpuRows, "open", crowded)
+    for was_there in (True, False):
+        assert (kept.taken > 0) is was_there
+        assert case.is_right(case.prove())
 
 
 def test_systems_make_way_for_others(use: Callable[[str], None], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -177,13 +177,16 @@ def verify(stream: Json, keys: dict[str, Json], judge: Callable[[Json, Json], No
     Raises ``Refused`` with the first frame that is wrong."""
     head = stream["head"] | {"rules": RULES | stream["head"]["rules"]}
     head["bank"] = {"format": "zenserve bank", "version": 1} | head["bank"]
-    for part, name in ((head, "challenge"), (head["rules"], "batch")):
+    head["bank"] |= {"models": [dict(model) for model in head["bank"]["models"]]}
+    keyed = [(model, "batch_key") for model in head["bank"]["models"]]
+    for part, name in ((head, "challenge"), (head["rules"], "batch"), *keyed):
         if part.get(name) is None:
             part.pop(name, None)
     n = head["rules"].get("batch")
     course, link = Course(head), sha256("stream", canonical(head).encode())
     models, missed, changes, labels = head["bank"]["models"], list[int](), list[int](), list[int | None]()
     used, begins, places, proofs = [0] * len(models), link.hex(), list[int | None](), list[int | None]()
+    networks = dict[int, str]()
     for frame in stream["frames"]:
         number = len(labels)
         if "missed" in frame:
@@ -204,6 +207,7 @@ def verify(stream: Json, keys: dict[str, Json], judge: Callable[[Json, Json], No
             "batch": size in (1, n),
             "key": id_ == model["verification_key" if size == 1 else "batch_key"],
             "model": statement["commitments"].get("model") == model["commitment"],
+            "network": networks.setdefault(course.model, circuit["network"]) == circuit["network"],
             "bank": adds_prior(circuit, course.d, model["margin"]),
             "input": values.get("input/prior") == size * [model["margin"] + p for p in course.prior],
             "values": len(seen) == len(answers) == size and {*seen, *answers} <= {*range(course.d)},

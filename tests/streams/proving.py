@@ -196,6 +196,15 @@ class Stage(NamedTuple):
         answers = challenge(beginning(head), 0, len(x))
         return StreamFile(head=head, frames=[self.batches[0].frame(x, [0] * CLASSES, answers)])
 
+    def mixed(self, x: NDArray[np.float64]) -> StreamFile:
+        """A frame and then a batch, both of the first model, whose key for batches is of the second's
+        network."""
+        head, none = head_in_batches(self.head, len(x) - 1, [self.batches[1]] * 2), [0] * CLASSES
+        link = beginning(head)
+        frame = self.models[0].frame(x[0], none, challenge(link, 0))
+        answers = challenge(following(link, frame), 1, len(x) - 1)
+        return StreamFile(head=head, frames=[frame, self.batches[1].frame(x[1:], none, answers)])
+
     def wrong_batches(
         self, frames: Sequence[ProofDocument | Missed], x: NDArray[np.float64]
     ) -> dict[str, Wrong]:

@@ -71,6 +71,7 @@ def recorded(folder: Path) -> dict[str, Any]:
     batched = stage.batched(BATCH)
     together = batched.proven([*first[:9], None, *first[9:], *second])
     wrong_batches = batched.wrong_batches(together.frames[:BATCHES_BEFORE], first[:BATCH])
+    mixed = batched.mixed(first[: 1 + BATCH])
     larger = batched.said_to_be_of(BATCH - 1, first[:BATCH])
     others = strangers(stage)
     keys = [
@@ -101,11 +102,14 @@ def recorded(folder: Path) -> dict[str, Any]:
         case("what may be left out of a head", [0]) | {"head": brief},
         case("a challenge", [{"missed": "x"}]) | {"head": head | {"challenge": "for Ada"}},
         case("no challenge", [0]) | {"head": head | {"challenge": None}},
+        case("no batches", [0]) | {"head": without_batches(head)},
         case("a challenge that came later", [0], 0) | {"head": head | {"challenge": "for Ada"}},
         *pinned([*range(len(stream.frames))], head, links),
         *in_batches(together, wrong_batches),
         case("a bank whose batches are larger", [dumped(larger.frames[0])], 0, "batch_mismatch")
         | {"head": dumped(larger.head)},
+        case("a batch of another network", [dumped(frame) for frame in mixed.frames], 1, "network_mismatch")
+        | {"head": dumped(mixed.head)},
     ]
     own = {"head": head, "frames": frames, "verdict": dumped(answer)}
     other = {
@@ -121,6 +125,13 @@ def recorded(folder: Path) -> dict[str, Any]:
         "networks": networks_of(stage),
         "courses": [course_of(seed, rules) for seed, rules in enumerate(RULES)],
     }
+
+
+def without_batches(head: Case) -> Case:
+    """The same, where it says that there are none."""
+    bank, rules = head["bank"], head["rules"]
+    models = [model | {"batch_key": None} for model in bank["models"]]
+    return head | {"bank": bank | {"models": models}, "rules": rules | {"batch": None}}
 
 
 def file_of(each: Case, streams: Mapping[str, Any]) -> dict[str, Any]:

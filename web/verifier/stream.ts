@@ -237,6 +237,13 @@ export function judgeStream(
       return refused("no_key", `The key of one of the bank's models was not given. It is ${id}.`, number);
     }
     const size = sizeOf(key);
+    if (size !== 1 && size !== file.head.rules.batch) {
+      return refused(
+        "batch_mismatch",
+        "The proof is of another number of frames than the rules say.",
+        number,
+      );
+    }
     const which = size === 1 ? `frame ${number}` : `frames ${number} to ${number + size - 1}`;
     const challenge = `${which} after ${hex(at(links, place))}`;
     const pins = readParsed(expected, { challenge, require: wanted.require });
@@ -296,6 +303,7 @@ function followed(
   const proofs: (number | null)[] = [];
   const changes: number[] = [];
   const fitting = new Set<string>();
+  const networks = new Map<number, string>();
   const miss = (until: number): void => {
     for (const each of [models, labels, proofs]) while (each.length < until) each.push(null);
   };
@@ -304,9 +312,6 @@ function followed(
     const { margin } = at(own.bank.models, place);
     const [size, used] = [sizeOf(each.key), `${place} ${each.key.reference.id}`];
     try {
-      if (size !== 1 && size !== own.rules.batch) {
-        refuse("batch_mismatch", "The proof is of another number of frames than the rules say.");
-      }
       const { seen, answers } = labelsOf(each, own.bank, course.plan);
       if (!fitting.has(used) && !addsPrior(each.key.described, own.bank.classes, margin)) {
         refuse(
@@ -315,6 +320,11 @@ function followed(
         );
       }
       fitting.add(used);
+      const { network } = each.key.circuit;
+      if ((networks.get(place) ?? network) !== network) {
+        refuse("network_mismatch", "The model's keys, of frames and of batches, are of different networks.");
+      }
+      networks.set(place, network);
       miss(first);
       for (const answer of answers) {
         models.push(place);

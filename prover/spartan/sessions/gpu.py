@@ -208,12 +208,19 @@ class GpuRows:
 
 
 class LinkedRows:
-    """Of a commitment that was made before what proofs about it take. ``seed``, uint8[32], follows from its
-    values as well; ``own``: its rows, Montgomery."""
+    """Of a commitment that was made before what proofs about it take, and hold: it is erased when nobody
+    does. ``seed``, uint8[32], follows from its values as well; ``own``: its rows, Montgomery."""
 
     def __init__(self, made: GpuRows, seed: Array, own: Array) -> None:
-        self.made, self.seed, self.own = made, seed, own
+        self._made, self.seed, self.own = made, seed, own
         self.nbytes = made.nbytes + int(own.nbytes)
+
+    @property
+    def root(self) -> bytes:
+        return self._made.root
+
+    def open(self, at: Places) -> bytes:
+        return self._made.open(at)
 
 
 def _erase(device: Device, secret: Secrets) -> None:
@@ -321,7 +328,7 @@ class GpuSession:
         self._evaluate()  # the witness is complete, and the host has the pads to commit to
         return made
 
-    def link(self, variables: slice, linked: Linked, *, lasting: bool) -> GpuRows:
+    def link(self, variables: slice, linked: Linked, *, lasting: bool) -> GpuRows | LinkedRows:
         device, code, part = self._device, self._shape.code, self._next()
         values = self._load(variables)
         own, bound_seed = self._rows(part.first, part.rows), self._bound(linked.seed, values)
@@ -331,7 +338,7 @@ class GpuSession:
             if not self._resident.field.equal(_number(kept.seed), _number(bound_seed)):
                 raise other_values()
             device.copy(kept.own, own)
-            return kept.made
+            return kept
         self._lay_out(values, bound_seed, part.tail, own)
         size = FR.element_bytes * (part.rows * (code.degree + code.length) + 3 * code.length)
         keep = lasting and self._kept.admits(size, _session_bytes(self._system, self._shape))
@@ -343,11 +350,13 @@ class GpuSession:
                 raise other_values()
             copies = [secret(self._copy(each)) for each in (bound_seed, own)] if keep else []
             failing.pop_all()
-        if keep:
-            self._kept.keep(key, LinkedRows(made, *copies), partial(_erase, device, secret))
-        else:
+        if not keep:
             self._leaving.callback(secret.erase)
-        return made
+            return made
+        device.synchronize()  # other streams read it
+        lasting_rows = LinkedRows(made, *copies)
+        self._kept.keep(key, lasting_rows, partial(_erase, device, secret))
+        return lasting_rows
 
     def _copy(self, array: Array) -> Array:
         twin = self._device.empty(array.shape, array.dtype)
