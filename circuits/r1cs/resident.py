@@ -90,7 +90,7 @@ class ResidentSteps:
         """All but what depends on challenges, for the ``values`` of these ``wires``, int64[n] each."""
         device, z = self._device, self._device.empty(self._shape, np.uint64)
         with self._in_turn(), Scratch(device) as scratch:
-            derive = self._derive
+            derive, _ = self._derive, self._complete  # what has no room has none before a proof begins
             self._integers.place(scratch.brought(self._values), self._constants)
             self._integers.place(scratch.brought(values), device.bring(_indices(wires)))
             derive()
