@@ -103,13 +103,13 @@ def case(task: Task) -> Case:
     match task.scheme:
         case "registration":
             registration = circuits.compile_registration(graph)
-            return Case(registration, model, registration.witness, registration.public_inputs)
+            witness = partial(registration.witness, threads=THREADS)
+            return Case(registration, model, witness, registration.public_inputs)
         case "inference" | "private":
             privacy: Privacy = "committed" if task.scheme == "inference" else "private"
             inference, image = circuits.compile_inference(graph, weight_privacy=privacy), task.images[0]
-            return Case(
-                inference, model, lambda: inference.witness(image), lambda: inference.public_inputs(image)
-            )
+            witness = partial(inference.witness, image, threads=THREADS)
+            return Case(inference, model, witness, lambda: inference.public_inputs(image))
         case "recognition":
             return _recognition(graph, *task.images)
     images, labels = task.images, task.labels
@@ -121,7 +121,7 @@ def case(task: Task) -> Case:
     return Case(
         accuracy,
         model | shard,
-        lambda: accuracy.witness(images, labels),
+        lambda: accuracy.witness(images, labels, threads=THREADS),
         lambda: accuracy.public_inputs(labels),
     )
 
@@ -132,7 +132,7 @@ def _recognition(graph: QuantGraph, face: IntArray, other: IntArray) -> Case:
     return Case(
         circuit,
         {"model": parameters(graph), "reference": reference},
-        lambda: circuit.witness(face, reference, threshold),
+        lambda: circuit.witness(face, reference, threshold, threads=THREADS),
         lambda: circuit.public_inputs(face, reference, threshold),
     )
 

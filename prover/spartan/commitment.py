@@ -159,8 +159,7 @@ def linked_to(
     ``beside`` bytes for this one; what is not is erased by ``secret``. Raises ``StatementError``
     (``statement.openings``).
     """
-    key = linked, code, tail
-    kept: Committed | None = KEPT.get(key)
+    kept: Committed | None = KEPT.get((linked, code, tail))
     if kept is not None:
         if not kept.holds(values):
             raise other_values()
@@ -178,8 +177,13 @@ def linked_to(
     except BaseException:
         own.erase(threads)
         raise
-    KEPT.keep(key, made, partial(own.erase, threads))
+    keep(made, linked, own)
     return made
+
+
+def keep(made: Committed, linked: Linked, secret: Secrets) -> None:
+    """For ``linked_to``. All that ``secret`` erases is ``made``'s."""
+    KEPT.keep((linked, made.code, made.commitment.tail), made, partial(secret.erase, made.threads))
 
 
 def _encoded(

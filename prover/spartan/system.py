@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
@@ -20,7 +21,7 @@ from prover.constraint_file import load_description, load_statement, save_statem
 from prover.constraint_system import ConstraintSystem, Segment
 from prover.size import Size
 from prover.spartan import cost
-from prover.spartan.commitment import HELD_BYTES, Committed, Linked, commit, linked_to
+from prover.spartan.commitment import HELD_BYTES, Committed, Linked, commit, keep, linked_to
 from prover.spartan.field import KERNEL_FR
 from prover.spartan.layout import SystemMatrices, best_code, most_values, rows_for, sizes_of
 from prover.spartan.proving import prove
@@ -154,11 +155,15 @@ class CommitmentKey:
                 f"the commitment was renewed {MOST_LINKS} times, which is the most: commit anew",
                 field="openings",
             )
-        seed = secrets.token_bytes(SEED_BYTES)
-        with Secrets() as secret:
+        seed, own = secrets.token_bytes(SEED_BYTES), Secrets()
+        with Secrets() as secret, ExitStack() as failing:
+            failing.callback(own.erase, threads)
             old = self.opened(opening, values, secret, threads)
-            new = self.committed(values, seed, secret, threads)
+            new = self.committed(values, seed, own, threads)
             link = Link(new.root, renew(self.rows, old, new, secret=secret, threads=threads))
+            if old.encoded is not None and new.encoded is not None:  # kept for proofs, which ask for it next
+                keep(new, Linked(new.root, seed), own)
+                failing.pop_all()
         return replace(opening, renewals=(*opening.renewals, Renewed(link, seed)))
 
     def opened(self, opening: Opening, values: FrArray, secret: Secrets, threads: int) -> Committed:

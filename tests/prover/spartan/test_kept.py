@@ -14,7 +14,7 @@ from base.memory import Kept
 from base.randomness import Secrets
 from kernels import FrArray, fr
 from prover.spartan import commitment, proving
-from prover.spartan.commitment import Committed
+from prover.spartan.commitment import Committed, Linked, linked_to
 from prover.spartan.layout import rows_for
 from prover.spartan.system import CommitmentKey
 from tests.prover.spartan.test_proofs import Case
@@ -160,21 +160,20 @@ def test_what_is_kept_counts_as_free(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_renewal_reads_what_is_kept(room: Memory, encoded: list[int]) -> None:
-    """The old matrix: the new one is encoded, the masks, and what is folded."""
-    values = fr.from_int64(np.arange(40))
-    key = CommitmentKey(rows_for(40))
-    opening, counts = key.commit(values), list[int]()
+    """The old matrix: the new one is encoded, the masks, and what is folded. The new one is kept then."""
+    values, counts = fr.from_int64(np.arange(40)), list[int]()
+    rows = rows_for(40)
+    key, shape = CommitmentKey(rows), (rows.code, rows.tail)
+    opening = key.commit(values)
     for kept in (False, True):
         if kept:
-            commitment.linked_to(
-                values,
-                key.rows.code,
-                key.rows.tail,
-                commitment.Linked(*opening.current),
-                secret=Secrets(),
-                beside=0,
-            )
+            linked_to(values, *shape, Linked(*opening.current), secret=Secrets(), beside=0)
         encoded[:] = []
-        key.renew(opening, values)
+        renewed = key.renew(opening, values)
         counts.append(len(encoded))
+        found = room.kept.get((Linked(*renewed.current), *shape))
+        assert (found is not None) is kept
     assert counts[1] == counts[0] - 1
+    assert found.root == renewed.root
+    assert found.holds(values)
+    assert found.rows.any()
