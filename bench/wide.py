@@ -83,12 +83,16 @@ def ways(bench: Roofline, layer: tuple[int, int, int], numbers: Range) -> Iterat
     chosen = Product(device, many, columns, depth, (numbers, numbers)).plan
     runs: dict[Plan, Callable[[], float]] = {}
     out = device.empty((many, columns), np.int64)
+    results = []
     for each in plans(chosen.left, chosen.right):
         product = Product(device, many, columns, depth, (numbers, numbers), each)
         sides = product.left(device.upload(left)), product.right(device.upload(right))
         runs[each] = replayed(device, partial(product.multiply, *sides, out), 10)
         runs[each]()
-        _check(left, right, device.download(out))
+        results.append(device.download(out))
+    _check(left, right, results[0])
+    if not all(np.array_equal(each, results[0]) for each in results):
+        raise RuntimeError(f"not all products of {layer} are the same")
     seconds = {
         each: float(np.median([run() for _ in range(bench.repetitions)])) for each, run in runs.items()
     }
@@ -222,8 +226,8 @@ def cupy_product(given: tuple[Array, Array]) -> float:
 
 
 def said(chosen: Plan) -> str:
-    parts = f"depth by {chosen.split}" if chosen.kernel == "direct" else f"groups by {chosen.groups}"
-    return f"{chosen.kernel}, {chosen.left} x {chosen.right} bytes, {parts}"
+    kernel = f"{chosen.groups} groups" if chosen.kernel == "large" else "warps"
+    return f"{kernel}, {chosen.left} x {chosen.right} bytes, depth by {chosen.split}"
 
 
 def _drawn(numbers: Range, shape: tuple[int, int], kind: type, seed: int) -> NDArray[Any]:

@@ -33,21 +33,22 @@ def large_shared(groups: int) -> int:
 
 
 class Plan(NamedTuple):
-    """How a product is made. ``direct``: by warps, ``split`` of them for the depth of one tile; ``large``: by
-    groups of four, of Hopper alone. ``left`` and ``right``: planes of bits, or one each of bytes.
-    """
+    """How a product is made. ``direct``: by warps; ``large``: by ``groups`` of four, of Hopper alone.
+    ``left`` and ``right``: planes of bits, or one each of bytes. ``split``: of a tile's depth, among warps or
+    blocks."""
 
     kernel: Literal["direct", "large"]
     bits: bool
     left: int
     right: int
     split: int = 1
+    groups: int = GROUPS
 
     @property
     def source(self) -> modules.Source:
         planes = (self.left, self.right) if self.kernel == "direct" else sorted((self.left, self.right))
         sides = (f"ZEN_{side}={count}" for side, count in zip(("LEFT", "RIGHT"), planes, strict=True))
-        groups = GROUPS if self.kernel == "large" else 0
+        groups = self.groups if self.kernel == "large" else 0
         return "planes", *sides, f"ZEN_BITS={str(self.bits).lower()}", f"ZEN_GROUPS={groups}"
 
 
@@ -133,24 +134,28 @@ class Product:
         shape, strides = (self._rows, self._columns), (self._columns, 1)
         if self.plan.left > self.plan.right:
             sides, offsets, shape, strides = sides[::-1], offsets[::-1], shape[::-1], strides[::-1]
+        if self.plan.split > 1:
+            self._device.fill(out, 0)
         blocks = [len(side.data) // BLOCK for side in sides]
         down, across = (
             -(-count * side.planes // (size * BLOCK))
-            for count, side, size in zip(shape, sides, (GROUPS, 4), strict=True)
+            for count, side, size in zip(shape, sides, (self.plan.groups, 4), strict=True)
         )
         self._products.launch(
             "large",
-            down * across,
-            128 * GROUPS,
+            down * across * self.plan.split,
+            128 * self.plan.groups,
             *(side.data for side in sides),
-            *map(np.int64, (*blocks, left.steps, down, across)),
+            *map(np.int64, (*blocks, left.steps)),
+            np.int32(self.plan.split),
+            *map(np.int64, (down, across)),
             out,
             *map(np.int32, shape),
             *map(np.int64, strides),
             *(side.sums for side in sides),
             *(np.int32(-offset) for offset in offsets),
             both,
-            shared_bytes=large_shared(GROUPS),
+            shared_bytes=large_shared(self.plan.groups),
         )
 
     def _side(self, values: Array, count: int, planes: int, other_offset: int) -> Side:

@@ -41,8 +41,9 @@ _FLOAT_SHARED: Final = 2 * (2 * GROUPS + 4) * BLOCK * STEP + 64
 class Card(NamedTuple):
     """What times follow from. ``products``: multiply-adds of bytes a second on one of its ``processors``, by
     groups of warps, if it has such ``groups``; ``copies``: bytes a second that come to its shared memory;
-    ``caches``: bytes a second that warps read on all processors; ``launch``, ``tile`` and ``chunk``: seconds
-    that a launch, a tile of groups and 64 bytes of a warp's row take at least. Measured on an H200."""
+    ``caches`` and ``memory``: bytes a second that all processors' warps move; ``launch``, ``tile`` and
+    ``chunk``: seconds that a launch, a tile of groups and 64 bytes of a warp's row take at least. Measured on
+    an H200."""
 
     processors: int
     groups: bool = True
@@ -51,6 +52,7 @@ class Card(NamedTuple):
     products: float = 5.8e12
     copies: float = 42e9
     caches: float = 11e12
+    memory: float = 4e12
     launch: float = 2e-6
     tile: float = 2.5e-6
     chunk: float = 0.44e-6
@@ -61,9 +63,9 @@ class Card(NamedTuple):
 
 
 class Plan(NamedTuple):
-    """How a product is made, of so many planes of bytes on each side. ``direct``: by warps, ``split`` of them
-    for the depth of one tile; ``large``: by ``groups`` of four, of Hopper alone, which take two planes at a
-    time of the side of fewer."""
+    """How a product is made, of so many planes of bytes on each side. ``direct``: by warps; ``large``: by
+    ``groups`` of four, of Hopper alone, which take two planes at a time of the side of fewer. ``split``: of
+    the depth of one tile, among warps or blocks."""
 
     kernel: Literal["direct", "large"]
     left: int
@@ -100,15 +102,19 @@ class Plan(NamedTuple):
             return card.launch + max(read * (1 + (self.split - 1) / 4), waiting)
         tile = self.groups * BLOCK, _ACROSS
         sides = rows * min(self.left, self.right), columns * max(self.left, self.right)
-        waves = -(-math.prod(_tiles(sides, tile)) // card.processors)
+        waves = -(-math.prod(_tiles(sides, tile)) * self.split // card.processors)
         step = STEP * max(math.prod(tile) / card.products, sum(tile) / card.copies)
-        return card.launch + waves * (card.tile + _steps(depth) * step)
+        added = self.split * (2 if min(self.left, self.right) == MOST_PLANES else 1)  # to each output
+        moved = 8 * rows * columns * (2 * added - 1) / card.memory
+        launches = card.launch * (1 if self.split == 1 else 2)
+        return launches + moved + waves * (card.tile + -(-_steps(depth) // self.split) * step)
 
 
 def plans(left: int, right: int) -> list[Plan]:
     """All ways to make a product of so many planes."""
-    direct = [Plan("direct", left, right, split=each) for each in (1, 2, 4)]
-    return direct + [Plan("large", left, right, groups=each) for each in range(1, GROUPS + 1)]
+    direct = (Plan("direct", left, right, split=each) for each in (1, 2, 4))
+    groups = product((1, 2, 4, 8), range(1, GROUPS + 1))
+    return [*direct, *(Plan("large", left, right, split, each) for split, each in groups)]
 
 
 def plan(card: Card, rows: int, columns: int, depth: int, left: int, right: int) -> Plan:
@@ -194,16 +200,19 @@ class Product:
         strides = self._columns, 1
         if self.plan.kernel == "large" and self.plan.left > self.plan.right:  # the transposed product
             sides, digits, shape, strides = sides[::-1], digits[::-1], shape[::-1], strides[::-1]
-        steps, offsets = np.int64(left.steps), (_word(each.offset) for each in digits)
+        split, steps = np.int32(self.plan.split), np.int64(left.steps)
+        offsets = (_word(each.offset) for each in digits)
         both = _word(-self._depth * self._left.offset * self._right.offset)
         added: tuple[object, ...] = (*(each.of_rows for each in sides), *offsets, both, np.int32(False))
         numbers = out, *map(np.int32, shape)
+        if self.plan.kernel == "large" and self.plan.split > 1:
+            self._device.fill(out, 0)
         grid, threads, shared_bytes, places = self._launch(sides, shape, strides)
         for stack, (first, count) in product(
             range(len(sides[0].stacks)), _pieces(left.steps, self.plan.most)
         ):
             data = sides[0].stacks[stack], sides[1].stacks[0]
-            given = *(_from(each, first) for each in data), steps, np.int32(count), *numbers, *added
+            given = *(_from(each, first) for each in data), steps, np.int32(count), split, *numbers, *added
             shift = (np.int32(16 * stack),) if self.plan.kernel == "large" else ()
             self._products.launch(
                 self.plan.kernel, grid, threads, *given, *shift, *places, shared_bytes=shared_bytes
@@ -216,13 +225,14 @@ class Product:
         """Blocks, threads, bytes that a block shares, and what else a kernel is told."""
         if self.plan.kernel == "direct":
             warps = -(-shape[0] // 16) * -(-shape[1] // 8) * self.plan.split
-            return -(-warps // 4), 128, 128 * 32, (np.int32(self.plan.split),)
+            return -(-warps // 4), 128, 128 * 32, ()
         left, right = sorted((self.plan.left, self.plan.right))
         tile = self.plan.groups * BLOCK, _ACROSS
         down, across = _tiles((shape[0] * min(left, 2), shape[1] * right), tile)
         places = *(side.blocks for side in sides), down, across, *strides
         shared_bytes = large_shared(self.plan.groups)
-        return down * across, 128 * self.plan.groups, shared_bytes, tuple(map(np.int64, places))
+        grid = down * across * self.plan.split
+        return grid, 128 * self.plan.groups, shared_bytes, tuple(map(np.int64, places))
 
 
 class Elements:

@@ -12,18 +12,19 @@ extern "C" {
 __global__ void __launch_bounds__(128)
     direct(const unsigned char* left, const unsigned char* right, long steps, int split, u32* out, int rows, int columns,
            const u32* left_sums, const u32* right_sums, u32 left_offset, u32 right_offset, u32 both) {
-  const Output<u32> output{out, rows, columns, columns, 1, left_sums, right_sums, left_offset, right_offset, both, 0, false};
+  const Output<u32> output{out, rows, columns, columns, 1, left_sums, right_sums, left_offset, right_offset, both, 0, false, false};
   multiply_by_warps<numbers, ZEN_LEFT, ZEN_RIGHT>(left, right, steps, 2 * steps, split, output);
 }
 
 #elif defined(ZEN_WARPGROUPS)
 __global__ void __launch_bounds__(128 * ZEN_GROUPS)
-    large(const unsigned char* left, const unsigned char* right, long left_blocks, long right_blocks, long steps,
+    large(const unsigned char* left, const unsigned char* right, long left_blocks, long right_blocks, long steps, int split,
           long tiles_down, long tiles_across, u32* out, int rows, int columns, long down, long across, const u32* left_sums,
           const u32* right_sums, u32 left_offset, u32 right_offset, u32 both) {
-  const Output<u32> output{out, rows, columns, down, across, left_sums, right_sums, left_offset, right_offset, both, 0, false};
+  const Output<u32> output{out,        rows,        columns,      down, across, left_sums,
+                           right_sums, left_offset, right_offset, both, 0,      false, split > 1};
   multiply_by_groups<ZEN_GROUPS, numbers, ZEN_LEFT, ZEN_RIGHT>({left, 0, left_blocks, steps}, {right, 0, right_blocks, steps},
-                                                               int(steps), Tile(tiles_down, tiles_across), output);
+                                                               int(steps), split, tiles_down, tiles_across, output);
 }
 #endif
 

@@ -32,7 +32,7 @@ struct Fragments {
 };
 
 // Where 2^shift times a product goes, modulo 2^32 or 2^64: row i and column j to i down + j across, if they are among them; what
-// is there already is added where `more` says so. Numbers are what planes say, and an offset: what that adds follows from the sums of
+// is there already is added where `more` says so, and whoever else adds to it is waited for where it is `shared`. Numbers are what planes say, and an offset: what that adds follows from the sums of
 // rows, and `both` is for what it adds to all.
 template <class Number>
 struct Output {
@@ -42,7 +42,7 @@ struct Output {
   const Number *left_sums, *right_sums;
   Number left_offset, right_offset, both;
   int shift;
-  bool more;
+  bool more, shared;
 
   // In this column and the next.
   ZEN_FN void put(int row, int column, Number first, Number second) const {
@@ -55,6 +55,11 @@ struct Output {
       if (two) second += left_offset * right_sums[column + 1];
     }
     Number* const at = to + row * down + column * across;
+    if (shared) {
+      atomicAdd(at, first);
+      if (two) atomicAdd(at + across, second);
+      return;
+    }
     if (more) {
       first += at[0];
       if (two) second += at[across];
@@ -112,13 +117,13 @@ ZEN_FN void multiply_by_warps(const unsigned char* left, const unsigned char* ri
 }
 
 #if defined(ZEN_WARPGROUPS)
-// The tile of this block: eight of them below each other at a time, so that what they read stays in the second cache.
+// A tile, by its number: eight of them below each other at a time, so that what they read stays in the second cache.
 struct Tile {
   long down, across;
 
-  ZEN_FN Tile(long tiles_down, long tiles_across) {
-    const long band = blockIdx.x / (8 * tiles_across), left_over = tiles_down - 8 * band;
-    const long height = left_over < 8 ? left_over : 8, within = blockIdx.x - band * 8 * tiles_across;
+  ZEN_FN Tile(long number, long tiles_down, long tiles_across) {
+    const long band = number / (8 * tiles_across), left_over = tiles_down - 8 * band;
+    const long height = left_over < 8 ? left_over : 8, within = number - band * 8 * tiles_across;
     down = 8 * band + within % height, across = within / height;
   }
 };
@@ -176,10 +181,17 @@ ZEN_FN void by_stages(const Blocks& left, const Blocks& right, int steps, Produc
   await_products();
 }
 
-// For many rows: groups of 128 threads make the products of 64 rows of up to two left planes each, and 256 of right ones.
+// For many rows: groups of 128 threads make the products of 64 rows of up to two left planes each, and 256 of right ones;
+// `split` blocks share the depth of a tile.
 template <int groups, Numbers numbers, int left_planes, int right_planes, class Number>
-ZEN_FN void multiply_by_groups(Blocks left, Blocks right, int steps, const Tile& tile, const Output<Number>& output) {
+ZEN_FN void multiply_by_groups(Blocks left, Blocks right, int steps, int split, long tiles_down, long tiles_across,
+                               Output<Number> output) {
   static_assert(left_planes <= 2);
+  const Tile tile(blockIdx.x / split, tiles_down, tiles_across);
+  const int part = int(blockIdx.x) % split, first_step = int(long(steps) * part / split);
+  left.data += first_step * long(block_bytes), right.data += first_step * long(block_bytes);
+  steps = int(long(steps) * (part + 1) / split) - first_step;
+  if (part) output.left_offset = output.right_offset = output.both = 0;
   const int thread = int(threadIdx.x % 128), g = thread % 32 / 4, t = thread % 4, group = int(threadIdx.x / 128);
   left.first = tile.down * groups, right.first = tile.across * 4;
   int d[128];

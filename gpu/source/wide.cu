@@ -13,21 +13,23 @@ extern "C" {
 
 #if ZEN_GROUPS == 0
 __global__ void __launch_bounds__(128)
-    direct(const unsigned char* left, const unsigned char* right, long all_steps, int steps, u64* out, int rows, int columns,
-           const u64* left_sums, const u64* right_sums, u64 left_offset, u64 right_offset, u64 both, int more, int split) {
-  const Output<u64> output{out, rows, columns, columns, 1, left_sums, right_sums, left_offset, right_offset, both, 0, bool(more)};
+    direct(const unsigned char* left, const unsigned char* right, long all_steps, int steps, int split, u64* out, int rows,
+           int columns, const u64* left_sums, const u64* right_sums, u64 left_offset, u64 right_offset, u64 both, int more) {
+  const Output<u64> output{out,        rows,        columns,      columns, 1, left_sums,
+                           right_sums, left_offset, right_offset, both,    0, bool(more), false};
   multiply_by_warps<digits, ZEN_LEFT, ZEN_RIGHT>(left, right, all_steps, 2 * steps, split, output);
 }
 
 #elif defined(ZEN_WARPGROUPS)
 __global__ void __launch_bounds__(128 * ZEN_GROUPS)
-    large(const unsigned char* left, const unsigned char* right, long all_steps, int steps, u64* out, int rows, int columns,
-          const u64* left_sums, const u64* right_sums, u64 left_offset, u64 right_offset, u64 both, int more, int shift,
-          long left_blocks, long right_blocks, long tiles_down, long tiles_across, long down, long across) {
+    large(const unsigned char* left, const unsigned char* right, long all_steps, int steps, int split, u64* out, int rows,
+          int columns, const u64* left_sums, const u64* right_sums, u64 left_offset, u64 right_offset, u64 both, int more,
+          int shift, long left_blocks, long right_blocks, long tiles_down, long tiles_across, long down, long across) {
   const Output<u64> output{out,        rows,        columns,      down, across, left_sums,
-                           right_sums, left_offset, right_offset, both, shift,  bool(more)};
-  multiply_by_groups<ZEN_GROUPS, digits, ZEN_LEFT, ZEN_RIGHT>({left, 0, left_blocks, all_steps}, {right, 0, right_blocks, all_steps},
-                                                              steps, Tile(tiles_down, tiles_across), output);
+                           right_sums, left_offset, right_offset, both, shift,  bool(more), split > 1};
+  multiply_by_groups<ZEN_GROUPS, digits, ZEN_LEFT, ZEN_RIGHT>({left, 0, left_blocks, all_steps},
+                                                              {right, 0, right_blocks, all_steps}, steps, split, tiles_down,
+                                                              tiles_across, output);
 }
 #endif
 
@@ -112,7 +114,7 @@ __global__ void __launch_bounds__(128 * ZEN_GROUPS)
     halves(const unsigned char* left, const unsigned char* right, long left_blocks, long right_blocks, long steps,
            long tiles_down, long tiles_across, float* out, int rows, int columns, const int* left_exponents,
            const int* right_exponents) {
-  const Tile tile(tiles_down, tiles_across);
+  const Tile tile(blockIdx.x, tiles_down, tiles_across);
   const int thread = int(threadIdx.x % 128), g = thread % 32 / 4, t = thread % 4, group = int(threadIdx.x / 128);
   float own[64], sums[64];
   ZEN_UNROLL for (int i = 0; i < 64; i++) sums[i] = 0;

@@ -63,6 +63,10 @@ def test_large(device: Device, bits: Bits) -> None:
     check(device, 70, 70, 5300 if planes else 650, bits, (0, 0), chosen)
 
 
+def test_blocks_share_the_depth(device: Device) -> None:
+    check(device, 70, 70, 650, (8, 8), (5, 3), Plan("large", False, 1, 1, 4, 1))
+
+
 @pytest.mark.parametrize("kernel", ["direct", "large"])
 @pytest.mark.parametrize("offsets", [(1, 0), (0, 2), (1, 3), (-5, 2)])
 def test_offsets(device: Device, kernel: Any, offsets: Bits) -> None:

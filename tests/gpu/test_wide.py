@@ -51,7 +51,7 @@ def check(
     assert np.array_equal(device.download(out), left.astype(np.int64) @ right.T.astype(np.int64))
 
 
-WAYS = [("direct", 2, 0), ("large", 1, 1), ("large", 1, 3)]
+WAYS = [("direct", 2, 0), ("large", 4, 1), ("large", 1, 3)]
 """Kernel, split, groups."""
 
 
