@@ -1,21 +1,22 @@
 """Witnesses on a card beside the processor's, and proofs from an input to their bytes with either.
 
-    python -m bench.gpu_witness [--json FILE] [--topics witnesses batch counts ..] [--only NAME ..] [--quick]
+    python -m bench.gpu_witness [--json FILE] [--topics witnesses batch ..] [--only NAME ..] [--quick]
 
 Witnesses are complete: challenges are drawn as soon as they wait for them. Those of the card and of the
 processor, on all cores, are timed in turn by the host's clock, and compared. ``batch``: 64 one after the
-other, beside two threads. ``counts``: what a proof of accuracy counts of some samples, which a GPU reads from
-their witness, beside the executor. Proofs are made on the card in either case: what differs is who makes the
-witness, and whether it crosses the bus. Inputs are of a fixed random stream. ``kernels``: the seconds of
-each, one at a time, which takes longer than in a graph; ``load_s``: of the first witness; ``asked``: in how
-many steps the processor is.
+other, beside two threads. ``accuracy``: what a proof of accuracy counts of some samples, which a GPU reads
+from their witness, beside the executor; their proofs, two at once, beside one alone. ``proofs`` are made on
+the card in either case: what differs is who makes the witness, and whether it crosses the bus. Inputs are of
+a fixed random stream. ``kernels``: the seconds of each, one at a time, which takes longer than in a graph;
+``load_s``: of the first witness; ``asked``: in how many steps the processor is.
 """
 
 from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from copy import copy
 from dataclasses import replace
 from functools import partial
@@ -29,7 +30,7 @@ from base.processors import usable_cores
 from base.progress import silent
 from base.randomness import Secrets, random_elements
 from bench.lowbit import quantised
-from bench.measure import argument_parser, in_turn, seconds
+from bench.measure import argument_parser, in_turn, seconds, timed
 from bench.report import Report, Row, rows_of
 from bench.roofline import machine, profile
 from circuits import (
@@ -42,18 +43,21 @@ from circuits import (
     zoo,
 )
 from circuits.schemes import proving
+from circuits.schemes.circuit import Circuit
 from circuits.zoo import lowbit
 from gpu.device import Device
 from kernels import FrArray, fr
 from prover import backends, registry
 from prover.backends import Backend
 from prover.backends.cpu import CPU
-from prover.witness import DeviceWitness
+from prover.witness import DeviceWitness, Witness
+from relations.integers import IntArray
 from verifier.schemes import Privacy
 from verifier.system import Claim
 
 PROCESSOR: Final = "processor"
 TWO_THREADS: Final = "two_threads"
+ALONE: Final = "alone"
 SYSTEMS: Final = ("groth16", "spartan")
 
 
@@ -74,10 +78,11 @@ NETWORKS: Final = (
 )
 QUICK: Final = (Network("lenet-mnist-w1a2", "public"),)
 BATCH: Final = Network("resnet18-cifar", "public")
-COUNTED: Final = Network("lenet-medium", "public")
+MEASURED: Final = Network("lenet-medium", "public")
 PROVEN: Final = NETWORKS[:4]
 IN_A_BATCH: Final = 64
 IN_A_SHARD: Final = 16
+IN_TURN: Final = 8
 
 
 class Bench(NamedTuple):
@@ -171,67 +176,96 @@ def batch(bench: Bench, network: Network) -> Iterator[Row]:
     yield from rows_of(Row(str(network), count, 0), timings)
 
 
-def counts(bench: Bench, network: Network) -> Iterator[Row]:
-    graph, count = _graph(network.name), bench.in_a_shard
+def accuracy(bench: Bench, network: Network) -> Iterator[Row]:
+    """Of a shard of samples: its counts, and its proofs by two threads, seconds for each."""
+    graph, count, threads = _graph(network.name), bench.in_a_shard, usable_cores()
     circuit, entry = compile_accuracy(graph, batch=count, weight_privacy=network.weights), graph.input
     samples = np.random.default_rng(1).integers(0, entry.type.top + 1, size=(count, *entry.shape))
-    labels, threads = np.zeros(count, np.int64), usable_cores()
-    on_the_card = partial(circuit.counts, samples, labels, threads=threads, on=bench.backend)
-    executed = partial(circuit.counts, samples, labels, threads=threads)
+    given = samples, np.zeros(count, np.int64)
+    on_the_card = partial(circuit.counts, *given, threads=threads, on=bench.backend)
+    executed = partial(circuit.counts, *given, threads=threads)
     if not np.array_equal(on_the_card(), executed()):
         raise AssertionError(f"{network}: the card counts otherwise")
-    timings = in_turn(
-        {"": lambda: seconds(on_the_card), PROCESSOR: lambda: seconds(executed)},
-        repetitions=bench.repetitions,
-    )
-    yield from rows_of(Row(str(network), count, 0), timings)
+    counted = {"": lambda: seconds(on_the_card), PROCESSOR: lambda: seconds(executed)}
+    constraints = circuit.constraint_system.constraints
+    row = Row(str(network), constraints, 0, more={"samples": count})
+    yield from rows_of(row, in_turn(counted, repetitions=bench.repetitions))
+    values = {"dataset": circuit.dataset_values(*given), "correct": executed()}
+    for system in SYSTEMS:
+        with TemporaryDirectory() as folder:
+            proven = _Proven(circuit, values, circuit.public_inputs(given[1]), system, Path(folder))
+            witness = partial(circuit.witness, *given)
+            timings = in_turn(
+                {"": partial(proven.two_at_once, witness), ALONE: partial(proven.prove, witness)},
+                repetitions=bench.repetitions,
+            )
+        yield from rows_of(replace(row, more={"samples": count, "system": system}), timings)
 
 
 def proofs(bench: Bench, network: Network) -> Iterator[Row]:
     """From an input to the bytes of a proof, each of which is verified."""
     subject = Subject(network)
+    circuit, values = subject.circuit, {"model": parameters(subject.graph)}
     for system in SYSTEMS:
         with TemporaryDirectory() as folder:
-            prover = _Prover(subject, system, Path(folder))
+            proven = _Proven(circuit, values, circuit.public_inputs(subject.q), system, Path(folder))
+
+            def prove(made_on: Backend, proven: _Proven = proven) -> float:
+                return proven.prove(
+                    lambda threads, on: circuit.witness(subject.q, threads=threads, on=made_on)
+                )
+
             timings = in_turn(
-                {"": partial(prover.prove, bench.backend), PROCESSOR: partial(prover.prove, CPU)},
+                {"": partial(prove, bench.backend), PROCESSOR: partial(prove, CPU)},
                 repetitions=bench.repetitions,
             )
-        constraints = subject.circuit.constraint_system.constraints
+        constraints = circuit.constraint_system.constraints
         yield from rows_of(Row(str(network), constraints, 0, more={"system": system}), timings)
 
 
-class _Prover:
-    def __init__(self, subject: Subject, system: str, folder: Path) -> None:
-        self._subject, self._system = subject, registry.find(system)
+class _Proven:
+    """A circuit with its keys, and commitments to the ``values`` that it links to, by their names."""
+
+    def __init__(
+        self, circuit: Circuit, values: Mapping[str, IntArray], public: list[int], system: str, folder: Path
+    ) -> None:
+        self._circuit, self._public, self._system = circuit, public, registry.find(system)
         self._threads, self._openings, basis = usable_cores(), dict[str, Any](), None
-        circuit = subject.circuit
         if circuit.commitments:
-            values, file = fr.from_int64(parameters(subject.graph)), folder / "basis"
-            self._system.commitments.make_key(file, len(values), self._threads, None)
-            basis = self._system.commitments.load_key(file)
-            self._openings = {"model": basis.commit(values, threads=self._threads)}
+            linked = {name: fr.from_int64(values[name].ravel()) for name in circuit.commitments}
+            self._system.commitments.make_key(
+                folder / "basis", max(map(len, linked.values())), self._threads, None
+            )
+            basis = self._system.commitments.load_key(folder / "basis")
+            self._openings = {
+                name: basis.commit(each, threads=self._threads) for name, each in linked.items()
+            }
         self._key = folder / "key"
         proving.setup(self._system, circuit, basis, self._key, self._threads, silent)
-        self._public = circuit.public_inputs(subject.q)
+        self._verifying = self._system.load_key(self._key).verifying_key
 
-    def prove(self, made_on: Backend) -> float:
-        """Seconds; the witness is made there."""
-        circuit, q = self._subject.circuit, self._subject.q
+    def prove(self, witness: Callable[..., Witness]) -> float:
+        """Seconds."""
+        proof, taken = timed(lambda: self._made(witness))
+        self._require_valid(proof)
+        return taken
 
-        def witness(*, threads: int, on: Backend) -> FrArray:
-            return circuit.witness(q, threads=threads, on=made_on)
+    def two_at_once(self, witness: Callable[..., Witness]) -> float:
+        """Seconds for each of several, by two threads."""
+        with ThreadPoolExecutor(2) as pool:
+            made, taken = timed(lambda: list(pool.map(self._made, [witness] * IN_TURN)))
+        self._require_valid(made[-1])
+        return taken / len(made)
 
-        start = time.perf_counter()
-        asked = self._system, circuit, self._key, witness, lambda _: self._openings, self._threads, silent
-        proof = proving.prove(*asked)
-        taken = time.perf_counter() - start
-        key = self._system.load_key(self._key).verifying_key
+    def _made(self, witness: Callable[..., Witness]) -> bytes:
+        asked = self._key, witness, lambda _: self._openings, self._threads, silent
+        return proving.prove(self._system, self._circuit, *asked)
+
+    def _require_valid(self, proof: bytes) -> None:
         commitments = [opening.commitment for opening in self._openings.values()]
-        (flaw,) = self._system.verify_groups(key, [[Claim(self._public, proof, commitments)]])
+        (flaw,) = self._system.verify_groups(self._verifying, [[Claim(self._public, proof, commitments)]])
         if flaw is not None:
             raise AssertionError(flaw)
-        return taken
 
 
 def _graph(name: str) -> QuantGraph:
@@ -242,7 +276,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     topics: dict[str, tuple[str, Callable[[Bench, Network], Iterator[Row]], Sequence[Network]]] = {
         "witnesses": ("Witnesses", witnesses, NETWORKS),
         "batch": ("One after the other", batch, (BATCH,)),
-        "counts": ("Counts of samples", counts, (COUNTED,)),
+        "accuracy": ("Samples of an accuracy", accuracy, (MEASURED,)),
         "proofs": ("From an input to a proof", proofs, PROVEN),
     }
     parser = argument_parser(__doc__)

@@ -321,21 +321,20 @@ def gpu_proofs() -> str:
 
 def witnesses() -> str:
     """A proof's witness is made on the card, or by the processor: the proof is made on the card."""
-    kinds = {
-        "Witnesses": "a witness",
-        "One after the other": "64 witnesses",
-        "Counts of samples": "counts of 16 samples",
-    }
-    beside = {"processor": "all cores", "two_threads": "two threads"}
+    kinds = {"Witnesses": "a witness", "One after the other": "64 witnesses"}
+    others = {"processor": "all cores", "two_threads": "two threads", "alone": "the card, one at a time"}
 
     def made(row: Row) -> str:
+        if row.topic.startswith("Samples"):
+            of = f"of {row.more['samples']} samples"
+            return f"{row.more['system']} proof {of}, two at once" if "system" in row.more else f"counts {of}"
         return kinds.get(row.topic) or f"{row.more['system']} proof"
 
     cells: Cells = {
         "card": ours,
-        "processor": lambda row: figure(row) if row.peer else "",
-        "on": lambda row: beside[row.peer] if row.peer else "",
-        "processor / card": ratio,
+        "beside": lambda row: figure(row) if row.peer else "",
+        "by": lambda row: others[row.peer] if row.peer else "",
+        "beside / card": ratio,
     }
     return grouped(rows(WITNESSES, ""), {"made": made, "of": kernel}, cells)
 
