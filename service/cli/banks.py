@@ -89,7 +89,8 @@ def register(service: Client, folder: Folder) -> Answer:
     (folder / "keys").mkdir(exist_ok=True)
     for key in keys:
         (folder / "keys" / f"{key}.json").write_text(json.dumps(service.get_verification_key(key)))
-    said = f"{folder}: claims.json, keys. A stream: zenserve streams open {' '.join(models)}"
+    stream = f"zenserve streams open {' '.join(models)} --profile {folder / 'profile.npz'}"
+    said = f"{folder}: claims.json, keys. A stream: {stream}"
     return Answer({"models": models, "claims": str(folder / "claims.json")}, (said,))
 
 

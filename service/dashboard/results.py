@@ -90,7 +90,8 @@ def _answer(statement: Mapping[str, Any]) -> str:
     if scheme == "recognition":
         return f"{'A match' if values['match'] else 'No match'} within {values['threshold']:,}"
     if scheme == "robustness":
-        return f"{values['label']}, within {values['radius']:,} steps too"
+        radius = values["radius"]
+        return f"{values['label']}, within {radius:,} {'step' if radius == 1 else 'steps'} too"
     if hidden == [OUTPUT]:
         return "A commitment to the output"
     if several := [*(name for name in values if "/" in name and kind_of(name) != INPUT), *hidden]:

@@ -59,11 +59,11 @@ def ranked(jobs: Iterable[Job]) -> list[Spent]:
 
 def timeline(job: Job, events: Sequence[JobEvent], moment: datetime) -> Timeline:
     """Events tell when something changed. The worker's own clock is finer, for the attempt that succeeded:
-    heartbeats pass over stages that are short.
+    heartbeats pass over stages that are short. It stands still while shards or frames are proven.
     """
     end = job.finished_at or moment
     stretches = list(_seen(job, events, end))
-    if job.state == "succeeded" and job.timings and job.kind != "accuracy":
+    if job.state == "succeeded" and job.timings and job.kind not in ("accuracy", "stream"):
         stretches = [stretch for stretch in stretches if stretch.waits or stretch.attempt < job.attempt]
         if not events and job.started_at:
             stretches = [Stretch("waiting", 0, 0.0, (job.started_at - job.created_at).total_seconds())]

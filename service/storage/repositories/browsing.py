@@ -28,7 +28,9 @@ Query = TypeVar("Query", bound=Select[*tuple[Any, ...]])
 
 @dataclass(frozen=True)
 class Wanted:
-    """Which jobs to list. Without a kind, all but shards; ``text`` is a part of an id."""
+    """Which jobs to list. Without a kind, all but shards, and where nothing else is asked for either, all but
+    streams' frames; ``text`` is a part of an id.
+    """
 
     state: str = ""
     kind: str = ""
@@ -250,6 +252,8 @@ class Browsing:
 
     def _ids(self, kind: str, wanted: Wanted, window: Window) -> Select[str, datetime]:
         query = self._after(select(Job.id, Job.created_at).where(Job.kind == kind), window)
+        if not wanted.any:
+            query = query.where(Job.parent_id.is_(None))
         if wanted.state:
             query = query.where(Job.state == wanted.state)
         if wanted.tenant_id:

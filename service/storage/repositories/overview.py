@@ -213,7 +213,11 @@ class Overview:
         for timings in rows:
             for stage, taken in timings.items():
                 seconds[stage].append(taken)
-        return [StageTimes(name, len(taken), median(taken), max(taken)) for name, taken in seconds.items()]
+        return [
+            StageTimes(name, len(taken), median(taken), max(taken))
+            for name, taken in seconds.items()
+            if any(taken)
+        ]
 
     def outbox(self) -> Outbox:
         waiting = Delivery.state == "waiting"

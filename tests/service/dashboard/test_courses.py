@@ -67,8 +67,16 @@ def test_the_page_of_a_stream(empty: Site) -> None:
     assert "Cancel" not in page.text, "one may only look"
     missed = empty.visitor("read", "prove").get("/admin/jobs/prf_5d1f0c7700a0")
     assert 'id="retry"' not in missed.text, "its place in the chain is its own"
-    listed = empty.visitor("read").get("/admin/jobs?kind=stream")
-    assert stream_id in listed.text
+    frame = 'href="/admin/jobs/prf_5d1f0c77'
+    for asked, frames in (
+        ("", False),
+        ("?kind=stream", False),
+        ("?kind=proof", True),
+        ("?state=failed", True),
+    ):
+        listed = empty.visitor("read").get(f"/admin/jobs{asked}").text
+        assert (frame in listed) == frames, asked
+        assert (stream_id in listed) == (asked in ("", "?kind=stream"))
     file = empty.visitor("read").get(f"/admin/jobs/{stream_id}/proof")
     assert file.text.startswith('{"format":"zenserve stream"')
     assert empty.visitor("read", tenant="tnt_acme").get(f"/admin/jobs/{stream_id}").status_code == 404

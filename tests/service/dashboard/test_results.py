@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import zlib
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -13,9 +14,9 @@ from service.access.principal import SCOPES
 from service.dashboard.formats import rounded, told, words
 from service.dashboard.pictures import Picture
 from service.dashboard.results import result
-from service.dashboard.timeline import Spent, ranked
+from service.dashboard.timeline import Spent, ranked, timeline
 from service.storage.records.base import LOCAL_TENANT
-from service.storage.records.jobs import Job
+from service.storage.records.jobs import Job, JobEvent
 from service.storage.records.resources import Proof
 from tests.service import shown
 from tests.service.dashboard.site import Site, first
@@ -57,6 +58,31 @@ def test_values_are_shown_in_their_order_with_what_they_stand_for() -> None:
         assert (found.answer, table.logits) == ("3 outputs", ())
         assert [(each.integer, each.real) for each in table.values] == [*zip([3, -5, 0], reals, strict=True)]
         assert [each.width for each in table.values] == [375, 625, 0]
+
+
+def test_a_certificate_says_how_far_it_reaches() -> None:
+    for radius, said in ((1, "7, within 1 step too"), (2000, "7, within 2,000 steps too")):
+        values = {"radius": radius, "label": 7}
+        statement = {"scheme": "robustness", "values": values, "commitments": {}}
+        assert result({"statement": statement}, {"public_inputs": []}).answer == said
+
+
+def test_a_stream_s_stages_stand_before_its_frames() -> None:
+    """Not at its end: in between it waits."""
+    start = datetime(2026, 1, 1, tzinfo=UTC)
+    at = {"begun": start + timedelta(seconds=1), "over": start + timedelta(seconds=90)}
+    job = Job(kind="stream", state="succeeded", attempt=1, created_at=start, started_at=start)
+    job.finished_at, job.timings = at["over"], {"profile": 1.0}
+    events = [
+        JobEvent(state="running", stage="profile", attempt=1, at=start),
+        JobEvent(state="running", stage="frames", attempt=1, at=at["begun"]),
+        JobEvent(state="succeeded", stage="done", attempt=1, at=at["over"]),
+    ]
+    found = timeline(job, events, at["over"])
+    assert [(each.name, each.start, each.seconds) for each in found.stretches] == [
+        ("profile", 0.0, 1.0),
+        ("frames", 1.0, 89.0),
+    ]
 
 
 def test_hidden_values_are_shown_by_where_they_lie() -> None:
