@@ -1,12 +1,14 @@
 """Certificates of the network of ``examples.robustness``, proven: what they reach, and what they take.
 
 Topics of ``bench.robustness``. ``certificate``: the input is public; an inference of it, with the same
-privacies, is beside. ``accuracy``: how many of 100 labels are right and stay so, in shards.
+privacies, is beside. ``balls``: the same within l2 balls. ``accuracy``: how many of 100 labels are right and
+stay so, in shards. ``images``: what certificates reach of networks of ``examples.camera``, which were not
+trained for any; it takes ``$ZENSERVE_DATA``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -31,11 +33,13 @@ from circuits import (
     quantise,
 )
 from circuits.schemes import proving
+from examples.camera import network as camera
 from examples.robustness import network as robust
+from examples.zoo.data import FOLDER, cifar, persons
 from prover import registry
 from verifier.datasets import LabelledData
 from verifier.documents import ProofDocument
-from verifier.schemes import Privacy
+from verifier.schemes import Norm, Privacy
 from verifier.words import make_statement
 from zenserve.accuracy import prove_shards, shard_values, shards_of
 from zenserve.proof import Keyed, Proof, verify
@@ -43,25 +47,43 @@ from zenserve.proving import THREADS, Party
 
 SYSTEMS: Final = ("groth16-bls12-381", "spartan-bls12-381")
 METHODS: Final[tuple[Method, ...]] = ("ibp", "crown-ibp", "crown")
-STEPS: Final = (1, 2, 4, 8)
+STEPS: Final[Mapping[Norm, tuple[int, ...]]] = {"inf": (1, 2, 4, 8), "2": (20, 40, 80, 120, 160, 200)}
+FEW_STEPS: Final[Mapping[Norm, tuple[int, ...]]] = {"inf": (1, 2, 4), "2": (2, 4, 8)}
 SHARD: Final = 20
-RADIUS: Final = 8
+RADII: Final[Mapping[Norm, int]] = {"inf": 8, "2": 80}
+RADIUS: Final = RADII["inf"]
 MADE_AT: Final = "2026-11-23T00:00:00Z"
 
 
-def certificates(quick: bool) -> Iterator[Row]:
+def certificates(quick: bool, norm: Norm = "inf") -> Iterator[Row]:
     """Of 100 images, how many have a certificate by the circuit, and by bounds of other methods. Then keys,
-    proofs and verdicts of the first image within 8 of 255 steps."""
+    proofs and verdicts of the first image within 8 of 255 steps, or within a ball of 80."""
     graph = quantise(robust.network(), robust.calibration())
     images, _ = robust.held_out()
     q = np.stack([graph.quantise_input(image) for image in images[: 4 if quick else 100]])
-    yield from _reached(graph, q, STEPS[-1:] if quick else STEPS)
+    steps = STEPS[norm][-1:] if quick else STEPS[norm]
+    yield from _reached("certified", graph, q, steps, norm, METHODS)
+    if norm == "2":
+        yield from _reached("certified, boxes", graph, q, steps[:2], "inf", ())
     weights: tuple[Privacy, ...] = ("public",) if quick else ("public", "committed")
     for each in weights:
-        circuit = compile_robustness(graph, weight_privacy=each)
+        circuit = compile_robustness(graph, weight_privacy=each, norm=norm)
         inference = compile_inference(graph, weight_privacy=each, input_privacy="public")
         for system in SYSTEMS:
             yield _proven(graph, circuit, inference, q[0], system)
+
+
+def images(quick: bool) -> Iterator[Row]:
+    """Of faces and of CIFAR-10's images, those that a network is right on, how many have a certificate."""
+    norms: tuple[Norm, ...] = ("2",) if quick else ("inf", "2")
+    for bank, name, split in ((camera.FACES, "small", persons), (camera.CIFAR, "tiny", cifar)):
+        seen, held_out = split(FOLDER)
+        graph = quantise(bank.network(name), seen.pixels[:40] / 255)
+        q, labels = held_out.pixels[:40].astype(np.int64), held_out.labels[:40]
+        q = q[graph.run(q).argmax(axis=1) == labels][: 1 if quick else 16]
+        for norm in norms:
+            steps = FEW_STEPS[norm][:1] if quick else FEW_STEPS[norm]
+            yield from _reached(f"{bank.name}, {name}", graph, q, steps, norm, ("crown-ibp",))
 
 
 def certified_accuracies(quick: bool) -> Iterator[Row]:
@@ -117,22 +139,25 @@ def _counted(data: LabelledData, weights: Privacy, shard: int, system: str) -> R
     return Row(name, circuit.constraint_system.constraints, prove, threads=THREADS, more=more)
 
 
-def _reached(graph: QuantGraph, q: Any, steps: tuple[int, ...]) -> Iterator[Row]:
-    circuit = compile_robustness(graph)
-    network, labels = bounds.read(graph), graph.run(q).argmax(axis=1)
+def _reached(
+    name: str, graph: QuantGraph, q: Any, steps: tuple[int, ...], norm: Norm, methods: tuple[Method, ...]
+) -> Iterator[Row]:
+    circuit, network = compile_robustness(graph, norm=norm), bounds.read(graph)
+    labels, constraints = graph.run(q).argmax(axis=1), circuit.constraint_system.constraints
     for radius in steps:
         found = sum((circuit.margins(each, radius) > 0).all() for each in q)
-        yield Row("certified", radius, 100 * found / len(q), unit="%", more={"method": "circuit"})
-        around = _around(graph, q, radius)
-        for method in METHODS:
+        more = {"norm": norm, "constraints": constraints}
+        yield Row(name, radius, 100 * found / len(q), unit="%", more={"method": "circuit", **more})
+        around = _around(graph, q, radius, norm)
+        for method in methods:
             share = float(bounds.certify(network, around, labels, method).robust.mean())
-            yield Row("certified", radius, 100 * share, unit="%", more={"method": method})
+            yield Row(name, radius, 100 * share, unit="%", more={"method": method, "norm": norm})
 
 
-def _around(graph: QuantGraph, q: Any, radius: int) -> Ball:
+def _around(graph: QuantGraph, q: Any, radius: int, norm: Norm = "inf") -> Ball:
     kind = graph.input.type
     radii = np.full(len(q), float(radius))
-    return Ball((q - kind.zero_point) * 1.0, radii, domain=kind.centred, whole=True)
+    return Ball((q - kind.zero_point) * 1.0, radii, norm, domain=kind.centred, whole=True)
 
 
 def _proven(graph: QuantGraph, circuit: Robustness, inference: Inference, q: Any, system: str) -> Row:
@@ -159,7 +184,8 @@ def _made(graph: QuantGraph, circuit: Robustness | Inference, q: Any, system: st
         file, basis = Path(folder) / "key", party.basis if circuit.commitments else None
         key, setup = timed(lambda: proving.setup(party.system, circuit, basis, file, THREADS, silent))
         if isinstance(circuit, Robustness):
-            values, witness = circuit.values(q, RADIUS), partial(circuit.witness, q, RADIUS)
+            radius = RADII[circuit.certificate.norm]
+            values, witness = circuit.values(q, radius), partial(circuit.witness, q, radius)
         else:
             values, witness = circuit.values(q), partial(circuit.witness, q)
         commitments = {name: party.openings[name].commitment.hex() for name in circuit.commitments}

@@ -46,6 +46,8 @@ _MOST: Final = (1 << 61) - 1
 """What margins are below: one more is not beyond 61 bits."""
 _MORE_BITS: Final = 6
 """For each rescaling more, as far as there is room: what lines could be exceeds what they are the more."""
+_ENTRIES: Final = 10
+"""Bits of how many entries there are, for each of which more another: what is cut off adds up over them."""
 
 
 class _Line(NamedTuple):
@@ -141,11 +143,12 @@ class Backwards:
         """To so many bits as there is room for."""
         if line.cut:
             return line
-        wanted = _BITS + _MORE_BITS * max(0, line.depth - 1)
+        entries = math.prod(tensor.shape[1:])
+        wanted = _BITS + _MORE_BITS * max(0, line.depth - 1) + max(0, entries.bit_length() - _ENTRIES)
         bits = max(_BITS, min(wanted, _ROOM - self._room(tensor).bit_length()))
         if tensor in self.forwards.repeated:
             # Their squares are added up.
-            bits = min(bits, _ROOM - math.prod(tensor.shape[1:]).bit_length() >> 1)
+            bits = min(bits, _ROOM - entries.bit_length() >> 1)
         shift = max(0, line.reach.bit_length() - bits)
         return self._divided(tensor, f"{tensor.name}/line", line, shift)
 
@@ -171,9 +174,8 @@ class Backwards:
         relation, size = self._makers.get(tensor), math.prod(tensor.shape[1:])
         if isinstance(relation, Move):
             often = int(np.bincount(relation.places.ravel() + 1)[1:].max(initial=1))
-            beyond = abs((relation.constant or 0) - self.forwards.zero_points.get(tensor, 0))
             rooms = [often * self._room(source) for source, _ in moved(relation)]
-            return max(2 * size * beyond, *rooms, 1)
+            return max(size * abs(self._padding(relation)), *rooms, 1)
         if tensor not in self.forwards.lines:
             return 2 * size * self.forwards.furthest(tensor)
         lines = self.forwards.lines[tensor]
@@ -266,11 +268,15 @@ class Backwards:
             reach = len(parts) * line.reach
             together = self.draft.sum(name, parts[0].tensor.shape, reach, *parts)
             self._arrive(source, line._replace(tensor=together, reach=reach, cut=False))
-        padding = (relation.constant or 0) - self.forwards.zero_points.get(relation.out, 0)
-        if (relation.places < 0).any() and padding:
+        if padding := self._padding(relation):
             added = np.where(relation.places < 0, padding, 0)[np.newaxis, ..., np.newaxis]
             typed = self._typed(relation.name, line)
             self._pay_constants(relation.name, public(f"{relation.name}/padding", added), line, typed)
+
+    def _padding(self, relation: Move) -> int:
+        """What padding is beyond the zero point."""
+        padded, constant = (relation.places < 0).any(), relation.constant or 0
+        return constant - self.forwards.zero_points.get(relation.out, 0) if padded else 0
 
     def _read(
         self, name: str, x: Tensor, sources: tuple[Tensor, ...], found: Sequence[IntArray], line: _Line

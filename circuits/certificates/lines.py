@@ -119,6 +119,6 @@ class Choice:
     shape: tuple[int, ...]
 
     def choose(self, *ends: IntArray) -> IntArray:
-        least, most = (end.reshape(self.shape) // 2 for end in ends)
-        found: IntArray = getattr(self.rescaling.chosen(least, most), self.part).ravel()
+        least, most = (end.reshape(self.shape) for end in ends)
+        found: IntArray = getattr(self.rescaling.chosen(least // 2, -(-most // 2)), self.part).ravel()
         return found

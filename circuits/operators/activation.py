@@ -171,7 +171,7 @@ def _exact(function: str, kind: Affine) -> FloatArray:
 def before_repeats(graph: Graph) -> Graph:
     """A function of values that are repeated is one of these, and repeated behind it."""
     makers: dict[str, Node] = {}
-    taken = set(graph.shapes)
+    shapes, taken = dict(graph.shapes), set(graph.shapes)
     for node in graph.nodes:
         makers[node.name] = node
         if not isinstance(node, Activation) or node.name in graph.declared:
@@ -180,13 +180,14 @@ def before_repeats(graph: Graph) -> Graph:
         while isinstance(makers.get(source), Gather | Reshape) and source not in graph.declared:
             chain.insert(0, makers[source])
             source = chain[0].inputs[0]
-        if chain and math.prod(graph.shapes[source]) < math.prod(graph.shapes[node.name]):
+        if chain and math.prod(shapes[source]) < math.prod(shapes[node.name]):
             del makers[node.name]
             before: Node = replace(node, name=fresh(f"{node.name}.once", taken), inputs=(source,))
-            makers[before.name] = before
+            makers[before.name], shapes[before.name] = before, shapes[source]
             names = [*(fresh(each.name, taken) for each in chain[:-1]), node.name]
             for name, mover in zip(names, chain, strict=True):
                 before = makers[name] = replace(mover, name=name, inputs=(before.name,))
+                shapes[name] = shapes[mover.name]
     return replace(graph, nodes=tuple(makers.values()))
 
 

@@ -149,6 +149,15 @@ CASES: dict[str, Case] = {
         ),
         [Reshape, Gather, Activation, Reshape, Gather],
     ),
+    "functions of values that are repeated again": (
+        before_repeats,
+        graph(
+            *(Reshape("r", ("x",), (168,)), Gather("g", ("r",), np.arange(336) % 168)),
+            *(Activation("a", ("g",), "exp(x)"), Gather("h", ("a",), np.arange(672) % 336)),
+            Activation("b", ("h",), "sin(x)"),
+        ),
+        [Reshape, Gather, *(Activation, Reshape, Gather, Gather), *(Activation, Reshape, Gather, Gather)],
+    ),
     "a function of some of the values": (
         before_repeats,
         graph(

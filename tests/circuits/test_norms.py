@@ -70,6 +70,16 @@ def test_no_smaller_norm_is_taken(name: str) -> None:
         assert violation(circuit, insisting(circuit, q, radius, {name: lie})) is None
 
 
+def test_whoever_is_certified_has_a_witness() -> None:
+    """Ends of sums may be halves: lines hold between them, rounded outward."""
+    for seed in range(12):
+        circuit = compile_robustness(small("joined", seed), norm="2")
+        for radius in (1, 2):
+            q = np.random.default_rng(seed).integers(0, 32, 3)
+            if (circuit.margins(q, radius) > 0).all():
+                assert violation(circuit, circuit.assign(q, radius)) is None
+
+
 def test_norms_of_other_weights_are_refused() -> None:
     circuit, q, radius = shared()
     for name in ("dense1/weight/columns/squares", "ball/squares/product", "ball/away/product"):
