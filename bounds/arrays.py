@@ -53,6 +53,11 @@ class Interval(NamedTuple):
         largest: Array = fused(_magnitude, self.low, self.high)[0]
         return largest
 
+    @property
+    def known(self) -> Interval:
+        """An end that is no number may be anything."""
+        return Interval(*fused(_known, *self))
+
     def nearest(self, point: float) -> Array:
         """The point, or the end that it lies beyond."""
         xp = namespace(self.low)
@@ -76,6 +81,11 @@ def _radius(low: Array, high: Array) -> tuple[Array]:
 
 def _magnitude(low: Array, high: Array) -> tuple[Array]:
     return (namespace(low).maximum(abs(low), abs(high)),)
+
+
+def _known(low: Array, high: Array) -> tuple[Array, Array]:
+    xp = namespace(low)
+    return xp.where(xp.isnan(low), -np.inf, low), xp.where(xp.isnan(high), np.inf, high)
 
 
 def _both(low: Array, high: Array, least: Array, most: Array) -> tuple[Array, Array]:

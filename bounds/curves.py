@@ -34,10 +34,8 @@ _TINY: Final = 1e-300
 
 def _wider(low: Array, high: Array) -> Interval:
     """By what rounding did to both ends; nothing is known where an end is no number."""
-    xp = namespace(low)
     with np.errstate(all="ignore"):
-        low, high = low - abs(low) * ULPS - _TINY, high + abs(high) * ULPS + _TINY
-    return Interval(xp.where(xp.isnan(low), -np.inf, low), xp.where(xp.isnan(high), np.inf, high))
+        return Interval(low - abs(low) * ULPS - _TINY, high + abs(high) * ULPS + _TINY).known
 
 
 def _add(x: Interval, y: Interval) -> Interval:
@@ -389,7 +387,7 @@ def jet(tree: ast.expr, x: Interval) -> Jet:
 
     match tree:
         case ast.Name(id="x"):
-            return Jet(x, *_constant(1.0, like)[:1], _constant(0.0, like).value)
+            return Jet(x.known, *_constant(1.0, like)[:1], _constant(0.0, like).value)
         case ast.Constant(value=float() as number):
             return _constant(number, like)
         case ast.UnaryOp(op=ast.USub(), operand=operand):

@@ -269,7 +269,9 @@ class Rescaled:
 
     def value(self, x: Array) -> Array:
         xp, rescale = namespace(x), self.rescale
-        scaled = self.multiplier * xp.rint(x).astype(np.int64) + rescale.offset
+        # Products stay within 62 bits: what is larger is clamped either way.
+        far = ((1 << 62) - rescale.offset) // self.multiplier
+        scaled = self.multiplier * xp.rint(xp.clip(x, -far, far)).astype(np.int64) + rescale.offset
         q = xp.clip(scaled >> rescale.shift, rescale.low, rescale.high) - rescale.output.zero_point
         return q.astype(np.float64)  # type: ignore[no-any-return]
 
@@ -280,10 +282,11 @@ class Rescaled:
         return slope
 
     def image(self, x: Interval) -> Interval:
-        return Interval(self.value(x.low), self.value(x.high))
+        return Interval(*map(self.value, x.known))
 
     def lines(self, x: Interval) -> Lines:
         """Over [low, high] the staircase stays within the integers that its ends are."""
+        x = x.known
         least, most = self.value(x.low), self.value(x.high)
         half = 0.5 if self.rescale.shift else 0.0
         over = above(*self._stairs(x, least, most, half), self._ratio)
@@ -292,7 +295,7 @@ class Rescaled:
 
     def straight(self, x: Interval) -> Mask:
         """Flat, or without a corner."""
-        least, most = self.value(x.low), self.value(x.high)
+        least, most = self.image(x)
         zero = self.rescale.output.zero_point
         flat: Mask = (least == most) | ((least + zero > self.rescale.low) & (most + zero < self.rescale.high))
         return flat
@@ -367,12 +370,12 @@ class Table:
         return Table(xp.asarray(self.values), self.zero)
 
     def _at(self, x: Array) -> Any:
-        xp = namespace(x)
-        return xp.clip(xp.rint(x).astype(np.int64) + self.zero, 0, len(self.values) - 1)
+        xp, last = namespace(x), len(self.values) - 1
+        return xp.clip(xp.rint(x) + self.zero, 0, last).astype(np.int64)
 
     def _reach(self, x: Interval, index: int) -> tuple[Array, Array]:
         """The least and the largest ``values - slope x`` on the interval."""
-        xp, first, last = namespace(x.low), self._at(x.low), self._at(x.high)
+        xp, (first, last) = namespace(x.low), map(self._at, x.known)
         level = xp.frexp((last - first + 1).astype(np.float64))[1] - 1
         least, most = (each[index] for each in self._runs)
         second = last - (1 << level) + 1

@@ -10,6 +10,8 @@ import pytest
 
 import bounds
 from bounds import Ball, Bounds, Network, Norm, Region, Synonyms, attack
+from bounds.arrays import Interval
+from bounds.curves import Formula
 from circuits.graphs.types import FloatArray
 from tests.bounds.networks import KINDS, integers
 
@@ -137,6 +139,28 @@ def test_a_radius_that_is_certified() -> None:
     by_intervals = bounds.furthest(network, around, labels, 0.5, "ibp", steps=256)
     assert (by_intervals <= found).all()
     assert (by_intervals < found).any()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_is_beyond_all_integers_certifies_nothing(kind: str) -> None:
+    """Of each label: where intervals lose what they are of, outputs are those of a point."""
+    rng = np.random.default_rng(6)
+    qgraph = integers(KINDS[kind].make(rng), rng)
+    network, classes = bounds.read(qgraph), qgraph.classes
+    far, labels = 2.0 ** np.array([50, 56, 62, 63, 64, 200, 1020]), np.arange(classes)
+    x = np.zeros((len(far) * classes, *qgraph.input.shape))
+    region = Ball(x, np.repeat(far, classes), whole=True)
+    for method in bounds.METHODS:
+        assert not bounds.certify(network, region, np.tile(labels, len(far)), method).robust.any(), method
+
+
+@pytest.mark.parametrize("text", ["gelu(x)", "gelu_tanh(x)", "x * sigmoid(x)", "mish(x)", "abs(x)", "x * x"])
+def test_functions_of_no_number_are_unknown(text: str) -> None:
+    """Of what larger intervals than floats have has become."""
+    unknown, function = Interval(np.full(1, np.nan), np.full(1, np.nan)), Formula(text)
+    (low, high), value = function.image(unknown), function.value(np.array([3.0]))
+    assert not (low > value).any()
+    assert not (high < value).any()
 
 
 @pytest.mark.parametrize("method", bounds.METHODS)
