@@ -32,6 +32,11 @@ def large_shared(groups: int) -> int:
     return 4 * (groups + 4) * BLOCK * STEP + 64
 
 
+def defines(left: int, right: int, groups: int) -> tuple[str, ...]:
+    """What products of so many planes are compiled with; ``groups``: 0 for those by warps."""
+    return f"ZEN_LEFT={left}", f"ZEN_RIGHT={right}", f"ZEN_GROUPS={groups}"
+
+
 class Plan(NamedTuple):
     """How a product is made. ``direct``: by warps; ``large``: by ``groups`` of four, of Hopper alone.
     ``left`` and ``right``: planes of bits, or one each of bytes. ``split``: of a tile's depth, among warps or
@@ -46,10 +51,10 @@ class Plan(NamedTuple):
 
     @property
     def source(self) -> modules.Source:
-        planes = (self.left, self.right) if self.kernel == "direct" else sorted((self.left, self.right))
-        sides = (f"ZEN_{side}={count}" for side, count in zip(("LEFT", "RIGHT"), planes, strict=True))
-        groups = self.groups if self.kernel == "large" else 0
-        return "planes", *sides, f"ZEN_BITS={str(self.bits).lower()}", f"ZEN_GROUPS={groups}"
+        bits, planes = f"ZEN_BITS={str(self.bits).lower()}", (self.left, self.right)
+        if self.kernel == "direct":
+            return "planes", bits, *defines(*planes, 0)
+        return "planes", bits, *defines(min(planes), max(planes), self.groups)
 
 
 def plan(rows: int, columns: int, depth: int, left: int, right: int, processors: int, hopper: bool) -> Plan:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from gpu import modules
 from gpu.device import HOPPER, Array, Device
-from gpu.planes import BLOCK, GROUPS, STEP, large_shared
+from gpu.planes import BLOCK, GROUPS, STEP, defines, large_shared
 
 Range = tuple[int, int]
 """The least and the largest of a side's numbers."""
@@ -78,8 +78,7 @@ class Plan(NamedTuple):
         planes = (self.left, self.right)
         if self.kernel == "large":
             planes = min(*planes, 2), max(planes)
-        sides = (f"ZEN_{side}={count}" for side, count in zip(("LEFT", "RIGHT"), planes, strict=True))
-        return "wide", *sides, f"ZEN_GROUPS={self.groups}"
+        return "wide", *defines(*planes, self.groups)
 
     @property
     def most(self) -> int:
