@@ -7,6 +7,7 @@ derived from it are zeroed before the call returns or raises; the witness itself
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -86,9 +87,13 @@ def prove(
                     "the witness must begin with the constant 1",
                     field="witness",
                 )
+            session.start()
+            if system.segments:
+                _check_links(proving_key, commit, openings)
+            blinds = _Blinds.drawn(proving_key, secret)
             sum_c = secret(session.quotient_sum())
             sums = {name: secret(session.witness_sum(name)) for name in WITNESS_SECTIONS}
-            elements = _blind(proving_key, sums, secret(g1.add(sum_c, sums["private"])))
+            elements = blinds.hide(sums, secret(g1.add(sum_c, sums["private"])))
     return Proof(*elements, *commit)
 
 
@@ -120,7 +125,6 @@ def _commit(
         opening.check()
     segments, knowledge, links = _commit_segments(session, system, z, openings, report)
     commitments = [opening.commitment for opening in openings]
-    _check_links(key, segments, links, commitments)
     public = slice(1, 1 + system.public)
     drawn = transcript.challenges(
         key.verifying_key.digest, fr.to_ints(z[public]), segments, commitments, system.challenges
@@ -161,15 +165,13 @@ def _commit_segments(
     return segments, knowledge, links
 
 
-def _check_links(
-    key: ProvingKey, segments: Sequence[bytes], links: Sequence[bytes], commitments: Sequence[bytes]
-) -> None:
+def _check_links(key: ProvingKey, made: Committed, openings: Sequence[Opening]) -> None:
     """e(D, k_1) · e(cm, k_2) = e(π, 1) for each link, so that a wrong opening is named and not proved."""
-    read = NATIVE.decode_g1
-    for (index, k_1, k_2), link, commitment in zip(
-        key.verifying_key.prepared(NATIVE).links, links, commitments, strict=True
+    read, (segments, _, links) = NATIVE.decode_g1, made
+    for (index, k_1, k_2), link, opening in zip(
+        key.verifying_key.prepared(NATIVE).links, links, openings, strict=True
     ):
-        left = [(read(segments[index]), k_1), (read(commitment), k_2)]
+        left = [(read(segments[index]), k_1), (read(opening.commitment), k_2)]
         if not NATIVE.products_agree(left, [(read(link), NATIVE.generator_g2)]):
             raise StatementError(
                 "statement.openings",
@@ -178,18 +180,43 @@ def _check_links(
             )
 
 
-def _blind(key: ProvingKey, sums: Mapping[str, Points], sum_c: Points) -> tuple[bytes, bytes, bytes]:
-    """A = α + Σ z_j A_j + rδ, B = β + Σ z_j B_j + sδ, C = Σ private + h + sA + rB − rsδ, r and s fresh."""
-    one = qap.element(1)
-    with Secrets() as secret:
+@dataclass(frozen=True, eq=False)
+class _Blinds:
+    """r and s, uint64[4], and what they add to a proof: α + rδ, β + sδ in both groups, and −rsδ."""
 
-        def combine(group: Group, points: list[Points], *scalars: FrArray) -> Points:
-            return group.msm(secret(np.concatenate(points)), secret(np.stack(scalars)))[None]
+    r: FrArray
+    s: FrArray
+    a: Points
+    b: Points
+    b_g1: Points
+    c: Points
 
+    @classmethod
+    def drawn(cls, key: ProvingKey, secret: Secrets) -> _Blinds:
+        """Fresh ones, registered with ``secret``."""
         r, s = secret(random_elements(2))
-        a = combine(g1, [key.alpha_g1, sums["a"][None], key.delta_g1], one, one, r)
-        b = combine(g2, [key.beta_g2, sums["b_g2"][None], key.delta_g2], one, one, s)
-        b_g1 = secret(combine(g1, [key.beta_g1, sums["b_g1"][None], key.delta_g1], one, one, s))
         minus_rs = secret(fr.neg(secret(fr.mul(r, s))))
-        c = combine(g1, [sum_c[None], a, b_g1, key.delta_g1], one, s, r, minus_rs)
-    return g1.compress(a), g2.compress(b), g1.compress(c)
+        delta, delta_g2 = key.delta_g1, key.delta_g2
+
+        def times(group: Group, point: Points, scalar: FrArray) -> Points:
+            return secret(group.mul(point, scalar[None]))
+
+        return cls(
+            r,
+            s,
+            secret(g1.add(key.alpha_g1, times(g1, delta, r))),
+            secret(g2.add(key.beta_g2, times(g2, delta_g2, s))),
+            secret(g1.add(key.beta_g1, times(g1, delta, s))),
+            times(g1, delta, minus_rs),
+        )
+
+    def hide(self, sums: Mapping[str, Points], sum_c: Points) -> tuple[bytes, bytes, bytes]:
+        """A = α + Σ z_j A_j + rδ, B = β + Σ z_j B_j + sδ, C = Σ private + h + sA + rB − rsδ."""
+        with Secrets() as secret:
+            a = g1.add(self.a, sums["a"][None])
+            b = g2.add(self.b, sums["b_g2"][None])
+            b_g1 = secret(g1.add(self.b_g1, sums["b_g1"][None]))
+            points = secret(np.concatenate([sum_c[None], self.c, a, b_g1]))
+            one = qap.element(1)
+            c = g1.msm(points, secret(np.stack([one, one, self.s, self.r])))[None]
+        return g1.compress(a), g2.compress(b), g1.compress(c)

@@ -38,8 +38,13 @@ class Session(Protocol):
     def linked(self, segment: int, blinding: FrArray) -> WordArray:
         """π of a linked segment whose commitment is blinded by ``blinding``, uint64[4]."""
 
+    def start(self) -> None:
+        """The witness is complete: a GPU computes all sums from now on, the processor each when it is asked
+        for. Raises as ``quotient_sum``.
+        """
+
     def quotient_sum(self) -> WordArray:
-        """[h Z / δ]_1 of the witness, now complete.
+        """[h Z / δ]_1 of the witness.
 
         Raises ``StatementError`` (``statement.unsatisfied``), which names the first row that does not hold.
         """

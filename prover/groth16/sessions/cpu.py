@@ -54,6 +54,9 @@ class CpuSession:
             scalars = secret(np.concatenate([self._z[part], blinding[None]]))
             return g1.msm(self._key.linked(segment), scalars, threads=self._threads)
 
+    def start(self) -> None:
+        pass
+
     def quotient_sum(self) -> WordArray:
         with Secrets() as secret:
             h = self._quotient(secret)

@@ -81,7 +81,7 @@ def resident_keys(index: int) -> ResidentKeys:
 
 
 class GpuSession:
-    """``Session``: sums over the complete witness are under way before the first is read.
+    """``Session``: all sums over the complete witness are under way before the first is read.
 
     All its work is on a stream of its own, from ``streams``, where it goes back: it waits for one.
     """
@@ -136,12 +136,14 @@ class GpuSession:
         point: WordArray = g1.add(inside[None], blind)[0]
         return point
 
-    def quotient_sum(self) -> WordArray:
+    def start(self) -> None:
         self._load(slice(0, len(self._host)))
         with Secrets() as secret:
             self._sums["quotient"] = self._resident.quotient.over(self._quotient(secret))
         for name, part in self._resident.witness.items():
             self._sums[name] = part.over(self._z)
+
+    def quotient_sum(self) -> WordArray:
         return self._sum("quotient")
 
     def witness_sum(self, section: str) -> WordArray:
