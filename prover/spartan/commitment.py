@@ -127,7 +127,8 @@ def commit(
     more = 0 if extra is None else len(extra)
     rows = secret(np.zeros((count + more, code.degree, 4), dtype=np.uint64))
     _fill(rows[:count], values, tail, threads)
-    rows[:count, width:] = elements(seed, count * tail, secret, threads).reshape(count, tail, 4)
+    with Secrets() as for_now:
+        rows[:count, width:] = elements(seed, count * tail, for_now, threads).reshape(count, tail, 4)
     if extra is not None:
         rows[count:] = extra
     salts = np.frombuffer(stream(seed, SALTS, code.length * SEED_BYTES), dtype=np.uint8)

@@ -124,6 +124,14 @@ def test_other_values_are_refused(case: Case, room: Memory) -> None:
         assert (kept_of(room, case) is not None) is proven
 
 
+def test_nothing_is_held_that_does_not_count() -> None:
+    """Until it is erased: tails are in the rows."""
+    own, rows = Secrets(), rows_for(40)
+    made = commitment.commit(fr.from_int64(np.arange(40)), rows.code, rows.tail, bytes(32), secret=own)
+    assert made.encoded is not None
+    assert sum(each.nbytes for each in own._arrays) == made.nbytes - made.encoded.nodes.nbytes
+
+
 def test_memory_is_left_to_others() -> None:
     free = 100
     kept = Kept(50, lambda: free - sum(alive.values()))
