@@ -1,0 +1,359 @@
+"""Forward bounds of transformers that read sentences, on a card, and PyTorch's and auto_LiRPA's beside them.
+
+    python -m bench.gpu_bounds --sentences FOLDER [--topics speed tightness points]
+                               [--layers N ...] [--compile] [--lirpa] [--json FILE]
+
+FOLDER has ``layers1.npz`` ... of ``examples.sentences.train``, and ``sst2_test.tsv`` if ZENSERVE_DATA none.
+PyTorch with CUDA has to be there; ``--lirpa`` where auto_LiRPA is, too; ``--compile``: by torch.compile, too.
+
+``speed``: of one sentence of about 25 words. A pass bounds the margin of every word, or of one, at one
+radius; recorded, its launches are replayed from a CUDA graph. A sentence is the search for the radii of all
+words, in ten bits; the port's is the same search, and ten halvings; auto_LiRPA's CROWN takes one word at a
+time, and ten halvings are counted as ten of its passes. Medians, all in turn.
+``tightness``: margins by forms less those of the port in float64, relative to these; radii beside the
+port's, and beside auto_LiRPA's CROWN-IBP.
+``points``: of sentences and of images, by norms, how many points were drawn or made by gradient descent, and
+by how much the least margin of any is above its bound.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+import bounds
+from bench.measure import Contestants, argument_parser, in_turn, seconds
+from bench.report import Report, Row
+from bench.words import FAITH, LONGEST, SHORTEST, STEPS
+from bounds import Ball, Bounds, Network, Norm, attack
+from bounds.arrays import host
+from bounds.certify import searched
+from circuits.graphs.types import FloatArray
+from examples.robustness import network as robust
+from examples.sentences.network import LAYERS, Reader, labelled
+from examples.zoo.data import FOLDER
+from gpu.device import Device, namespace
+from prover import backends
+
+CUDA: Final = "cuda"
+WORDS: Final = 25
+ROUNDS: Final = 10
+NORMS: Final[tuple[Norm, ...]] = ("2", "inf", "1")
+SENTENCES: Final = 200
+POINTS: Final = 1_000_000
+DEVICE: Final = Device()
+XP: Final = namespace()
+
+
+class Sentence:
+    """One that the network is right about, as it lies on the card: x [128, count]."""
+
+    def __init__(self, reader: Reader, x: FloatArray, label: int) -> None:
+        self.reader, self.x, self.label, self.count = reader, x, label, x.shape[1]
+        self.network = bounds.read(reader.network(self.count))
+        self.lines = np.eye(2)[[[label]]] - np.eye(2)[[[1 - label]]]
+
+    @cached_property
+    def there(self) -> Network:
+        return self.network.on(XP)
+
+    def around(self, radii: FloatArray, words: NDArray[np.int64], norm: Norm = "2") -> Ball:
+        where = np.arange(self.count) == words[:, np.newaxis, np.newaxis]
+        return Ball(np.repeat(self.x[np.newaxis], len(words), axis=0), radii, norm, where=where)
+
+    @cached_property
+    def most(self) -> float:
+        """Four times a power of two that the first word may move by."""
+        radii = np.ldexp(1.0, np.arange(-24, 2))
+        region = self.around(radii, np.zeros(len(radii), np.int64))
+        labels = np.full(len(radii), self.label)
+        held = bounds.certify(self.network, region, labels, "forward").robust
+        return float(4 * radii[: int(held.argmin()) if not held.all() else len(radii)].max(initial=radii[0]))
+
+    def furthest(self, network: Network) -> FloatArray:
+        labels = np.full(self.count, self.label)
+        return bounds.furthest(network, self.around, labels, self.most, "forward", STEPS)
+
+    def passes(self, count: int, radius: float) -> Callable[[], Any]:
+        """One for so many words, on the card: the margins there."""
+        region = self.around(np.full(count, radius), np.arange(count)).on(XP)
+        lines = XP.asarray(np.repeat(self.lines, count, axis=0))
+        return lambda: Bounds(self.there, region, "forward").least(lines)
+
+
+def read(folder: Path, layers: int) -> tuple[Reader, Iterator[tuple[FloatArray, int]]]:
+    """A network, and sentences of 8 to 26 words that it is right about."""
+    reader, known = Reader.load(folder / f"layers{layers}.npz"), folder / "sst2_test.tsv"
+
+    def sentences() -> Iterator[tuple[FloatArray, int]]:
+        for sentence, label in labelled(known if known.is_file() else FOLDER / "sst2_test.tsv"):
+            if not any(word in reader.words for word in sentence.split()):
+                continue
+            x = reader.embedded(sentence)
+            if (
+                SHORTEST <= x.shape[1] <= LONGEST
+                and reader.network(x.shape[1]).run(x[np.newaxis]).argmax() == label
+            ):
+                yield x, label
+
+    return reader, sentences()
+
+
+def long(folder: Path, layers: int) -> Sentence:
+    reader, sentences = read(folder, layers)
+    return Sentence(reader, *min(sentences, key=lambda each: abs(each[0].shape[1] - WORDS)))
+
+
+class Port:
+    """The port's margins of a sentence."""
+
+    def __init__(self, sentence: Sentence, dtype: str, *, compiled: bool = False) -> None:
+        import torch
+
+        from bench.peers.forward import Forward
+
+        self._torch, self._dtype = torch, getattr(torch, dtype)
+        made = Forward(sentence.reader, CUDA, self._dtype)
+        self._margins = torch.compile(made.margins) if compiled else made.margins
+        self._x, self.sentence = self._there(sentence.x.T), sentence
+
+    def _there(self, array: Any, dtype: Any = None) -> Any:
+        return self._torch.tensor(array, dtype=dtype or self._dtype, device=CUDA)
+
+    def passes(self, count: int, radius: float) -> Callable[[], Any]:
+        words = self._there(np.arange(count), self._torch.int64)
+        radii = self._there(np.full(count, radius))
+        return lambda: self._margins(self._x, words, radii, self.sentence.label)
+
+    def margins(self, radii: FloatArray, words: NDArray[np.int64]) -> FloatArray:
+        made = self._margins(
+            self._x, self._there(words, self._torch.int64), self._there(radii), self.sentence.label
+        )
+        found: FloatArray = made.double().cpu().numpy()
+        return np.where(np.isnan(found), -np.inf, found)
+
+    def furthest(self) -> FloatArray:
+        count = self.sentence.count
+        own = self.margins(np.zeros(count), np.arange(count))
+        return searched(self.margins, own, self.sentence.most, STEPS)
+
+    def halved(self) -> FloatArray:
+        count = self.sentence.count
+        low, high = np.zeros(count), np.full(count, self.sentence.most)
+        for _ in range(ROUNDS):
+            middle = (low + high) / 2
+            held = self.margins(middle, np.arange(count)) > 0
+            low, high = np.where(held, middle, low), np.where(held, high, middle)
+        return low
+
+    def synchronize(self) -> None:
+        self._torch.cuda.synchronize()
+
+
+def recorded(passes: Callable[[], Any]) -> Callable[[], Any]:
+    """The same pass from a graph, into an array that stays."""
+    out = passes().copy()
+
+    def call() -> None:
+        out[...] = passes()
+
+    return DEVICE.recorded(call)
+
+
+def timed(call: Callable[[], Any], wait: Callable[[], Any]) -> Callable[[], float]:
+    """Seconds until the card is done; warmed up."""
+    call()
+    call()
+    wait()
+    return lambda: seconds(lambda: (call(), wait()))
+
+
+def speed(folder: Path, layers: int, *, compiled: bool, lirpa: bool) -> Iterator[Row]:
+    sentence = long(folder, layers)
+    ports = {f"torch_{dtype}": Port(sentence, dtype) for dtype in ("float32", "float64")}
+    if compiled:
+        ports["torch_compile_float32"] = Port(sentence, "float32", compiled=True)
+    radius = sentence.most / 8
+    for count in (1, sentence.count):
+        ours = sentence.passes(count, radius)
+        contestants: Contestants = {
+            "recorded": timed(recorded(ours), DEVICE.synchronize),
+            "launched": timed(ours, DEVICE.synchronize),
+            **{name: timed(port.passes(count, radius), port.synchronize) for name, port in ports.items()},
+        }
+        yield from _rows(f"{layers} layers, a pass of {count} words", count, contestants, 7)
+    del contestants, ours
+    DEVICE.release()
+    compared: Contestants = {
+        "zenserve": lambda: seconds(lambda: sentence.furthest(sentence.network)),
+        **{name: _search(port.furthest) for name, port in ports.items() if "compile" not in name},
+        "torch_float32_halvings": _search(ports["torch_float32"].halved),
+    }
+    more: dict[str, Any] = {
+        "radius": float(sentence.furthest(sentence.network).mean()),
+        "most": sentence.most,
+        "faith_s": FAITH[layers - 1],
+    }
+    yield from _rows(f"{layers} layers, a sentence", sentence.count, compared, 3, more)
+    if lirpa:
+        yield _lirpa_speed(sentence, layers)
+
+
+def _search(call: Callable[[], Any]) -> Callable[[], float]:
+    return lambda: seconds(call)
+
+
+def _rows(
+    name: str, size: int, contestants: Contestants, repetitions: int, more: dict[str, Any] | None = None
+) -> Iterator[Row]:
+    """The first is ours; the others bear their ratio to it."""
+    for who, timing in in_turn(contestants, repetitions=repetitions).items():
+        yield Row.of(
+            f"{name}, {who}", size, timing, peer=who, more=more or {} if timing.ratio is None else {}
+        )
+
+
+def _lirpa_speed(sentence: Sentence, layers: int) -> Row:
+    import torch
+
+    from bench.peers.lirpa_words import Words
+
+    x = torch.tensor(sentence.x.T, dtype=torch.float32, device=CUDA)
+    peer = Words(sentence.reader, x, 0, sentence.label, "CROWN")
+    ours = min(seconds(lambda: sentence.furthest(sentence.network)) for _ in range(2)) / sentence.count
+    peer.margin(sentence.most / 8)
+    theirs = ROUNDS * float(np.median([seconds(lambda: peer.margin(sentence.most / 8)) for _ in range(3)]))
+    return Row(
+        f"{layers} layers, a word, auto_LiRPA CROWN", 1, theirs, peer="auto_LiRPA", ratio=theirs / ours
+    )
+
+
+def tightness(folder: Path, layers: int, *, lirpa: bool) -> Iterator[Row]:
+    sentence = long(folder, layers)
+    port, count = Port(sentence, "float64"), sentence.count
+    ours, theirs = sentence.furthest(sentence.network), port.furthest()
+    differences = []
+    for share in (32, 16, 8):
+        radius = sentence.most / share
+        region = sentence.around(np.full(count, radius), np.arange(count)).on(XP)
+        found = Bounds(sentence.there, region, "forward")
+        lines = XP.asarray(np.repeat(sentence.lines, count, axis=0))
+        by_forms = host(found._along(lines, sentence.network.output))[:, 0]
+        expected = port.margins(np.full(count, radius), np.arange(count))
+        differences.append(float((np.abs(by_forms - expected) / np.maximum(np.abs(expected), 1e-3)).max()))
+    known = theirs > 4 * sentence.most / STEPS
+    more: dict[str, Any] = {
+        "largest_difference": max(differences[:2]),
+        "least_of_port": float((ours[known] / theirs[known]).min()) if known.any() else None,
+    }
+    if lirpa:
+        import torch
+
+        from bench.peers.lirpa_words import Words
+
+        few = np.arange(0, count, 3)
+        x = torch.tensor(sentence.x.T, dtype=torch.float32, device=CUDA)
+        peers = {word: Words(sentence.reader, x, word, sentence.label, "CROWN-IBP") for word in few.tolist()}
+
+        def margins(radii: FloatArray, some: NDArray[np.int64]) -> FloatArray:
+            return np.array(
+                [peers[int(few[at])].margin(float(radius)) for radius, at in zip(radii, some, strict=True)]
+            )
+
+        by_lirpa = searched(margins, np.ones(len(few)), sentence.most, STEPS)
+        more |= {
+            "crown_ibp_radius": float(by_lirpa.mean()),
+            "our_radius_there": float(ours[few].mean()),
+            "no_less": float((ours[few] >= by_lirpa).mean()),
+        }
+    yield Row(f"{layers} layers", count, float(ours.mean()), unit="", more=more)
+
+
+def points(folder: Path, per_region: int) -> Iterator[Row]:
+    """Each sentence by one of the networks, all norms; a third of a region's points by gradient descent."""
+    made = dict.fromkeys(NORMS, 0)
+    least = dict.fromkeys(NORMS, np.inf)
+    rng = XP.random.default_rng(1)
+    for layers in LAYERS:
+        reader, sentences = read(folder, layers)
+        for place, (x, label) in enumerate(sentences):
+            if place >= SENTENCES:
+                break
+            if place % len(LAYERS) != layers - 1:
+                continue
+            sentence = Sentence(reader, x, label)
+            for norm in NORMS:
+                scale = {"inf": 128**-0.5, "2": 1.0, "1": 2.0}[norm] * sentence.most / 4
+                words = np.arange(sentence.count)
+                region = sentence.around(np.full(sentence.count, scale), words, norm).on(XP)
+                found = Bounds(sentence.there, region, "forward")
+                bound = found.least(XP.asarray(np.repeat(sentence.lines, sentence.count, axis=0)))[:, 0]
+                which = np.arange(per_region) % sentence.count
+                tried = sentence.around(np.full(per_region, scale), which, norm).on(XP)
+                labels = np.full(per_region, label)
+                few = tried.part(slice(sentence.count))
+                for at in (
+                    tried.drawn(rng),
+                    attack.projected(sentence.there, few, labels[: sentence.count], rng, steps=4),
+                ):
+                    over = attack.margins(sentence.there, at, labels[: len(at)]) - bound[which[: len(at)]]
+                    least[norm] = min(least[norm], float(over.min()))
+                    made[norm] += len(at)
+    for norm in NORMS:
+        yield Row(f"sentences, l_{norm}", made[norm], float(least[norm]), unit="")
+
+
+def images(count: int) -> Iterator[Row]:
+    """Of the network that was trained to be certified, CROWN's bounds."""
+    pixels, labels = robust.held_out()
+    network, x, labels = bounds.read(robust.network()), pixels[:200], labels[:200]
+    there, rng = network.on(XP), XP.random.default_rng(2)
+    lines = np.eye(10)[labels][:, np.newaxis] - np.eye(10)
+    for norm in NORMS:
+        radius = {"inf": 8 / 255, "2": 0.5, "1": 2.0}[norm]
+        region = Ball(x, np.full(len(x), radius), norm, domain=(0, 1)).on(XP)
+        bound = host(Bounds(there, region, "crown").least(XP.asarray(lines)))
+        worst = np.where(np.eye(10)[labels] > 0, np.inf, bound).min(axis=1)
+        made, least = 0, np.inf
+        while made < count:
+            at = region.drawn(rng) if made else attack.projected(there, region, labels, rng, steps=20)
+            least = min(least, float((host(attack.margins(there, at, labels)) - worst).min()))
+            made += len(at)
+        yield Row(
+            f"images, l_{norm}", made, float(least), unit="", more={"certified": float((worst > 0).mean())}
+        )
+
+
+def main() -> None:
+    parser = argument_parser(__doc__)
+    topics = ["speed", "tightness", "points"]
+    parser.add_argument("--sentences", type=Path, required=True, metavar="FOLDER")
+    parser.add_argument("--topics", nargs="*", choices=topics, default=topics)
+    parser.add_argument("--layers", type=int, nargs="+", choices=LAYERS, default=[*LAYERS])
+    parser.add_argument("--compile", action="store_true", help="torch.compile, too")
+    parser.add_argument("--lirpa", action="store_true", help="auto_LiRPA, too")
+    options = parser.parse_args()
+    if backends.chosen().index is None:
+        raise SystemExit("set ZENSERVE_BACKEND to gpu where there is one")
+    report = Report("gpu_bounds", hardware=DEVICE.name())
+    for layers in options.layers:
+        if "speed" in options.topics:
+            report.show(
+                "Speed", speed(options.sentences, layers, compiled=options.compile, lirpa=options.lirpa)
+            )
+        if "tightness" in options.topics:
+            report.show("Tightness", tightness(options.sentences, layers, lirpa=options.lirpa))
+        report.write(options.json)
+    if "points" in options.topics:
+        report.show("Points", points(options.sentences, 1 + POINTS // (3 * SENTENCES)))
+        report.show("Points", images(10_000 if options.quick else POINTS // 3))
+    report.write(options.json)
+
+
+if __name__ == "__main__":
+    main()
