@@ -10,7 +10,7 @@ from auto_LiRPA import BoundedModule, BoundedTensor, PerturbationLpNorm
 from torch import Tensor, nn
 
 
-class Reads(nn.Module):
+class Reads(nn.Module):  # type: ignore[misc]
     """Two logits of a sentence of which one word's embedding, [1, 1, 128], is read; others are known."""
 
     def __init__(self, reader: Any, x: Tensor, word: int) -> None:
