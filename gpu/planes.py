@@ -62,14 +62,18 @@ def plan(rows: int, columns: int, depth: int, left: int, right: int, processors:
     so many multiprocessors.
 
     Planes are worth it while there are fewer pairs of them than ``_RATE``, large tiles where they fill half
-    the card.
+    the card, and of bytes where their depth is enough for several blocks.
     """
     wide, high = (1 << (bits - 1).bit_length() for bits in (left, right))
     bits = wide * high < _RATE
     planes = (wide, high) if bits else (1, 1)
-    tiles = -(-rows * min(planes) // (GROUPS * BLOCK)) * -(-columns * max(planes) // (4 * BLOCK))
+    across = -(-columns * max(planes) // (4 * BLOCK))
+    tiles = -(-rows * min(planes) // (GROUPS * BLOCK)) * across
     if hopper and 2 * tiles >= processors:
         return Plan("large", bits, *planes)
+    split = min(8, _steps(depth, bits) // 4, processors // across)
+    if hopper and not bits and rows <= BLOCK and 2 * across * split >= processors:
+        return Plan("large", False, 1, 1, 1 << split.bit_length() - 1, 1)
     bits = left * right < _RATE
     planes = (left, right) if bits else (1, 1)
     chunks = 2 * _steps(depth, bits)

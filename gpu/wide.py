@@ -49,12 +49,12 @@ class Card(NamedTuple):
     groups: bool = True
     registers: int = 1 << 16
     shared_bytes: int = 227 << 10
-    products: float = 5.8e12
-    copies: float = 42e9
+    products: float = 5.4e12
+    copies: float = 60e9
     caches: float = 11e12
     memory: float = 4e12
-    launch: float = 2e-6
-    tile: float = 2.5e-6
+    launch: float = 1.5e-6
+    tile: float = 3e-6
     chunk: float = 0.44e-6
 
     @classmethod
@@ -99,14 +99,15 @@ class Plan(NamedTuple):
             read = -(-rows // 16) * -(-columns // 8) * (16 * self.left + 8 * self.right) * depth / card.caches
             waiting = _steps(depth) * 2 / self.split * card.chunk
             return card.launch + max(read * (1 + (self.split - 1) / 4), waiting)
+        fewer, stacks = min(self.left, self.right, 2), -(-min(self.left, self.right) // 2)
         tile = self.groups * BLOCK, _ACROSS
-        sides = rows * min(self.left, self.right), columns * max(self.left, self.right)
-        waves = -(-math.prod(_tiles(sides, tile)) * self.split // card.processors)
+        tiles = math.prod(_tiles((rows * fewer, columns * max(self.left, self.right)), tile))
         step = STEP * max(math.prod(tile) / card.products, sum(tile) / card.copies)
-        added = self.split * (2 if min(self.left, self.right) == MOST_PLANES else 1)  # to each output
-        moved = 8 * rows * columns * (2 * added - 1) / card.memory
-        launches = card.launch * (1 if self.split == 1 else 2)
-        return launches + moved + waves * (card.tile + -(-_steps(depth) // self.split) * step)
+        wave = card.tile + -(-_steps(depth) // self.split) * step
+        added = 0.0
+        if self.split > 1:  # to zeros, by all
+            added = card.launch + 16 * rows * columns * self.split / card.memory
+        return added + stacks * (card.launch + -(-tiles * self.split // card.processors) * wave)
 
 
 def plans(left: int, right: int) -> list[Plan]:

@@ -13,7 +13,7 @@ __global__ void __launch_bounds__(128)
     direct(const unsigned char* left, const unsigned char* right, long steps, int split, u32* out, int rows, int columns,
            const u32* left_sums, const u32* right_sums, u32 left_offset, u32 right_offset, u32 both) {
   const Output<u32> output{out, rows, columns, columns, 1, left_sums, right_sums, left_offset, right_offset, both, 0, false, false};
-  multiply_by_warps<numbers, ZEN_LEFT, ZEN_RIGHT>(left, right, steps, 2 * steps, split, output);
+  multiply_by_warps<numbers, ZEN_LEFT, ZEN_RIGHT>(left, right, steps, int(2 * steps), split, output);
 }
 
 #elif defined(ZEN_WARPGROUPS)

@@ -20,16 +20,13 @@ ZEN_FN long place_of(long row, long byte, long steps) {
   return (row / 64 * steps + byte / 128) * block_bytes + row % 64 * 128 + ((byte / 16 % 8 ^ row % 8) << 4) + byte % 16;
 }
 
-// The 16 bytes of a lane from a chunk of 64 of rows from r on, 8 of them.
-struct Fragments {
-  const uint4* row;
-  int t, g;
-
-  ZEN_FN Fragments(const unsigned char* data, long first, long steps, int lane) : t(lane % 4), g(lane / 4) {
-    row = reinterpret_cast<const uint4*>(data + place_of(first + g, 0, steps) - (g << 4));
-  }
-  ZEN_FN uint4 operator()(long chunk) const { return row[chunk / 2 * (block_bytes / 16) + ((chunk % 2 * 4 + t) ^ g)]; }
-};
+// A lane's 16 bytes of a chunk of 64 of eight rows: behind this for the rows, so many times 16 for the chunk.
+ZEN_FN const uint4* quads_of(const unsigned char* data, long first_row, long steps, int lane) {
+  return reinterpret_cast<const uint4*>(data + place_of(first_row, 0, steps)) + lane / 4 * 8;
+}
+ZEN_FN int quad_of(int chunk, int lane) {
+  return chunk / 2 * (block_bytes / 16) + ((chunk % 2 * 4 + lane % 4) ^ lane / 4);
+}
 
 // Where 2^shift times a product goes, modulo 2^32 or 2^64: row i and column j to i down + j across, if they are among them; what
 // is there already is added where `more` says so, and whoever else adds to it is waited for where it is `shared`. Numbers are what planes say, and an offset: what that adds follows from the sums of
@@ -79,21 +76,24 @@ struct Output {
 // For few rows: `split` warps make 16 x 8 outputs, each of its share of the depth, of so many chunks of 64 bytes; the depth is
 // in another order, the same on both sides. Sums of planes of the same weight share 32 bits.
 template <Numbers numbers, int left_planes, int right_planes, class Number>
-ZEN_FN void multiply_by_warps(const unsigned char* left, const unsigned char* right, long steps, long chunks, int split,
+ZEN_FN void multiply_by_warps(const unsigned char* left, const unsigned char* right, long steps, int chunks, int split,
                               const Output<Number>& output) {
   const int lane = int(threadIdx.x % 32), g = lane / 4, t = lane % 4, warp = int(threadIdx.x / 32), part = warp % split;
   const int tile = (int(blockIdx.x) * 4 + warp) / split, across = (output.columns + 7) / 8;
   const int row = tile / across * 16, column = tile % across * 8;
   int d[left_planes + right_planes - 1][4] = {};
   if (row < output.rows) {
-    const auto a = [&](int u, int h) { return Fragments(left, (row / 8 + h) * left_planes * 8 + u * 8, steps, lane); };
-    const auto b = [&](int s) { return Fragments(right, column / 8 * right_planes * 8 + s * 8, steps, lane); };
+    const uint4 *a[left_planes][2], *b[right_planes];
+    ZEN_UNROLL for (int u = 0; u < left_planes; u++)
+      ZEN_UNROLL for (int h = 0; h < 2; h++) a[u][h] = quads_of(left, (row / 8 + h) * left_planes * 8 + u * 8, steps, lane);
+    ZEN_UNROLL for (int s = 0; s < right_planes; s++) b[s] = quads_of(right, column / 8 * right_planes * 8 + s * 8, steps, lane);
 #pragma unroll 4
-    for (long k = part; k < chunks; k += split) {
+    for (int k = part; k < chunks; k += split) {
+      const int at = quad_of(k, lane);
       uint4 x[left_planes][2], w[right_planes];
-      ZEN_UNROLL for (int s = 0; s < right_planes; s++) w[s] = b(s)(k);
+      ZEN_UNROLL for (int s = 0; s < right_planes; s++) w[s] = b[s][at];
       ZEN_UNROLL for (int u = 0; u < left_planes; u++)
-        ZEN_UNROLL for (int h = 0; h < 2; h++) x[u][h] = a(u, h)(k);
+        ZEN_UNROLL for (int h = 0; h < 2; h++) x[u][h] = a[u][h][at];
       ZEN_UNROLL for (int u = 0; u < left_planes; u++)
         ZEN_UNROLL for (int s = 0; s < right_planes; s++) {
           mma<numbers>(d[u + s], x[u][0].x, x[u][1].x, x[u][0].y, x[u][1].y, w[s].x, w[s].y);

@@ -46,14 +46,16 @@ __global__ void __launch_bounds__(256)
     elements(const unsigned char* left, const unsigned char* right, long all_steps, int steps, Fr* out, int columns, int more) {
   const int lane = int(threadIdx.x % 32), g = lane / 4, t = lane % 4, part = int(threadIdx.x / 32), split = int(blockDim.x / 32);
   const int across = (columns + 7) / 8, row = int(blockIdx.x) / across, column = int(blockIdx.x) % across * 8;
-  const auto a = [&](int u) { return Fragments(left, row * element_planes + u * 8, all_steps, lane); };
-  const auto b = [&](int s) { return Fragments(right, column * ZEN_ELEMENTS + s * 8, all_steps, lane); };
+  const uint4 *a[4], *b[ZEN_ELEMENTS];
+  ZEN_UNROLL for (int u = 0; u < 4; u++) a[u] = quads_of(left, row * element_planes + u * 8, all_steps, lane);
+  ZEN_UNROLL for (int s = 0; s < ZEN_ELEMENTS; s++) b[s] = quads_of(right, column * ZEN_ELEMENTS + s * 8, all_steps, lane);
   int d[ZEN_ELEMENTS][2][4] = {};
 #pragma unroll 4
   for (int k = part; k < 2 * steps; k += split) {
+    const int at = quad_of(k, lane);
     uint4 x[4], y[ZEN_ELEMENTS];
-    ZEN_UNROLL for (int s = 0; s < ZEN_ELEMENTS; s++) y[s] = b(s)(k);
-    ZEN_UNROLL for (int u = 0; u < 4; u++) x[u] = a(u)(k);
+    ZEN_UNROLL for (int s = 0; s < ZEN_ELEMENTS; s++) y[s] = b[s][at];
+    ZEN_UNROLL for (int u = 0; u < 4; u++) x[u] = a[u][at];
     ZEN_UNROLL for (int s = 0; s < ZEN_ELEMENTS; s++)
       ZEN_UNROLL for (int u = 0; u < 2; u++) {
         mma<digits>(d[s][u], x[2 * u].x, x[2 * u + 1].x, x[2 * u].y, x[2 * u + 1].y, y[s].x, y[s].y);

@@ -156,7 +156,7 @@ def test_plans() -> None:
     """Groups of warps where there are enough tiles for them, and where there are groups; larger tiles where
     there are more than processors."""
     for left, right in product((1, 2, 4), repeat=2):
-        big = plan(H200, 4096, 4096, 4096, left, right)
+        big = plan(H200, 8192, 8192, 8192, left, right)
         assert (big.kernel, big.groups) == ("large", 3)
         assert plan(H200._replace(groups=False), 4096, 4096, 4096, left, right).kernel == "direct"
         assert plan(H200._replace(shared_bytes=170 << 10), 4096, 4096, 4096, left, right).groups == 1
@@ -164,3 +164,4 @@ def test_plans() -> None:
         assert plan(H200, 16, 64, 256, left, right).kernel == "direct"
     assert plan(H200, 16, 64, 4096, 1, 1).split == 4
     assert plan(H200, 1024, 1024, 1024, 2, 2).groups < 3
+    assert plan(H200, 64, 4096, 4096, 1, 1) == Plan("large", 1, 1, 4, 1)
