@@ -18,6 +18,7 @@ const SCHEMES: Readonly<Record<string, string>> = {
   accuracy: "Accuracy on a dataset",
 };
 
+const LONG_ID = /[0-9a-f]{32,}/;
 const ASK_ANEW = "It may hold, but it is not what you asked for. Ask for one that is.";
 /** What to do about a document that is not valid, by the reason. */
 const ADVICE: Readonly<Record<string, string>> = {
@@ -37,8 +38,10 @@ export function verdictShown({ verdict, pins, idle }: Judged, seconds: number): 
   if (!verdict.valid) {
     const isOfFrame = "frame" in verdict && verdict.frame !== null;
     const advice = (isOfFrame ? undefined : ADVICE[verdict.reason]) ?? ADVICE_ELSE;
+    const [first, whole] = briefly(verdict.detail);
     return [
-      card("bad", "✕", "Not valid", verdict.detail, [
+      card("bad", "✕", "Not valid", first, [
+        ...(whole ? [make("p", "claim", ...sentence(whole))] : []),
         make("p", "", advice),
         make("p", "foot muted", make("code", "", verdict.reason), ` · ${took}`),
       ]),
@@ -111,6 +114,13 @@ function headed(claim: string): [string, string] {
   const first = end === 0 ? claim : claim.slice(0, end);
   const head = shortened(first);
   return head === first ? [first, claim.slice(first.length + 1)] : [head, claim];
+}
+
+/** A detail as a heading, and whole where that leaves something out: long ids, and what is behind them. */
+function briefly(detail: string): [string, string] {
+  if (!LONG_ID.test(detail)) return [detail, ""];
+  const first = detail.slice(0, `${detail}. `.indexOf(". "));
+  return [first.replaceAll(new RegExp(LONG_ID, "g"), (id) => `${id.slice(0, 8)}…`), detail];
 }
 
 function nextStep(verdict: Single): HTMLElement {
@@ -240,14 +250,16 @@ export function missingShown({ role, ids, ofStream = false }: Missing, isServed:
   const shown = ids.slice(0, MOST_MISSING);
   const isKey = role === "key" || role === "registrationKey";
   const file = isKey ? "the file of the key with this id" : "the circuit’s file";
+  const several = ids.length > 1;
   const trust = isKey
-    ? "Have it from somebody that you trust: whoever makes a key can make it for another circuit than it says."
+    ? `Have ${several ? "them" : "it"} from somebody that you trust: whoever makes a key can make it for another circuit than it says.`
     : "Anybody’s will do, the key names it by its hash.";
   const known = shown.filter((id) => /^[0-9a-f]{64}$/.test(id));
   const { what, title } = NEEDED[role];
-  return card("warn", "?", what, ofStream ? title.replace("This proof", "This stream") : title, [
+  const named = ofStream ? title.replace("This proof", "This stream") : title;
+  return card("warn", "?", what, several ? named.replace("a key, which is", "keys, which are") : named, [
     ...shown.map((id) => make("p", "key", ident(shortened(id)))),
-    make("p", "", ids.length > 1 ? `Add the files of all ${ids.length}. ${trust}` : `Add ${file}. ${trust}`),
+    make("p", "", several ? `Add the files of all ${ids.length}. ${trust}` : `Add ${file}. ${trust}`),
     ...(isServed ? known.map((id) => download(id, isKey)) : []),
   ]);
 }
