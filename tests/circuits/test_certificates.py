@@ -229,10 +229,17 @@ def below(circuit: Robustness, z: IntArray, least: IntArray) -> bool:
     return bool((np.ldexp(margins.astype(float), circuit.certificate.exponent) <= least).all())
 
 
-@pytest.mark.parametrize("norm", ["inf", "2"])
-@pytest.mark.parametrize("kind", KINDS)
-def test_no_input_of_the_region_has_less_than_the_margins(kind: str, norm: Norm) -> None:
-    for seed in range(3):
+@pytest.mark.parametrize("seeds", [range(1), pytest.param(range(1, 4), marks=pytest.mark.large)])
+@pytest.mark.parametrize(
+    ("kind", "norm"),
+    [
+        *((kind, "inf") for kind in KINDS),
+        *((kind, "2") for kind in [*MOVED, "grouped"]),
+        *(pytest.param(kind, "2", marks=pytest.mark.large) for kind in [*TABLES, *POOLS, "depthwise"]),
+    ],
+)
+def test_no_input_of_the_region_has_less_than_the_margins(kind: str, norm: Norm, seeds: range) -> None:
+    for seed in seeds:
         circuit, rng = compile_robustness(small(kind, seed), norm=norm), np.random.default_rng(seed)
         graph, positive = circuit.qgraph, 0
         for _, radius in itertools.product(range(3), (0, 1, 3)):
