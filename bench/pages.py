@@ -28,6 +28,7 @@ GPU: Final = "gpu-2026-11-21-h200"
 SPARTAN_GPU: Final = "spartan-gpu-2026-11-23-h200"
 WITNESSES: Final = "witness-2026-11-23-h200"
 PRODUCTS: Final = "products-2026-11-23-h200"
+WIDE: Final = "wide-2026-11-23-h200"
 LINES: Final = "lines-2026-11-23"
 COMPILER: Final = "compiler-2026-11-21-epyc-milan"
 SHARING: Final = "sharing-2026-11-21-epyc-milan"
@@ -370,6 +371,77 @@ def few_bits() -> str:
     return grouped(rows(PRODUCTS, ""), {"rows, columns, depth": lambda row: row.topic, "": kernel}, cells)
 
 
+def wide_integers() -> str:
+    """Products of integers of 16 and 32 bits, by sizes."""
+    cells = {
+        "made of": more("plan"),
+        "time": _of_split,
+        "TOPS": _tera,
+        "and splitting": ending("_with_splitting", ours),
+        "cuBLAS' float64 / ours": beside("dgemm"),
+        "CuPy's int64 / ours": beside("cupy"),
+    }
+    return grouped(rows(WIDE, "int"), {"numbers, rows, columns, depth": lambda row: row.topic}, cells)
+
+
+def wide_floats() -> str:
+    """Products of floats, by sizes, and how far they and cuBLAS' are from float64's."""
+    cells = {
+        "time": _of_split,
+        "TFLOPS": _tera,
+        "and splitting": ending("_with_splitting", ours),
+        "cuBLAS": lambda row: figure(row) if row.peer == "sgemm" else "",
+        "cuBLAS / ours": beside("sgemm"),
+        "our error": _more_if("error", "{:.1e}"),
+        "cuBLAS' error": _more_if("peer_error", "{:.1e}"),
+    }
+    return grouped(rows(WIDE, "float32"), {"rows, columns, depth": lambda row: row.topic}, cells)
+
+
+def challenges() -> str:
+    """r^T W X, and r^T W."""
+    shown = {
+        "weights_at_challenges": "r^T W X",
+        "rows_combine_weights_at_challenges": "r^T W X, by the kernel of elements",
+        "fr_weights_at_challenges": "as many products of elements, nothing else",
+        "row_at_challenges": "r^T W",
+    }
+    cells = {
+        "": lambda row: shown[row.name],
+        "time": figure,
+        "/ ours": lambda row: ratio(row) if row.peer else "",
+    }
+    return listed(rows(WIDE, "r^T"), cells)
+
+
+def ways() -> str:
+    """Products of layers as they are planned, and the fastest way to make them."""
+    cells = {
+        "bits": lambda row: row.name.split("_")[1],
+        "planned": more("plan"),
+        "time": figure,
+        "foretold": lambda row: duration(row.more["foretold"]),
+        "fastest": more("fastest"),
+        "fastest / planned": lambda row: f"{min(row.more['ways'].values()) / row.median:.2f}x",
+    }
+    planned = [row for row in rows(WIDE, "Plans") if not row.peer]
+    return listed(planned, {"rows, columns, depth": more("shape"), **cells})
+
+
+def _of_split(row: Row) -> str:
+    """Our time, where splitting is none of it."""
+    return "" if row.name.endswith("_with_splitting") else ours(row)
+
+
+def _tera(row: Row) -> str:
+    """10^12 operations a second, of the same."""
+    return f"{row.more['operations'] / row.median / 1e12:.0f}" if _of_split(row) else ""
+
+
+def _more_if(what: str, how: str) -> Callable[[Row], str]:
+    return lambda row: how.format(row.more[what]) if what in row.more else ""
+
+
 def lines() -> str:
     """Of the kernels, of the host, and of ZERA."""
     key = {"": lambda row: row.topic}
@@ -565,6 +637,10 @@ TABLES: Final[dict[str, Callable[[], str]]] = {
     "spartan kernels": spartan_kernels,
     "spartan proofs": spartan_proofs,
     "few bits": few_bits,
+    "wide integers": wide_integers,
+    "wide floats": wide_floats,
+    "challenges": challenges,
+    "ways": ways,
     "lines": lines,
 }
 
