@@ -86,27 +86,23 @@ class Sentence:
         return lambda: Bounds(self.there, region, "forward").least(lines)
 
 
-def read(folder: Path, layers: int) -> tuple[Reader, Iterator[tuple[FloatArray, int]]]:
-    """A network, and sentences of 8 to 26 words that it is right about."""
+def read(folder: Path, layers: int) -> tuple[Reader, list[FloatArray]]:
+    """A network, and sentences of 8 to 26 words."""
     reader, known = Reader.load(folder / f"layers{layers}.npz"), folder / "sst2_test.tsv"
+    texts = labelled(known if known.is_file() else FOLDER / "sst2_test.tsv")
+    known_words = (text for text, _ in texts if any(word in reader.words for word in text.split()))
+    embedded = map(reader.embedded, known_words)
+    return reader, [x for x in embedded if SHORTEST <= x.shape[1] <= LONGEST]
 
-    def sentences() -> Iterator[tuple[FloatArray, int]]:
-        for sentence, label in labelled(known if known.is_file() else FOLDER / "sst2_test.tsv"):
-            if not any(word in reader.words for word in sentence.split()):
-                continue
-            x = reader.embedded(sentence)
-            if (
-                SHORTEST <= x.shape[1] <= LONGEST
-                and reader.network(x.shape[1]).run(x[np.newaxis]).argmax() == label
-            ):
-                yield x, label
 
-    return reader, sentences()
+def sentence_of(reader: Reader, x: FloatArray) -> Sentence:
+    """With the label that the network gives it."""
+    return Sentence(reader, x, int(reader.network(x.shape[1]).run(x[np.newaxis]).argmax()))
 
 
 def long(folder: Path, layers: int) -> Sentence:
     reader, sentences = read(folder, layers)
-    return Sentence(reader, *min(sentences, key=lambda each: abs(each[0].shape[1] - WORDS)))
+    return sentence_of(reader, min(sentences, key=lambda x: abs(x.shape[1] - WORDS)))
 
 
 class Port:
@@ -182,8 +178,8 @@ def speed(folder: Path, layers: int, *, compiled: bool, lirpa: bool) -> Iterator
     for count in (1, sentence.count):
         ours = sentence.passes(count, radius)
         contestants: Contestants = {
-            "recorded": timed(recorded(ours), DEVICE.synchronize),
             "launched": timed(ours, DEVICE.synchronize),
+            "recorded": timed(recorded(ours), DEVICE.synchronize),
             **{name: timed(port.passes(count, radius), port.synchronize) for name, port in ports.items()},
         }
         yield from _rows(f"{layers} layers, a pass of {count} words", count, contestants, 7)
@@ -275,18 +271,14 @@ def tightness(folder: Path, layers: int, *, lirpa: bool) -> Iterator[Row]:
 
 
 def points(folder: Path, per_region: int) -> Iterator[Row]:
-    """Each sentence by one of the networks, all norms; a third of a region's points by gradient descent."""
+    """Each sentence by one of the networks, all norms; of each word one point is made by gradient descent."""
     made = dict.fromkeys(NORMS, 0)
     least = dict.fromkeys(NORMS, np.inf)
     rng = XP.random.default_rng(1)
     for layers in LAYERS:
         reader, sentences = read(folder, layers)
-        for place, (x, label) in enumerate(sentences):
-            if place >= SENTENCES:
-                break
-            if place % len(LAYERS) != layers - 1:
-                continue
-            sentence = Sentence(reader, x, label)
+        for x in sentences[layers - 1 : SENTENCES : len(LAYERS)]:
+            sentence = sentence_of(reader, x)
             for norm in NORMS:
                 scale = {"inf": 128**-0.5, "2": 1.0, "1": 2.0}[norm] * sentence.most / 4
                 words = np.arange(sentence.count)
@@ -295,7 +287,7 @@ def points(folder: Path, per_region: int) -> Iterator[Row]:
                 bound = found.least(XP.asarray(np.repeat(sentence.lines, sentence.count, axis=0)))[:, 0]
                 which = np.arange(per_region) % sentence.count
                 tried = sentence.around(np.full(per_region, scale), which, norm).on(XP)
-                labels = np.full(per_region, label)
+                labels = np.full(per_region, sentence.label)
                 few = tried.part(slice(sentence.count))
                 for at in (
                     tried.drawn(rng),

@@ -48,6 +48,12 @@ class Interval(NamedTuple):
         return made
 
     @property
+    def parts(self) -> tuple[Array, Array, Array]:
+        """``centre``, ``radius`` and ``magnitude``."""
+        centre, radius, magnitude = fused(_parts, self.low, self.high)
+        return centre, radius, magnitude
+
+    @property
     def magnitude(self) -> Array:
         """The largest absolute value."""
         largest: Array = fused(_magnitude, self.low, self.high)[0]
@@ -86,6 +92,10 @@ def _magnitude(low: Array, high: Array) -> tuple[Array]:
 def _known(low: Array, high: Array) -> tuple[Array, Array]:
     xp = namespace(low)
     return xp.where(xp.isnan(low), -np.inf, low), xp.where(xp.isnan(high), np.inf, high)
+
+
+def _parts(low: Array, high: Array) -> tuple[Array, Array, Array]:
+    return *_middle(low, high), *_radius(low, high), *_magnitude(low, high)
 
 
 def _both(low: Array, high: Array, least: Array, most: Array) -> tuple[Array, Array]:

@@ -48,12 +48,12 @@ class Linear(Operation):
         below 2^52 are exact."""
         if self.moves:
             return Interval(*(self._once(self.applied, list(each)) for each in zip(*read, strict=True)))
-        middle = self._once(self.applied, [each.centre for each in read])
-        size = self._once(self.absolute, [each.magnitude for each in read])
+        centres, radii, magnitudes = zip(*(each.parts for each in read), strict=True)
+        middle, size = self._once(self.applied, centres), self._once(self.absolute, magnitudes)
         if self.whole and self._exact and float((size + abs(self.bias)).max()) < EXACT:
             radius = self._once(self.absolute, [each.high / 2 - each.low / 2 for each in read])
             return Interval(middle + self.bias - radius, middle + self.bias + radius)
-        radius = self._once(self.absolute, [each.radius for each in read])
+        radius = self._once(self.absolute, radii)
         return Interval(*fused(_outward, middle, radius, size, self.bias, of=(gamma(self.terms + 4),)))
 
     def relaxed(self, *read: Interval) -> Relaxed:

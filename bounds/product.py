@@ -125,8 +125,7 @@ class _Around(NamedTuple):
 
     def forward(self, read: Sequence[Forms]) -> Forms:
         (x, y), operation = read, self.operation
-        left, right, a, b = self.left.centre, self.right.centre, self.left.radius, self.right.radius
-        times = operation.multiplied
+        (left, a, _), (right, b, _), times = self.left.parts, self.right.parts, operation.multiplied
         parts = (
             *(_by_right(operation, each, by) for each, by in zip(x, (right, abs(right)), strict=True)),
             *(_by_left(operation, by, each) for each, by in zip(y, (left, abs(left)), strict=True)),

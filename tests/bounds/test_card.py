@@ -67,6 +67,20 @@ def test_attacks_and_words() -> None:
         close(found, attack.projected(network, region, labels, np.random.default_rng(1), steps=3))
 
 
+@pytest.mark.parametrize("method", bounds.METHODS)
+@pytest.mark.parametrize("kind", ["dense", "attention", "gelu"])
+def test_what_is_no_number_certifies_nothing_on_a_card(kind: str, method: bounds.Method) -> None:
+    rng = np.random.default_rng(6)
+    graph = KINDS[kind].make(rng)
+    x = np.repeat(rng.uniform(-1, 1, (1, *graph.input.shape)), 4, axis=0)
+    outputs = graph.run(x).reshape(4, -1)
+    lines = np.eye(outputs.shape[1])[outputs.argmax(axis=1)][:, np.newaxis] - np.eye(outputs.shape[1])
+    region = Ball(x, np.array([1e2, 1e150, 1e308, np.nan])).on(XP)
+    with np.errstate(all="ignore"):
+        least = bounds.arrays.host(Bounds(bounds.read(graph).on(XP), region, method).least(XP.asarray(lines)))
+    assert not (np.where(lines.any(axis=2), least, np.inf) > 0).all(axis=1).any()
+
+
 @pytest.mark.skipif(not EMULATED, reason="counted on the emulated device")
 def test_nothing_waits_on_the_way() -> None:
     """A pass forwards through a network and a region that are known: none of its operations asks."""
