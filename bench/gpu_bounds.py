@@ -1,14 +1,14 @@
 """Forward bounds of transformers that read sentences, on a card, and PyTorch's and auto_LiRPA's beside them.
 
     python -m bench.gpu_bounds --sentences FOLDER [--topics speed tightness points]
-                               [--layers N ...] [--compile] [--lirpa] [--json FILE]
+                               [--layers N ...] [--recorded] [--compile] [--lirpa] [--json FILE]
 
 FOLDER has ``layers1.npz`` ... of ``examples.sentences.train``, and ``sst2_test.tsv`` if ZENSERVE_DATA none.
 PyTorch with CUDA has to be there; ``--lirpa`` where auto_LiRPA is, too; ``--compile``: by torch.compile, too.
 
 ``speed``: of one sentence of about 25 words. A pass bounds the margin of every word, or of one, at one
-radius; recorded, its launches are replayed from a CUDA graph. A sentence is the search for the radii of all
-words, in ten bits; the port's is the same search, and ten halvings; auto_LiRPA's CROWN takes one word at a
+radius; ``--recorded``: its launches are replayed from a CUDA graph. A sentence is the search for the radii of
+all words, in ten bits; the port's is the same search, and ten halvings; auto_LiRPA's CROWN takes one word at a
 time, and ten halvings are counted as ten of its passes. Medians, all in turn.
 ``tightness``: margins by forms less those of the port in float64, relative to these; radii beside the
 port's, and beside auto_LiRPA's CROWN-IBP.
@@ -169,7 +169,7 @@ def timed(call: Callable[[], Any], wait: Callable[[], Any]) -> Callable[[], floa
     return lambda: seconds(lambda: (call(), wait()))
 
 
-def speed(folder: Path, layers: int, *, compiled: bool, lirpa: bool) -> Iterator[Row]:
+def speed(folder: Path, layers: int, *, compiled: bool, lirpa: bool, replayed: bool) -> Iterator[Row]:
     sentence = long(folder, layers)
     ports = {f"torch_{dtype}": Port(sentence, dtype) for dtype in ("float32", "float64")}
     if compiled:
@@ -179,7 +179,7 @@ def speed(folder: Path, layers: int, *, compiled: bool, lirpa: bool) -> Iterator
         ours = sentence.passes(count, radius)
         contestants: Contestants = {
             "launched": timed(ours, DEVICE.synchronize),
-            "recorded": timed(recorded(ours), DEVICE.synchronize),
+            **({"recorded": timed(recorded(ours), DEVICE.synchronize)} if replayed else {}),
             **{name: timed(port.passes(count, radius), port.synchronize) for name, port in ports.items()},
         }
         yield from _rows(f"{layers} layers, a pass of {count} words", count, contestants, 7)
@@ -329,6 +329,7 @@ def main() -> None:
     parser.add_argument("--layers", type=int, nargs="+", choices=LAYERS, default=[*LAYERS])
     parser.add_argument("--compile", action="store_true", help="torch.compile, too")
     parser.add_argument("--lirpa", action="store_true", help="auto_LiRPA, too")
+    parser.add_argument("--recorded", action="store_true", help="passes from a CUDA graph, too")
     options = parser.parse_args()
     if backends.chosen().index is None:
         raise SystemExit("set ZENSERVE_BACKEND to gpu where there is one")
@@ -336,7 +337,14 @@ def main() -> None:
     for layers in options.layers:
         if "speed" in options.topics:
             report.show(
-                "Speed", speed(options.sentences, layers, compiled=options.compile, lirpa=options.lirpa)
+                "Speed",
+                speed(
+                    options.sentences,
+                    layers,
+                    compiled=options.compile,
+                    lirpa=options.lirpa,
+                    replayed=options.recorded,
+                ),
             )
         if "tightness" in options.topics:
             report.show("Tightness", tightness(options.sentences, layers, lirpa=options.lirpa))
