@@ -8,7 +8,7 @@ PyTorch with CUDA has to be there; ``--lirpa`` where auto_LiRPA is, too; ``--com
 
 ``speed``: of one sentence of about 25 words. A pass bounds the margin of every word, or of one, at one
 radius; ``--recorded``: its launches are replayed from a CUDA graph. A sentence is the search for the radii of
-all words, in ten bits; the port's is the same search, and ten halvings; auto_LiRPA's CROWN takes one word at a
+all words, in ten bits; the port's is the same search, and ten halvings; auto_LiRPA's CROWN takes a word at a
 time, and ten halvings are counted as ten of its passes. Medians, all in turn.
 ``tightness``: margins by forms less those of the port in float64, relative to these; radii beside the
 port's, and beside auto_LiRPA's CROWN-IBP.
