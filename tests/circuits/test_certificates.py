@@ -25,14 +25,13 @@ from circuits.operators.gather import Gather
 from circuits.operators.leaky_relu import LeakyRelu
 from circuits.quantisation.quantiser import quantise
 from circuits.schemes.robustness import require_certificates
-from prover import groth16
 from relations.functions import Tabulation
 from relations.integers import IntArray
 from relations.planes import Sliding
 from relations.relation import Tensor
 from tests.circuits.support import refused, violation
 from tests.circuits.test_relations import agree
-from tests.circuits.test_robustness import drawn_lines, insisting
+from tests.circuits.test_robustness import drawn_lines, insisting, prove_and_lie
 from verifier.schemes import Norm, Privacy
 
 Kind = TypeVar("Kind", Looked, Largest)
@@ -466,16 +465,7 @@ def test_where_there_is_less_room_less_is_certified(kind: str, monkeypatch: pyte
 
 @pytest.mark.parametrize("kind", ["tanh", "padded"])
 def test_certificates_are_proven_and_no_other_claim(kind: str) -> None:
-    circuit, q, radius = certified(kind)
-    system = circuit.constraint_system
-    key, witness = groth16.setup(system), circuit.witness(q, radius)
-    proof = groth16.prove(key, system, witness, post_challenge=circuit.program.post_challenge)
-    public = circuit.public_inputs(q, radius)
-    assert groth16.verify(key.verifying_key, public, proof).valid
-    for place in (0, 1, -2, -1):
-        lie = list(public)
-        lie[place] += 1
-        assert not groth16.verify(key.verifying_key, lie, proof).valid
+    prove_and_lie(*certified(kind))
 
 
 @pytest.mark.parametrize("name", zoo.NAMES[:4])

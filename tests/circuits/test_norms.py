@@ -15,14 +15,13 @@ from circuits.certificates.draft import Draft
 from circuits.certificates.norms import Rooting, roots
 from circuits.certificates.parameters import Parameters
 from examples.robustness.network import calibration, held_out, network
-from prover import groth16
 from relations.bounds import Bound
 from relations.integers import IntArray
 from relations.relation import Parameter
 from tests.circuits import support
 from tests.circuits.support import violation
 from tests.circuits.test_certificates import below, certified, leads, small
-from tests.circuits.test_robustness import insisting
+from tests.circuits.test_robustness import insisting, prove_and_lie
 from tests.refusals import refuses
 from verifier.schemes import Privacy, furthest
 
@@ -144,18 +143,7 @@ def test_balls_are_certified_that_boxes_are_not() -> None:
 
 
 def test_a_certificate_is_proven_and_no_other_claim() -> None:
-    circuit, q, radius = certified("joined", norm="2")
-    system = circuit.constraint_system
-    key = groth16.setup(system)
-    proof = groth16.prove(
-        key, system, circuit.witness(q, radius), post_challenge=circuit.program.post_challenge
-    )
-    public = circuit.public_inputs(q, radius)
-    assert groth16.verify(key.verifying_key, public, proof).valid
-    for place in (0, 1, -2, -1):
-        lie = list(public)
-        lie[place] += 1
-        assert not groth16.verify(key.verifying_key, lie, proof).valid
+    prove_and_lie(*certified("joined", norm="2"))
 
 
 def test_the_description_has_the_norm() -> None:
