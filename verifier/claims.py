@@ -23,6 +23,7 @@ from verifier.verdict import OK
 REASONS: Final[dict[str, str]] = {
     "no_key": "The key of one of the proofs was not given.",
     "model_mismatch": "The proof is about another model than the one that it stands beside.",
+    "network_mismatch": "The proof is of another network than others of this model.",
     "words_mismatch": "The proof is not of how many labels are those that a bank's model sees.",
     "dataset_mismatch": "The proof is not over the samples of this class.",
 }
@@ -68,6 +69,7 @@ class ModelClaim(Document):
     """What is proven of a model: of the ``size`` samples of each class it labels so many rightly."""
 
     commitment: Commitment
+    network: Digest
     correct: list[int]
 
 
@@ -110,6 +112,8 @@ def judge_claims(
                 return _refused("words_mismatch", REASONS["words_mismatch"], index, place)
             if said.commitments.get("model") != model.commitment:
                 return _refused("model_mismatch", REASONS["model_mismatch"], index, place)
+            if said.network != _network(model):
+                return _refused("network_mismatch", REASONS["network_mismatch"], index, place)
             if place >= len(wanted) or (found := _dataset(document)) != wanted[place] or not found[0]:
                 return _refused("dataset_mismatch", REASONS["dataset_mismatch"], index, place)
             cases[index, place] = Case(document, key, expected or Expected(), known[place])
@@ -134,6 +138,12 @@ def held_against(
     if own != [model.commitment for model in claims.models]:
         detail = "The claims are about other models than the stream's."
         return StreamVerification(valid=False, reason="model_mismatch", detail=detail)
+    frames = (frame.statement.network for frame in file.frames if isinstance(frame, ProofDocument))
+    proofs = sorted({first for first in verdict.proofs if first is not None})
+    for first, network in zip(proofs, frames, strict=True):
+        if network != claims.models[verdict.models[first] or 0].network:
+            detail = f"Frame {first}: The claims are about another network than its model's."
+            return StreamVerification(valid=False, reason="network_mismatch", detail=detail, frame=first)
     if len(claims.sizes) != file.head.bank.classes:
         detail = (
             f"The claims are of {len(claims.sizes)} classes, and the stream's of {file.head.bank.classes}."
@@ -160,6 +170,11 @@ def _counts_seen(key: OpenedKey) -> bool:
     )
 
 
+def _network(model: ClaimedModel) -> str:
+    """The first proof's."""
+    return model.accuracies[0].statement.network
+
+
 def _datasets(file: ClaimsFile) -> list[tuple[str, int]]:
     """What the first model's proofs name."""
     return [_dataset(document) for document in file.models[0].accuracies]
@@ -175,7 +190,11 @@ def _verified(file: ClaimsFile, datasets: Sequence[tuple[str, int]], *, compared
     values = [[document.statement.values for document in model.accuracies] for model in file.models]
     sizes = [size for _, size in datasets]
     models = [
-        ModelClaim(commitment=model.commitment, correct=[_number(each["correct"]) for each in own])
+        ModelClaim(
+            commitment=model.commitment,
+            network=_network(model),
+            correct=[_number(each["correct"]) for each in own],
+        )
         for model, own in zip(file.models, values, strict=True)
     ]
     over = "are over the given samples" if compared else "name the same datasets, one for each class"

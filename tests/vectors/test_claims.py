@@ -13,7 +13,7 @@ from verifier.datasets import LabelledData, load
 from verifier.documents import KeyFile, ProofDocument, read
 from verifier.expected import Expected
 from verifier.keys import opened
-from verifier.stream import Bank, BankModel, Head, Rules, StreamFile, StreamVerification
+from verifier.stream import Bank, BankModel, Head, Missed, Rules, StreamFile, StreamVerification
 
 DOCUMENTS = FOLDER / "accuracy"
 KEY = opened(read(KeyFile, (DOCUMENTS / "valid-key.json").read_bytes()), SYSTEMS)
@@ -65,6 +65,20 @@ def test_all_models_have_as_many_samples() -> None:
     assert (verdict.valid, verdict.reason, verdict.model) == (False, "dataset_mismatch", 1)
 
 
+def of_another_network(document: ProofDocument) -> ProofDocument:
+    statement = document.statement.model_copy(update={"network": "00" * 32})
+    return document.model_copy(update={"statement": statement})
+
+
+def test_a_model_has_one_network() -> None:
+    """Over the same weights another architecture may see what it is to see of one class alone."""
+    (model,) = claimed(["valid", "valid"]).models
+    first, second = model.accuracies
+    lie = model.model_copy(update={"accuracies": [first, of_another_network(second)]})
+    verdict = judged(ClaimsFile(models=[lie]))
+    assert (verdict.valid, verdict.reason, verdict.place) == (False, "network_mismatch", 1)
+
+
 def test_a_stream_is_held_against_claims_of_all_its_classes() -> None:
     file = claimed(["valid", "valid"])
     model = BankModel(
@@ -83,6 +97,11 @@ def test_a_stream_is_held_against_claims_of_all_its_classes() -> None:
     assert (held.valid, held.reason) == (False, "dataset_mismatch")
     third = claimed(["valid", "valid", "valid"])
     assert held_against(StreamFile(head=head, frames=[]), verdict, judged(third)).valid
+    proven = verdict.model_copy(update={"models": [None, 0, 0], "proofs": [None, 1, 1]})
+    for frame, right in (document("valid"), True), (of_another_network(document("valid")), False):
+        frames = [Missed(missed="dark"), frame]
+        held = held_against(StreamFile(head=head, frames=frames), proven, judged(third))
+        assert (held.valid, held.frame) == (right, None if right else 1)
 
 
 def test_a_ceremony_that_is_required_is_of_these_keys_too() -> None:
