@@ -99,7 +99,7 @@ def test_a_stream_is_held_against_claims_of_all_its_classes() -> None:
     assert held_against(StreamFile(head=head, frames=[]), verdict, judged(third)).valid
     proven = verdict.model_copy(update={"models": [None, 0, 0], "proofs": [None, 1, 1]})
     for frame, right in (document("valid"), True), (of_another_network(document("valid")), False):
-        frames = [Missed(missed="dark"), frame]
+        frames: list[ProofDocument | Missed] = [Missed(missed="dark"), frame]
         held = held_against(StreamFile(head=head, frames=frames), proven, judged(third))
         assert (held.valid, held.frame) == (right, None if right else 1)
 
