@@ -271,31 +271,28 @@ def tightness(folder: Path, layers: int, *, lirpa: bool) -> Iterator[Row]:
 
 
 def points(folder: Path, per_region: int) -> Iterator[Row]:
-    """Each sentence by one of the networks, all norms; of each word one point is made by gradient descent."""
-    made = dict.fromkeys(NORMS, 0)
-    least = dict.fromkeys(NORMS, np.inf)
+    """Each sentence by one of the networks and in one norm; of each word one point by gradient descent."""
+    made, least = dict.fromkeys(NORMS, 0), dict.fromkeys(NORMS, np.inf)
     rng = XP.random.default_rng(1)
     for layers in LAYERS:
         reader, sentences = read(folder, layers)
-        for x in sentences[layers - 1 : SENTENCES : len(LAYERS)]:
-            sentence = sentence_of(reader, x)
-            for norm in NORMS:
-                scale = {"inf": 128**-0.5, "2": 1.0, "1": 2.0}[norm] * sentence.most / 4
-                words = np.arange(sentence.count)
-                region = sentence.around(np.full(sentence.count, scale), words, norm).on(XP)
-                found = Bounds(sentence.there, region, "forward")
-                bound = found.least(XP.asarray(np.repeat(sentence.lines, sentence.count, axis=0)))[:, 0]
-                which = np.arange(per_region) % sentence.count
-                tried = sentence.around(np.full(per_region, scale), which, norm).on(XP)
-                labels = np.full(per_region, sentence.label)
-                few = tried.part(slice(sentence.count))
-                for at in (
-                    tried.drawn(rng),
-                    attack.projected(sentence.there, few, labels[: sentence.count], rng, steps=4),
-                ):
-                    over = attack.margins(sentence.there, at, labels[: len(at)]) - bound[which[: len(at)]]
-                    least[norm] = min(least[norm], float(over.min()))
-                    made[norm] += len(at)
+        some = sentences[layers - 1 : SENTENCES : len(LAYERS)]
+        most = sentence_of(reader, some[0]).most
+        for place, x in enumerate(some):
+            norm, sentence = NORMS[place % len(NORMS)], sentence_of(reader, x)
+            scale, count = {"inf": 128**-0.5, "2": 1.0, "1": 2.0}[norm] * most / 4, sentence.count
+            which = np.arange(per_region) % count
+            tried = sentence.around(np.full(per_region, scale), which, norm).on(XP)
+            few, labels = tried.part(slice(count)), np.full(per_region, sentence.label)
+            lines = XP.asarray(np.repeat(sentence.lines, count, axis=0))
+            bound = host(Bounds(sentence.there, few, "forward").least(lines))[:, 0]
+            for at in (
+                tried.drawn(rng),
+                attack.projected(sentence.there, few, labels[:count], rng, steps=4),
+            ):
+                found = host(attack.margins(sentence.there, at, labels[: len(at)]))
+                least[norm] = min(least[norm], float((found - bound[which[: len(at)]]).min()))
+                made[norm] += len(at)
     for norm in NORMS:
         yield Row(f"sentences, l_{norm}", made[norm], float(least[norm]), unit="")
 
@@ -350,7 +347,7 @@ def main() -> None:
             report.show("Tightness", tightness(options.sentences, layers, lirpa=options.lirpa))
         report.write(options.json)
     if "points" in options.topics:
-        report.show("Points", points(options.sentences, 1 + POINTS // (3 * SENTENCES)))
+        report.show("Points", points(options.sentences, 1 + POINTS // SENTENCES))
         report.show("Points", images(10_000 if options.quick else POINTS // 3))
     report.write(options.json)
 
