@@ -144,8 +144,9 @@ class Proof(Job):
 @dataclass(frozen=True, kw_only=True)
 class Stream(Job):
     """A stream of frames over a bank, the ``models``. It takes frames, from ``begun_at`` to ``ended_at``:
-    ``frames`` were handed in, of which the first ``frames_over`` are proven or missed. ``challenge``: of
-    whoever asked for it. ``head``: what its chain begins with, as verdicts have it.
+    ``frames`` were handed in, of which the first ``frames_over`` are proven or missed. ``batch``: so many
+    frames in a row may have one proof, and wait ``batch_seconds`` for each other. ``challenge``: of whoever
+    asked for it. ``head``: what its chain begins with, as verdicts have it.
     """
 
     name: str
@@ -154,6 +155,8 @@ class Stream(Job):
     input_privacy: PublicOrPrivate
     deadline_seconds: int | None
     backlog: int
+    batch: int | None = None
+    batch_seconds: int | None = None
     begun_at: datetime | None
     challenge: str | None = None
     head: str | None = None
@@ -165,7 +168,8 @@ class Stream(Job):
 @dataclass(frozen=True, kw_only=True)
 class Frame:
     """A frame of a stream. ``missed``: why there is no proof. ``label``: its class; ``seen``: the one that
-    its model sees without a prior. ``seconds``: what its proof took.
+    its model sees without a prior. ``batch``: the first frame of those that its proof is of, where they are
+    several. ``seconds``: what its proof took, of a batch its share.
     """
 
     number: int
@@ -175,6 +179,7 @@ class Frame:
     model_id: str | None
     label: int | None
     seen: int | None
+    batch: int | None = None
     created_at: datetime
     finished_at: datetime | None
     seconds: float
@@ -222,6 +227,7 @@ class CircuitFields(TypedDict, total=False):
     outputs: Mapping[str, Reveal]
     top: int
     bounds: int
+    batch: int
     reference_privacy: PublicOrCommitted
     shard_size: int
     measure: Measure

@@ -33,6 +33,7 @@ class Streaming(Calls):
         input_privacy: PublicOrPrivate = "private",
         deadline_seconds: int | None = None,
         backlog: int | None = None,
+        batch_seconds: int | None = None,
         job_labels: Mapping[str, str] | None = None,
         priority: int | None = None,
         idempotency_key: str | None = None,
@@ -42,7 +43,8 @@ class Streaming(Calls):
         class equally many. The bytes of a file of samples are uploaded, and may have the labels, too
         (docs/inputs.md). ``challenge``: a text of whoever asks for the stream. ``rules``: numbers of the
         course that are not to be the usual ones (docs/streams.md). ``deadline_seconds``: of each frame, from
-        when it is handed in. ``backlog``: how many frames may wait. ``job_labels``: what to find it by in
+        when it is handed in. ``backlog``: how many frames may wait. ``batch_seconds``: how long a frame waits
+        for the others of its batch, where ``rules`` have a "batch". ``job_labels``: what to find it by in
         lists.
         """
         profile = {"samples": samples, "labels": labels}
@@ -57,6 +59,7 @@ class Streaming(Calls):
             "input_privacy": input_privacy,
             "deadline_seconds": deadline_seconds,
             "backlog": backlog,
+            "batch_seconds": batch_seconds,
             "labels": dict(job_labels) if job_labels else None,
             "priority": priority,
         }

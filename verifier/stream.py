@@ -212,6 +212,15 @@ class Missed(Document):
     missed: Challenge = Field(description="Why, in print.", examples=["deadline"])
 
 
+def _said_frames(frame: ProofDocument | Missed) -> int:
+    """Of how many frames it is, by what it says: another number is none that its key's circuit has."""
+    return (
+        len(as_list(frame.statement.values.get(f"label/{SEEN}", 0)))
+        if isinstance(frame, ProofDocument)
+        else 1
+    )
+
+
 class StreamFile(Document):
     """A whole stream: with the keys of its bank's models it is all that a verifier needs."""
 
@@ -226,8 +235,8 @@ class StreamFile(Document):
 
     @model_validator(mode="after")
     def _has_few(self) -> Self:
-        if len(self.frames) * (self.head.rules.batch or 1) > MOST_FRAMES:
-            raise ValueError(f"frames: with batches as large as the rules say they may be over {MOST_FRAMES}")
+        if sum(map(_said_frames, self.frames)) > MOST_FRAMES:
+            raise ValueError(f"frames: those of batches counted, too, there are {MOST_FRAMES} at most")
         return self
 
 

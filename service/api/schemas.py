@@ -411,6 +411,12 @@ class StreamView(JobView):
         description="A frame that is not proven so long after it was handed in is missed.", examples=[60]
     )
     backlog: int = Field(description="How many frames may wait or be proven at once.", examples=[16])
+    batch: int | None = Field(
+        description="So many frames in a row may have one proof; null where each has its own.", examples=[4]
+    )
+    batch_seconds: int | None = Field(
+        description="How long a frame waits for the others of its batch.", examples=[10]
+    )
     begun_at: datetime | None = Field(
         description="Since when it takes frames: the keys are there.", examples=["2026-11-22T10:00:00Z"]
     )
@@ -449,7 +455,11 @@ class FrameView(BaseModel):
     finished_at: datetime | None = Field(
         description="When it was proven or missed.", examples=["2026-11-22T10:00:01Z"]
     )
-    seconds: float = Field(description="What its proof took a worker.", examples=[0.31])
+    batch: int | None = Field(
+        description="The first frame of those that its proof is of; null where that is of no other.",
+        examples=[4],
+    )
+    seconds: float = Field(description="What its proof took a worker; of a batch its share.", examples=[0.31])
 
 
 class VerifyRequest(BaseModel):
@@ -568,11 +578,12 @@ def proof_summary(proof: Proof, values: dict[str, Any] | None) -> ProofView:
 
 
 def stream_view(stream: Stream) -> StreamView:
-    kept = ("name", "classes", "input_privacy", "deadline_seconds", "backlog", "challenge")
+    kept = ("name", "classes", "input_privacy", "deadline_seconds", "backlog", "batch_seconds", "challenge")
     return StreamView(
         **job_fields(stream.job),
         **{name: getattr(stream, name) for name in (*kept, "begun_at", "ended_at")},
         models=[each.model_id for each in stream.models],
+        batch=stream.rules.get("batch"),
         head=stream.begins_with,
         frames=stream.count,
         frames_over=stream.over,
@@ -589,6 +600,7 @@ def frame_view(stream: Stream, frame: Frame, job: Job) -> FrameView:
         model_id=None if frame.model is None else stream.models[frame.model].model_id,
         label=frame.answer,
         seen=frame.seen,
+        batch=frame.batch,
         created_at=job.created_at,
         finished_at=job.finished_at,
         seconds=round(sum(job.timings.values()), 4),

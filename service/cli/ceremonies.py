@@ -24,7 +24,7 @@ app = typer.Typer(help="Hold ceremonies at a service, and contribute to them.", 
 
 CeremonyId = Annotated[str, typer.Argument(metavar="CEREMONY", help="The ceremony's id, cer_…")]
 Wait = Annotated[bool, typer.Option(help="Wait until it is done.")]
-_NUMBERS: Final = ("top", "bounds", "shard_size")
+_NUMBERS: Final = ("top", "bounds", "batch", "shard_size")
 _KEY_DIGITS: Final = 64
 
 

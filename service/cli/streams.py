@@ -48,6 +48,12 @@ def open_stream(
         int | None, typer.Option(min=1, help="Seconds after which a frame is missed.", show_default="none")
     ] = None,
     backlog: Annotated[int, typer.Option(min=1, help="How many frames may wait.")] = 16,
+    batch: Annotated[
+        int | None, typer.Option(min=2, help="Prove so many frames at a time.", show_default="none")
+    ] = None,
+    batch_seconds: Annotated[
+        int | None, typer.Option(min=1, help="How long they wait for each other.", show_default="10")
+    ] = None,
     label: Labels = None,
     wait: Annotated[bool, typer.Option(help="Wait until it takes frames.")] = True,
 ) -> Stream:
@@ -71,6 +77,8 @@ def open_stream(
         input_privacy=input_privacy,
         deadline_seconds=deadline,
         backlog=backlog,
+        rules={"batch": batch} if batch else None,
+        batch_seconds=batch_seconds,
         job_labels=job_labels.read(label),
     )
     return finished(stream, "opening", _until_begun(service.follow(stream)), wait=wait)

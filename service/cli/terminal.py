@@ -225,6 +225,7 @@ def _about(job: Job) -> dict[str, str]:
                 "name": escape(job.name),
                 "models": ", ".join(job.models),
                 "frames": f"{job.frames}, of which {job.frames_over} are over, and {job.backlog} may wait",
+                "batches": job.batch and f"of {job.batch} frames, which wait {job.batch_seconds} s at most",
                 "deadline": job.deadline_seconds and f"{job.deadline_seconds} s",
                 "challenge": job.challenge and escape(job.challenge),
                 "head": job.head,

@@ -21,8 +21,9 @@ _CLASSES: Final = 8
 @dataclass(frozen=True)
 class Slot:
     """Some frames in a row, from ``first`` to ``last``. ``classes``: the share of each of ``Course.classes``
-    among those that were proven, and of all others; ``models``: likewise, by their places. ``seconds`` of a
-    proof, in the mean; ``waited``: the most frames that had been handed in and were not over.
+    among those that were proven, and of all others; ``models``: likewise, by their places. ``together``: the
+    share that was proven in batches; ``seconds`` of a frame, in the mean; ``waited``: the most frames that
+    had been handed in and were not over.
     """
 
     first: int
@@ -30,6 +31,7 @@ class Slot:
     classes: Sequence[float]
     models: Sequence[float]
     missed: int
+    together: float
     seconds: float
     waited: int
 
@@ -69,8 +71,13 @@ class Course:
         return len(self.frames) - len(self.proven)
 
     @property
+    def together(self) -> int:
+        """Frames that were proven in batches."""
+        return sum(frame.batch is not None for frame in self.frames)
+
+    @property
     def seconds(self) -> float:
-        """Of a proof, in the mean."""
+        """Of a frame, in the mean."""
         return _mean(self.proven)
 
     def place(self, number: int) -> float:
@@ -115,6 +122,7 @@ def _slot(frames: Sequence[SeenFrame], classes: Sequence[int], models: int, wait
         classes=[each / count for each in (*own, len(proven) - sum(own))],
         models=[places[place] / len(frames) for place in range(models)],
         missed=len(frames) - len(proven),
+        together=sum(frame.batch is not None for frame in frames) / len(frames),
         seconds=_mean(proven),
         waited=waited,
     )

@@ -101,14 +101,25 @@ class Claims:
         let_go = {**NO_WORKER, "fence": Job.fence + 1, **shown}
         return bool(lifecycle.change(self._session, is_held(claim), **let_go))
 
-    def succeed(self, claim: Claim, timings: dict[str, float], rows: int = 0) -> bool:
-        """End well, with so many constraints proven. False if the job was lost: the caller must then write
-        nothing.
+    def succeed(
+        self, claim: Claim, timings: dict[str, float], rows: int = 0, along: Sequence[str] = ()
+    ) -> bool:
+        """End well, with so many constraints proven; with it the jobs ``along``, which are queued and have
+        the same parent: each shows its share of the time. False if the job was lost, or is queued again as
+        one of those is no more: the caller must then write nothing.
         """
         parent_id = children.locked_parent(self._session, claim.id)
-        shown: Any = {"stage": "done", "percent": 100.0, "timings": timings}
+        others = Job.id.in_(along) & (Job.state == "queued")
+        if along and self._count(others) < len(along):
+            self.give_back(claim, None, claim.attempt)
+            return False
+        shares = {stage: round(seconds / (1 + len(along)), 4) for stage, seconds in timings.items()}
+        shown: Any = {"stage": "done", "percent": 100.0, "timings": shares}
         spent: Any = {"seconds": sum(timings.values()), "rows": rows}
         ended = lifecycle.end(self._session, is_held(claim), "succeeded", **shown, **spent)
+        if ended and along:
+            started = select(Job.started_at).where(Job.id == claim.id).scalar_subquery()
+            lifecycle.end(self._session, others, "succeeded", **shown, started_at=started)
         if ended and parent_id:
             children.ended(self._session, parent_id, "succeeded")
         if ended:
@@ -175,6 +186,9 @@ class Claims:
             lifecycle.rested(self._session),
         )
         return self._session.execute(queued).all()
+
+    def _count(self, which: ColumnElement[bool]) -> int:
+        return self._session.scalar(select(func.count()).select_from(Job).where(which)) or 0
 
     def _to_be_canceled(self, claim: Claim) -> bool:
         asked = select(Job.cancel_requested).where(is_held(claim)).with_for_update()

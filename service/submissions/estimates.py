@@ -33,6 +33,12 @@ def of_shard(runtime: Runtime, model: Model, batch: int, asked: Mapping[str, Any
     return _of(runtime, model.system, circuit)
 
 
+def of_batch(runtime: Runtime, model: Model, batch: int) -> Estimate:
+    """Of the proof of so many frames."""
+    graph = QuantGraph.from_bytes(encryption.open_network(runtime, model))
+    return _of(runtime, model.system, planned.inference(graph, model.weight_privacy, batch))
+
+
 def of_certificate(runtime: Runtime, model: Model, asked: Mapping[str, Any]) -> Estimate:
     """Of the proof of a robustness: many times what an inference's takes. ``asked``: what the request
     says."""

@@ -21,7 +21,7 @@ from verifier.schemes import (
     Reveal,
     Scheme,
 )
-from verifier.stream import MOST_FRAMES, MOST_MODELS, MOST_SAMPLES, Rules
+from verifier.stream import MOST_BATCH, MOST_FRAMES, MOST_MODELS, MOST_SAMPLES, Rules
 
 PRINTABLE = r"^[^\x00-\x1f\x7f-\x9f]*$"
 Name = Annotated[str, StringConstraints(min_length=1, max_length=200, pattern=PRINTABLE)]
@@ -273,6 +273,13 @@ class StreamRequest(BaseModel):
     backlog: int = Field(
         default=16, ge=1, le=1000, description="How many frames may wait or be proven at once."
     )
+    batch_seconds: int | None = Field(
+        default=None,
+        ge=1,
+        le=MOST,
+        description="Where the rules have a `batch`: how long a frame waits for the others of its batch, but"
+        " no longer than half of its deadline. 10, unless it is given.",
+    )
     labels: Labels | None = Field(
         default=None,
         description="Names and values to find it by, 16 at most; no part of its proofs.",
@@ -320,6 +327,9 @@ class CircuitRequest(BaseModel):
     )
     bounds: int | None = Field(
         default=None, ge=1, le=MOST_BOUNDS, description="How many bounds, with reveal range."
+    )
+    batch: int | None = Field(
+        default=None, ge=2, le=MOST_BATCH, description="Inference: frames in one proof, of a bank's model."
     )
     measure: Measure | None = Field(
         default=None, description="Accuracy: what is counted or added up. accuracy"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any, Final
@@ -22,7 +22,7 @@ from service.storage.records.base import new_id
 from service.storage.records.resources import Model, Proof
 from service.storage.records.streams import Frame, Stream, StreamModel
 from service.storage.repositories import Models, Proofs, Streams
-from service.submissions import jobs, sandbox
+from service.submissions import estimates, jobs, sandbox
 from service.submissions.estimates import Estimate
 from service.submissions.files import Handed
 from service.submissions.requests import FrameRequest, ProfileRequest, StreamRequest
@@ -35,6 +35,7 @@ from zenerrors import ConflictError, RequestError, ResourceError
 REVEAL: Final = {SEEN: "label", ANSWER: "label"}
 """What frames' proofs show of a bank's models."""
 _MOST_INPUTS: Final = 256
+_BATCH_SECONDS: Final = 10
 
 
 def open_stream(
@@ -43,6 +44,7 @@ def open_stream(
     """Check the bank and its profile, and queue the making of its keys. The stream's id, or that of the one
     which the ``Idempotency-Key`` made. Raises ``ZenError``.
     """
+    _require_batches(body)
     samples = _samples(body.profile)
     said = canonical(body.model_dump(mode="json", exclude={"profile": {"samples"}}, exclude_none=True))
     handed = [samples] if isinstance(samples, Handed) else []
@@ -61,7 +63,11 @@ def open_stream(
         models = [ready(model_id, "models") for model_id in body.models]
         bank = [input_of(runtime, model) for model in models]
         for model, each in zip(models, bank, strict=True):
-            keys.require_ceremony(session, model, _form(each, body.input_privacy))
+            for size in {1, body.rules.batch or 1}:
+                keys.require_ceremony(session, model, _form(each, body.input_privacy, size))
+    estimate = _estimate(models)
+    if body.rules.batch:
+        estimate = _largest(estimates.of_batch(runtime, model, body.rules.batch) for model in models)
     packed = _profile(runtime, caller, body.profile, samples, models, bank)
     row = Stream(
         id=new_id("str"),
@@ -70,12 +76,13 @@ def open_stream(
         input_privacy=body.input_privacy,
         deadline_seconds=body.deadline_seconds,
         backlog=body.backlog,
+        batch_seconds=(body.batch_seconds or _BATCH_SECONDS) if body.rules.batch else None,
         challenge=body.challenge,
         rules=body.rules.model_dump(mode="json"),
         models=[StreamModel(place=place, model_id=model.id) for place, model in enumerate(models)],
     )
     row.samples = encryption.put(runtime, f"stream:{row.id}", packed)
-    terms, estimate = replace(terms, size=len(packed)), _estimate(models)
+    terms = replace(terms, size=len(packed))
     return jobs.submit(
         runtime,
         caller,
@@ -150,6 +157,8 @@ def add_frame(runtime: Runtime, caller: Principal, stream_id: str, body: FrameRe
         _require_next(stream, body.number)  # before its input is read
         models = [each.model for each in stream.models]
         estimate = _estimate(models)
+        if estimate and stream.rules.get("batch"):
+            estimate = estimate | {"memory": stream.job.memory}
         if stream.deadline_seconds is not None:
             late = clock(session) + timedelta(seconds=stream.deadline_seconds)
             terms = replace(terms, deadline_at=late)
@@ -177,6 +186,9 @@ def add_frame(runtime: Runtime, caller: Principal, stream_id: str, body: FrameRe
         session.flush()
         session.add(Frame(id=row.id, stream_id=stream_id, number=body.number))
         stream.count += 1
+        if stream.rules.get("batch"):
+            session.flush()
+            frames.advance(session, stream_id)
         audit.note(session, caller, "stream.frame", row.id)
         admit(session, runtime.settings, terms.tenant_id)
         return row.id
@@ -223,6 +235,8 @@ def pieces(runtime: Runtime, stream: Stream, head: Mapping[str, Any]) -> Iterato
         if not found:  # deleted meanwhile
             return
         for frame, job in found:
+            if frame.batch not in (None, frame.number):  # the first has the proof of all
+                continue
             yield b"," if frame.number else b""
             if job.state == "succeeded":
                 yield from documents.pieces(runtime, proofs[frame.id])
@@ -247,15 +261,16 @@ _inputs: Final = Recent[str, FrameInput](_MOST_INPUTS)
 """By the ids of their models, which never come to mean another."""
 
 
-def request(taken: FrameInput, input_privacy: Privacy) -> dict[str, Any]:
-    """What the proof of a frame is asked for (``orders.Order``), but for its challenge."""
+def request(taken: FrameInput, input_privacy: Privacy, batch: int = 1) -> dict[str, Any]:
+    """What the proof of a frame, or of so many, is asked for (``orders.Order``), but for its challenge."""
     privacy = {taken.form.input: input_privacy, PRIOR: "public"}
-    return {"input_privacy": privacy, "reveal": REVEAL, "top": 1}
+    asked = {"input_privacy": privacy, "reveal": REVEAL, "top": 1}
+    return asked | ({"batch": batch} if batch > 1 else {})
 
 
-def _form(taken: FrameInput, input_privacy: Privacy) -> dict[str, Any]:
+def _form(taken: FrameInput, input_privacy: Privacy, batch: int) -> dict[str, Any]:
     """What tells the circuit of a bank's model from others of its network (``keys.form_of``)."""
-    asked = request(taken, input_privacy)
+    asked = request(taken, input_privacy, batch)
     privacy = {f"input/{name}": each for name, each in asked.pop("input_privacy").items()}
     return asked | {"scheme": "inference", "privacy": privacy}
 
@@ -294,5 +309,19 @@ def _number(why: str) -> ConflictError:
 
 def _estimate(models: list[Model]) -> Estimate | None:
     """Of the model that takes the most memory: any of them may be chosen."""
-    known = [model.estimate for model in models if model.estimate is not None]
+    return _largest(model.estimate for model in models if model.estimate is not None)
+
+
+def _largest(known: Iterable[Estimate]) -> Estimate | None:
     return max(known, key=lambda each: float(each["memory"]), default=None)
+
+
+def _require_batches(body: StreamRequest) -> None:
+    """That there can be such batches. Raises ``RequestError``."""
+    batch = body.rules.batch
+    if batch is None and body.batch_seconds is not None:
+        reason = "batch_seconds: give rules.batch, too: each frame is proven by itself"
+        raise RequestError("request.invalid", reason, field="batch_seconds")
+    if batch is not None and body.backlog < batch:
+        reason = f"backlog: a batch has {batch} frames, so that as many have to be allowed to wait"
+        raise RequestError("request.invalid", reason, field="backlog")

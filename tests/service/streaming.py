@@ -69,7 +69,8 @@ def add_frame(http: httpx.Client, stream_id: str, number: int, label: int) -> ht
 def judged(file: Any, key_of: Callable[[str], Any]) -> StreamVerification:
     """The verdict on a stream's file, with the keys that it names."""
     stream = checked(StreamFile, file)
-    ids = [model.verification_key for model in stream.head.bank.models]
+    models = stream.head.bank.models
+    ids = [key for model in models for key in (model.verification_key, model.batch_key) if key]
     return judge_stream(stream, {key_id: opened(checked(KeyFile, key_of(key_id))) for key_id in ids})
 
 

@@ -11,6 +11,7 @@ import pytest
 from sqlalchemy import select
 
 from service.jobs.claims import Claim, Claims
+from service.jobs.frames import advance
 from service.jobs.jobs import Jobs, Terms
 from service.jobs.reaping import Reaping
 from service.jobs.scheduling import claim_next
@@ -28,8 +29,10 @@ from tests.service.support import add_job, load
 PROBLEM = {"code": "resource.memory", "detail": "full"}
 
 
-def open_stream(runtime: Runtime, name: str, frames: int, tenant_id: str = LOCAL_TENANT) -> list[str]:
-    """A stream that takes frames, and has these: the ids of their jobs."""
+def open_stream(
+    runtime: Runtime, name: str, frames: int, tenant_id: str = LOCAL_TENANT, batch: int | None = None
+) -> list[str]:
+    """A stream that takes frames, and has these: the ids of their jobs. In batches, if it is to be."""
     with runtime.database.write() as session:
         if session.get(Model, "mdl_1") is None:
             job = Jobs(session).create("mdl_1", "model", Terms(tenant_id))
@@ -39,6 +42,8 @@ def open_stream(runtime: Runtime, name: str, frames: int, tenant_id: str = LOCAL
         job.state = "running"
         row = Stream(id=name, name=name, classes=2, input_privacy="private", backlog=9, rules={})
         row.count, row.begun_at = frames, job.created_at
+        if batch:
+            row.rules, row.batch_seconds, row.deadline_seconds = {"batch": batch}, 60, 240
         row.models = [StreamModel(place=0, model_id="mdl_1")]
         session.add(row)
         session.flush()
@@ -48,6 +53,8 @@ def open_stream(runtime: Runtime, name: str, frames: int, tenant_id: str = LOCAL
             session.add(Proof(id=proof_id, model_id="mdl_1", scheme="inference", request={}))
             session.flush()
             session.add(Frame(id=proof_id, stream_id=name, number=number))
+        session.flush()
+        advance(session, name)
     return ids
 
 
@@ -208,3 +215,71 @@ def test_of_frames_that_end_at_once_none_overlooks_the_other(
         Reaping(session).end_late()  # whom it left to another, it takes now
     assert over(runtime, "str_1") == 2
     assert taken(runtime).id == third
+
+
+@pytest.mark.parametrize("frames", [3, 4])
+def test_the_first_of_a_batch_takes_the_turn_of_all(each_runtime: Runtime, frames: int) -> None:
+    runtime, ids = each_runtime, open_stream(each_runtime, "str_1", frames, batch=3)
+    held = taken(runtime)
+    assert (held.id, claim(runtime)) == (ids[0], None)
+    with runtime.database.write() as session:
+        assert Claims(session).succeed(held, {"witness": 0.6}, 7, ids[1:3])
+    assert [load(runtime, each).state for each in ids[:3]] == ["succeeded"] * 3
+    assert [load(runtime, each).timings for each in ids[:3]] == [{"witness": 0.2}] * 3
+    assert load(runtime, ids[2]).started_at == load(runtime, ids[0]).started_at
+    assert over(runtime, "str_1") == 3
+    assert claim(runtime) is None, "the fourth waits for others"
+
+
+@pytest.mark.parametrize("why", ["end", "miss", "time", "deadline"])
+def test_a_frame_waits_for_its_batch_while_that_may_be_full(each_runtime: Runtime, why: str) -> None:
+    runtime, ids = each_runtime, open_stream(each_runtime, "str_1", 2, batch=3)
+    assert claim(runtime) is None
+    with runtime.database.write() as session:
+        stream, first = session.get_one(Stream, "str_1"), session.get_one(Job, ids[0])
+        if why == "end":
+            stream.ended_at = now()
+        elif why == "miss":
+            Jobs(session).cancel(ids[1])
+        else:
+            waited = {"time": 61, "deadline": 31}[why]
+            stream.deadline_seconds = {"time": None, "deadline": 60}[why]
+            first.created_at = now() - timedelta(seconds=waited)
+        session.flush()
+        advance(session, "str_1")
+    assert taken(runtime).id == ids[0]
+
+
+def test_the_reaper_wakes_workers_for_a_frame_that_has_waited(each_runtime: Runtime) -> None:
+    runtime, (first,) = each_runtime, open_stream(each_runtime, "str_1", 1, batch=3)
+    with runtime.database.write() as session:
+        assert list(Reaping(session).waiting(3600)) == []
+        job = session.get_one(Job, first)
+        job.enqueued_at, job.available_at = (now() - timedelta(seconds=each) for each in (70, 10))
+    with runtime.database.write() as session:
+        assert [row.id for row in Reaping(session).waiting(3600)] == [first]
+
+
+@pytest.mark.parametrize("way", ["cancel", "deadline"])
+def test_a_batch_that_lost_a_frame_meanwhile_is_none(each_runtime: Runtime, way: str) -> None:
+    """What was proven of it is thrown away: it would say what was missed."""
+    runtime, ids = each_runtime, open_stream(each_runtime, "str_1", 3, batch=3)
+    held = taken(runtime)
+    if way == "cancel":
+        with runtime.database.write() as session:
+            Jobs(session).cancel(ids[1])
+    else:
+        expire(runtime, ids[1])
+    with runtime.database.write() as session:
+        assert not Claims(session).succeed(held, {}, 7, ids[1:])
+    assert [load(runtime, each).state for each in (ids[0], ids[2])] == ["queued"] * 2
+    assert (over(runtime, "str_1"), load(runtime, ids[0]).attempt) == (0, 0)
+    assert taken(runtime).id == ids[0]
+
+
+def test_whoever_lost_the_first_ends_no_frame_of_its_batch(each_runtime: Runtime) -> None:
+    runtime, ids = each_runtime, open_stream(each_runtime, "str_1", 3, batch=3)
+    held = taken(runtime)
+    with runtime.database.write() as session:
+        assert not Claims(session).succeed(replace(held, fence=held.fence - 1), {}, 7, ids[1:])
+    assert [load(runtime, each).state for each in ids] == ["running", "queued", "queued"]

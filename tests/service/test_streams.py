@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from threading import Thread
-from typing import Any
+from typing import Any, Final
 
 import httpx
 import numpy as np
@@ -26,9 +26,9 @@ from service.storage.records.accounts import Tenant
 from service.storage.records.base import LOCAL_TENANT
 from service.storage.records.jobs import Job
 from service.storage.records.streams import Stream
-from service.worker.tasks import streams
+from service.worker.tasks import steps, streams
 from tests.service.conftest import open_runtime
-from tests.service.streaming import add_bank, add_frame, judged, open_stream, profile
+from tests.service.streaming import RULES, add_bank, add_frame, judged, open_stream, profile
 from tests.service.support import (
     PATIENCE_SECONDS,
     serving,
@@ -145,6 +145,92 @@ def test_a_full_backlog_takes_no_more_until_a_frame_is_over(http: httpx.Client, 
     assert http.post(f"/v1/proofs/{first}/cancel").status_code == 200
     added(http, stream_id, 2, 1)
     assert refusal(add_frame(http, stream_id, 3, 1)) == (429, "quota.frames")
+
+
+BATCHES: Final = {"rules": RULES | {"batch": 4}, "batch_seconds": 60, "backlog": 30}
+
+
+def open_batched(runtime: Runtime, http: httpx.Client, models: list[str]) -> str:
+    return open_stream(runtime, http, models, **BATCHES)
+
+
+def test_frames_in_a_row_have_one_proof(runtime: Runtime, http: httpx.Client, models: list[str]) -> None:
+    stream_id = open_batched(runtime, http, models)
+    ids = [added(http, stream_id, number, label) for number, label in enumerate(LABELS)]
+    assert (seen(http, stream_id)["batch"], seen(http, stream_id)["batch_seconds"]) == (4, 60)
+    with working(runtime):
+        until(lambda: seen(http, stream_id)["frames_over"] == 20, "full batches to be over")
+        assert {http.get(f"/v1/proofs/{each}").json()["state"] for each in ids[20:]} == {"queued"}
+        http.post(f"/v1/streams/{stream_id}/end")
+        until(lambda: seen(http, stream_id)["state"] == "succeeded", "the last two to be proven")
+    verdict = verdict_on(http, stream_id)
+    assert verdict.valid, verdict.detail
+    assert verdict.proofs == [*(number - number % 4 for number in range(20)), 20, 21]
+    assert (verdict.labels, len(verdict.changes)) == (LABELS, 1)
+    assert min(verdict.by_model) >= 4
+    frames = seen(http, stream_id, "/frames")["items"][::-1]
+    assert [each["batch"] for each in frames] == [*verdict.proofs[:20], None, None]
+    assert len(seen(http, stream_id, "/file")["frames"]) == 7
+    first, second = (http.get(f"/v1/proofs/{each}/proof").json() for each in ids[:2])
+    assert first == second
+    assert first["statement"]["values"]["label/answer"] == LABELS[:4]
+    jobs = [http.get(f"/v1/proofs/{each}").json() for each in ids[:2]]
+    assert [each["verification_key_id"] for each in jobs] == [
+        first["statement"]["verification_key"]["id"]
+    ] * 2
+    assert frames[0]["seconds"] == frames[1]["seconds"] > 0
+    assert [name for name, _ in events(http, stream_id)] == ["frame"] * len(LABELS) + ["end"]
+    assert http.delete(f"/v1/streams/{stream_id}").status_code == 204
+
+
+def test_another_worker_goes_on_with_a_batch(runtime: Runtime, http: httpx.Client, models: list[str]) -> None:
+    stream_id = open_batched(runtime, http, models)
+    for start in range(0, 12, 4):
+        ids = [added(http, stream_id, start + each, each % 2) for each in range(4)]
+        with runtime.database.write() as session:  # one that dies of it, and is found out
+            assert Claims(session).claim(ids[0], "gone", 0.0)
+        with runtime.database.write() as session:
+            assert take_back(session) == ids[:1]
+            session.get_one(Job, ids[0]).available_at = None
+        streams._places = Recent(16)
+        work_on(runtime, ids[0])
+        assert http.get(f"/v1/proofs/{ids[0]}").json()["attempt"] == 2
+    verdict = verdict_on(http, stream_id)
+    assert verdict.valid, verdict.detail
+    assert (verdict.by_model, verdict.proofs) == ([8, 4], [number - number % 4 for number in range(12)])
+
+
+def test_what_is_missed_while_its_batch_is_proven_is_in_none(
+    runtime: Runtime, http: httpx.Client, models: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stream_id = open_batched(runtime, http, models)
+    ids = [added(http, stream_id, number, number % 2) for number in range(5)]
+    checked = steps.checked
+
+    def canceled_before(*args: Any) -> Any:
+        monkeypatch.setattr(steps, "checked", checked)
+        assert http.post(f"/v1/proofs/{ids[2]}/cancel").status_code == 200
+        return checked(*args)
+
+    monkeypatch.setattr(steps, "checked", canceled_before)
+    work_on(runtime, ids[0])
+    assert http.get(f"/v1/proofs/{ids[0]}").json()["state"] == "queued"
+    http.post(f"/v1/streams/{stream_id}/end")
+    with working(runtime):
+        until(lambda: seen(http, stream_id)["state"] == "succeeded", "the others to be proven")
+    verdict = verdict_on(http, stream_id)
+    assert verdict.valid, verdict.detail
+    assert (verdict.missed, verdict.proofs) == ([2], [0, 1, None, 3, 4])
+
+
+def test_batches_that_cannot_be_are_refused(http: httpx.Client, models: list[str]) -> None:
+    def asked(**options: Any) -> tuple[str, str]:
+        answer = http.post("/v1/streams", json={"models": models, "profile": profile()} | options).json()
+        return answer["code"], answer["field"]
+
+    assert asked(rules={"batch": 8}, backlog=7) == ("request.invalid", "backlog")
+    assert asked(batch_seconds=5) == ("request.invalid", "batch_seconds")
+    assert asked(rules={"batch": 1})[1] == "rules.batch"
 
 
 def test_missed_frames_stand_in_the_chain(runtime: Runtime, http: httpx.Client, stream_id: str) -> None:

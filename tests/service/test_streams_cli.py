@@ -30,9 +30,8 @@ def test_a_stream_from_its_bank_to_its_file(run: Any, url: str, tmp_path: Path) 
     np.save(frames, [frame(label) for label in labels])
     with Client(url) as client:
         models = add_bank_over(client)
-        code, said, _ = run(
-            "streams", "open", *models, "--profile", profiled, "--backlog", 2, "--challenge", "me", "--json"
-        )
+        asked = "--backlog", 2, "--batch", 2, "--batch-seconds", 60, "--challenge", "me"
+        code, said, _ = run("streams", "open", *models, "--profile", profiled, *asked, "--json")
         stream = json.loads(said)
         assert (code, stream["stage"], stream["backlog"], stream["challenge"]) == (0, "frames", 2, "me")
         code, said, _ = run("streams", "add", stream["id"], frames, "--end", "--field", "frames")
@@ -42,11 +41,12 @@ def test_a_stream_from_its_bank_to_its_file(run: Any, url: str, tmp_path: Path) 
         assert said.split() == ["0", "1", "0"]
         assert run("streams", "file", stream["id"], "-o", file)[0] == 0
         verdict = judged(json.loads(file.read_text()), client.get_verification_key)
-        assert (verdict.valid, verdict.labels) == (True, labels)
+        assert (verdict.valid, verdict.labels, verdict.proofs) == (True, labels, [0, 0, 2])
     _, said, _ = run("streams", "list")
     assert stream["id"] in said
     _, said, _ = run("streams", "show", stream["id"])
     assert "3, of which 3 are over, and 2 may wait" in said
+    assert "of 2 frames, which wait 60 s at most" in said
     code, _, complaint = run("streams", "open", *models, "--profile", frames)
     assert (code, "no labels" in complaint) == (2, True)
     assert run("streams", "delete", stream["id"])[0] == 0

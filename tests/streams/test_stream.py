@@ -37,6 +37,12 @@ def stage(tmp_path_factory: pytest.TempPathFactory) -> Stage:
 
 
 @pytest.fixture(scope="module")
+def batched(stage: Stage) -> Stage:
+    """By which four frames in a row have one proof."""
+    return stage.batched(4)
+
+
+@pytest.fixture(scope="module")
 def keys(stage: Stage) -> dict[str, OpenedKey]:
     return stage.keys
 
@@ -181,9 +187,8 @@ def test_the_keys_of_all_models_that_were_used_are_needed(
     assert judged(stream, {second: keys[second]}).frame == 0
 
 
-def test_batches_have_the_model_of_before_their_first_frame(stage: Stage) -> None:
+def test_batches_have_the_model_of_before_their_first_frame(batched: Stage) -> None:
     """Also one in which the classes change; frames that are fewer are proven one by one."""
-    batched = stage.batched(4)
     first, second = inputs([0, 1], 5, 0.1)[0], inputs([2, 3], 6, 0.1)[0]
     made = batched.proven([*first, None, *second])
     answer = judged(made, batched.keys)
@@ -211,15 +216,13 @@ def test_batches_have_keys_and_a_size(stage: Stage, rules: dict[str, int], model
         read(Head, canonical(head))
 
 
-def test_a_file_has_no_more_frames_in_batches(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_has_no_more_frames_in_batches(batched: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("verifier.stream.MOST_FRAMES", 11)
-    rules = stage.head.rules.model_copy(update={"batch": 4})
-    models = [model.model_copy(update={"batch_key": "01" * 32}) for model in stage.head.bank.models]
-    bank = stage.head.bank.model_copy(update={"models": models})
-    head = stage.head.model_copy(update={"rules": rules, "bank": bank})
-    missed: Frames = [Missed(missed="x")] * 3
-    with refuses("file.json", match="may be over 11"):
-        read(StreamFile, canonical(StreamFile.model_construct(head=head, frames=missed)))
+    made = batched.proven(inputs([0, 1], 4, 0.1)[0])
+    frames: Frames = [*made.frames, *[Missed(missed="x")] * 3]
+    assert judged(changed(made, frames), batched.keys).frames == 11
+    with refuses("file.json", match="there are 11 at most"):
+        read(StreamFile, canonical(changed(made, [*frames, Missed(missed="x")])))
 
 
 @pytest.mark.parametrize(

@@ -646,6 +646,8 @@ export interface components {
       top?: number | null;
       /** @description How many bounds, with reveal range. */
       bounds?: number | null;
+      /** @description Inference: frames in one proof, of a bank's model. */
+      batch?: number | null;
       /** @description Accuracy: what is counted or added up. accuracy */
       measure?: ("accuracy" | "top-k" | "f1" | "mse" | "mae" | "r2" | "certified") | null;
       /** @description Robustness, measure certified: of the radius. inf */
@@ -1166,7 +1168,9 @@ export interface components {
       created_at: string;
       /** @description When it was proven or missed. */
       finished_at: string | null;
-      /** @description What its proof took a worker. */
+      /** @description The first frame of those that its proof is of; null where that is of no other. */
+      batch: number | null;
+      /** @description What its proof took a worker; of a batch its share. */
       seconds: number;
     };
     /** @description The state of a circuit after one's contribution, and the one that it extends. */
@@ -2236,6 +2240,8 @@ export interface components {
        * @default 16
        */
       backlog?: number;
+      /** @description Where the rules have a `batch`: how long a frame waits for the others of its batch, but no longer than half of its deadline. 10, unless it is given. */
+      batch_seconds?: number | null;
       /** @description Names and values to find it by, 16 at most; no part of its proofs. */
       labels?: {
         [key: string]: string;
@@ -2320,6 +2326,10 @@ export interface components {
       deadline_seconds: number | null;
       /** @description How many frames may wait or be proven at once. */
       backlog: number;
+      /** @description So many frames in a row may have one proof; null where each has its own. */
+      batch: number | null;
+      /** @description How long a frame waits for the others of its batch. */
+      batch_seconds: number | null;
       /** @description Since when it takes frames: the keys are there. */
       begun_at: string | null;
       /** @description The text that whoever asked for it gave. */

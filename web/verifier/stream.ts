@@ -147,6 +147,11 @@ type Missed = Read<typeof missed>;
 const frame: Reader<ProofDocument | Missed> = (value, place) =>
   isObject(value) && "missed" in value ? missed(value, place) : proofDocument(value, place);
 
+/** Of how many frames it is, by what it says: another number is none that its key's circuit has. */
+function saidFrames(each: ProofDocument | Missed): number {
+  return "missed" in each ? 1 : listOf(each.statement.values[`label/${SEEN}`] ?? 0).length;
+}
+
 /** A whole stream: with the keys of its bank's models it is all that a verifier needs. */
 export const streamFile = checked(
   object({
@@ -155,14 +160,9 @@ export const streamFile = checked(
     head,
     frames: list(frame, 0, MOST_FRAMES),
   }),
-  ({
-    head: {
-      rules: { batch },
-    },
-    frames,
-  }) => {
-    if (frames.length * (batch ?? 1) > MOST_FRAMES) {
-      fault("frames", `with batches as large as the rules say they may be over ${MOST_FRAMES}`);
+  ({ frames }) => {
+    if (frames.reduce((sum, each) => sum + saidFrames(each), 0) > MOST_FRAMES) {
+      fault("frames", `those of batches counted, too, there are ${MOST_FRAMES} at most`);
     }
   },
 );

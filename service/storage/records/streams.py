@@ -29,6 +29,8 @@ class Stream(Base):
     """Of each frame, from when it was handed in."""
     backlog: Mapped[int]
     """How many frames may wait or be proven at once."""
+    batch_seconds: Mapped[int | None]
+    """How long a frame waits for the others of its batch, where the rules have batches."""
     challenge: Mapped[str | None] = mapped_column(String(200))
     """Of whoever asked for it; its head has it."""
     rules: Mapped[dict[str, Any]]
@@ -80,4 +82,6 @@ class Frame(Base):
     seen: Mapped[int | None]
     answer: Mapped[int | None]
     link: Mapped[bytes | None] = mapped_column(LargeBinary(32))
-    """The chain's link after it."""
+    """The chain's link after it, and all others of its proof."""
+    batch: Mapped[int | None]
+    """The number of the first frame of its proof, once it is proven with others."""

@@ -69,6 +69,8 @@ class SeenFrame:
     created_at: datetime
     finished_at: datetime | None
     seconds: float
+    batch: int | None = None
+    """As in ``Frame``."""
 
 
 @dataclass(frozen=True)
@@ -116,7 +118,7 @@ class Browsing:
 
     def frames(self, stream: Stream, most: int) -> Sequence[SeenFrame]:
         """The last frames that are over, in order."""
-        columns = (Frame.id, Frame.number, Frame.model, Frame.seen, Frame.answer)
+        columns = (Frame.id, Frame.number, Frame.model, Frame.seen, Frame.answer, Frame.batch)
         rows = select(*columns, Job.state, Job.created_at, Job.finished_at, Job.timings)
         these = Frame.stream_id == stream.id, Frame.number < stream.over
         last = rows.join(Job, Job.id == Frame.id).where(*these).order_by(Frame.number.desc()).limit(most)
@@ -131,6 +133,7 @@ class Browsing:
                 created_at=row.created_at,
                 finished_at=row.finished_at,
                 seconds=sum(row.timings.values()),
+                batch=row.batch,
             )
             for row in reversed(self._session.execute(last).all())
         ]

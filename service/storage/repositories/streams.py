@@ -51,14 +51,24 @@ class Streams:
         these = Frame.stream_id == stream_id, Frame.number >= first, Frame.number < end
         return self._session.execute(rows.where(*these)).all()
 
-    def links(self, stream_id: str, first: int, end: int) -> Sequence[Row[bytes, int, dict[str, Any]]]:
-        """Of the same frames what a course goes by, ten times as many: the chain's link after each and the
-        label that was seen, or the problem of one that was missed.
+    def links(self, stream_id: str, first: int, end: int) -> Sequence[Row[bytes, int, int, dict[str, Any]]]:
+        """Of the same frames what a course goes by, ten times as many: the chain's link after each, the label
+        that was seen and its ``batch``, or the problem of one that was missed.
         """
-        columns = select(Frame.link, Frame.seen, Job.problem).join(Job, Job.id == Frame.id)
+        columns = select(Frame.link, Frame.seen, Frame.batch, Job.problem).join(Job, Job.id == Frame.id)
         these = Frame.stream_id == stream_id, Frame.number >= first, Frame.number < end
         rows = columns.where(*these).order_by(Frame.number).limit(10 * AT_ONCE)
         return self._session.execute(rows).all()
+
+    def batch(self, stream_id: str, first: int, size: int) -> Sequence[Proof]:
+        """The proofs of so many frames in a row, whose turn it is together; none where some are over, or are
+        not there."""
+        rows = select(Proof).join(Frame, Frame.id == Proof.id).join(Job, Job.id == Proof.id)
+        these = Frame.stream_id == stream_id, Frame.number >= first, Frame.number < first + size
+        found = self._session.scalars(
+            rows.where(*these, Job.state.not_in(TERMINAL)).order_by(Frame.number)
+        ).all()
+        return found if len(found) == size else []
 
     def newest_frames(self, stream_id: str, before: int, limit: int) -> Sequence[Row[Frame, Job]]:
         """Those before the number, the last first."""

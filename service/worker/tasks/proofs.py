@@ -55,14 +55,15 @@ def make_proof(runtime: Runtime, hold: Hold) -> None:
     rows = [_held(runtime, proof, name, task.committed[name], outputs[name]) for name in outputs]
     with runtime.database.write() as session:
         timings = hold.timings()
-        succeeded = Claims(session).succeed(hold.claim, timings, hold.rows)
+        along = [] if turn is None else turn.others
+        succeeded = Claims(session).succeed(hold.claim, timings, hold.rows, along)
         if succeeded:
             steps.learn(session, hold, keys, timings)
             proof = Proofs(session).get(proof.id)
             proof.verification_key_id = keys.file.id
             kept.write(proof)
             if turn is not None:
-                turn.write(session, document)
+                turn.write(session, document, proof)
             for row, opening in zip(rows, outputs.values(), strict=True):
                 Commitments(session).add(row)
                 # This proof opened it once, and nobody has seen that before now.

@@ -7,13 +7,13 @@ before follows them from their beginning.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
 from pydantic import ValidationError
-from sqlalchemy import select
+from sqlalchemy import Row, select
 from sqlalchemy.orm import Session
 
 from circuits import banks
@@ -30,6 +30,7 @@ from service.submissions.streams import input_of, request
 from service.worker.heartbeat import Hold
 from service.worker.tasks import steps
 from verifier.bank import ANSWER, PRIOR, SEEN
+from verifier.description import as_list
 from verifier.documents import ProofDocument, checked, first_fault
 from verifier.fields import timestamp
 from verifier.recent import Recent
@@ -41,7 +42,8 @@ _REMEMBERED: Final = 16
 
 
 def begin_stream(runtime: Runtime, hold: Hold) -> None:
-    """Make the keys of the bank's models where there are none, and ask each what it sees of the profile."""
+    """Make the keys of the bank's models where there are none, also those for batches if it has any, and ask
+    each what it sees of the profile."""
     hold.progress("load model", 0.0)
     with runtime.database.read() as session:
         stream = Streams(session).get(hold.claim.id)
@@ -70,6 +72,11 @@ def begin_stream(runtime: Runtime, hold: Hold) -> None:
 def _member(runtime: Runtime, hold: Hold, stream: Stream, model: Model, samples: Integers) -> BankModel:
     network = encryption.open_network(runtime, model)
     taken = input_of(runtime, model)
+    batch_key = None
+    if batch := stream.rules.get("batch"):
+        asked = request(taken, stream.input_privacy, batch)
+        several = engine.inference_of(network, model.weight_privacy, asked)
+        batch_key = steps.require_keys(runtime, hold, several, model).file.id
     asked = request(taken, stream.input_privacy)
     circuit = engine.inference_of(network, model.weight_privacy, asked)
     keys = steps.require_keys(runtime, hold, circuit, model)
@@ -77,6 +84,7 @@ def _member(runtime: Runtime, hold: Hold, stream: Stream, model: Model, samples:
     return BankModel(
         commitment=model.commitment,
         verification_key=keys.file.id,
+        batch_key=batch_key,
         cost=circuit.constraint_system.constraints,
         bit=taken.form.bit,
         margin=banks.MARGIN,
@@ -86,11 +94,12 @@ def _member(runtime: Runtime, hold: Hold, stream: Stream, model: Model, samples:
 
 @dataclass(frozen=True)
 class Turn:
-    """A frame whose turn it is: ``model``, its place in the bank, ``key``, of its proofs, and ``link``, the
-    chain's before it.
+    """A frame whose turn it is, or a batch of them: ``model``, its place in the bank, ``key``, of its proofs,
+    and ``link``, the chain's before it. ``others``: the jobs of a batch's frames after the first.
     """
 
     proof: Proof
+    others: Sequence[str]
     secrets: dict[str, Secret]
     model: int
     key: str
@@ -103,17 +112,22 @@ class Turn:
                 "conflict.changed", "the circuit has another key since the stream began: open a new stream"
             )
 
-    def write(self, session: Session, document: ProofDocument) -> None:
-        """What is proven, in the transaction in which the job succeeds."""
-        frame = session.get_one(Frame, self.proof.id)
-        values = document.statement.values
-        frame.model, frame.link = self.model, following(self.link, document)
-        frame.seen, frame.answer = (int(str(values[f"label/{name}"])) for name in (SEEN, ANSWER))
+    def write(self, session: Session, document: ProofDocument, proof: Proof) -> None:
+        """What is proven, in the transaction in which the jobs succeed. ``proof``: the row of the first."""
+        values, link = document.statement.values, following(self.link, document)
+        labels = [as_list(values[f"label/{name}"]) for name in (SEEN, ANSWER)]
+        frames = [session.get_one(Frame, each) for each in (proof.id, *self.others)]
+        for frame, seen, answer in zip(frames, *labels, strict=True):
+            frame.model, frame.link, frame.seen, frame.answer = self.model, link, seen, answer
+            frame.batch = frames[0].number if self.others else None
+        for other in Proofs(session).each(self.others):
+            for name in ("model_id", "request", "verification_key_id", "document", "proofs"):
+                setattr(other, name, getattr(proof, name))
 
 
 def turn_of(runtime: Runtime, hold: Hold, proof: Proof, secrets: dict[str, Secret]) -> Turn:
-    """What the frame is to prove: with the model and the prior that the labels before it ask for.
-    ``secrets``: of ``intake.frame_values``.
+    """What the frame is to prove, with those that come after it if they are a batch: with the model and the
+    prior that the labels before it ask for. ``secrets``: of ``intake.frame_values``.
     """
     with runtime.database.read() as session:
         frame = session.get_one(Frame, proof.id)
@@ -121,10 +135,14 @@ def turn_of(runtime: Runtime, hold: Hold, proof: Proof, secrets: dict[str, Secre
         place = _place_of(session, frame)
         plan, link = place.course.plan, place.link
         model = stream.models[plan.model].model
-    taken = input_of(runtime, model)
+        batch = place.head.rules.batch
+        others = Streams(session).batch(stream.id, frame.number, batch)[1:] if batch else []
+    taken, size = input_of(runtime, model), 1 + len(others)
     member = place.head.bank.models[plan.model]
+    key = member.batch_key if others else member.verification_key
     prior = np.array([member.margin + value for value in plan.prior]).reshape(taken.form.prior)
-    asked = request(taken, stream.input_privacy) | {"challenge": challenge(link, frame.number)}
+    asked = request(taken, stream.input_privacy, size)
+    asked |= {"challenge": challenge(link, frame.number, size)}
     with runtime.database.write() as session:
         if session.scalar(select(Job.id).where(is_held(hold.claim)).with_for_update()) is not None:
             row = Proofs(session).get(proof.id)
@@ -133,8 +151,12 @@ def turn_of(runtime: Runtime, hold: Hold, proof: Proof, secrets: dict[str, Secre
             session.expire(row)
         proof = Proofs(session).get(proof.id)
     seen = intake.of_place(secrets, plan.model)
+    if others:
+        rest = [encryption.get_secrets(runtime, f"input:{each.id}", each.input or "") for each in others]
+        seen = np.stack([seen, *(intake.of_place(each, plan.model) for each in rest)])
+        prior = np.stack([prior] * size)
     inputs = {f"input/{taken.form.input}": Secret(seen), f"input/{PRIOR}": Secret(prior)}
-    return Turn(proof, inputs, plan.model, member.verification_key, link)
+    return Turn(proof, [each.id for each in others], inputs, plan.model, key or "", link)
 
 
 @dataclass
@@ -146,14 +168,19 @@ class _Place:
     link: bytes
     number: int = 0
 
-    def pass_by(self, link: bytes | None, seen: int | None, problem: Mapping[str, Any] | None) -> None:
-        """One that is over, with what ``Streams.links`` has of it."""
-        if link is None or seen is None:
-            self.link = following(self.link, documents.missed(problem))
-        else:
-            self.link = link
-            self.course.observe([seen])
-        self.number += 1
+    def pass_by(self, rows: Sequence[Row[bytes, int, int, dict[str, Any]]]) -> None:
+        """Those that are over, with what ``Streams.links`` has of them; of a batch that goes on none."""
+        while rows:
+            link, seen, batch, problem = rows[0]
+            size = 1 if batch is None else self.head.rules.batch or 1
+            if size > len(rows):
+                return
+            if seen is None:
+                self.link = following(self.link, documents.missed(problem))
+            else:
+                self.link = link
+                self.course.observe([each.seen for each in rows[:size]])
+            self.number, rows = self.number + size, rows[size:]
 
 
 _places: Final = Recent[str, _Place](_REMEMBERED)
@@ -167,7 +194,6 @@ def _place_of(session: Session, frame: Frame) -> _Place:
         head = checked(Head, Streams(session).head(frame.stream_id))
         place = _Place(head, head.course(), beginning(head))
     while place.number < frame.number:
-        for link, seen, problem in Streams(session).links(frame.stream_id, place.number, frame.number):
-            place.pass_by(link, seen, problem)
+        place.pass_by(Streams(session).links(frame.stream_id, place.number, frame.number))
     _places.keep(frame.stream_id, place)
     return place

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -46,6 +47,14 @@ def test_many_frames_share_slots_and_colours() -> None:
         assert sum(slot.classes) == pytest.approx(1)
 
 
+def test_frames_of_batches_are_told_from_others() -> None:
+    frames = [replace(frame(number, 0), batch=4 if number >= 4 else None) for number in range(8)]
+    course = course_of(frames, BANK)
+    assert course is not None
+    assert course.together == 4
+    assert [slot.together for slot in course.slots] == [0] * 4 + [1] * 4
+
+
 def test_frames_that_were_handed_in_and_not_over_waited() -> None:
     course = course_of([frame(0, 0, waits=2.5), frame(1, 0, waits=2.5), frame(2, 0)], BANK)
     assert course is not None
@@ -61,7 +70,10 @@ def test_the_page_of_a_stream(empty: Site) -> None:
     stream_id = fill_stream(empty.runtime)
     page = empty.visitor("read").get(f"/admin/jobs/{stream_id}")
     assert page.status_code == 200
-    for part in ("are over, of 425", "of 16 that may wait", "class 8", "Which model proves it", "missed"):
+    for part in (
+        *("are over, of 425", "of 16 that may wait", "class 8", "Which model proves it", "missed"),
+        *("of the last 420, 4 at a time", "in batches", "Batch from"),
+    ):
         assert part in page.text
     assert page.text.count('<path class="switch" d="M') == 5 + 1, "and one in the legend"
     assert "Cancel" not in page.text, "one may only look"
