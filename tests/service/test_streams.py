@@ -183,7 +183,9 @@ def test_frames_in_a_row_have_one_proof(runtime: Runtime, http: httpx.Client, mo
     assert http.delete(f"/v1/streams/{stream_id}").status_code == 204
 
 
-def test_another_worker_goes_on_with_a_batch(runtime: Runtime, http: httpx.Client, models: list[str]) -> None:
+def test_another_worker_goes_on_with_a_batch(
+    runtime: Runtime, http: httpx.Client, models: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     stream_id = open_batched(runtime, http, models)
     for start in range(0, 12, 4):
         ids = [added(http, stream_id, start + each, each % 2) for each in range(4)]
@@ -192,7 +194,7 @@ def test_another_worker_goes_on_with_a_batch(runtime: Runtime, http: httpx.Clien
         with runtime.database.write() as session:
             assert take_back(session) == ids[:1]
             session.get_one(Job, ids[0]).available_at = None
-        streams._places = Recent(16)
+        monkeypatch.setattr(streams, "_places", Recent(16))
         work_on(runtime, ids[0])
         assert http.get(f"/v1/proofs/{ids[0]}").json()["attempt"] == 2
     verdict = verdict_on(http, stream_id)
