@@ -24,6 +24,13 @@ ZEN_FN long place_of(long row, long byte, long steps) {
 ZEN_FN const uint4* quads_of(const unsigned char* data, long first_row, long steps, int lane) {
   return reinterpret_cast<const uint4*>(data + place_of(first_row, 0, steps)) + lane / 4 * 8;
 }
+// The same of planes that follow each other, the i-th eight rows behind the first, which begin a stack's 8 or 16 numbers:
+// of a power of two they are in one block.
+template <int planes>
+ZEN_FN const uint4* quads_of_plane(const unsigned char* data, long first_row, int i, long steps, int lane) {
+  if (planes & (planes - 1)) return quads_of(data, first_row + 8 * i, steps, lane);
+  return quads_of(data, first_row, steps, lane) + 64 * i;
+}
 ZEN_FN int quad_of(int chunk, int lane) {
   return chunk / 2 * (block_bytes / 16) + ((chunk % 2 * 4 + lane % 4) ^ lane / 4);
 }
@@ -85,8 +92,10 @@ ZEN_FN void multiply_by_warps(const unsigned char* left, const unsigned char* ri
   if (row < output.rows) {
     const uint4 *a[left_planes][2], *b[right_planes];
     ZEN_UNROLL for (int u = 0; u < left_planes; u++)
-      ZEN_UNROLL for (int h = 0; h < 2; h++) a[u][h] = quads_of(left, (row / 8 + h) * left_planes * 8 + u * 8, steps, lane);
-    ZEN_UNROLL for (int s = 0; s < right_planes; s++) b[s] = quads_of(right, column / 8 * right_planes * 8 + s * 8, steps, lane);
+      ZEN_UNROLL for (int h = 0; h < 2; h++)
+        a[u][h] = quads_of_plane<left_planes>(left, row * left_planes, h * left_planes + u, steps, lane);
+    ZEN_UNROLL for (int s = 0; s < right_planes; s++)
+      b[s] = quads_of_plane<right_planes>(right, column * right_planes, s, steps, lane);
 #pragma unroll 4
     for (int k = part; k < chunks; k += split) {
       const int at = quad_of(k, lane);

@@ -47,8 +47,9 @@ __global__ void __launch_bounds__(256)
   const int lane = int(threadIdx.x % 32), g = lane / 4, t = lane % 4, part = int(threadIdx.x / 32), split = int(blockDim.x / 32);
   const int across = (columns + 7) / 8, row = int(blockIdx.x) / across, column = int(blockIdx.x) % across * 8;
   const uint4 *a[4], *b[ZEN_ELEMENTS];
-  ZEN_UNROLL for (int u = 0; u < 4; u++) a[u] = quads_of(left, row * element_planes + u * 8, all_steps, lane);
-  ZEN_UNROLL for (int s = 0; s < ZEN_ELEMENTS; s++) b[s] = quads_of(right, column * ZEN_ELEMENTS + s * 8, all_steps, lane);
+  ZEN_UNROLL for (int u = 0; u < 4; u++) a[u] = quads_of_plane<4>(left, row * element_planes, u, all_steps, lane);
+  ZEN_UNROLL for (int s = 0; s < ZEN_ELEMENTS; s++)
+    b[s] = quads_of_plane<ZEN_ELEMENTS>(right, column * ZEN_ELEMENTS, s, all_steps, lane);
   int d[ZEN_ELEMENTS][2][4] = {};
 #pragma unroll 4
   for (int k = part; k < 2 * steps; k += split) {
