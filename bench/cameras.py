@@ -4,7 +4,8 @@
 committed and images private: seconds of a frame's proof, witness included. "cameras": streams of test images,
 of which either half is profiled for streams of the other; each frame is the integers' answer of the network
 that its course asks for, at what "bank" measured. "times" is how many times as long the full network takes
-for all; "filter" what priors add to the smallest one's accuracy. Needs CIFAR-10, or ORL's faces, or both
+for all; "filter" what priors add to the smallest one's accuracy. "batches": proofs of several frames in a row
+by each bank's smallest network, beside as many proofs of one. Needs CIFAR-10, or ORL's faces, or both
 (docs/zoo.md).
 """
 
@@ -25,10 +26,19 @@ from base.processors import usable_cores
 from base.progress import silent
 from bench.measure import Timing, alone, measure
 from bench.report import Cells, Row, number
-from circuits import compile_inference, load_onnx, parameters, plan_inference, quantise
+from circuits import (
+    Graph,
+    QuantGraph,
+    compile_inference,
+    load_onnx,
+    parameters,
+    plan_inference,
+    quantise,
+)
 from circuits.banks import MARGIN, profile
+from circuits.graphs.types import Affine
 from circuits.onnx.write import to_onnx
-from circuits.priors import with_prior
+from circuits.priors import Member, with_prior
 from circuits.schemes import proving
 from examples.camera.network import CIFAR, FACES, Bank
 from examples.zoo.data import FOLDER, Split, cifar, persons
@@ -45,8 +55,17 @@ THREADS: Final = usable_cores()
 SYSTEM: Final = "groth16-bls12-381"
 CHANGES: Final = 6
 BANKS: Final = {bank.name: bank for bank in (CIFAR, FACES)}
+BATCHES: Final = (1, 4, 16)
 SHORTEST: Final = 30
 """Frames between two switches."""
+
+
+class Together(NamedTuple):
+    """Proofs of so many frames at a time, by one network of a bank."""
+
+    batch: int
+    seconds: Timing
+    constraints: int
 
 
 class Measured(NamedTuple):
@@ -64,56 +83,92 @@ def split(bank: Bank) -> Split:
     return (cifar if bank is CIFAR else persons)(FOLDER)
 
 
-def measured(of: str, name: str, repetitions: int) -> Measured:
-    """``of``: the bank's name. ``prior``: the share of its constraints that the prior takes."""
+class Subject(NamedTuple):
+    """A network of a bank with its prior, as it is registered."""
+
+    bank: Bank
+    graph: Graph
+    member: Member
+    qgraph: QuantGraph
+    kind: Affine
+
+    def proofs(self, batch: int, repetitions: int) -> Together:
+        """Of so many frames each, witness included."""
+        circuit = compile_inference(
+            self.qgraph,
+            input_privacy={"image": "private", PRIOR: "public"},
+            weight_privacy="committed",
+            reveal={SEEN: "label", ANSWER: "label"},
+            batch=batch,
+        )
+        images = self.kind.quantise(split(self.bank).held_out.pixels[:batch] / 255)
+        frames = {"image": images, PRIOR: np.full((batch, self.bank.classes), MARGIN)}
+        given = frames if batch > 1 else {name: value[0] for name, value in frames.items()}
+        with TemporaryDirectory() as folder:
+            party = Party(registry.find(SYSTEM), Path(folder), silent)
+            party.commit({"model": parameters(self.qgraph)}, 0)
+            proving.setup(party.system, circuit, party.basis, party.folder / "key", THREADS, silent)
+            prove = partial(
+                proving.prove,
+                party.system,
+                circuit,
+                party.folder / "key",
+                partial(circuit.witness, given),
+                lambda _: party.openings,
+                THREADS,
+                silent,
+            )
+            timing = measure(prove, repetitions=repetitions)
+        return Together(batch, timing, circuit.constraint_system.constraints)
+
+
+def subject(of: str, name: str) -> Subject:
+    """``of``: the bank's name."""
     bank = BANKS[of]
-    images, test = split(bank).seen.pixels[:64] / 255, split(bank).held_out.pixels / 255
+    images = split(bank).seen.pixels[:64] / 255
     graph = bank.network(name)
     member = with_prior(to_onnx(graph), images)
     calibration = {"image": images, PRIOR: member.priors(bank.classes, len(images))}
     qgraph = quantise(load_onnx(member.onnx), calibration)
     kind = next(entry.type for entry in qgraph.inputs if entry.name != PRIOR)
-    circuit = compile_inference(
-        qgraph,
-        input_privacy={"image": "private", PRIOR: "public"},
-        weight_privacy="committed",
-        reveal={SEEN: "label", ANSWER: "label"},
+    return Subject(bank, graph, member, qgraph, kind)
+
+
+def together(of: str, name: str, repetitions: int) -> list[Together]:
+    """Proofs by this network of one frame, and of several."""
+    return [subject(of, name).proofs(batch, repetitions) for batch in BATCHES]
+
+
+def measured(of: str, name: str, repetitions: int) -> Measured:
+    """``prior``: the share of its constraints that the prior takes."""
+    own = subject(of, name)
+    seen, test = split(own.bank).seen.pixels[:64] / 255, split(own.bank).held_out.pixels / 255
+    _, seconds, constraints = own.proofs(1, repetitions)
+    without = plan_inference(quantise(own.graph, seen), weight_privacy="committed").rows
+    outputs = np.concatenate(
+        [profile(own.qgraph, own.kind.quantise(part)) for part in np.array_split(test, 20)]
     )
-    without = plan_inference(quantise(graph, images), weight_privacy="committed").rows
-    constraints = circuit.constraint_system.constraints
-    with TemporaryDirectory() as folder:
-        party = Party(registry.find(SYSTEM), Path(folder), silent)
-        party.commit({"model": parameters(qgraph)}, 0)
-        frame = {"image": kind.quantise(test[:1])[0], PRIOR: np.full(bank.classes, MARGIN)}
-        proving.setup(party.system, circuit, party.basis, party.folder / "key", THREADS, silent)
-        prove = partial(
-            proving.prove,
-            party.system,
-            circuit,
-            party.folder / "key",
-            partial(circuit.witness, frame),
-            lambda _: party.openings,
-            THREADS,
-            silent,
-        )
-        timing = measure(prove, repetitions=repetitions)
-    outputs = np.concatenate([profile(qgraph, kind.quantise(part)) for part in np.array_split(test, 20)])
-    return Measured(timing, constraints, 1 - without / constraints, member.bit, outputs)
+    return Measured(seconds, constraints, 1 - without / constraints, own.member.bit, outputs)
 
 
 Banks = Mapping[str, Mapping[str, Measured]]
 """The networks of each bank, by their names."""
 
 
+def there() -> list[Bank]:
+    """Those whose images are there."""
+    files = ((CIFAR, "cifar10_test_first1000"), (FACES, "orl_faces_112x92"))
+    return [bank for bank, file in files if (FOLDER / f"{file}.npz").exists()]
+
+
 def banks(quick: bool) -> Banks:
-    """Of those whose images are there, each network in a process of its own."""
+    """Each network in a process of its own."""
     return {
         bank.name: {
             name: alone(measured, bank.name, name, 1 if quick else 3)[0]
             for name in ([*bank.networks][-2:] if quick else bank.networks)
         }
-        for bank, file in ((CIFAR, "cifar10_test_first1000"), (FACES, "orl_faces_112x92"))
-        if (FOLDER / f"{file}.npz").exists()
+        for bank in there()
     }
 
 
@@ -124,6 +179,16 @@ def networks(banks: Banks) -> Iterator[Row]:
             right = float((each.outputs.argmax(axis=1) == labels).mean())
             more = {"prior": 100 * each.prior, "accuracy": 100 * right}
             yield Row.of(f"{of}, {name}", each.constraints, each.seconds, threads=THREADS, more=more)
+
+
+def batches(quick: bool) -> Iterator[Row]:
+    """By the smallest network of each bank; ``times``: as long take proofs of one frame each."""
+    for bank in there():
+        name, repetitions = [*bank.networks][-1], 1 if quick else 3
+        one, *several = alone(together, bank.name, name, repetitions)[0]
+        for each in several:
+            more = {"batch": each.batch, "times": each.batch * one.seconds.median / each.seconds.median}
+            yield Row.of(f"{bank.name}, {name}", each.constraints, each.seconds, threads=THREADS, more=more)
 
 
 class Shape(NamedTuple):
@@ -224,6 +289,14 @@ NETWORKS: Final[Cells] = {
     "for the prior %": lambda row: f"{row.more['prior']:.2f}",
     "accuracy %": lambda row: f"{row.more['accuracy']:.1f}",
     "s": lambda row: f"{row.median:.3f} ({row.spread:.0%})",
+}
+TOGETHER: Final[Cells] = {
+    "network": lambda row: row.name,
+    "frames": lambda row: str(row.more["batch"]),
+    "constraints": lambda row: number(row.size),
+    "s": lambda row: f"{row.median:.3f} ({row.spread:.0%})",
+    "s a frame": lambda row: f"{row.median / row.more['batch']:.3f}",
+    "times": lambda row: f"{row.more['times']:.2f}",
 }
 STREAMS: Final[Cells] = {
     "stream": lambda row: row.name,

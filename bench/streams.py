@@ -1,6 +1,6 @@
 """Streams: how soon and how surely changes of classes are noticed, and what that takes a frame.
 
-    python -m bench.streams [--topics switches frames bank cameras] [--json FILE] [--quick]
+    python -m bench.streams [--topics switches frames bank cameras batches] [--json FILE] [--quick]
 
 "switches": synthetic streams whose classes change to others of which none was there before; lengths are
 Poisson, lambda minutes of 60 frames in the mean, and a share of labels (5 to 20 %) is of any class. A change
@@ -10,7 +10,7 @@ and no others; "window" the same of the last so many labels, of the size that is
 
 "frames": microseconds a frame, at the beginning of a stream and far into it.
 
-"bank" and "cameras": of a bank's proofs (``bench.cameras``).
+"bank", "cameras" and "batches": of a bank's proofs (``bench.cameras``).
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from bench.measure import argument_parser, measure
 from bench.report import Cells, Report, Row, more
 from verifier.streams.detector import Detection, Detector
 
-TOPICS: Final = ("switches", "frames", "bank", "cameras")
+TOPICS: Final = ("switches", "frames", "bank", "cameras", "batches")
 CLASSES: Final = (10, 40)
 MINUTES: Final = (2, 4, 8, 16, 32)
 NOISE: Final = (0.05, 0.1, 0.15, 0.2)
@@ -183,6 +183,8 @@ def main() -> None:
     if {"bank", "cameras"} & {*options.topics} and (banks := cameras.banks(options.quick)):
         report.show("bank", cameras.networks(banks), cameras.NETWORKS)
         report.show("cameras", cameras.streams(banks, 1 if options.quick else EACH), cameras.STREAMS)
+    if "batches" in options.topics:
+        report.show("batches", cameras.batches(options.quick), cameras.TOGETHER)
     report.write(options.json)
 
 
