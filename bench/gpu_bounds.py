@@ -1,23 +1,24 @@
 """Forward bounds of transformers that read sentences, on a card, and PyTorch's and auto_LiRPA's beside them.
 
     python -m bench.gpu_bounds --sentences FOLDER [--topics speed tightness points]
-                               [--layers N ...] [--recorded] [--compile] [--lirpa] [--json FILE]
+                               [--layers N ...] [--count N] [--compile] [--lirpa] [--json FILE]
 
 FOLDER has ``layers1.npz`` ... of ``examples.sentences.train``, and ``sst2_test.tsv`` if ZENSERVE_DATA none.
 PyTorch with CUDA has to be there; ``--lirpa`` where auto_LiRPA is, too; ``--compile``: by torch.compile, too.
 
 ``speed``: of one sentence of about 25 words. A pass bounds the margin of every word, or of one, at one
-radius; ``--recorded``: its launches are replayed from a CUDA graph. A sentence is the search for the radii of
-all words, in ten bits; the port's is the same search, and ten halvings; auto_LiRPA's CROWN takes a word at a
-time, and ten halvings are counted as ten of its passes. Medians, all in turn.
+radius. A sentence is the search for the radii of all words, in ten bits; the port's is the same search, and
+ten halvings; auto_LiRPA's CROWN takes a word at a time, and ten halvings are counted as ten of its passes.
+Medians, all in turn.
 ``tightness``: margins by forms less those of the port in float64, relative to these; radii beside the
 port's, and beside auto_LiRPA's CROWN-IBP.
-``points``: of sentences and of images, by norms, how many points were drawn or made by gradient descent, and
-by how much the least margin of any is above its bound.
+``points``: of ``--count`` sentences and of images, by norms, how many points were drawn or made by gradient
+descent, and by how much the least margin of any is above its bound. Without a card, too.
 """
 
 from __future__ import annotations
 
+from argparse import Namespace
 from collections.abc import Callable, Iterator
 from functools import cached_property
 from pathlib import Path
@@ -31,23 +32,22 @@ from bench.measure import Contestants, argument_parser, in_turn, seconds
 from bench.report import Report, Row
 from bench.words import FAITH, LONGEST, SHORTEST, STEPS
 from bounds import Ball, Bounds, Network, Norm, attack
-from bounds.arrays import host
+from bounds.arrays import chosen, host
 from bounds.certify import searched
 from circuits.graphs.types import FloatArray
 from examples.robustness import network as robust
 from examples.sentences.network import LAYERS, Reader, labelled
 from examples.zoo.data import FOLDER
 from gpu.device import Device, namespace
-from prover import backends
 
 CUDA: Final = "cuda"
 WORDS: Final = 25
 ROUNDS: Final = 10
 NORMS: Final[tuple[Norm, ...]] = ("2", "inf", "1")
 SENTENCES: Final = 200
-POINTS: Final = 1_000_000
+OF_EACH: Final = 5_000
+OF_IMAGES: Final = 300_000
 DEVICE: Final = Device()
-XP: Final = namespace()
 
 
 class Sentence:
@@ -60,7 +60,7 @@ class Sentence:
 
     @cached_property
     def there(self) -> Network:
-        return self.network.on(XP)
+        return self.network.on(namespace())
 
     def around(self, radii: FloatArray, words: NDArray[np.int64], norm: Norm = "2") -> Ball:
         where = np.arange(self.count) == words[:, np.newaxis, np.newaxis]
@@ -68,12 +68,14 @@ class Sentence:
 
     @cached_property
     def most(self) -> float:
-        """Four times a power of two that the first word may move by."""
-        radii = np.ldexp(1.0, np.arange(-24, 2))
-        region = self.around(radii, np.zeros(len(radii), np.int64))
-        labels = np.full(len(radii), self.label)
-        held = bounds.certify(self.network, region, labels, "forward").robust
-        return float(4 * radii[: int(held.argmin()) if not held.all() else len(radii)].max(initial=radii[0]))
+        """Four times the largest power of two that the first word may move by, of 2^-24 to 2."""
+        first, held, beyond = np.zeros(1, np.int64), -24, 2
+        while beyond - held > 1:
+            tried = (held + beyond) // 2
+            region = self.around(np.ldexp(np.ones(1), tried), first)
+            right = bounds.certify(self.network, region, np.array([self.label]), "forward").robust[0]
+            held, beyond = (tried, beyond) if right else (held, tried)
+        return 4 * 2.0**held
 
     def furthest(self, network: Network) -> FloatArray:
         labels = np.full(self.count, self.label)
@@ -81,8 +83,8 @@ class Sentence:
 
     def passes(self, count: int, radius: float) -> Callable[[], Any]:
         """One for so many words, on the card: the margins there."""
-        region = self.around(np.full(count, radius), np.arange(count)).on(XP)
-        lines = XP.asarray(np.repeat(self.lines, count, axis=0))
+        region = self.around(np.full(count, radius), np.arange(count)).on(namespace())
+        lines = namespace().asarray(np.repeat(self.lines, count, axis=0))
         return lambda: Bounds(self.there, region, "forward").least(lines)
 
 
@@ -151,16 +153,6 @@ class Port:
         self._torch.cuda.synchronize()
 
 
-def recorded(passes: Callable[[], Any]) -> Callable[[], Any]:
-    """The same pass from a graph, into an array that stays."""
-    out = passes().copy()
-
-    def call() -> None:
-        out[...] = passes()
-
-    return DEVICE.recorded(call)
-
-
 def timed(call: Callable[[], Any], wait: Callable[[], Any]) -> Callable[[], float]:
     """Seconds until the card is done; warmed up."""
     call()
@@ -169,7 +161,7 @@ def timed(call: Callable[[], Any], wait: Callable[[], Any]) -> Callable[[], floa
     return lambda: seconds(lambda: (call(), wait()))
 
 
-def speed(folder: Path, layers: int, *, compiled: bool, lirpa: bool, replayed: bool) -> Iterator[Row]:
+def speed(folder: Path, layers: int, *, compiled: bool, lirpa: bool) -> Iterator[Row]:
     sentence = long(folder, layers)
     ports = {f"torch_{dtype}": Port(sentence, dtype) for dtype in ("float32", "float64")}
     if compiled:
@@ -179,7 +171,6 @@ def speed(folder: Path, layers: int, *, compiled: bool, lirpa: bool, replayed: b
         ours = sentence.passes(count, radius)
         contestants: Contestants = {
             "launched": timed(ours, DEVICE.synchronize),
-            **({"recorded": timed(recorded(ours), DEVICE.synchronize)} if replayed else {}),
             **{name: timed(port.passes(count, radius), port.synchronize) for name, port in ports.items()},
         }
         yield from _rows(f"{layers} layers, a pass of {count} words", count, contestants, 7)
@@ -236,9 +227,9 @@ def tightness(folder: Path, layers: int, *, lirpa: bool) -> Iterator[Row]:
     differences = []
     for share in (32, 16, 8):
         radius = sentence.most / share
-        region = sentence.around(np.full(count, radius), np.arange(count)).on(XP)
+        region = sentence.around(np.full(count, radius), np.arange(count)).on(namespace())
         found = Bounds(sentence.there, region, "forward")
-        lines = XP.asarray(np.repeat(sentence.lines, count, axis=0))
+        lines = namespace().asarray(np.repeat(sentence.lines, count, axis=0))
         by_forms = host(found._along(lines, sentence.network.output))[:, 0]
         expected = port.margins(np.full(count, radius), np.arange(count))
         differences.append(float((np.abs(by_forms - expected) / np.maximum(np.abs(expected), 1e-3)).max()))
@@ -270,43 +261,43 @@ def tightness(folder: Path, layers: int, *, lirpa: bool) -> Iterator[Row]:
     yield Row(f"{layers} layers", count, float(ours.mean()), unit="", more=more)
 
 
-def points(folder: Path, per_region: int) -> Iterator[Row]:
+def points(folder: Path, xp: Any, sentences: int) -> Iterator[Row]:
     """Each sentence by one of the networks and in one norm; of each word one point by gradient descent."""
     made, least = dict.fromkeys(NORMS, 0), dict.fromkeys(NORMS, np.inf)
-    rng = XP.random.default_rng(1)
+    rng = xp.random.default_rng(1)
     for layers in LAYERS:
-        reader, sentences = read(folder, layers)
-        some = sentences[layers - 1 : SENTENCES : len(LAYERS)]
+        reader, known = read(folder, layers)
+        some = known[layers - 1 : sentences : len(LAYERS)]
         most = sentence_of(reader, some[0]).most
         for place, x in enumerate(some):
             norm, sentence = NORMS[place % len(NORMS)], sentence_of(reader, x)
             scale, count = {"inf": 128**-0.5, "2": 1.0, "1": 2.0}[norm] * most / 4, sentence.count
-            which = np.arange(per_region) % count
-            tried = sentence.around(np.full(per_region, scale), which, norm).on(XP)
-            few, labels = tried.part(slice(count)), np.full(per_region, sentence.label)
-            lines = XP.asarray(np.repeat(sentence.lines, count, axis=0))
-            bound = host(Bounds(sentence.there, few, "forward").least(lines))[:, 0]
+            which, there = np.arange(OF_EACH) % count, sentence.network.on(xp)
+            tried = sentence.around(np.full(OF_EACH, scale), which, norm).on(xp)
+            few, labels = tried.part(slice(count)), np.full(OF_EACH, sentence.label)
+            lines = xp.asarray(np.repeat(sentence.lines, count, axis=0))
+            bound = host(Bounds(there, few, "forward").least(lines))[:, 0]
             for at in (
                 tried.drawn(rng),
-                attack.projected(sentence.there, few, labels[:count], rng, steps=4),
+                attack.projected(there, few, labels[:count], rng, steps=4),
             ):
-                found = host(attack.margins(sentence.there, at, labels[: len(at)]))
+                found = host(attack.margins(there, at, labels[: len(at)]))
                 least[norm] = min(least[norm], float((found - bound[which[: len(at)]]).min()))
                 made[norm] += len(at)
     for norm in NORMS:
         yield Row(f"sentences, l_{norm}", made[norm], float(least[norm]), unit="")
 
 
-def images(count: int) -> Iterator[Row]:
+def images(xp: Any, count: int) -> Iterator[Row]:
     """Of the network that was trained to be certified, CROWN's bounds."""
     pixels, labels = robust.held_out()
     network, x, labels = bounds.read(robust.network()), pixels[:200], labels[:200]
-    there, rng = network.on(XP), XP.random.default_rng(2)
+    there, rng = network.on(xp), xp.random.default_rng(2)
     lines = np.eye(10)[labels][:, np.newaxis] - np.eye(10)
     for norm in NORMS:
         radius = {"inf": 8 / 255, "2": 0.5, "1": 2.0}[norm]
-        region = Ball(x, np.full(len(x), radius), norm, domain=(0, 1)).on(XP)
-        bound = host(Bounds(there, region, "crown").least(XP.asarray(lines)))
+        region = Ball(x, np.full(len(x), radius), norm, domain=(0, 1)).on(xp)
+        bound = host(Bounds(there, region, "crown").least(xp.asarray(lines)))
         worst = np.where(np.eye(10)[labels] > 0, np.inf, bound).min(axis=1)
         made, least = 0, np.inf
         while made < count:
@@ -324,31 +315,30 @@ def main() -> None:
     parser.add_argument("--sentences", type=Path, required=True, metavar="FOLDER")
     parser.add_argument("--topics", nargs="*", choices=topics, default=topics)
     parser.add_argument("--layers", type=int, nargs="+", choices=LAYERS, default=[*LAYERS])
+    parser.add_argument("--count", type=int, default=SENTENCES, help="sentences that points are drawn of")
     parser.add_argument("--compile", action="store_true", help="torch.compile, too")
     parser.add_argument("--lirpa", action="store_true", help="auto_LiRPA, too")
-    parser.add_argument("--recorded", action="store_true", help="passes from a CUDA graph, too")
     options = parser.parse_args()
-    if backends.chosen().index is None:
-        raise SystemExit("set ZENSERVE_BACKEND to gpu where there is one")
-    report = Report("gpu_bounds", hardware=DEVICE.name())
+    with chosen() as xp:
+        _measure(options, xp)
+
+
+def _measure(options: Namespace, xp: Any) -> None:
+    if xp is np and {*options.topics} != {"points"}:
+        raise SystemExit("set ZENSERVE_BACKEND to gpu where there is one; points alone are drawn without")
+    report = Report("gpu_bounds", hardware="" if xp is np else DEVICE.name())
     for layers in options.layers:
         if "speed" in options.topics:
             report.show(
                 "Speed",
-                speed(
-                    options.sentences,
-                    layers,
-                    compiled=options.compile,
-                    lirpa=options.lirpa,
-                    replayed=options.recorded,
-                ),
+                speed(options.sentences, layers, compiled=options.compile, lirpa=options.lirpa),
             )
         if "tightness" in options.topics:
             report.show("Tightness", tightness(options.sentences, layers, lirpa=options.lirpa))
         report.write(options.json)
     if "points" in options.topics:
-        report.show("Points", points(options.sentences, 1 + POINTS // SENTENCES))
-        report.show("Points", images(10_000 if options.quick else POINTS // 3))
+        report.show("Points", points(options.sentences, xp, options.count))
+        report.show("Points", images(xp, 10_000 if options.quick else OF_IMAGES))
     report.write(options.json)
 
 

@@ -29,6 +29,7 @@ SPARTAN_GPU: Final = "spartan-gpu-2026-11-23-h200"
 WITNESSES: Final = "witness-2026-11-23-h200"
 PRODUCTS: Final = "products-2026-11-23-h200"
 WIDE: Final = "wide-2026-11-23-h200"
+BOUNDS: Final = "bounds-2026-11-23-h200"
 LINES: Final = "lines-2026-11-23"
 COMPILER: Final = "compiler-2026-11-21-epyc-milan"
 SHARING: Final = "sharing-2026-11-21-epyc-milan"
@@ -371,6 +372,48 @@ def few_bits() -> str:
     return grouped(rows(PRODUCTS, ""), {"rows, columns, depth": lambda row: row.topic, "": kernel}, cells)
 
 
+def bounds_speed() -> str:
+    """Ours, and each peer's time with its ratio."""
+    key: Cells = {
+        "layers": lambda row: row.name.split(" ")[0],
+        "of": lambda row: row.name.split(", ")[1],
+    }
+    cells: Cells = {
+        "ours": _by("launched", "zenserve"),
+        "PyTorch, float32": _by("torch_float32"),
+        "float64": _by("torch_float64"),
+        "ten halvings": _by("torch_float32_halvings"),
+        "auto_LiRPA, CROWN": _by("auto_LiRPA"),
+        "radius": lambda row: number(row.more.get("radius")),
+        "Faith, an A100": lambda row: f"{row.more['faith_s']:g} s" if "faith_s" in row.more else "",
+    }
+    return grouped(rows(BOUNDS, "Speed"), key, cells)
+
+
+def _by(*names: str) -> Callable[[Row], str]:
+    def cell(row: Row) -> str:
+        if row.peer not in names:
+            return ""
+        return f"{figure(row)}, {row.ratio:.2f}x" if row.ratio else figure(row)
+
+    return cell
+
+
+def bounds_tightness() -> str:
+    said = {
+        "of the port's, at least": "least_of_port",
+        "margins by forms differ by": "largest_difference",
+        "CROWN-IBP's radius": "crown_ibp_radius",
+        "words where ours is no less": "no_less",
+    }
+    cells: Cells = {"radius": _plain, **{heading: more(of) for heading, of in said.items()}}
+    return grouped(rows(BOUNDS, "Tightness"), {"": kernel, "words": size}, cells)
+
+
+def _plain(row: Row) -> str:
+    return number(row.median)
+
+
 def wide_integers() -> str:
     """Products of integers of 16 and 32 bits, by sizes."""
     cells = {
@@ -637,6 +680,8 @@ TABLES: Final[dict[str, Callable[[], str]]] = {
     "spartan kernels": spartan_kernels,
     "spartan proofs": spartan_proofs,
     "few bits": few_bits,
+    "bounds speed": bounds_speed,
+    "bounds tightness": bounds_tightness,
     "wide integers": wide_integers,
     "wide floats": wide_floats,
     "challenges": challenges,
