@@ -27,8 +27,18 @@ def regions(x: FloatArray, radius: float, *, whole: bool) -> Iterator[bounds.Reg
     yield Ball(x, radii, "2", where=np.arange(x.shape[1]).reshape(-1, *(1 for _ in x.shape[2:])) == 0)
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("whole", [False, True])
+# Most of their seconds are g++'s: those of these kinds are of other tests, too.
+SAMPLE = {("dense", False), ("dense", True), ("gelu", False), ("attention", False)}
+
+
+@pytest.mark.parametrize(
+    ("kind", "whole"),
+    [
+        pytest.param(kind, whole, marks=() if (kind, whole) in SAMPLE else pytest.mark.large)
+        for kind in KINDS
+        for whole in (False, True)
+    ],
+)
 def test_the_same_on_a_card(kind: str, whole: bool) -> None:
     rng = np.random.default_rng(11)
     graph = KINDS[kind].make(rng)

@@ -270,7 +270,7 @@ def test_files_and_addresses_that_are_none(
         code, out, err = run(*arguments)
         assert (code, out) == (2, "")
         assert "Traceback" not in err
-        return str(err)
+        return "".join(line.strip("│ ") for line in err.splitlines())  # a path may be broken anywhere
 
     key_id = json.loads(files[1].read_text())["id"]
     assert "nowhere" in complaint("key", "get", key_id, "-o", tmp_path / "nowhere" / "key.json")

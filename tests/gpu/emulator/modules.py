@@ -40,6 +40,8 @@ OPTIONS = (
 )
 UPPER_HALF = 0xA5A5A5A5 << 32
 """What a parameter of 64 bits reads beside an argument of 32."""
+_ONE_LAUNCH = threading.Lock()
+"""Of all modules: threads that load one at the same time have two of them, of the same library."""
 
 
 class CompileError(ZenError):
@@ -59,7 +61,6 @@ class Module:
         self._library = ctypes.CDLL(str(library))
         self._launch = self._library.zen_launch
         self._launch.restype = ctypes.c_char_p
-        self._one_launch = threading.Lock()
 
     def launch(
         self, kernel: str, grid: int | tuple[int, int], threads: int, *arguments: Any, shared_bytes: int = 0
@@ -68,7 +69,7 @@ class Module:
         function = ctypes.cast(getattr(self._library, kernel), ctypes.c_void_p)
         words = (ctypes.c_uint64 * len(arguments))(*map(self._word, arguments))
         dimensions = [ctypes.c_uint(each) for each in (*blocks, threads)]
-        with self._one_launch:
+        with _ONE_LAUNCH:
             error = self._launch(function, *dimensions, ctypes.c_size_t(shared_bytes), len(arguments), words)
         if error is not None:
             raise LaunchError(f"{kernel}: {error.decode()}")
