@@ -1,6 +1,6 @@
-"""Networks for CIFAR-10 and for ORL's faces as ``train`` made them, the dearest first: pixels from 0 to 1,
-logits. With committed weights a proof costs by what is computed, weights next to nothing: so the cheaper ones
-look at large squares, far apart, and have their weights where little of the image is left."""
+"""Networks for CIFAR-10 and for ORL's faces, the dearest first: pixels from 0 to 1, logits. docs/streams.md
+says how they were made. With committed weights a proof costs by what is computed, weights next to nothing: so
+the cheaper ones look at large squares, far apart, and have most weights where little of the image is left."""
 
 from __future__ import annotations
 
