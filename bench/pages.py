@@ -663,6 +663,7 @@ TABLES: Final[dict[str, Callable[[], str]]] = {
     "detector": partial(shown, CAMERAS, "frames", streams.FRAMES),
     "bank": partial(shown, CAMERAS, "bank", cameras.NETWORKS),
     "filmed": partial(shown, CAMERAS, "cameras", cameras.STREAMS),
+    "batches": partial(shown, CAMERAS, "batches", cameras.TOGETHER),
     "documents": documents,
     "loads": partial(loads, SERVICE, "verify", "submissions", "pages"),
     "streams": partial(loads, SERVICE_BUSY, "streams"),
