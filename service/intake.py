@@ -25,7 +25,7 @@ from circuits.quantisation import report
 from circuits.quantised import QuantInput
 from circuits.quantised.typed import TypedGraph
 from circuits.schemes import planned
-from circuits.schemes.accuracy import measured_output, sample_input, target_type
+from circuits.schemes.accuracy import measured_output, require_all_weights, sample_input, target_type
 from circuits.schemes.circuit import most_labels, require_classes
 from circuits.schemes.inference import all_shown, require_outputs
 from circuits.schemes.inputs import sample_values
@@ -118,11 +118,12 @@ def read_dataset(
     ends.
 
     Raises ``TensorError``: files that cannot be read, other shapes, labels that are no class; and
-    ``StatementError`` for an output without classes.
+    ``StatementError`` for an output without classes, or one that no accuracy can be of.
     """
     graph = QuantGraph.from_bytes(quantised)
     size = graph.size(output.decode())
     require_classes(size, "labels", "give targets, to measure errors by")
+    require_all_weights(graph, output.decode())
     entry = sample_input(graph, output.decode())
     given = samples.parse(content, {entry.name: entry.shape}, "samples")
     images = given.inputs[entry.name].astype(np.float64)
@@ -142,10 +143,12 @@ def read_measured(
     saturate: bytes = b"",
 ) -> bytes:
     """``read_dataset`` of samples with targets, one of each sample or as many as the output has values:
-    int64[n, values], quantised. Raises ``StatementError`` for an output without one scale.
+    int64[n, values], quantised. Raises ``StatementError`` for an output without one scale, or one that no
+    accuracy can be of.
     """
     graph, privacy = QuantGraph.from_bytes(quantised), cast("Privacy", weight_privacy.decode())
     kind = target_type(graph, privacy, output.decode())
+    require_all_weights(graph, output.decode())
     entry = sample_input(graph, output.decode())
     given = samples.parse(content, {entry.name: entry.shape}, "samples")
     images = given.inputs[entry.name].astype(np.float64)

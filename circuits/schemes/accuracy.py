@@ -346,8 +346,7 @@ def measured_output(qgraph: QuantGraph, compared: Compared, asked: str | None = 
     """The output that samples' labels or targets are of: the one of the name ``asked``, else the only one
     that can be meant, which is computed from one input alone, and against labels of classes.
 
-    Raises ``StatementError`` (``statement.several``, ``output``) where there is no such one, or several, or
-    where commitments to the weights are to more than it is made of.
+    Raises ``StatementError`` (``statement.several``, ``output``) where there is no such one, or several.
     """
     known = [name for name in qgraph.outputs if len(qgraph.inputs_of(name)) == 1]
     if not known:
@@ -367,21 +366,14 @@ def measured_output(qgraph: QuantGraph, compared: Compared, asked: str | None = 
             f" {'one of ' + ', '.join(known) if known else 'none of this network'}: name it",
             field="output",
         )
-    if len(qgraph.inputs) > 1:
-        _require_all_weights(TypedGraph(qgraph, "public", "public"), meant[0])
     return meant[0]
 
 
-def _require_all_weights(typed: TypedGraph, output: str) -> None:
-    """``StatementError`` (``statement.several``) where the output does without some of the network's
+def require_all_weights(qgraph: QuantGraph, output: str) -> None:
+    """Raises ``StatementError`` (``statement.several``) where the output does without some of the network's
     weights: commitments are to all of them."""
-    whole = typed.relations
-    if whole.behind(typed.outputs[output]).parameters != whole.parameters:
-        raise StatementError(
-            "statement.several",
-            f"the output {output} is made without some of the network's weights: export it alone",
-            field="output",
-        )
+    if len(qgraph.inputs) > 1:
+        _network(TypedGraph(qgraph, "public", "public"), output)
 
 
 def sample_input(qgraph: QuantGraph, output: str) -> QuantInput:
@@ -391,9 +383,19 @@ def sample_input(qgraph: QuantGraph, output: str) -> QuantInput:
 
 
 def _network(typed: TypedGraph, output: str) -> Relations:
-    """The relations of the network; of one of several inputs those that make the output."""
+    """The relations of the network; of one of several inputs those that make the output. Raises as
+    ``require_all_weights``."""
     whole = typed.relations
-    return whole if len(typed.qgraph.inputs) == 1 else whole.behind(typed.outputs[output])
+    if len(typed.qgraph.inputs) == 1:
+        return whole
+    needed = whole.behind(typed.outputs[output])
+    if needed.parameters != whole.parameters:
+        raise StatementError(
+            "statement.several",
+            f"the output {output} is made without some of the network's weights: export it alone",
+            field="output",
+        )
+    return needed
 
 
 class _Made(NamedTuple):
