@@ -25,10 +25,19 @@ import numpy as np
 
 from bench import peers
 from bench.elements import equal_elements, network_elements, random_elements
-from bench.measure import argument_parser
 from bench.peers import Peer
 from bench.report import Report, Row
-from bench.roofline import Cost, Field, Roofline, machine, on_device, profile, published, replayed
+from bench.roofline import (
+    Cost,
+    Field,
+    Roofline,
+    card_argument_parser,
+    machine,
+    on_device,
+    profile,
+    published,
+    replayed,
+)
 from gpu import fixed_base, modules, negacyclic, ntt
 from gpu.device import Array, Device
 from gpu.msm import Bases, msm, window_count
@@ -304,11 +313,10 @@ CASES = {
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    parser = argument_parser(__doc__)
+    parser = card_argument_parser(__doc__)
     parser.add_argument("--peer", type=peers.option, action="append", default=[], metavar="NAME=PATH")
     parser.add_argument("--topics", nargs="*", choices=CASES, default=list(CASES))
     parser.add_argument("--sizes", type=int, nargs="*", help="log2 of the proofs' rows")
-    parser.add_argument("--device", type=int, default=0, help="which GPU, as CUDA counts them")
     options = parser.parse_args(arguments)
     device, repetitions = Device(options.device), 2 if options.quick else 7
     report = Report("gpu", f"median of {repetitions}", machine(device))

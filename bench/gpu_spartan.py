@@ -23,9 +23,9 @@ import numpy as np
 from base.processors import usable_cores
 from bench.elements import random_elements
 from bench.gpu import ceilings
-from bench.measure import argument_parser, in_turn, measure, seconds
+from bench.measure import in_turn, measure, seconds
 from bench.report import Report, Row
-from bench.roofline import Cost, Roofline, machine, on_device, profile, published
+from bench.roofline import Cost, Roofline, card_argument_parser, machine, on_device, profile, published
 from bench.synthetic import PUBLIC, random_statement, random_witness
 from gpu import hashing, modules
 from gpu.device import Array, Device
@@ -217,9 +217,8 @@ PROOFS = Case("Proofs, network's witness", proofs, (20, 22), (5,))
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    parser = argument_parser(__doc__)
+    parser = card_argument_parser(__doc__)
     parser.add_argument("--sizes", type=int, nargs="*", help="log2 of the proofs' rows")
-    parser.add_argument("--device", type=int, default=0, help="which GPU, as CUDA counts them")
     options = parser.parse_args(arguments)
     device, repetitions = Device(options.device), 2 if options.quick else 9
     report = Report("gpu_spartan", f"median of {repetitions}", machine(device))

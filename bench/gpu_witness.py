@@ -30,9 +30,9 @@ from base.processors import usable_cores
 from base.progress import silent
 from base.randomness import Secrets, random_elements
 from bench.lowbit import quantised
-from bench.measure import argument_parser, in_turn, seconds, timed
+from bench.measure import in_turn, seconds, timed
 from bench.report import Report, Row, rows_of
-from bench.roofline import machine, profile
+from bench.roofline import card_argument_parser, machine, profile
 from circuits import (
     Inference,
     QuantGraph,
@@ -279,10 +279,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
         "accuracy": ("Samples of an accuracy", accuracy, (MEASURED,)),
         "proofs": ("From an input to a proof", proofs, PROVEN),
     }
-    parser = argument_parser(__doc__)
+    parser = card_argument_parser(__doc__)
     parser.add_argument("--topics", nargs="*", choices=topics, default=list(topics))
     parser.add_argument("--only", nargs="*", help="these networks")
-    parser.add_argument("--device", type=int, default=0, help="which GPU, as CUDA counts them")
     options = parser.parse_args(arguments)
     os.environ[backends.VARIABLE] = f"gpu:{options.device}"
     device = Device(options.device)

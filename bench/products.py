@@ -18,9 +18,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from bench.measure import argument_parser
 from bench.report import Report, Row
-from bench.roofline import Roofline, captured, machine, published, replayed
+from bench.roofline import Roofline, captured, card_argument_parser, machine, published, replayed
 from gpu.device import Device
 from gpu.planes import Plan, Product
 
@@ -77,9 +76,7 @@ def int_mm(rows: int, columns: int, depth: int, count: int) -> Callable[[], floa
 
 
 def main() -> None:
-    parser = argument_parser(__doc__)
-    parser.add_argument("--device", type=int, default=0, help="the card, as CUDA counts")
-    options = parser.parse_args()
+    options = card_argument_parser(__doc__).parse_args()
     device, repetitions = Device(options.device), 1 if options.quick else 15
     report = Report("products", f"median of {repetitions}", machine(device))
     bench = Roofline(device, repetitions, report)

@@ -6,6 +6,7 @@ for them; ``replayed`` leaves them out.
 
 from __future__ import annotations
 
+import argparse
 import re
 from collections import defaultdict
 from collections.abc import Callable, Mapping
@@ -15,7 +16,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any, Literal
 
-from bench.measure import in_turn
+from bench.measure import argument_parser, in_turn
 from bench.report import Report, Row
 from gpu.device import Device
 from gpu.modules import Module
@@ -78,6 +79,13 @@ def published(ours: Row, peer: str, seconds: float) -> Row:
     """What others have written about such a kernel on another card."""
     ratio = seconds / ours.median
     return Row(f"{peer}_{ours.name}", ours.size, seconds, peer=peer, ratio=ratio)
+
+
+def card_argument_parser(description: str | None) -> argparse.ArgumentParser:
+    """What every benchmark of a card takes."""
+    parser = argument_parser(description)
+    parser.add_argument("--device", type=int, default=0, help="which GPU, as CUDA counts them")
+    return parser
 
 
 def machine(device: Device) -> str:

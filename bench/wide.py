@@ -23,9 +23,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bench.elements import random_elements
-from bench.measure import argument_parser
 from bench.report import Report, Row
-from bench.roofline import Roofline, captured, machine, published, replayed
+from bench.roofline import Roofline, captured, card_argument_parser, machine, published, replayed
 from gpu import modules, rows
 from gpu.device import Array, Device
 from gpu.wide import Card, Elements, Floats, Plan, Product, Range, plans
@@ -261,9 +260,7 @@ def _error(left: NDArray[np.float32], right: NDArray[np.float32], found: NDArray
 
 
 def main() -> None:
-    parser = argument_parser(__doc__)
-    parser.add_argument("--device", type=int, default=0, help="the card, as CUDA counts")
-    options = parser.parse_args()
+    options = card_argument_parser(__doc__).parse_args()
     device, repetitions = Device(options.device), 1 if options.quick else 9
     report = Report("wide", f"median of {repetitions}", machine(device))
     bench = Roofline(device, repetitions, report)

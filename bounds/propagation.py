@@ -152,7 +152,7 @@ class Bounds:
     def _start(self) -> None:
         name = self.network.input
         self._forms[name] = self.region.forms()
-        self.region.reach(self._forms[name])
+        self.region.reach(self._forms[name])  # for the forms' sizes
 
     def _step(self, operation: Operation) -> None:
         """Forms of what an operation makes, whose ``rest`` takes what rounding did to them, and intervals."""
