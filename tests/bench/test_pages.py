@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from bench.pages import RESULTS, ROOT, TABLES, TEMPLATES, page
+from bench.pages import TABLES, TEMPLATES, page
+from bench.pages.tables import RESULTS, ROOT
 from bench.report import Report, Row, read
 
 PAGES = sorted(TEMPLATES.glob("*.md"))
@@ -19,8 +20,10 @@ def test_a_page_is_what_its_template_and_the_results_make(template: Path) -> Non
 
 
 def test_every_table_is_shown() -> None:
-    templates = "".join(template.read_text() for template in PAGES)
-    assert [name for name in TABLES if f"{{{{ {name} }}}}" not in templates] == []
+    assert list(TABLES) == [template.stem for template in PAGES]
+    shown = {template.stem: template.read_text() for template in PAGES}
+    names = [(page, name) for page, tables in TABLES.items() for name in tables]
+    assert [(page, name) for page, name in names if f"{{{{ {name} }}}}" not in shown[page]] == []
 
 
 @pytest.mark.parametrize("path", sorted(RESULTS.glob("*.json")), ids=lambda path: path.stem)
@@ -28,7 +31,7 @@ def test_every_file_of_results_is_of_this_version_and_named_where_it_is_shown(pa
     hardware, rows = read(path)
     assert hardware
     assert rows
-    pages = [ROOT / "bench" / "pages.py", *(ROOT / "docs").glob("*.md")]
+    pages = [*(ROOT / "bench" / "pages").glob("*.py"), *(ROOT / "docs").glob("*.md")]
     assert any(path.stem in each.read_text() for each in pages)
 
 

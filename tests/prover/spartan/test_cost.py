@@ -9,7 +9,8 @@ import pytest
 
 from base.randomness import Secrets
 from bench.large import NETS, SCHEMES
-from bench.pages import LARGE, rows
+from bench.pages.performance import LARGE
+from bench.pages.tables import rows
 from bench.synthetic import random_statement, random_witness
 from prover.size import Size
 from prover.spartan import cost

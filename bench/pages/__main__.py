@@ -1,0 +1,3 @@
+from bench.pages import main
+
+main()

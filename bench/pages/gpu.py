@@ -1,0 +1,271 @@
+"""Tables of docs/gpu.md."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from bench.pages.tables import (
+    beside,
+    ending,
+    floors,
+    grouped,
+    kernel,
+    listed,
+    name,
+    ours,
+    power,
+    rows,
+    size,
+    stem,
+)
+from bench.report import Cells, Row, duration, figure, more, number, ratio
+
+GPU: Final = "gpu-2026-11-21-h200"
+SPARTAN_GPU: Final = "spartan-gpu-2026-11-23-h200"
+WITNESSES: Final = "witness-2026-11-23-h200"
+PRODUCTS: Final = "products-2026-11-23-h200"
+WIDE: Final = "wide-2026-11-23-h200"
+BOUNDS: Final = "bounds-2026-11-23-h200"
+LINES: Final = "lines-2026-11-23"
+
+
+def rate(row: Row) -> str:
+    return f"{row.more['per_s'] / 1e9:,.4g} G" if "per_s" in row.more else ""
+
+
+def ceilings() -> str:
+    return listed(rows(GPU, "Ceilings"), {"": name, "of": size, "time": figure, "a second": rate})
+
+
+def gpu_kernels() -> str:
+    topics = ("Transforms", "The quotient", "Negacyclic", "Multi-scalar", "Products", "Sparse")
+    powers = {"ntt": (16, 20, 24), "negacyclic_ntt_62": (14, 16), "msm_g1": (16, 20, 22), "msm_g2": (16, 20)}
+
+    def is_shown(row: Row) -> bool:
+        if kernel(row).startswith("negacyclic_product") or row.more.get("scalars") == "equal":
+            return False
+        return row.size in [1 << log for log in powers.get(kernel(row), (20,))]
+
+    key = {"kernel": kernel, "size": power, "scalars": more("scalars")}
+    peers = {"sppark": "sppark", "V100": "paper_V100", "A100": "paper_A100"}
+    asked = {heading: beside(peer) for heading, peer in peers.items()}
+    chosen = filter(is_shown, rows(GPU, *topics))
+    return grouped(chosen, key, {"time": ours, "floors": floors, **asked})
+
+
+def gpu_proofs() -> str:
+    steps = {
+        "setup": "setup",
+        "load key": "load_key",
+        "proof": "prove",
+        "two at once, each": "prove_pipelined",
+    }
+    chosen = [*rows(GPU, "Groth16"), *rows(GPU, "lenet")]
+    chosen = [row for row in chosen if row.name.endswith(tuple(steps.values()))]
+    key = {"": stem(*steps.values()), "rows": size}
+    timed = {heading: ending(f"_{step}", figure) for heading, step in steps.items()}
+    held = {"MB held": ending("_load_key", _held), "kernels": ending("_prove", _in_kernels)}
+    return grouped(chosen, key, timed | held)
+
+
+def witnesses() -> str:
+    """A proof's witness is made on the card, or by the processor: the proof is made on the card."""
+    kinds = {"Witnesses": "a witness", "One after the other": "64 witnesses"}
+    others = {"processor": "all cores", "two_threads": "two threads", "alone": "the card, one at a time"}
+
+    def made(row: Row) -> str:
+        if row.topic.startswith("Samples"):
+            of = f"of {row.more['samples']} samples"
+            return f"{row.more['system']} proof {of}, two at once" if "system" in row.more else f"counts {of}"
+        return kinds.get(row.topic) or f"{row.more['system']} proof"
+
+    cells: Cells = {
+        "card": ours,
+        "beside": lambda row: figure(row) if row.peer else "",
+        "by": lambda row: others[row.peer] if row.peer else "",
+        "beside / card": ratio,
+    }
+    return grouped(rows(WITNESSES, ""), {"made": made, "of": kernel}, cells)
+
+
+def spartan_kernels() -> str:
+    chosen = rows(SPARTAN_GPU, "Transforms", "Hashes", "Sum-checks")
+    cells = {"time": ours, "floors": floors, "ZERA": lambda row: figure(row) if row.peer else ""}
+    return grouped(chosen, {"kernel": kernel, "size": size}, {**cells, "ZERA / ours": beside("zera")})
+
+
+def spartan_proofs() -> str:
+    cells = {
+        "Spartan alone": lambda row: figure(row) if row.name == "spartan_alone" else "",
+        "in turn": lambda row: ours(row) if row.name == "spartan_prove" else "",
+        "kernels": _in_kernels,
+        "bytes": more("proof_bytes"),
+        "MB held": lambda row: _held(row) if row.name == "spartan_load" else "",
+        "Groth16": lambda row: figure(row) if row.name == "groth16_prove" else "",
+        "Groth16 / Spartan": beside("groth16"),
+    }
+    return grouped(rows(SPARTAN_GPU, "Proofs"), {"rows": power}, cells)
+
+
+def few_bits() -> str:
+    """Products of integers of few bits, by shapes and widths."""
+    cells = {
+        "made of": more("plan"),
+        "time": ours,
+        "cuBLASLt": lambda row: figure(row) if row.peer == "cublaslt" else "",
+        "cuBLASLt / ours": beside("cublaslt"),
+        "APNN-TC / ours": beside("apnn"),
+    }
+    return grouped(rows(PRODUCTS, ""), {"rows, columns, depth": lambda row: row.topic, "": kernel}, cells)
+
+
+def bounds_speed() -> str:
+    """Ours, and each peer's time with its ratio."""
+    key: Cells = {
+        "layers": lambda row: row.name.split(" ")[0],
+        "of": lambda row: row.name.split(", ")[1],
+    }
+    cells: Cells = {
+        "ours": _by("launched", "zenserve"),
+        "PyTorch, float32": _by("torch_float32"),
+        "float64": _by("torch_float64"),
+        "ten halvings": _by("torch_float32_halvings"),
+        "auto_LiRPA, CROWN": _by("auto_LiRPA"),
+        "radius": lambda row: number(row.more.get("radius")),
+        "Faith, an A100": lambda row: f"{row.more['faith_s']:g} s" if "faith_s" in row.more else "",
+    }
+    return grouped(rows(BOUNDS, "Speed"), key, cells)
+
+
+def _by(*names: str) -> Callable[[Row], str]:
+    def cell(row: Row) -> str:
+        if row.peer not in names:
+            return ""
+        return f"{figure(row)}, {row.ratio:.2f}x" if row.ratio else figure(row)
+
+    return cell
+
+
+def bounds_tightness() -> str:
+    said = {
+        "of the port's, at least": "least_of_port",
+        "margins by forms differ by": "largest_difference",
+        "CROWN-IBP's radius": "crown_ibp_radius",
+        "words where ours is no less": "no_less",
+    }
+    cells: Cells = {"radius": _plain, **{heading: more(of) for heading, of in said.items()}}
+    return grouped(rows(BOUNDS, "Tightness"), {"": kernel, "words": size}, cells)
+
+
+def _plain(row: Row) -> str:
+    return number(row.median)
+
+
+def wide_integers() -> str:
+    """Products of integers of 16 and 32 bits, by sizes."""
+    cells = {
+        "made of": more("plan"),
+        "time": _of_split,
+        "TOPS": _tera,
+        "and splitting": ending("_with_splitting", ours),
+        "cuBLAS' float64 / ours": beside("dgemm"),
+        "CuPy's int64 / ours": beside("cupy"),
+    }
+    return grouped(rows(WIDE, "int"), {"numbers, rows, columns, depth": lambda row: row.topic}, cells)
+
+
+def wide_floats() -> str:
+    """Products of floats, by sizes, and how far they and cuBLAS' are from float64's."""
+    cells = {
+        "time": _of_split,
+        "TFLOPS": _tera,
+        "and splitting": ending("_with_splitting", ours),
+        "cuBLAS": lambda row: figure(row) if row.peer == "sgemm" else "",
+        "cuBLAS / ours": beside("sgemm"),
+        "our error": _more_if("error", "{:.1e}"),
+        "cuBLAS' error": _more_if("peer_error", "{:.1e}"),
+    }
+    return grouped(rows(WIDE, "float32"), {"rows, columns, depth": lambda row: row.topic}, cells)
+
+
+def challenges() -> str:
+    """r^T W X, and r^T W."""
+    shown = {
+        "weights_at_challenges": "r^T W X",
+        "rows_combine_weights_at_challenges": "r^T W X, by the kernel of elements",
+        "fr_weights_at_challenges": "as many products of elements, nothing else",
+        "row_at_challenges": "r^T W",
+    }
+    cells = {
+        "": lambda row: shown[row.name],
+        "time": figure,
+        "/ ours": lambda row: ratio(row) if row.peer else "",
+    }
+    return listed(rows(WIDE, "r^T"), cells)
+
+
+def ways() -> str:
+    """Products of layers as they are planned, and the fastest way to make them."""
+    cells = {
+        "bits": lambda row: row.name.split("_")[1],
+        "planned": more("plan"),
+        "time": figure,
+        "foretold": lambda row: duration(row.more["foretold"]),
+        "fastest": more("fastest"),
+        "fastest / planned": lambda row: f"{min(row.more['ways'].values()) / row.median:.2f}x",
+    }
+    planned = [row for row in rows(WIDE, "Plans") if not row.peer]
+    return listed(planned, {"rows, columns, depth": more("shape"), **cells})
+
+
+def _of_split(row: Row) -> str:
+    """Our time, where splitting is none of it."""
+    return "" if row.name.endswith("_with_splitting") else ours(row)
+
+
+def _tera(row: Row) -> str:
+    """10^12 operations a second, of the same."""
+    return f"{row.more['operations'] / row.median / 1e12:.0f}" if _of_split(row) else ""
+
+
+def _more_if(what: str, how: str) -> Callable[[Row], str]:
+    return lambda row: how.format(row.more[what]) if what in row.more else ""
+
+
+def lines() -> str:
+    """Of the kernels, of the host, and of ZERA."""
+    key = {"": lambda row: row.topic}
+    parts = {"for both": "shared", "processor alone": "cpu", "card alone": "gpu", "annotated": "annotated"}
+    counted = {heading: ending(f"_{part}", _count) for heading, part in parts.items()}
+    return grouped(rows(LINES, ""), key, counted)
+
+
+def _count(row: Row) -> str:
+    return number(round(row.median))
+
+
+def _held(row: Row) -> str:
+    return number(round(row.more["memory_mb"]))
+
+
+def _in_kernels(row: Row) -> str:
+    return duration(sum(row.more["kernels"].values())) if "kernels" in row.more else ""
+
+
+TABLES: Final[dict[str, Callable[[], str]]] = {
+    "ceilings": ceilings,
+    "gpu kernels": gpu_kernels,
+    "gpu proofs": gpu_proofs,
+    "witnesses": witnesses,
+    "spartan kernels": spartan_kernels,
+    "spartan proofs": spartan_proofs,
+    "few bits": few_bits,
+    "bounds speed": bounds_speed,
+    "bounds tightness": bounds_tightness,
+    "wide integers": wide_integers,
+    "wide floats": wide_floats,
+    "challenges": challenges,
+    "ways": ways,
+    "lines": lines,
+}
