@@ -361,10 +361,12 @@ class Proving(Calls):
         labels: Mapping[str, str] | None = None,
         model_id: str | None = None,
         scheme: Scheme | None = None,
+        frames: bool = False,
         created_after: datetime | None = None,
         created_before: datetime | None = None,
     ) -> Stream[Proof]:
-        """The tenant's proofs, the newest first; with ``labels``, those that have all of them."""
+        """The tenant's proofs, the newest first; with ``labels``, those that have all of them; ``frames``: of
+        streams, too."""
         return self._pages(
             Proof,
             "proofs",
@@ -372,6 +374,7 @@ class Proving(Calls):
             label=pairs(labels),
             model_id=model_id,
             scheme=scheme,
+            frames=frames or None,
             created_after=created_after,
             created_before=created_before,
         )

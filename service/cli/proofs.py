@@ -257,13 +257,14 @@ def list_proofs(
     state: OfState = None,
     model_id: OfModel = None,
     scheme: Annotated[Scheme | None, typer.Option(help="Only proofs of this scheme.")] = None,
+    frames: Annotated[bool, typer.Option("--frames", help="Frames of streams, too.")] = False,
     label: OfLabels = None,
     limit: Limit = 20,
 ) -> list[Proof]:
     """List your proofs."""
     chosen: Any = state
     wanted = labels.read(label)
-    proofs = service.proofs(state=chosen, model_id=model_id, scheme=scheme, labels=wanted)
+    proofs = service.proofs(state=chosen, model_id=model_id, scheme=scheme, frames=frames, labels=wanted)
     return list(islice(proofs, limit))
 
 

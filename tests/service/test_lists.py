@@ -8,7 +8,7 @@ from typing import Any
 
 import httpx
 import pytest
-from sqlalchemy import event, insert
+from sqlalchemy import event, insert, update
 
 from service.runtime import Runtime
 from service.storage.database import Database
@@ -141,6 +141,17 @@ def test_filters(http: httpx.Client, each_runtime: Runtime) -> None:
     assert got(created_after=after, created_before=before) == [10, 11, 12, 13, 14, 15]
 
 
+def test_frames_are_listed_if_they_are_asked_for(http: httpx.Client, each_runtime: Runtime) -> None:
+    add(each_runtime.database, 0, 5)
+    with each_runtime.database.write() as session:
+        session.add(Job(id="str_1", kind="stream", created_at=START, enqueued_at=START))
+        session.flush()
+        frames = [f"prf_{number:024d}" for number in (1, 3)]
+        session.execute(update(Job).where(Job.id.in_(frames)).values(parent_id="str_1"))
+    assert ids(http.get("/v1/proofs").json()) == [4, 2, 0]
+    assert ids(http.get("/v1/proofs", params={"frames": True}).json()) == [4, 3, 2, 1, 0]
+
+
 def test_items_are_views_without_what_is_large(http: httpx.Client, each_runtime: Runtime) -> None:
     add(each_runtime.database, 7, 9)
     succeeded, failed = http.get("/v1/proofs").json()["items"]
@@ -194,6 +205,7 @@ def test_a_page_of_a_long_list_reads_no_more_than_a_page(runtime: Runtime) -> No
         (LOCAL_TENANT, Filters()),
         (LOCAL_TENANT, Filters(state="failed")),
         (LOCAL_TENANT, Filters(scheme="accuracy")),
+        (LOCAL_TENANT, Filters(frames=True)),
         (None, Filters()),
     ):
         with runtime.database.read() as session:

@@ -202,6 +202,34 @@ def test_another_worker_goes_on_with_a_batch(
     assert (verdict.by_model, verdict.proofs) == ([8, 4], [number - number % 4 for number in range(12)])
 
 
+def test_the_last_attempt_is_at_the_first_frame_alone(
+    runtime: Runtime, http: httpx.Client, models: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stream_id = open_batched(runtime, http, models)
+    ids = [added(http, stream_id, number, number % 2) for number in range(5)]
+    prove, sizes = steps.prove, []
+
+    def full(*args: Any, **options: Any) -> Any:
+        sizes.append(args[2].batch)
+        if sizes == [4] or sizes == [4, 4]:
+            raise MemoryError
+        return prove(*args, **options)
+
+    monkeypatch.setattr(steps, "prove", full)
+    for _ in range(3):
+        with runtime.database.write() as session:
+            session.get_one(Job, ids[0]).available_at = None
+        work_on(runtime, ids[0])
+    work_on(runtime, ids[1])
+    assert sizes == [4, 4, 1, 4]
+    first, second = (http.get(f"/v1/proofs/{each}").json() for each in ids[:2])
+    assert [each["code"] for each in first["failures"]] == ["resource.memory"] * 2
+    assert (first["attempt"], second["attempt"]) == (3, 1)
+    verdict = verdict_on(http, stream_id)
+    assert verdict.valid, verdict.detail
+    assert verdict.proofs == [0, 1, 1, 1, 1]
+
+
 def test_what_is_missed_while_its_batch_is_proven_is_in_none(
     runtime: Runtime, http: httpx.Client, models: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

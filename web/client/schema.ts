@@ -88,7 +88,7 @@ export interface Routes {
    * Every stream begins with the present state. With `Last-Event-ID` it tells first what was missed: each
    * change of state or stage since that revision, as a `milestone`. */
   "GET /v1/proofs/{proof_id}/events": operations["followProof"];
-  /** The proofs, newest first. */
+  /** The proofs, newest first; those of frames of streams if they are asked for. */
   "GET /v1/proofs": operations["listProofs"];
   /** Prove what the model makes of an input, by scheme: its label (`inference`), its distance to a reference
    * (`recognition`), that all near it have one label (`robustness`), or how much of a dataset it gets right
@@ -3344,6 +3344,8 @@ export interface operations {
         model_id?: string | null;
         /** @description Only proofs of this scheme. */
         scheme?: ("inference" | "recognition" | "accuracy" | "robustness") | null;
+        /** @description Frames of streams, too. */
+        frames?: boolean;
         /** @description How many on a page. */
         limit?: number;
         /** @description The `next_cursor` of the page before. */

@@ -185,6 +185,7 @@ CreatedDep = Annotated[Filters, Depends(_created)]
 StateFilter = Annotated[State | None, Query(description="Only what is in this state.")]
 ModelFilter = Annotated[ResourceId | None, Query(description="Only what is of this model.")]
 SchemeFilter = Annotated[Scheme | None, Query(description="Only proofs of this scheme.")]
+FramesFilter = Annotated[bool, Query(description="Frames of streams, too.", examples=[True])]
 Id = Annotated[str, Path(max_length=64, pattern=PRINTABLE, description="Its id.")]
 IdempotencyKey = Annotated[
     str | None,

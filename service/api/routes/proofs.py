@@ -13,6 +13,7 @@ from service.access.principal import Principal
 from service.api import openapi, problems
 from service.api.routes.dependencies import (
     CreatedDep,
+    FramesFilter,
     Id,
     IdempotencyKey,
     LabelFilter,
@@ -109,9 +110,10 @@ def list_proofs(
     state: StateFilter = None,
     model_id: ModelFilter = None,
     scheme: SchemeFilter = None,
+    frames: FramesFilter = False,
 ) -> Listing[ProofView]:
-    """The proofs, newest first."""
-    filters = replace(created, state=state, model_id=model_id, scheme=scheme, labels=labels)
+    """The proofs, newest first; those of frames of streams if they are asked for."""
+    filters = replace(created, state=state, model_id=model_id, scheme=scheme, frames=frames, labels=labels)
     with runtime.database.read() as session:
         page = Lists(session, principal.sight).proofs(filters, window)
         return listing(page, lambda row: proof_summary(*row))

@@ -12,6 +12,7 @@ from service.settings import QueueName
 from service.storage.records.base import LOCAL_TENANT, Base
 
 TERMINAL: Final = ("succeeded", "failed", "canceled")
+_ALONE: Final[dict[str, Any]] = dict.fromkeys(("sqlite_where", "postgresql_where"), text("parent_id IS NULL"))
 
 
 class Job(Base):
@@ -24,6 +25,16 @@ class Job(Base):
         Index("jobs_by_tenant", "tenant_id", "kind", "created_at", "id"),
         Index("jobs_by_tenant_and_state", "tenant_id", "kind", "state", "created_at", "id"),
         Index("jobs_by_age", "kind", "created_at", "id"),
+        # Lists show no frames of streams, of which there may be a million. SQLite reads what is compared in
+        # the index only if it is there.
+        *(
+            Index(f"jobs_by_{name}_alone", *columns, "created_at", "id", "parent_id", **_ALONE)
+            for name, columns in {
+                "tenant": ("tenant_id", "kind"),
+                "tenant_and_state": ("tenant_id", "kind", "state"),
+                "age": ("kind",),
+            }.items()
+        ),
         Index("jobs_by_expiry", "expires_at"),
         Index("jobs_by_end", "finished_at"),
     )

@@ -34,6 +34,8 @@ class Filters:
     created_before: datetime | None = None
     model_id: str | None = None
     scheme: Scheme | None = None
+    frames: bool = False
+    """Of streams, too."""
     labels: Mapping[str, str] = field(default_factory=dict)
     """All of them."""
 
@@ -103,6 +105,8 @@ class Lists:
 
     def _ids(self, kind: str, table: type[Made], filters: Filters, window: Window) -> Select[str, datetime]:
         conditions = [Job.kind == kind, *_conditions(Job, filters, window)]
+        if not filters.frames:
+            conditions.append(Job.parent_id.is_(None))
         if self._owner is not None:
             conditions.append(Job.tenant_id == self._owner)
         if filters.state is not None:

@@ -127,15 +127,17 @@ class Turn:
 
 def turn_of(runtime: Runtime, hold: Hold, proof: Proof, secrets: dict[str, Secret]) -> Turn:
     """What the frame is to prove, with those that come after it if they are a batch: with the model and the
-    prior that the labels before it ask for. ``secrets``: of ``intake.frame_values``.
+    prior that the labels before it ask for. The last attempt is at the frame alone: what a batch fails of may
+    be its size. ``secrets``: of ``intake.frame_values``.
     """
+    last = 1 < hold.claim.attempt == runtime.settings.max_attempts
     with runtime.database.read() as session:
         frame = session.get_one(Frame, proof.id)
         stream = Streams(session).get(frame.stream_id)
         place = _place_of(session, frame)
         plan, link = place.course.plan, place.link
         model = stream.models[plan.model].model
-        batch = place.head.rules.batch
+        batch = None if last else place.head.rules.batch
         others = Streams(session).batch(stream.id, frame.number, batch)[1:] if batch else []
     taken, size = input_of(runtime, model), 1 + len(others)
     member = place.head.bank.models[plan.model]
