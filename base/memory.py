@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+import ctypes
+import os
 import weakref
 from collections.abc import Callable, Hashable, Iterator
 from pathlib import Path
+from threading import Lock
 from typing import Any, Final, Protocol
 
 from verifier.recent import Recent
 
 _GROUPS: Final = Path("/sys/fs/cgroup")
 _MOST_KEPT: Final = 1 << 31
+_PAGE_BYTES: Final = os.sysconf("SC_PAGE_SIZE")
+_TRIM_THRESHOLD: Final = -1
+_MMAP_MAX: Final = -4
+_MOST_FREED: Final = (1 << 31) - 1
+"""Bytes at the heap's end: what is more goes back at once."""
 
 
 class Sized(Protocol):
@@ -59,13 +67,71 @@ class Kept:
         self._recent.keep(key, value)
 
 
+class _Arenas(ctypes.Structure):
+    """The C library's ``struct mallinfo2``."""
+
+    _names = ("arena", "ordblks", "smblks", "hblks", "hblkhd", "usmblks", "fsmblks", "uordblks")
+    _fields_ = tuple((name, ctypes.c_size_t) for name in (*_names, "fordblks", "keepcost"))
+
+
+class Freed:
+    """Memory that this process has freed and not handed back to the system: its next work has it without a
+    fault for each page, which takes a proof as long as some of its sums do. What is secret is erased before
+    it is freed (``base.randomness.Secrets``).
+
+    The C library has it, where that is glibc; elsewhere nothing is held.
+    """
+
+    def __init__(self) -> None:
+        self._library, self._turn = ctypes.CDLL(None), Lock()
+        self._unheld: int | None = None
+        """Bytes that are resident and not in use, when nothing is held."""
+
+    def hold(self) -> None:
+        """From now on: of a process that does such work again and again."""
+        if hasattr(self._library, "mallinfo2"):
+            self._library.mallinfo2.restype = _Arenas
+            self._library.mallopt(_MMAP_MAX, 0)
+            self._library.mallopt(_TRIM_THRESHOLD, _MOST_FREED)
+            self._unheld = self._not_in_use()
+
+    @property
+    def taken(self) -> int:
+        """About how many bytes."""
+        return 0 if self._unheld is None else max(0, self._not_in_use() - self._unheld)
+
+    def give_back(self) -> None:
+        """All of it, to the system."""
+        if self._unheld is not None:
+            with self._turn:
+                self._library.malloc_trim(0)
+                self._unheld = self._not_in_use()
+
+    def _not_in_use(self) -> int:
+        _, resident, shared, *_ = map(int, Path("/proc/self/statm").read_text().split())
+        arenas = self._library.mallinfo2()
+        return (resident - shared) * _PAGE_BYTES - int(arenas.uordblks + arenas.hblkhd)
+
+
 def free_memory() -> int:
     """Bytes that new work can have without swapping, and without being killed for a container's limit: once
-    ``KEPT`` has made room."""
+    ``make_room`` was called."""
     return KEPT.free()
 
 
+def make_room(count: int) -> None:
+    """For work of this process that takes so many bytes."""
+    KEPT.make_room(count)
+    if count > _spare():  # what is freed may lie in pieces that are too small
+        FREED.give_back()
+
+
 def _unused() -> int:
+    return _spare() + FREED.taken
+
+
+def _spare() -> int:
+    """Of the system's."""
     lines = Path("/proc/meminfo").read_text().splitlines()
     free = int(next(line.split()[1] for line in lines if line.startswith("MemAvailable:"))) << 10
     own = Path("/proc/self/cgroup").read_text().rpartition("0::/")[2].strip()
@@ -86,5 +152,6 @@ def left_of_limits(groups: Path, own: str) -> Iterator[int]:
             yield max(0, int(limit) - int((group / "memory.current").read_text()) + files)
 
 
+FREED: Final = Freed()
 KEPT: Final = Kept(_MOST_KEPT, _unused)
 """In this process's memory."""

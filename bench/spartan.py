@@ -3,9 +3,10 @@
     python -m bench.spartan [--only NAME] [--keys FOLDER] [--json FILE] [--quick]
 
 Both prove the same constraints of the same witness, with commitments that were made before, as a worker of
-the service does that has proven about the model before: Spartan's code words of it are kept. A proof is timed
-from the image's integers, the witness included; "witness s" is its part, nothing for random statements, and
-"after" the ratio without it. Verification is by the kernels; "plain s" in Python alone, by a circuit that was
+the service does that has proven about the model before: Spartan's code words of it are kept, and what the
+last proof has freed is held for the next (`base.memory.Freed`), of both. A proof is timed from the image's
+integers, the witness included; "witness s" is its part, nothing for random statements, and "after" the ratio
+without it. Verification is by the kernels; "plain s" in Python alone, by a circuit that was
 compiled before. Peaks are of processes that prove under one of the two alone. Groth16's setup is in no
 figure: Spartan has none. Where that setup takes minutes Spartan is measured alone, by bench.large. ``--keys``
 keeps Groth16's keys for the next run.
@@ -21,6 +22,7 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
+from base.memory import FREED
 from base.progress import silent
 from bench import schemes
 from bench.measure import Timing, alone, argument_parser, in_turn, seconds, timed
@@ -168,6 +170,7 @@ def compare(
     subject: Subject, repetitions: int
 ) -> tuple[int, dict[str, Timing], dict[str, dict[str, float | None]]]:
     """Constraints; the times of both; and of each what else is told."""
+    FREED.hold()
     statement = Statement(subject)
     ours, theirs = Spartan(statement), Groth16(statement)
     proofs: dict[str, bytes] = {}

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 
-from base.memory import KEPT, free_memory
+from base.memory import free_memory, make_room
 from base.progress import Progress
 from base.randomness import Secrets
 from circuits.r1cs.program import LEAST_SOUNDNESS_BITS
@@ -33,7 +33,7 @@ def require_memory(system: ProofSystem, circuit: Circuit, threads: int) -> None:
             f" memory, and {free / 1e9:.1f} GB are free: `zenserve compile` says what a smaller network,"
             " fewer bits or public weights would take; of a dataset, what a smaller shard_size",
         )
-    KEPT.make_room(needed)
+    make_room(needed)
 
 
 def _needed(system: ProofSystem, circuit: Circuit, threads: int) -> int:
@@ -90,7 +90,7 @@ def prove(
     ``witness``: of the circuit, given ``threads`` and the backend that is chosen, where it is made.
     """
     progress("load key", 0.0)
-    KEPT.make_room(_needed(system, circuit, threads))
+    make_room(_needed(system, circuit, threads))
     proving_key = system.load_key(key)
     progress("witness", 0.0)
     with Secrets() as secret:

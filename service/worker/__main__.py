@@ -15,6 +15,7 @@ from typing import Final
 from celery.platforms import SecurityWarning  # type: ignore[import-untyped]
 from celery.signals import worker_shutting_down  # type: ignore[import-untyped]
 
+from base.memory import FREED
 from service import log, telemetry
 from service.jobs.queue import TASK, names
 from service.runtime import Runtime
@@ -29,6 +30,7 @@ _NICE: Final = 10
 def main(name: str, supervisor: int) -> None:
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # a core dump would hold witnesses and weights
     private.close_to_others()
+    FREED.hold()
     os.nice(_NICE)  # proofs take what is left: an API on this host answers while they run
     # Celery warns a superuser, as in most containers, of options that this program does not have.
     warnings.simplefilter("ignore", SecurityWarning)

@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Literal
 
+from base.memory import FREED
 from service import log
 from service.jobs.claims import Claim, Claims, late
 from service.runtime import Runtime
@@ -146,6 +147,8 @@ class Heartbeat(threading.Thread):
             hold.stop = "shutdown"
         if hold is None and moment < self._next_beat:
             return
+        if hold is None:  # idle: others may need the memory
+            FREED.give_back()
         why = None
         with self._runtime.database.write() as session:
             if beats := moment >= self._next_beat:

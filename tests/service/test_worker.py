@@ -11,6 +11,7 @@ from datetime import datetime
 import pytest
 from sqlalchemy.exc import OperationalError
 
+from base.memory import FREED
 from service.jobs.claims import Claims
 from service.jobs.jobs import Jobs
 from service.jobs.reaping import Reaping
@@ -213,6 +214,33 @@ def test_the_heartbeat_outlasts_work_that_reports_nothing(
     does(silent)
     work_on(runtime, add_job(runtime))
     assert (load(runtime).state, load(runtime).attempt) == ("succeeded", 1)
+
+
+def test_what_work_has_freed_goes_back_when_there_is_no_more(
+    runtime: Runtime, does: Callable[[Work], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given_back = list[bool]()
+    monkeypatch.setattr(FREED, "give_back", lambda: given_back.append(True))
+
+    def work(runtime: Runtime, hold: Hold) -> None:
+        leases: set[datetime | None] = set()
+
+        def is_renewed() -> bool:
+            leases.add(load(runtime).lease_expires_at)
+            if len(leases) < 3:  # the first beat may have begun before
+                given_back.clear()
+            return len(leases) > 3
+
+        until(is_renewed)
+        assert not given_back
+        succeed(runtime, hold)
+
+    does(work)
+    job_id = add_job(runtime)
+    with heart(runtime) as heartbeat:
+        run_job(runtime, heartbeat, job_id)
+        assert load(runtime).state == "succeeded"
+        until(lambda: bool(given_back))
 
 
 def test_many_beats_fit_into_a_lease() -> None:
