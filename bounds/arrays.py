@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import cache
+from functools import cache, partial
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -130,15 +130,27 @@ def chosen() -> Iterator[Namespace]:
         yield device.namespace()
 
 
-def room(array: Array) -> int:
+def room(xp: Namespace) -> int:
     """Entries of the widest tensor that are computed together: of 128 MiB, on a card of 2 GiB."""
-    return 1 << 24 if namespace(array) is np else 1 << 28
+    return 1 << 24 if xp is np else 1 << 28
 
 
 def host(array: Array) -> Array:
     """A numpy array of it, wherever it is."""
     brought: Array = array if namespace(array) is np else array.get()  # type: ignore[attr-defined]
     return brought
+
+
+def times(left: Array, right: Array) -> Array:
+    """``left @ right``, of stacks of matrices: on a card by what may be recorded."""
+    xp = namespace(left)
+    made: Callable[[Array, Array], Array] = np.matmul
+    if xp is not np:
+        from gpu import matrices
+
+        made = partial(matrices.product, xp)
+    product: Array = made(left, right)
+    return product
 
 
 def fused(function: Callable[..., tuple[Array, ...]], *arrays: Any, of: tuple[Any, ...] = ()) -> Any:

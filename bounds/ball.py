@@ -7,13 +7,14 @@ radii or several words of one sentence, are samples beside each other.
 from __future__ import annotations
 
 import math
+from collections.abc import Hashable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal, Protocol, Self
 
 import numpy as np
 
-from bounds.arrays import Array, Interval, Namespace, down, gamma, namespace, up
+from bounds.arrays import Array, Interval, Namespace, down, gamma, namespace, times, up
 from bounds.network import Forms
 
 Norm = Literal["inf", "2", "1"]
@@ -62,6 +63,16 @@ class Region(Protocol):
 
     def drawn(self, rng: np.random.Generator) -> Array:
         """A point for each sample, half of them on the border."""
+        ...
+
+    @property
+    def arrays(self) -> tuple[Array, ...]:
+        """All that bounds over it read: two regions of one ``kind`` differ in these alone."""
+        ...
+
+    @property
+    def kind(self) -> Hashable:
+        """What else there is to it, and how large it is."""
         ...
 
     def part(self, samples: slice) -> Self: ...
@@ -197,6 +208,15 @@ class Ball:
         delta = xp.where(xp.asarray(rng.uniform(size=shape)) < share**4, delta, 0.0)
         return self.nearest(self.centre + 1e6 * delta)
 
+    @property
+    def arrays(self) -> tuple[Array, ...]:
+        return self.centre, self.radius, namespace(self.centre).asarray(self.where), self._changed
+
+    @property
+    def kind(self) -> Hashable:
+        shapes = tuple(each.shape for each in self.arrays)
+        return Ball, shapes, self.norm, self.rows, self.domain, self.whole
+
     def part(self, samples: slice) -> Ball:
         where = self.where
         if getattr(where, "ndim", 0) == self.centre.ndim and len(where) == self.count:
@@ -204,13 +224,12 @@ class Ball:
         return replace(self, centre=self.centre[samples], radius=self.radius[samples], where=where)
 
     def on(self, xp: Namespace) -> Ball:
-        where = self.where if isinstance(self.where, bool) else xp.asarray(self.where)
-        return replace(self, centre=xp.asarray(self.centre), radius=xp.asarray(self.radius), where=where)
+        centre, radius, where = map(xp.asarray, (self.centre, self.radius, self.where))
+        return replace(self, centre=centre, radius=radius, where=where)
 
     @property
     def _marked(self) -> Any:
-        xp = namespace(self.centre)
-        return xp.broadcast_to(xp.asarray(self.where), self.centre.shape)
+        return namespace(self.centre).broadcast_to(self.where, self.centre.shape)
 
     @property
     def _around(self) -> Array:
@@ -307,6 +326,14 @@ class Synonyms:
         xp, (n, words, choices) = namespace(self.choices), self.choices.shape[:3]
         return self._chosen(xp, xp.asarray(rng.integers(0, choices, size=(n, words))))
 
+    @property
+    def arrays(self) -> tuple[Array, ...]:
+        return self.choices, *self._box.arrays
+
+    @property
+    def kind(self) -> Hashable:
+        return Synonyms, self.choices.shape, self._box.kind, self.whole
+
     def part(self, samples: slice) -> Synonyms:
         return replace(self, choices=self.choices[samples])
 
@@ -326,7 +353,7 @@ class Synonyms:
 def _dot(lines: Array, x: Array) -> Array:
     """[n, s] of lines[n, s, *shape] and x[n, *shape]."""
     flat = lines.reshape(*lines.shape[:2], -1)
-    made: Array = (flat @ x.reshape(len(x), -1, 1))[..., 0]
+    made: Array = times(flat, x.reshape(len(x), -1, 1))[..., 0]
     return made
 
 

@@ -10,10 +10,11 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from bounds.arrays import Array, chosen, host, namespace, room
+from bounds.arrays import Array, Namespace, chosen, host, namespace, room
 from bounds.ball import Region
 from bounds.network import Network
 from bounds.propagation import Bounds, Method
+from bounds.recorded import There
 
 METHODS: Final[tuple[Method, ...]] = ("crown", "crown-ibp", "forward", "ibp")
 
@@ -43,14 +44,20 @@ def certify(
     """Margins of ``labels`` int64[n] over each sample's part of the region, by no more than they are.
     Computed where ``ZENSERVE_BACKEND`` says, from arrays of the host."""
     with chosen() as xp:
-        return Certified(_in_parts(network.on(xp), region.on(xp), labels, method))
+        there = network if xp is np else There.of(network, xp).network
+        return Certified(_in_parts(there, region.on(xp), labels, method))
+
+
+def _at_once(network: Network, region: Region, method: Method, xp: Namespace) -> int:
+    """Samples that there is room for."""
+    widest = max(math.prod(shape) for shape in network.shapes.values())
+    across = region.width if method == "forward" else math.prod(network.shapes[network.output])
+    return max(1, room(xp) // (widest * across))
 
 
 def _in_parts(network: Network, region: Region, labels: NDArray[np.int64], method: Method) -> Array:
     classes = math.prod(network.shapes[network.output])
-    widest = max(math.prod(shape) for shape in network.shapes.values())
-    across = region.width if method == "forward" else classes
-    step = max(1, room(region.interval().low) // (widest * across))
+    step = _at_once(network, region, method, namespace(region.interval().low))
     parts = []
     for start in range(0, region.count, step):
         some = slice(start, start + step)
@@ -86,14 +93,43 @@ def furthest(
     where bounds say otherwise, the answer is still certified.
     """
     with chosen() as xp:
-        there = network.on(xp)
+        there = None if xp is np else There.of(network, xp)
+        if there is not None and there.records(method):
+            margins = _recorded(there, around, labels, method, xp)
+            return searched(margins, margins(np.zeros(len(labels)), np.arange(len(labels))), most, steps)
+        moved = network if there is None else there.network
 
-        def margins(radii: Array, some: NDArray[np.int64], method: Method = method) -> Array:
-            return Certified(_in_parts(there, around(radii, some).on(xp), labels[some], method)).least
+        def launched(radii: Array, some: NDArray[np.int64], method: Method = method) -> Array:
+            return Certified(_in_parts(moved, around(radii, some).on(xp), labels[some], method)).least
 
         # Of samples as they are by intervals.
-        own = margins(np.zeros(len(labels)), np.arange(len(labels)), "ibp")
-        return searched(margins, own, most, steps)
+        own = launched(np.zeros(len(labels)), np.arange(len(labels)), "ibp")
+        return searched(launched, own, most, steps)
+
+
+def _recorded(
+    there: There,
+    around: Callable[[Array, NDArray[np.int64]], Region],
+    labels: NDArray[np.int64],
+    method: Method,
+    xp: Namespace,
+) -> Callable[[Array, NDArray[np.int64]], Array]:
+    """Margins of samples at radii, always of as many at once: some are there twice."""
+    network = there.network
+    own = np.eye(math.prod(network.shapes[network.output]))[labels]
+    lines = own[:, np.newaxis] - np.eye(own.shape[1])
+    first = around(np.zeros(1), np.zeros(1, np.int64))
+    count = min(len(labels), _at_once(network, first, method, xp))
+
+    def margins(radii: Array, some: NDArray[np.int64]) -> Array:
+        parts = []
+        for start in range(0, len(some), count):
+            here = np.resize(np.arange(start, min(start + count, len(some))), count)
+            parts.append(there.least(around(radii[here], some[here]), lines[some[here]], method))
+        found = np.concatenate(parts)[: len(some)]
+        return Certified(np.where(own[some] > 0, np.inf, found)).least
+
+    return margins
 
 
 def searched(

@@ -11,7 +11,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from bounds.arrays import EXACT, Array, Interval, Namespace, down, fused, gamma, namespace, up
+from bounds.arrays import EXACT, Array, Interval, Namespace, down, fused, gamma, namespace, times, up
 from bounds.elementwise import rescaled
 from bounds.given import Given, Rules
 from bounds.maps import Kernel, Map, Matrix, Moved, Scaled
@@ -117,7 +117,7 @@ class _Through:
         flat = lines.reshape(-1, *operation.shape)
         made = [each.back(flat) for each in operation.maps]
         bias = xp.broadcast_to(operation.bias, operation.shape).ravel()
-        added = flat.reshape(len(flat), -1) @ bias
+        added = times(flat.reshape(len(flat), -1), bias[:, np.newaxis])
         return [each.reshape(*ahead, *each.shape[1:]) for each in made], added.reshape(ahead)
 
     def forward(self, read: Sequence[Forms]) -> Forms:

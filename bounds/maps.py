@@ -15,7 +15,7 @@ from typing import Protocol, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from bounds.arrays import Array, Namespace, namespace, room
+from bounds.arrays import Array, Namespace, namespace, room, times
 from circuits.graphs.types import Shape
 from relations.planes import Sliding
 
@@ -70,7 +70,7 @@ class Matrix:
         return _times(self._absolute, x)
 
     def back(self, lines: Array) -> Array:
-        return lines @ self.weight
+        return times(lines, self.weight)
 
     def on(self, xp: Namespace) -> Self:
         return replace(self, weight=xp.asarray(self.weight))
@@ -82,7 +82,7 @@ class Matrix:
 
 def _times(weight: Array, x: Array) -> Array:
     """[m, out, t] of weight[out, in] and x[m, in, t]: one column of many samples as one product."""
-    made: Array = (x[..., 0] @ weight.T)[..., np.newaxis] if x.shape[-1] == 1 else weight @ x
+    made: Array = times(x[..., 0], weight.T)[..., np.newaxis] if x.shape[-1] == 1 else times(weight, x)
     return made
 
 
@@ -123,7 +123,7 @@ class Kernel:
         if self._points or (self._once and made == self._along):
             return made(x, weight)
         columns = self.sliding.image[0] * math.prod((*self.sliding.kernel, *self.sliding.out)) * x.shape[-1]
-        at_once = max(1, (_UNROLLED if namespace(x) is np else room(x)) // columns)
+        at_once = max(1, (_UNROLLED if namespace(x) is np else room(namespace(x))) // columns)
         parts = [made(x[start : start + at_once], weight) for start in range(0, len(x), at_once)]
         whole: Array = parts[0] if len(parts) == 1 else namespace(x).concatenate(parts)
         return whole
@@ -138,16 +138,14 @@ class Kernel:
             columns = xp.stack([padded[:, :, *at] for at in self._taps], axis=2)
         columns = columns.reshape(len(x), groups, -1, math.prod(self._out) * x.shape[-1])
         matrix = weight.reshape(groups, len(weight) // groups, -1)
-        if xp is not np:  # a card's product of batches that are alike is launched in a fifth of the time
-            matrix = self._for(matrix, len(x), weight is self.weight)
-        made: Array = (matrix @ columns).reshape(len(x), len(weight), *self._out, x.shape[-1])
+        made: Array = times(matrix, columns).reshape(len(x), len(weight), *self._out, x.shape[-1])
         return made
 
     def _across(self, lines: Array, weight: Array) -> Array:
         xp, sliding = namespace(lines), self.sliding
         rank, groups, (channels, *plane) = len(sliding.kernel), sliding.groups, sliding.image
         matrix = weight.reshape(groups, len(weight) // groups, -1).swapaxes(1, 2)
-        columns = matrix @ lines.reshape(len(lines), groups, len(weight) // groups, -1)
+        columns = times(matrix, lines.reshape(len(lines), groups, len(weight) // groups, -1))
         if self._points:
             return columns.reshape(len(lines), channels, *plane, 1)
         columns = columns.reshape(len(lines), channels, -1, *sliding.out)
@@ -159,17 +157,6 @@ class Kernel:
         inside = (slice(before, before + size) for before, size in zip(befores, plane, strict=True))
         cut: Array = made[:, :, *inside][..., np.newaxis]
         return cut
-
-    def _for(self, matrix: Array, count: int, own: bool) -> Array:
-        """A matrix for each of so many samples, those of last time if there were as many."""
-        if own not in self._copies or len(self._copies[own]) != count:
-            xp = namespace(matrix)
-            self._copies[own] = xp.ascontiguousarray(xp.broadcast_to(matrix, (count, *matrix.shape)))
-        return self._copies[own]
-
-    @cached_property
-    def _copies(self) -> dict[bool, Array]:
-        return {}
 
     @cached_property
     def _out(self) -> tuple[int, ...]:

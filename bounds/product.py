@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bounds.arrays import EXACT, UNIT, Array, Interval, Mask, fused, gamma, namespace
+from bounds.arrays import EXACT, UNIT, Array, Interval, Mask, fused, gamma, namespace, times
 from bounds.elementwise import rescaled
 from bounds.given import Given, Rules
 from bounds.network import Forms, Operation, Relaxed
@@ -34,7 +34,7 @@ class Product(Operation):
         return self.multiplied(*read) * self.factor
 
     def multiplied(self, left: Array, right: Array) -> Array:
-        made: Array = left @ right if self.matrices else left * right
+        made: Array = times(left, right) if self.matrices else left * right
         return made
 
     def image(self, *read: Interval) -> Interval:
@@ -118,19 +118,19 @@ class _Around(NamedTuple):
         added = added - (abs(lines) * rest[:, np.newaxis]).sum(axis=axes)
         if operation.matrices:
             return [
-                lines @ xp.swapaxes(right, -1, -2)[:, np.newaxis],
-                xp.swapaxes(left, -1, -2)[:, np.newaxis] @ lines,
+                times(lines, xp.swapaxes(right, -1, -2)[:, np.newaxis]),
+                times(xp.swapaxes(left, -1, -2)[:, np.newaxis], lines),
             ], added
         return [lines * right[:, np.newaxis], lines * left[:, np.newaxis]], added
 
     def forward(self, read: Sequence[Forms]) -> Forms:
         (x, y), operation = read, self.operation
-        (left, a, _), (right, b, _), times = self.left.parts, self.right.parts, operation.multiplied
+        (left, a, _), (right, b, _), multiplied = self.left.parts, self.right.parts, operation.multiplied
         parts = (
             *(_by_right(operation, each, by) for each, by in zip(x, (right, abs(right)), strict=True)),
             *(_by_left(operation, by, each) for each, by in zip(y, (left, abs(left)), strict=True)),
         )
-        known = times(left, right), times(abs(left), abs(right)), times(a, b)
+        known = multiplied(left, right), multiplied(abs(left), abs(right)), multiplied(a, b)
         of = (operation.factor,)
         return Forms(*fused(_added, *parts, *(each[..., np.newaxis] for each in known), *x.kinds, of=of))
 
@@ -139,7 +139,7 @@ def _by_right(operation: Product, forms: Array, right: Array) -> Array:
     """[.., m, n, t] of [.., m, k, t] and [.., k, n], or entry by entry."""
     if not operation.matrices:
         return forms * right[..., np.newaxis]
-    made: Array = namespace(right).swapaxes(right, -1, -2)[..., np.newaxis, :, :] @ forms
+    made: Array = times(namespace(right).swapaxes(right, -1, -2)[..., np.newaxis, :, :], forms)
     return made
 
 
@@ -148,7 +148,7 @@ def _by_left(operation: Product, left: Array, forms: Array) -> Array:
     if not operation.matrices:
         return left[..., np.newaxis] * forms
     *ahead, inner, columns, width = forms.shape
-    made: Array = left @ forms.reshape(*ahead, inner, columns * width)
+    made: Array = times(left, forms.reshape(*ahead, inner, columns * width))
     return made.reshape(*ahead, left.shape[-2], columns, width)
 
 

@@ -13,7 +13,7 @@ from typing import Literal
 
 import numpy as np
 
-from bounds.arrays import Array, Interval, gamma, namespace, room
+from bounds.arrays import Array, Interval, gamma, namespace, room, times
 from bounds.ball import Region
 from bounds.network import Forms, Network, Operation, Relaxed
 
@@ -89,9 +89,9 @@ class Bounds:
             lines.reshape(*lines.shape[:2], -1),
             (each.reshape(len(each), -1, 1) for each in (low, high)),
         )
-        exact = (xp.maximum(flat, 0) @ low + xp.minimum(flat, 0) @ high)[..., 0]
-        size = (abs(flat) @ xp.maximum(abs(low), abs(high)))[..., 0]
-        return exact - gamma(flat.shape[-1] + 4) * size  # type: ignore[no-any-return]
+        exact = (times(xp.maximum(flat, 0), low) + times(xp.minimum(flat, 0), high))[..., 0]
+        size = times(abs(flat), xp.maximum(abs(low), abs(high)))[..., 0]
+        return exact - gamma(flat.shape[-1] + 4) * size
 
     def _tighten(self, operation: Operation) -> None:
         """The intervals of what it reads, where that makes its lines tighter."""
@@ -108,7 +108,7 @@ class Bounds:
             size = math.prod(shape[1:])
             low, high = (each.reshape(len(each), -1).copy() for each in old)
             widest = max(math.prod(each) for each in self.network.shapes.values())
-            step = max(1, room(low) // (2 * widest * len(low)))
+            step = max(1, room(xp) // (2 * widest * len(low)))
             for start in range(0, len(places), step):
                 some = places[start : start + step]
                 lines = xp.zeros((1, len(some), size))
@@ -168,12 +168,12 @@ class Bounds:
         """``least`` by the forms of a tensor."""
         flat = lines.reshape(*lines.shape[:2], -1)
         middle, around = (each.reshape(len(each), -1, each.shape[-1]) for each in self._forms[tensor])
-        made = Forms(flat @ middle, abs(flat) @ around)
+        made = Forms(times(flat, middle), times(abs(flat), around))
         return self.region.reach(made, flat.shape[-1] + 16).low
 
 
 def _dot(lines: Array, x: Array) -> Array:
     """[n, s] of lines[n, s, *shape] and x[n, *shape]."""
     flat = lines.reshape(*lines.shape[:2], -1)
-    made: Array = (flat @ x.reshape(len(x), -1, 1))[..., 0]
+    made: Array = times(flat, x.reshape(len(x), -1, 1))[..., 0]
     return made

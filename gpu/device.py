@@ -203,6 +203,16 @@ class Device:
 
         return launch
 
+    def stream_address(self) -> int:
+        """CUDA's handle of the current stream."""
+        with self.current():
+            return int(cupy.cuda.get_current_stream().ptr)
+
+    def load_blas(self) -> None:
+        """Have CuPy find and load cuBLAS."""
+        with self.current():
+            cupy.cuda.device.get_cublas_handle()
+
     def held_bytes(self) -> int:
         """What the pool has taken from the card: the most that was ever in use, in whole blocks."""
         with self.current():

@@ -19,6 +19,7 @@ import numpy as np
 
 from gpu import modules
 from gpu.device import Array, Device
+from gpu.layouts import Layout, joined, of_array, steps, whole
 
 _THREADS: Final = 128
 
@@ -340,7 +341,7 @@ class _Namespace:
 def run(function: Function, of: tuple[Any, ...], arrays: tuple[Array, ...], like: Any) -> tuple[Array, ...]:
     """``function(*of, *arrays)`` by one kernel, float64 arrays of the shape that ``arrays``, of float64 and
     booleans, broadcast to. ``like``: a namespace whose ``empty`` makes them on the current device."""
-    layouts = tuple((each.shape, each.strides, each.dtype.char) for each in arrays)
+    layouts = tuple(map(of_array, arrays))
     plan = _planned(Device.of(arrays[0]), function, of, layouts)
     made = tuple(like.empty(plan.shape) for _ in range(plan.outputs))
     if plan.blocks:
@@ -348,7 +349,7 @@ def run(function: Function, of: tuple[Any, ...], arrays: tuple[Array, ...], like
             each if whole else each[(slice(0, 1),) * each.ndim]
             for each, whole in zip(arrays, plan.whole, strict=True)
         )
-        plan.module.launch("fused", plan.blocks, _THREADS, plan.layout, plan.total, *given, *made)
+        plan.module.launch(plan.name, plan.blocks, _THREADS, plan.layout, plan.total, *given, *made)
     return made
 
 
@@ -362,74 +363,34 @@ class _Plan(NamedTuple):
     blocks: int
     layout: Array
     module: Any
-
-
-_Layout = tuple[tuple[int, ...], tuple[int, ...], str]
-"""Of an array: shape, strides in bytes, kind of numbers."""
+    name: str
 
 
 @cache
-def _planned(device: Device, function: Function, of: tuple[Any, ...], layouts: tuple[_Layout, ...]) -> _Plan:
+def _planned(device: Device, function: Function, of: tuple[Any, ...], layouts: tuple[Layout, ...]) -> _Plan:
     shape = np.broadcast_shapes(*(own for own, _, _ in layouts))
     total = math.prod(shape)
     if total >> 31:
         raise ValueError("a kernel of entries takes fewer than 2^31")
-    extents, steps = _joined(shape, [_steps(each, shape) for each in layouts])
-    text, outputs = _source(function, of, tuple(kind == "?" for _, _, kind in layouts), len(extents))
+    extents, walked = joined(shape, [steps(each, shape) for each in layouts])
+    text, name, outputs = _source(function, of, tuple(kind == "?" for _, _, kind in layouts), len(extents))
     return _Plan(
         shape,
         outputs,
-        tuple(map(_whole, layouts)),
+        tuple(map(whole, layouts)),
         np.int64(total),
         -(-total // _THREADS),
-        device.upload(np.array([*extents, *(step for each in steps for step in each), 0], np.int64)),
+        device.upload(np.array([*extents, *(step for each in walked for step in each), 0], np.int64)),
         modules.made(device, text),
+        name,
     )
 
 
-def _size(layout: _Layout) -> int:
-    return np.dtype(layout[2]).itemsize
-
-
-def _whole(layout: _Layout) -> bool:
-    step = _size(layout)
-    for extent, own in zip(*map(reversed, layout[:2]), strict=True):
-        if extent != 1 and own != step:
-            return False
-        step *= extent
-    return True
-
-
-def _steps(layout: _Layout, shape: tuple[int, ...]) -> tuple[int, ...]:
-    """From an entry to the next along each axis of ``shape``, in entries; 0 where it is broadcast."""
-    size = _size(layout)
-    own = [0 if extent == 1 else step // size for extent, step in zip(layout[0], layout[1], strict=True)]
-    return (0,) * (len(shape) - len(own)) + tuple(own)
-
-
-def _joined(
-    shape: tuple[int, ...], steps: list[tuple[int, ...]]
-) -> tuple[tuple[int, ...], list[tuple[int, ...]]]:
-    """As few axes as all arrays can be read by."""
-    extents, kept = list[int](), [list[int]() for _ in steps]
-    for axis, extent in enumerate(shape):
-        here = [each[axis] for each in steps]
-        if extent == 1:
-            continue
-        if extents and all(own[-1] == step * extent for own, step in zip(kept, here, strict=True)):
-            extents[-1] *= extent
-            for own, step in zip(kept, here, strict=True):
-                own[-1] = step
-        else:
-            extents.append(extent)
-            for own, step in zip(kept, here, strict=True):
-                own.append(step)
-    return tuple(extents), [tuple(own) for own in kept]
-
-
 @cache
-def _source(function: Function, of: tuple[Any, ...], truths: tuple[bool, ...], rank: int) -> tuple[str, int]:
-    """A kernel's text, and how many arrays it makes."""
+def _source(
+    function: Function, of: tuple[Any, ...], truths: tuple[bool, ...], rank: int
+) -> tuple[str, str, int]:
+    """A kernel's text, its name, and how many arrays it makes."""
     trace = _Trace()
     symbols = [
         Symbol(trace, (trace.term("argument", place, truth),), False) for place, truth in enumerate(truths)
@@ -463,5 +424,6 @@ def _source(function: Function, of: tuple[Any, ...], truths: tuple[bool, ...], r
     lines += trace.lines(set(results))
     lines += [f"out{place}[entry] = {trace.text(number)};" for place, number in enumerate(results)]
     body = "\n  ".join(lines)
-    head = f'extern "C" __global__ void fused({", ".join(parameters)})'
-    return f"{_HEAD}\n{head} {{\n  {body}\n}}\n", len(results)
+    name = f"fused_{''.join(each for each in function.__name__ if each.isalnum() or each == '_')}"
+    head = f'extern "C" __global__ void {name}({", ".join(parameters)})'
+    return f"{_HEAD}\n{head} {{\n  {body}\n}}\n", name, len(results)

@@ -115,8 +115,12 @@ def test_a_backend_is_chosen(monkeypatch: pytest.MonkeyPatch) -> None:
         return Ball(x[samples], radii)
 
     here = bounds.furthest(network, around, labels, 0.2, steps=64)
+    forward = bounds.furthest(network, around, labels, 0.2, "forward", steps=64)
     monkeypatch.setattr(backends, "_missing_gpu", lambda _: None)
     monkeypatch.setenv(backends.VARIABLE, "gpu")
     np.testing.assert_array_equal(bounds.furthest(network, around, labels, 0.2, steps=64), here)
+    for _ in range(2):  # recorded, and launched again
+        found = bounds.furthest(network, around, labels, 0.2, "forward", steps=64)
+        np.testing.assert_array_equal(found, forward)
     region = around(np.full(4, 0.05), np.arange(4))
     assert type(bounds.certify(network, region, labels, "forward").margins) is np.ndarray

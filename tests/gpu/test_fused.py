@@ -45,7 +45,7 @@ def test_equal_terms_are_one_and_known_ones_none() -> None:
         xp = x.__array_namespace__()
         return (xp.maximum(x + 1, x + 1) * 1.0 + (xp.zeros_like(x) + 2) * 3,)
 
-    text, count = fused._source(doubled, (), (False,), 1)
+    text, _, count = fused._source(doubled, (), (False,), 1)
     assert count == 1
     assert text.count("a0 +") == 1
     assert "*" not in text.split("zero = 0.0;")[1]

@@ -114,7 +114,7 @@ def test_what_is_written_down_compiles_for_the_card(
     from gpu.fused import _source
 
     monkeypatch.setattr(modules, "_OPTIONS", (*modules._OPTIONS, "--Ofast-compile=max"))
-    text, count = _source(_lines, ("exp(x)",), (False, False), 2)
+    text, _, count = _source(_lines, ("exp(x)",), (False, False), 2)
     assert count == 4
     assert modules._compiled(text, "made.cu", ARCHITECTURE, "-fmad=false")[:4] == b"\x7fELF"
 

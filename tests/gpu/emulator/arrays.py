@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from tests.gpu.emulator.device import Array
+from tests.gpu.emulator.device import Array, recording
 
 WAITS = Counter[str]()
 """How often the host waited for the device, by why."""
@@ -99,6 +99,7 @@ class Computed(Array):
         return self._waited("get").copy()
 
     def _waited(self, why: str) -> np.ndarray[Any, Any]:
+        assert not recording(), f"the host waits in what is recorded: {why}"
         WAITS[why] += 1
         return self.view(np.ndarray)
 
@@ -115,6 +116,7 @@ class _Namespace:
         """A copy of what is the host's."""
         if isinstance(value, Computed):
             return value if dtype is None else _own(value.view(np.ndarray).astype(dtype))
+        assert not recording(), "an array of the host in what is recorded"
         return _own(np.array(value, dtype))  # type: ignore[no-any-return]
 
     @staticmethod

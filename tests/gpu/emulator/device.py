@@ -31,6 +31,10 @@ _PROT_NONE = 0
 _CURRENT = local()
 
 
+def recording() -> bool:
+    return getattr(_CURRENT, "records", False)
+
+
 class _Use:
     """Bytes of all devices: in use, and the most since pools were emptied."""
 
@@ -141,6 +145,7 @@ class Device:
         return self.bring(host)
 
     def bring(self, host: NDArray[Any]) -> Array:
+        assert not recording(), "an array of the host in what is recorded"
         array = self.empty(host.shape, host.dtype)
         array[...] = host
         return array
@@ -153,7 +158,7 @@ class Device:
         assert source.shape == target.shape
         assert source.dtype == target.dtype
         assert target.index == self.index == getattr(source, "index", self.index)
-        target[...] = source
+        target.view(np.ndarray)[...] = source.view(np.ndarray)
 
     def synchronize(self) -> None:
         pass
@@ -164,7 +169,17 @@ class Device:
         return 1000 * (time.perf_counter() - start)
 
     def recorded(self, call: Callable[[], object]) -> Callable[[], None]:
-        return lambda: (call(), None)[1]
+        """Made twice, as a device has it; the host sends nothing while it records."""
+        call()
+
+        def launch() -> None:
+            _CURRENT.records = True
+            try:
+                call()
+            finally:
+                _CURRENT.records = False
+
+        return launch
 
     def held_bytes(self) -> int:
         return _USE.most

@@ -6,7 +6,7 @@ import sys
 from typing import Final
 
 import gpu
-from tests.gpu.emulator import device, modules
+from tests.gpu.emulator import blas, device, modules
 
 
 def _answers() -> bool:
@@ -24,5 +24,6 @@ EMULATED: Final = not _answers()
 """Whether tests of ``gpu`` run on the emulated device. To be imported before any module of ``gpu``."""
 
 if EMULATED:
-    sys.modules["gpu.device"], sys.modules["gpu.modules"] = device, modules
-    gpu.device, gpu.modules = device, modules  # type: ignore[attr-defined]
+    for name, twin in (("blas", blas), ("device", device), ("modules", modules)):
+        sys.modules[f"gpu.{name}"] = twin
+        setattr(gpu, name, twin)

@@ -1,0 +1,80 @@
+"""Passes on a card that are launched at once, as they were recorded with the first region of their kind.
+
+An operation takes the host longer to launch than a card to do, but for the largest batches.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from threading import Lock
+from typing import Final
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from bounds.arrays import Array, Namespace, host
+from bounds.ball import Region
+from bounds.network import Network
+from bounds.propagation import Bounds, Method
+from prover import backends
+
+_KEPT: Final = 4
+"""Recordings of one network: each holds all of its pass's memory."""
+
+
+class There:
+    """A network on a card, for as long as it is anywhere, and what was recorded of it."""
+
+    def __init__(self, network: Network, xp: Namespace) -> None:
+        self.network = network.on(xp)
+        self._recorded = dict[Hashable, _Recorded]()
+        self._alone = Lock()
+
+    @staticmethod
+    def of(network: Network, xp: Namespace) -> There:
+        """On the current device, which ``ZENSERVE_BACKEND`` says."""
+        held, index = _THERE.setdefault(network, {}), backends.chosen().index
+        if index not in held:
+            held[index] = There(network, xp)
+        return held[index]
+
+    def records(self, method: Method) -> bool:
+        """Whether nothing on the way asks the host: integers whether they are exact, ``crown`` which lines it
+        needs."""
+        return method != "crown" and not any(each.whole for each in self.network.operations)
+
+    def least(self, region: Region, lines: Array, method: Method) -> Array:
+        """``Bounds.least`` for a region and lines of the host, on the host."""
+        kind = (method, lines.shape, region.kind)
+        with self._alone:
+            if kind not in self._recorded:
+                while len(self._recorded) >= _KEPT:
+                    del self._recorded[next(iter(self._recorded))]
+                self._recorded[kind] = _Recorded(self.network, region, lines, method)
+            return self._recorded[kind](region, lines)
+
+
+_THERE: Final = WeakKeyDictionary[Network, dict[int | None, There]]()
+
+
+class _Recorded:
+    """What it reads and makes stays where it is."""
+
+    def __init__(self, network: Network, region: Region, lines: Array, method: Method) -> None:
+        from gpu import device
+
+        xp = device.namespace()
+        there, at, found = region.on(xp), xp.asarray(lines), xp.empty(lines.shape[:2])
+
+        def call() -> None:
+            found[...] = Bounds(network, there, method).least(at)
+
+        self._read, self._found = (*there.arrays, at), found
+        self._device = device.Device.of(found)
+        self._launch = self._device.recorded(call)
+
+    def __call__(self, region: Region, lines: Array) -> Array:
+        for new, array in zip((*region.arrays, lines), self._read, strict=True):
+            self._device.copy(np.asarray(new, array.dtype), array)
+        self._launch()
+        return host(self._found)
