@@ -19,6 +19,8 @@ from verifier.keys import opened
 from verifier.system import CEREMONY, VerifyingKey
 from zenerrors import ConflictError, RequestError
 
+_UNSAID: Final = ("batch", "measure", "norm")
+"""What descriptions leave out where it is as usual."""
 _FORM: Final = ("scheme", "privacy", "reveal", "top", "bounds", "batch", "measure", "output", "norm")
 
 
@@ -72,9 +74,11 @@ def require_ceremony(session: Session, model: Model, wanted: Mapping[str, Any]) 
         form = form_of(key.circuit)
         privacy = form["privacy"] | wanted.get("privacy", {}) == form["privacy"]
         rest = form | {name: wanted[name] for name in wanted if name != "privacy"} == form
-        if privacy and rest and key.document["setup"] == CEREMONY:
+        unsaid = all(form.get(name) == wanted.get(name) for name in _UNSAID)
+        if privacy and rest and unsaid and key.document["setup"] == CEREMONY:
             return
-    raise none_yet()
+    frames = wanted.get("batch") if wanted["scheme"] == "inference" else None
+    raise none_yet(f"batches of {frames} frames" if frames else "this form of proof")
 
 
 def check_ceremonies(system: ProofSystem, field: str = "require_ceremony") -> None:
@@ -85,10 +89,10 @@ def check_ceremonies(system: ProofSystem, field: str = "require_ceremony") -> No
         )
 
 
-def none_yet() -> ConflictError:
+def none_yet(form: str = "this form of proof") -> ConflictError:
     return ConflictError(
         "conflict.ceremony",
-        "the model requires keys of a ceremony, and for this form of proof there is none: open a ceremony for"
+        f"the model requires keys of a ceremony, and for {form} there is none: open a ceremony for"
         " it (POST /v1/ceremonies, `zenserve ceremonies open`), or set require_ceremony to false"
         " (PATCH /v1/models/{id})",
         field="require_ceremony",

@@ -15,6 +15,7 @@ from typing import Any, Final
 import httpx
 import numpy as np
 import pytest
+from sqlalchemy import select
 
 from service import engine
 from service.jobs.claims import Claims
@@ -25,6 +26,7 @@ from service.storage.database import now
 from service.storage.records.accounts import Tenant
 from service.storage.records.base import LOCAL_TENANT
 from service.storage.records.jobs import Job
+from service.storage.records.resources import VerificationKey
 from service.storage.records.streams import Stream
 from service.worker.tasks import steps, streams
 from tests.service.conftest import open_runtime
@@ -41,6 +43,7 @@ from tests.service.support import (
 )
 from verifier.recent import Recent
 from verifier.stream import StreamVerification
+from verifier.system import CEREMONY, DEVELOPMENT
 
 LABELS = [0, 1] * 7 + [2, 3] * 4
 
@@ -261,6 +264,29 @@ def test_batches_that_cannot_be_are_refused(http: httpx.Client, models: list[str
     assert asked(rules={"batch": 8}, backlog=7) == ("request.invalid", "backlog")
     assert asked(batch_seconds=5) == ("request.invalid", "batch_seconds")
     assert asked(rules={"batch": 1})[1] == "rules.batch"
+
+
+def test_a_ceremony_is_for_frames_or_for_batches_of_so_many(
+    runtime: Runtime, http: httpx.Client, models: list[str]
+) -> None:
+    open_batched(runtime, http, models)
+    for model in models:
+        assert http.patch(f"/v1/models/{model}", json={"require_ceremony": True}).status_code == 200
+
+    def refusal_for(ceremony_of: int | None, **options: Any) -> str:
+        """Its detail, where the keys of batches of so many, or of frames alone, are of a ceremony."""
+        with runtime.database.write() as session:
+            for key in session.scalars(select(VerificationKey)):
+                ours = key.circuit.get("batch") == ceremony_of
+                key.document = key.document | {"setup": CEREMONY if ours else DEVELOPMENT}
+        body = {"models": models, "profile": profile(), **options}
+        answer = http.post("/v1/streams", json=body)
+        assert answer.status_code == 202 or answer.json()["code"] == "conflict.ceremony"
+        return str(answer.json().get("detail"))
+
+    assert refusal_for(None) == "None"
+    assert "batches of 4 frames" in refusal_for(None, **BATCHES)
+    assert "this form of proof" in refusal_for(4)
 
 
 def test_missed_frames_stand_in_the_chain(runtime: Runtime, http: httpx.Client, stream_id: str) -> None:
