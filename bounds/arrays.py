@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import cache, partial
+from functools import cache
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -141,16 +141,19 @@ def host(array: Array) -> Array:
     return brought
 
 
-def times(left: Array, right: Array) -> Array:
-    """``left @ right``, of stacks of matrices: on a card by what may be recorded."""
+def times(left: Array, right: Array, onto: Array | None = None) -> Array:
+    """``left @ right``, of stacks of matrices: on a card by what may be recorded. In place where it is added
+    ``onto`` an array."""
     xp = namespace(left)
-    made: Callable[[Array, Array], Array] = np.matmul
     if xp is not np:
         from gpu import matrices
 
-        made = partial(matrices.product, xp)
-    product: Array = made(left, right)
-    return product
+        made: Array = matrices.product(xp, left, right, onto)
+        return made
+    if onto is None:
+        return np.matmul(left, right)  # type: ignore[no-any-return]
+    onto += np.matmul(left, right)
+    return onto
 
 
 def fused(function: Callable[..., tuple[Array, ...]], *arrays: Any, of: tuple[Any, ...] = ()) -> Any:

@@ -143,36 +143,30 @@ class Ball:
         reach = xp.where(self._marked, box.radius if self.norm == "inf" else 1.0, 0.0).reshape(self.count, -1)
         changed = changed.reshape(self.count, self.width)
         sample, column = xp.arange(self.count)[:, np.newaxis], xp.arange(self.width)
-        middle = xp.zeros((self.count, reach.shape[1], self.width + 2))
-        middle[sample, changed, column] = reach[sample, changed]
-        middle = middle.reshape(*self.centre.shape, -1)
-        centre, around = box.centre if self.norm == "inf" else self.centre, xp.zeros_like(middle)
-        middle[..., -2], around[..., -1] = centre, abs(centre)
-        return Forms(middle, around)
+        slope = xp.zeros((self.count, reach.shape[1], self.width))
+        slope[sample, changed, column] = reach[sample, changed]
+        centre = box.centre if self.norm == "inf" else self.centre
+        return Forms(
+            slope.reshape(*self.centre.shape, -1), centre, xp.zeros_like(centre), xp.zeros_like(centre)
+        )
 
     def reach(self, forms: Forms, terms: int = 0) -> Interval:
-        xp, own = namespace(forms.middle), self._changed.shape[-1]
+        xp, own = namespace(forms.slope), self._changed.shape[-1]
         if xp is not np:
             from gpu import intervals
 
             return Interval(*intervals.reach(xp, *forms, self.radius, self.norm, own, terms))
-        if terms:
-            forms.rest[...] += gamma(terms) * forms.size
-        ends, sizes = [], []
-        for side in (-1, 1):
-            steep = abs(forms.slope + side * forms.spread)
-            if self.norm == "inf":
-                most = steep.sum(axis=-1)
-            else:
-                radius = self.radius.reshape(-1, *(1 for _ in forms.offset.shape[1:]))
-                most = radius * self._dual(steep.reshape(*steep.shape[:-1], -1, own), [-1])[..., 0].sum(
-                    axis=-1
-                )
-            sizes.append(abs(forms.offset) + forms.rest + most)
-            error = gamma(2 * forms.slope.shape[-1] + 8) * sizes[-1]
-            ends.append(forms.offset + side * (forms.rest + most + error))
-        forms.size[...] = sizes[0] + sizes[1]
-        return Interval(*ends)
+        slope, offset, rest, size = forms
+        rest += gamma(terms) * size
+        steep = abs(slope)
+        if self.norm == "inf":
+            most = steep.sum(axis=-1)
+        else:
+            radius = self.radius.reshape(-1, *(1 for _ in offset.shape[1:]))
+            most = radius * self._dual(steep.reshape(*steep.shape[:-1], -1, own), [-1])[..., 0].sum(axis=-1)
+        size[...] = abs(offset) + rest + most
+        around = rest + most + gamma(2 * slope.shape[-1] + 8) * size
+        return Interval(offset - around, offset + around)
 
     def nearest(self, x: Array) -> Array:
         xp, box = namespace(x), self.interval()

@@ -17,7 +17,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from bounds.arrays import Array, Interval, Mask, Namespace, fused, namespace
-from bounds.elementwise import Lines, applied
+from bounds.elementwise import Band, Lines, applied, narrower
 from bounds.given import Given, Rules
 from bounds.network import Operation
 from circuits.graphs import formula
@@ -441,6 +441,9 @@ class Formula:
     def lines(self, x: Interval) -> Lines:
         return Lines(*fused(_lines, *x, of=(self.text,)))
 
+    def band(self, x: Interval) -> Band:
+        return Band(*fused(_band, *x, of=(self.text,)))
+
     def straight(self, x: Interval) -> Mask:
         flat: Mask = x.low == x.high
         return flat
@@ -468,6 +471,10 @@ def _image(text: str, low: Array, high: Array) -> Interval:
 
 def _lines(text: str, low: Array, high: Array) -> Lines:
     return _Cells.of(_tree(text), Interval(low, high)).lines
+
+
+def _band(text: str, low: Array, high: Array) -> Band:
+    return _Cells.of(_tree(text), Interval(low, high)).band
 
 
 class _Cells(NamedTuple):
@@ -524,35 +531,58 @@ class _Cells(NamedTuple):
         low, high = self._best(-1), self._best(1)
         return Lines(*low, *high)
 
+    @property
+    def band(self) -> Band:
+        """Of a few slopes the narrowest."""
+        best = Band(namespace(self.points).zeros_like(self.points[0]), *map(self._flat, (-1, 1)))
+        for tried in self._slopes():
+            best = narrower(best, Band(tried[0], self._offset(-1, *tried), self._offset(1, *tried)))
+        return best
+
     def _best(self, side: int) -> tuple[Array, Array]:
         """Of a few slopes the line that is tightest in the middle."""
-        xp, points = namespace(self.points), self.points
-        middle = points[CELLS // 2]
-        value = self.at.value.high if side > 0 else self.at.value.low
-        pick = xp.maximum if side > 0 else xp.minimum
-        ends = pick(value[:-1], value[1:]) + side * self._margin(side)
-        slope, offset = xp.zeros_like(middle), ends.max(axis=0) if side > 0 else ends.min(axis=0)
-        flat = self.image
-        offset = xp.minimum(offset, flat.high) if side > 0 else xp.maximum(offset, flat.low)
-        curvature = self.over.curvature
-        bows = ((curvature.high <= 0) if side > 0 else (curvature.low >= 0)).all(axis=0)
-        reach = xp.maximum(abs(points[0]), abs(points[-1]))
+        xp, middle = namespace(self.points), self.points[CELLS // 2]
+        slope, offset = xp.zeros_like(middle), self._flat(side)
         for steep, touch in self._slopes():
-            error = ULPS * (abs(steep) * reach + abs(value).max(axis=0))
-            over = pick(
-                value[:-1] - steep * points[:-1], value[1:] - steep * points[1:]
-            ) + side * self._margin(side)
-            over = over.max(axis=0) if side > 0 else over.min(axis=0)
-            if touch is not None:
-                # A tangent, whose slope is known to a little.
-                own = Interval(self.at.slope.low[touch], self.at.slope.high[touch])
-                away = xp.maximum(own.high - steep, steep - own.low) * (points[-1] - points[0])
-                tangent = value[touch] - steep * points[touch] + side * away
-                over = xp.where(bows & xp.isfinite(tangent), tangent, over)
-            over = over + side * error
+            over = self._offset(side, steep, touch)
             better = side * (steep * middle + over) < side * (slope * middle + offset)
             slope, offset = xp.where(better, steep, slope), xp.where(better, over, offset)
         return slope, offset
+
+    def _flat(self, side: int) -> Array:
+        """The largest number that is there, or the least."""
+        xp, value = namespace(self.points), self._ends(side)
+        pick = xp.maximum if side > 0 else xp.minimum
+        ends = pick(value[:-1], value[1:]) + side * self._margin(side)
+        flat: Array = (
+            xp.minimum(ends.max(axis=0), self.image.high)
+            if side > 0
+            else xp.maximum(ends.min(axis=0), self.image.low)
+        )
+        return flat
+
+    def _ends(self, side: int) -> Array:
+        return self.at.value.high if side > 0 else self.at.value.low
+
+    def _offset(self, side: int, steep: Array, touch: int | None) -> Array:
+        """Of the line of this slope above the function, or below it."""
+        xp, points, value = namespace(self.points), self.points, self._ends(side)
+        pick = xp.maximum if side > 0 else xp.minimum
+        over = pick(value[:-1] - steep * points[:-1], value[1:] - steep * points[1:])
+        over = over + side * self._margin(side)
+        over = over.max(axis=0) if side > 0 else over.min(axis=0)
+        if touch is not None:
+            # A tangent, whose slope is known to a little.
+            curvature = self.over.curvature
+            bows = ((curvature.high <= 0) if side > 0 else (curvature.low >= 0)).all(axis=0)
+            own = Interval(self.at.slope.low[touch], self.at.slope.high[touch])
+            away = xp.maximum(own.high - steep, steep - own.low) * (points[-1] - points[0])
+            tangent = value[touch] - steep * points[touch] + side * away
+            over = xp.where(bows & xp.isfinite(tangent), tangent, over)
+        reach = xp.maximum(abs(points[0]), abs(points[-1]))
+        error = ULPS * (abs(steep) * reach + abs(value).max(axis=0))
+        made: Array = over + side * error
+        return made
 
     def _slopes(self) -> list[tuple[Array, int | None]]:
         """The chord, and tangents at both ends, in the middle and between."""

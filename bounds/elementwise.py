@@ -7,9 +7,10 @@ proves it.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, reduce
 from typing import Any, Final, NamedTuple, Protocol, Self
 
 import numpy as np
@@ -33,6 +34,14 @@ class Lines(NamedTuple):
     high_offset: Array
 
 
+class Band(NamedTuple):
+    """``slope x + low <= f(x) <= slope x + high``, each [n, *shape]."""
+
+    slope: Array
+    low: Array
+    high: Array
+
+
 class Function(Protocol):
     """Of one number."""
 
@@ -45,6 +54,8 @@ class Function(Protocol):
     def image(self, x: Interval) -> Interval: ...
 
     def lines(self, x: Interval) -> Lines: ...
+
+    def band(self, x: Interval) -> Band: ...
 
     def straight(self, x: Interval) -> Mask:
         """Whether the lines of a narrower interval would be no tighter, booleans [n, *shape]."""
@@ -66,7 +77,7 @@ class Elementwise(Operation):
         return self.function.image(read[0])
 
     def relaxed(self, *read: Interval) -> Relaxed:
-        return Between(self.function.lines(read[0]), read[0].magnitude)
+        return _Over(self.function, read[0])
 
     def tangent(self, *read: Array) -> Relaxed:
         slope = self.function.slope(read[0])
@@ -105,31 +116,47 @@ class Between(NamedTuple):
         return [above * own.low_slope + below * own.high_slope], added
 
     def forward(self, read: Sequence[Forms]) -> Forms:
-        (x,) = read
-        return Forms(*fused(_between_lines, *x, *(each[..., np.newaxis] for each in self.lines), *x.kinds))
+        raise NotImplementedError("forms have one slope")
 
 
-def _between_lines(
-    middle: Array,
-    around: Array,
-    low_slope: Array,
-    low_offset: Array,
-    high_slope: Array,
-    high_offset: Array,
-    constant: Mask,
-    size: Mask,
-) -> tuple[Array, Array]:
-    """Forms between the lower line's lower and the upper line's upper function."""
-    xp = namespace(middle)
-    mean, half = high_slope / 2 + low_slope / 2, high_slope / 2 - low_slope / 2
-    steep, less = abs(high_slope) / 2 + abs(low_slope) / 2, abs(high_slope) / 2 - abs(low_slope) / 2
-    made, wide = mean * middle + less * around, half * middle + steep * around
-    offset, rest = high_offset / 2 + low_offset / 2, high_offset / 2 - low_offset / 2
-    largest = xp.maximum(abs(low_slope), abs(high_slope)) * around + xp.maximum(
-        abs(low_offset), abs(high_offset)
+@dataclass(frozen=True, eq=False)
+class _Over:
+    """A function over an interval: between lines on the way back, in a band on the way there."""
+
+    function: Function
+    x: Interval
+
+    @cached_property
+    def _between(self) -> Between:
+        return Between(self.function.lines(self.x), self.x.magnitude)
+
+    @property
+    def scale(self) -> Array:
+        return self._between.scale
+
+    def back(self, lines: Array) -> tuple[list[Array], Array]:
+        return self._between.back(lines)
+
+    def forward(self, read: Sequence[Forms]) -> Forms:
+        (x,), band = read, self.function.band(self.x)
+        slope: Array = fused(_scaled, x.slope, band.slope[..., np.newaxis])[0]
+        return Forms(slope, *fused(_banded, *x[1:], *band))
+
+
+def _scaled(x: Array, factor: Array) -> tuple[Array]:
+    return (x * factor,)
+
+
+def _banded(
+    offset: Array, rest: Array, size: Array, slope: Array, low: Array, high: Array
+) -> tuple[Array, Array, Array]:
+    """Offset, rest and size."""
+    largest = namespace(offset).maximum(abs(low), abs(high))
+    return (
+        slope * offset + (high / 2 + low / 2),
+        abs(slope) * rest + (high / 2 - low / 2),
+        abs(slope) * size + largest,
     )
-    made, wide = xp.where(constant, made + offset, made), xp.where(constant, wide + rest, wide)
-    return xp.where(size, 0.0, made), xp.where(size, largest, wide)
 
 
 def above(points: Sequence[Array], values: Sequence[Array], steepest: Array | float) -> tuple[Array, Array]:
@@ -168,6 +195,35 @@ def above(points: Sequence[Array], values: Sequence[Array], steepest: Array | fl
     return slope, offset
 
 
+def banded(
+    under: tuple[Sequence[Array], Sequence[Array]],
+    over: tuple[Sequence[Array], Sequence[Array]],
+    steepest: Array | float,
+) -> Band:
+    """Around functions made of straight pieces, of two corners' slope the narrowest: see ``above``. Points
+    and values of what is below, and of what is above."""
+    xp, (points, values) = namespace(over[0][0]), over
+    size = reduce(xp.maximum, map(abs, (*values, *under[1])))
+    reach = xp.maximum(abs(points[0]), abs(points[-1]))
+    best = Band(xp.zeros_like(size), reduce(xp.minimum, under[1]), reduce(xp.maximum, values))
+    for first, second in itertools.combinations(range(len(points)), 2):
+        width = points[second] - points[first]
+        with np.errstate(all="ignore"):
+            steep = (values[second] - values[first]) / width
+        steep = xp.where((width > 0) & xp.isfinite(steep), steep, 0.0)
+        error = 8 * UNIT * ((abs(steep) + steepest) * reach + size)
+        low = reduce(xp.minimum, (value - steep * point for point, value in zip(*under, strict=True)))
+        high = reduce(xp.maximum, (value - steep * point for point, value in zip(*over, strict=True)))
+        best = narrower(best, Band(steep, low - error, high + error))
+    return best
+
+
+def narrower(one: Band, other: Band) -> Band:
+    xp = namespace(one.slope)
+    better = other.high - other.low < one.high - one.low
+    return Band(*(xp.where(better, new, old) for new, old in zip(other, one, strict=True)))
+
+
 def _between(low: tuple[Array, Array], high: tuple[Array, Array]) -> Lines:
     """``low`` is a line over the opposite."""
     return Lines(-low[0], -low[1], *high)
@@ -193,6 +249,9 @@ class Clamp:
     def lines(self, x: Interval) -> Lines:
         return Lines(*fused(_clamped, *x, of=(self.low, self.high)))
 
+    def band(self, x: Interval) -> Band:
+        return Band(*fused(_clamped_band, *x, of=(self.low, self.high)))
+
     def straight(self, x: Interval) -> Mask:
         inside = (x.low >= self.low) & (x.high <= self.high)
         flat: Mask = inside | (x.high <= self.low) | (x.low >= self.high)
@@ -202,11 +261,20 @@ class Clamp:
         return self
 
 
-def _clamped(least: float, most: float, low: Array, high: Array) -> Lines:
+def _corners(least: float, most: float, low: Array, high: Array) -> tuple[list[Array], list[Array]]:
     x, function = Interval(low, high), Clamp(least, most)
     points = [low, *(x.nearest(end) for end in (least, most) if np.isfinite(end)), high]
-    values = [function.value(each) for each in points]
+    return points, [function.value(each) for each in points]
+
+
+def _clamped(least: float, most: float, low: Array, high: Array) -> Lines:
+    points, values = _corners(least, most, low, high)
     return _between(above(points, [-each for each in values], 1.0), above(points, values, 1.0))
+
+
+def _clamped_band(least: float, most: float, low: Array, high: Array) -> Band:
+    corners = _corners(least, most, low, high)
+    return banded(corners, corners, 1.0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -235,6 +303,9 @@ class Bend:
     def lines(self, x: Interval) -> Lines:
         return Lines(*fused(_bent_lines, *x, self.below, self.above))
 
+    def band(self, x: Interval) -> Band:
+        return Band(*fused(_bent_band, *x, self.below, self.above))
+
     def straight(self, x: Interval) -> Mask:
         flat: Mask = (x.low >= 0) | (x.high <= 0)
         return flat
@@ -248,12 +319,24 @@ class Bend:
         return all(bool((each == xp.rint(each)).all()) for each in (self.below, self.above))
 
 
-def _bent_lines(low: Array, high: Array, below: Array, above_zero: Array) -> Lines:
+def _bent_corners(
+    low: Array, high: Array, below: Array, above_zero: Array
+) -> tuple[list[Array], list[Array], Array]:
+    """And the steepest of both slopes."""
     xp = namespace(low)
     points = [low, Interval(low, high).nearest(0.0), high]
     values = [xp.where(each < 0, below, above_zero) * each for each in points]
-    steepest = xp.maximum(abs(below), abs(above_zero))
+    return points, values, xp.maximum(abs(below), abs(above_zero))
+
+
+def _bent_lines(low: Array, high: Array, below: Array, above_zero: Array) -> Lines:
+    points, values, steepest = _bent_corners(low, high, below, above_zero)
     return _between(above(points, [-each for each in values], steepest), above(points, values, steepest))
+
+
+def _bent_band(low: Array, high: Array, below: Array, above_zero: Array) -> Band:
+    points, values, steepest = _bent_corners(low, high, below, above_zero)
+    return banded((points, values), (points, values), steepest)
 
 
 @dataclass(frozen=True, eq=False)
@@ -286,12 +369,11 @@ class Rescaled:
 
     def lines(self, x: Interval) -> Lines:
         """Over [low, high] the staircase stays within the integers that its ends are."""
-        x = x.known
-        least, most = self.value(x.low), self.value(x.high)
-        half = 0.5 if self.rescale.shift else 0.0
-        over = above(*self._stairs(x, least, most, half), self._ratio)
-        points, values = self._stairs(x, least, most, -half)
-        return _between(above(points, [-each for each in values], self._ratio), over)
+        (points, values), over = self._sides(x.known)
+        return _between(above(points, [-each for each in values], self._ratio), above(*over, self._ratio))
+
+    def band(self, x: Interval) -> Band:
+        return banded(*self._sides(x.known), self._ratio)
 
     def straight(self, x: Interval) -> Mask:
         """Flat, or without a corner."""
@@ -307,6 +389,13 @@ class Rescaled:
     def _ratio(self) -> Array:
         ratio: Array = self.multiplier.astype(np.float64) * 2.0**-self.rescale.shift
         return ratio
+
+    def _sides(self, x: Interval) -> tuple[tuple[list[Array], list[Array]], tuple[list[Array], list[Array]]]:
+        """Points and values below the staircase, and above it."""
+        least, most = self.value(x.low), self.value(x.high)
+        half = 0.5 if self.rescale.shift else 0.0
+        under, over = (self._stairs(x, least, most, each) for each in (-half, half))
+        return under, over
 
     def _stairs(self, x: Interval, least: Array, most: Array, half: float) -> tuple[list[Array], list[Array]]:
         """``clamp(ratio x + half, least, most)`` at the ends and the corners."""
@@ -360,6 +449,11 @@ class Table:
             better = slope * middle + most < high_slope * middle + high_offset
             high_slope, high_offset = xp.where(better, slope, high_slope), xp.where(better, most, high_offset)
         return Lines(low_slope, low_offset, high_slope, high_offset)
+
+    def band(self, x: Interval) -> Band:
+        xp, tried = namespace(x.low), enumerate(self._slopes)
+        bands = (Band(xp.full_like(x.low, slope), *self._reach(x, index)) for index, slope in tried)
+        return reduce(narrower, bands)
 
     def straight(self, x: Interval) -> Mask:
         least, most = self._reach(x, 0)

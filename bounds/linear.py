@@ -41,19 +41,19 @@ class Linear(Operation):
     bias: Array = field(repr=False)
 
     def value(self, *read: Array) -> Array:
-        return self._once(self.applied, list(read)) + self.bias
+        return self.once(self.applied, list(read)) + self.bias
 
     def image(self, *read: Interval) -> Interval:
         """Centre and radius go through the maps, the radius through absolute values. Integers and halves
         below 2^52 are exact."""
         if self.moves:
-            return Interval(*(self._once(self.applied, list(each)) for each in zip(*read, strict=True)))
+            return Interval(*(self.once(self.applied, list(each)) for each in zip(*read, strict=True)))
         centres, radii, magnitudes = zip(*(each.parts for each in read), strict=True)
-        middle, size = self._once(self.applied, centres), self._once(self.absolute, magnitudes)
+        middle, size = self.once(self.applied, centres), self.once(self.absolute, magnitudes)
         if self.whole and self._exact and float((size + abs(self.bias)).max()) < EXACT:
-            radius = self._once(self.absolute, [each.high / 2 - each.low / 2 for each in read])
+            radius = self.once(self.absolute, [each.high / 2 - each.low / 2 for each in read])
             return Interval(middle + self.bias - radius, middle + self.bias + radius)
-        radius = self._once(self.absolute, radii)
+        radius = self.once(self.absolute, radii)
         return Interval(*fused(_outward, middle, radius, size, self.bias, of=(gamma(self.terms + 4),)))
 
     def relaxed(self, *read: Interval) -> Relaxed:
@@ -61,7 +61,7 @@ class Linear(Operation):
 
     def reach(self, read: Sequence[Interval]) -> Array:
         """What the absolute values of all terms add up to, at most but for rounding."""
-        return self._once(self.absolute, [each.magnitude for each in read]) + abs(self.bias)
+        return self.once(self.absolute, [each.magnitude for each in read]) + abs(self.bias)
 
     def keeps(self) -> bool:
         return self.moves and all(isinstance(each, Moved) and each.permutes for each in self.maps)
@@ -84,7 +84,7 @@ class Linear(Operation):
         return whole and all(each.whole for each in self.maps)
 
     @staticmethod
-    def _once(through: Callable[[Sequence[Array]], Array], read: Sequence[Array]) -> Array:
+    def once(through: Callable[[Sequence[Array]], Array], read: Sequence[Array]) -> Array:
         """Of one column."""
         return through([each[..., np.newaxis] for each in read])[..., 0]
 
@@ -121,16 +121,14 @@ class _Through:
         return [each.reshape(*ahead, *each.shape[1:]) for each in made], added.reshape(ahead)
 
     def forward(self, read: Sequence[Forms]) -> Forms:
-        operation = self.operation
-        made = Forms(
-            operation.applied([each.middle for each in read]),
-            operation.absolute([each.around for each in read]),
-        )
-        if not operation.moves:
-            xp = namespace(operation.bias)
-            xp.add(made.offset, operation.bias, out=made.offset)
-            xp.add(made.size, abs(operation.bias), out=made.size)
-        return made
+        operation, once = self.operation, self.operation.once
+        slope = operation.applied([each.slope for each in read])
+        offset = once(operation.applied, [each.offset for each in read])
+        rest = once(operation.absolute, [each.rest for each in read])
+        size = once(operation.absolute, [each.size for each in read])
+        if operation.moves:
+            return Forms(slope, offset, rest, size)
+        return Forms(slope, offset + operation.bias, rest, size + abs(operation.bias))
 
 
 def _summed(given: Given, maps: Sequence[Map], bias: Any = 0.0) -> Linear:

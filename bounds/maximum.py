@@ -45,10 +45,11 @@ class Maximum(Operation):
 
 class _First(NamedTuple):
     """``index`` of the entry that is largest at its least, whether no other can be larger (``alone``), and
-    the ``most`` of all."""
+    the ``least`` and the ``most`` of all."""
 
     index: Any
     alone: Any
+    least: Array
     most: Array
     length: int
     scale: Array
@@ -59,8 +60,9 @@ class _First(NamedTuple):
         index = x.low.argmax(axis=-1)
         own = xp.arange(length) == index[..., np.newaxis]
         others = xp.where(own, -np.inf, x.high).max(axis=-1)
-        alone = others <= x.low.max(axis=-1)
-        return cls(index, alone, x.high.max(axis=-1), length, x.magnitude.max(axis=-1))
+        least = x.low.max(axis=-1)
+        alone = others <= least
+        return cls(index, alone, least, x.high.max(axis=-1), length, x.magnitude.max(axis=-1))
 
     def back(self, lines: Array) -> tuple[list[Array], Array]:
         xp = namespace(lines)
@@ -71,18 +73,22 @@ class _First(NamedTuple):
         return [slope[..., np.newaxis] * own], constant.sum(axis=tuple(range(2, lines.ndim)))
 
     def forward(self, read: Sequence[Forms]) -> Forms:
-        xp, (x,) = namespace(self.most), read
-
-        index = self.index[..., np.newaxis, np.newaxis]
-        middle, around = (xp.take_along_axis(each, index, axis=-2)[..., 0, :] for each in x)
-        # Else from the line below to the constant above.
-        constant, size = x.kinds
-        below, most = middle - around, self.most[..., np.newaxis]
-        above = xp.where(constant, most, 0.0)
-        alone, most = self.alone[..., np.newaxis], abs(most)
+        """Where another may be larger, half of the entry and, for the other half, from its least to
+        ``most``."""
+        (x,), xp = read, namespace(self.most)
+        slope = xp.take_along_axis(x.slope, self.index[..., np.newaxis, np.newaxis], axis=-2)[..., 0, :]
+        offset, rest, size = (
+            xp.take_along_axis(each, self.index[..., np.newaxis], axis=-1)[..., 0] for each in x[1:]
+        )
+        share = xp.where(self.alone, 1.0, 0.5)
+        middle, around = (
+            xp.where(self.alone, 0.0, each) for each in (self.most / 2, self.most / 2 - self.least / 2)
+        )
         return Forms(
-            xp.where(alone, middle, xp.where(size, 0.0, (above + below) / 2)),
-            xp.where(size, around + most, xp.where(alone, around, (above - below) / 2)),
+            share[..., np.newaxis] * slope,
+            share * offset + middle,
+            share * rest + around,
+            share * size + abs(middle) + around,
         )
 
 

@@ -11,48 +11,23 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import ClassVar, NamedTuple, Protocol, Self
 
-from bounds.arrays import Array, Interval, Mask, Namespace, namespace
+from bounds.arrays import Array, Interval, Mask, Namespace
 from circuits.graphs.types import Shape
 
 
 class Forms(NamedTuple):
-    """For each entry two functions of the input's ``delta``, which it lies between:
+    """For each entry two functions of the input's ``delta``, of one slope, which it lies between:
 
-        (slope - spread) delta + (offset - rest)   and   (slope + spread) delta + (offset + rest)
+        slope delta + offset - rest   and   slope delta + offset + rest
 
-    middle float64[n, *shape, d + 2]: ``slope`` for the d coordinates of ``delta``, ``offset``, 0. around, as
-    large: ``spread``, ``rest``, and ``size``: no less than what the absolute values of all terms add up to.
+    slope float64[n, *shape, d], for the d coordinates of ``delta``. offset, rest, and ``size``, no less than
+    what the absolute values of all terms add up to: [n, *shape].
     """
 
-    middle: Array
-    around: Array
-
-    @property
-    def slope(self) -> Array:
-        return self.middle[..., :-2]
-
-    @property
-    def spread(self) -> Array:
-        return self.around[..., :-2]
-
-    @property
-    def offset(self) -> Array:
-        return self.middle[..., -2]
-
-    @property
-    def rest(self) -> Array:
-        return self.around[..., -2]
-
-    @property
-    def size(self) -> Array:
-        return self.around[..., -1]
-
-    @property
-    def kinds(self) -> tuple[Mask, Mask]:
-        """Which column is of constants, and which of sizes."""
-        width = self.middle.shape[-1]
-        column = namespace(self.middle).arange(width)
-        return column == width - 2, column == width - 1
+    slope: Array
+    offset: Array
+    rest: Array
+    size: Array
 
 
 class Relaxed(Protocol):

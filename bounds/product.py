@@ -126,49 +126,50 @@ class _Around(NamedTuple):
     def forward(self, read: Sequence[Forms]) -> Forms:
         (x, y), operation = read, self.operation
         (left, a, _), (right, b, _), multiplied = self.left.parts, self.right.parts, operation.multiplied
-        parts = (
-            *(_by_right(operation, each, by) for each, by in zip(x, (right, abs(right)), strict=True)),
-            *(_by_left(operation, by, each) for each, by in zip(y, (left, abs(left)), strict=True)),
+        by_right, by_left = right * operation.factor, left * operation.factor
+        around_right, around_left = abs(by_right), abs(by_left)
+        terms = (
+            *(multiplied(x.offset, by_right), multiplied(by_left, y.offset), multiplied(by_left, right)),
+            *(multiplied(x.rest, around_right), multiplied(around_left, y.rest), multiplied(a, b)),
+            *(multiplied(x.size, around_right), multiplied(around_left, y.size)),
+            multiplied(around_left, abs(right)),
         )
-        known = multiplied(left, right), multiplied(abs(left), abs(right)), multiplied(a, b)
-        of = (operation.factor,)
-        return Forms(*fused(_added, *parts, *(each[..., np.newaxis] for each in known), *x.kinds, of=of))
+        slope = _slopes(operation, x.slope, by_right, by_left, y.slope)
+        return Forms(slope, *fused(_constants, *terms, of=(abs(operation.factor),)))
 
 
-def _by_right(operation: Product, forms: Array, right: Array) -> Array:
-    """[.., m, n, t] of [.., m, k, t] and [.., k, n], or entry by entry."""
+def _slopes(operation: Product, x: Array, right: Array, left: Array, y: Array) -> Array:
+    """``x right + left y`` of slopes, [.., m, n, d] of [.., m, k, d] and [.., k, n, d], or entry by entry."""
     if not operation.matrices:
-        return forms * right[..., np.newaxis]
-    made: Array = times(namespace(right).swapaxes(right, -1, -2)[..., np.newaxis, :, :], forms)
-    return made
+        made: Array = fused(_weighted, x, right[..., np.newaxis], left[..., np.newaxis], y)[0]
+        return made
+    turned = namespace(right).swapaxes(right, -1, -2)[..., np.newaxis, :, :]
+    *ahead, inner, columns, width = y.shape
+    made = times(turned, x)
+    onto = made.reshape(*ahead, left.shape[-2], columns * width)
+    return times(left, y.reshape(*ahead, inner, columns * width), onto).reshape(made.shape)
 
 
-def _by_left(operation: Product, left: Array, forms: Array) -> Array:
-    """[.., m, n, t] of [.., m, k] and [.., k, n, t], or entry by entry."""
-    if not operation.matrices:
-        return left[..., np.newaxis] * forms
-    *ahead, inner, columns, width = forms.shape
-    made: Array = times(left, forms.reshape(*ahead, inner, columns * width))
-    return made.reshape(*ahead, left.shape[-2], columns, width)
+def _weighted(x: Array, right: Array, left: Array, y: Array) -> tuple[Array]:
+    return (x * right + left * y,)
 
 
-def _added(
+def _constants(
     factor: float,
     by_right: Array,
-    around_right: Array,
     by_left: Array,
-    around_left: Array,
     centres: Array,
+    around_right: Array,
+    around_left: Array,
+    remainder: Array,
+    size_right: Array,
+    size_left: Array,
     sizes: Array,
-    rest: Array,
-    constant: Mask,
-    size: Mask,
-) -> tuple[Array, Array]:
-    xp, rest = namespace(by_right), rest * (1 + 8 * UNIT)
-    made, wide = by_right + by_left, around_right + around_left
-    made = xp.where(constant, made - centres, made)
-    wide = xp.where(constant, wide + rest, xp.where(size, wide + (rest + sizes), wide))
-    return made * factor, wide * abs(factor)
+) -> tuple[Array, Array, Array]:
+    """Offset, rest and size."""
+    remainder = remainder * factor * (1 + 8 * UNIT)
+    rest = around_right + around_left + remainder
+    return by_right + by_left - centres, rest, size_right + size_left + (remainder + sizes)
 
 
 def _mul(given: Given, node: Mul) -> list[Operation]:

@@ -167,8 +167,11 @@ class Bounds:
     def _along(self, lines: Array, tensor: str) -> Array:
         """``least`` by the forms of a tensor."""
         flat = lines.reshape(*lines.shape[:2], -1)
-        middle, around = (each.reshape(len(each), -1, each.shape[-1]) for each in self._forms[tensor])
-        made = Forms(times(flat, middle), times(abs(flat), around))
+        slope, *others = self._forms[tensor]
+        made = Forms(
+            times(flat, slope.reshape(len(slope), -1, slope.shape[-1])),
+            *(_dot(line, each) for line, each in zip((flat, abs(flat), abs(flat)), others, strict=True)),
+        )
         return self.region.reach(made, flat.shape[-1] + 16).low
 
 

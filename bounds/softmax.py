@@ -13,7 +13,7 @@ import numpy as np
 
 from bounds.arrays import Array, Interval, Mask, Namespace, fused, namespace
 from bounds.curves import Formula
-from bounds.elementwise import Elementwise, Lines
+from bounds.elementwise import Band, Elementwise, Lines
 from bounds.given import Given, Rules
 from bounds.linear import Linear
 from bounds.maps import Moved
@@ -48,6 +48,9 @@ class Exponential:
     def lines(self, x: Interval) -> Lines:
         return Lines(*fused(_exponential_lines, *x, self._largest(x.high), self.kept, of=(self.step,)))
 
+    def band(self, x: Interval) -> Band:
+        return Band(*fused(_exponential_band, *x, self._largest(x.high), self.kept, of=(self.step,)))
+
     def straight(self, x: Interval) -> Mask:
         flat: Mask = x.low == x.high
         return flat
@@ -81,10 +84,23 @@ def _exponential_lines(step: float, low: Array, high: Array, largest: Array, kep
     made, ends = _EXP.lines(_shifted(step, low, high, largest, kept)), []
     for slope, offset, side in ((*made[:2], -1), (*made[2:], 1)):
         steep = slope * step
-        reach = namespace(slope).maximum(abs(low - largest), abs(high - largest)) + abs(largest)
-        error = 16 * 2.0**-52 * (abs(steep) * reach + abs(offset))
-        ends += [steep * kept, (offset - steep * largest + side * error) * kept]
+        ends += [steep * kept, _away(steep, offset, side, low, high, largest) * kept]
     return Lines(*ends)
+
+
+def _exponential_band(step: float, low: Array, high: Array, largest: Array, kept: Array) -> Band:
+    slope, *offsets = _EXP.band(_shifted(step, low, high, largest, kept))
+    steep = slope * step
+    ends = (_away(steep, each, side, low, high, largest) for each, side in zip(offsets, (-1, 1), strict=True))
+    return Band(steep * kept, *(each * kept for each in ends))
+
+
+def _away(steep: Array, offset: Array, side: int, low: Array, high: Array, largest: Array) -> Array:
+    """The offset of what is left, as one of the numbers themselves."""
+    reach = namespace(steep).maximum(abs(low - largest), abs(high - largest)) + abs(largest)
+    error = 16 * 2.0**-52 * (abs(steep) * reach + abs(offset))
+    moved: Array = offset - steep * largest + side * error
+    return moved
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,6 +135,12 @@ class Shares:
             slope,
             xp.full_like(slope, self.slack),
         )
+
+    def band(self, x: Interval) -> Band:
+        xp, (least, most) = namespace(x.low), self.image(x)
+        cut = self.ratio * x.high + self.slack > self.most
+        slope, slack = xp.full_like(x.low, self.ratio), xp.full_like(x.low, self.slack)
+        return Band(xp.where(cut, 0.0, slope), xp.where(cut, least, -slack), xp.where(cut, most, slack))
 
     def straight(self, x: Interval) -> Mask:
         return namespace(x.low).ones(x.low.shape, bool)  # type: ignore[no-any-return]

@@ -25,8 +25,10 @@ class Side(NamedTuple):
     apart: int
 
 
-def multiply(left: Side, right: Side, out: Array, sizes: tuple[int, int, int], count: int) -> None:
-    """``out[count, m, n] = left[m, k] right[k, n]`` of each, for ``sizes`` m, n, k."""
+def multiply(
+    left: Side, right: Side, out: Array, sizes: tuple[int, int, int], count: int, *, added: bool
+) -> None:
+    """``out[count, m, n] = left[m, k] right[k, n]`` of each, or ``+=``, for ``sizes`` m, n, k."""
     m, n, k = sizes
     device = Device.of(out)
     # What it writes to meanwhile is of the same memory as arrays, and so a recording's own.
@@ -35,14 +37,14 @@ def multiply(left: Side, right: Side, out: Array, sizes: tuple[int, int, int], c
         handle, call = _handle(device), _library()
         _checked(call.cublasSetStream_v2(handle, ctypes.c_void_p(device.stream_address())))
         _checked(call.cublasSetWorkspace_v2(handle, _address(workspace), ctypes.c_size_t(_WORKSPACE)))
-        one, nothing = ctypes.byref(ctypes.c_double(1.0)), ctypes.byref(ctypes.c_double(0.0))
+        one, kept = (ctypes.byref(ctypes.c_double(each)) for each in (1.0, float(added)))
         # By columns, as it has matrices, this is the product of the transposes.
         _checked(
             call.cublasDgemmStridedBatched(
                 handle, right.turned, left.turned, n, m, k,
                 one, _address(right.array), right.step, _Long(right.apart),
                 _address(left.array), left.step, _Long(left.apart),
-                nothing, _address(out), n, _Long(m * n), count,
+                kept, _address(out), n, _Long(m * n), count,
             )
         )  # fmt: skip
 

@@ -19,17 +19,27 @@ _NORMS: Final = {"inf": 0, "1": 1, "2": 2}
 
 
 def reach(
-    like: Any, middle: Array, around: Array, radius: Array, norm: str, own: int, terms: int
+    like: Any,
+    slope: Array,
+    offset: Array,
+    rest: Array,
+    size: Array,
+    radius: Array,
+    norm: str,
+    own: int,
+    terms: int,
 ) -> tuple[Array, Array]:
-    """What both functions of forms [n, *any, width + 2] reach at least and at most, [n, *any], over balls of
-    ``own`` coordinates with ``radius`` [n]; of ``inf`` coordinates are from -1 to 1. In place ``around``
-    gets its rest and its size: see ``bounds.ball.Region``."""
-    shape, width = middle.shape[:-1], middle.shape[-1] - 2
+    """What functions of ``slope`` [n, *any, width] and ``offset`` [n, *any], give or take ``rest``, reach at
+    least and at most, [n, *any], over balls of ``own`` coordinates with ``radius`` [n]; of ``inf``
+    coordinates are from -1 to 1. In place ``rest`` and ``size`` are what they come to: see
+    ``bounds.ball.Region``."""
+    shape, width = slope.shape[:-1], slope.shape[-1]
     low, high, rows = like.empty(shape), like.empty(shape), math.prod(shape)
-    module = modules.load(Device.of(middle), "intervals")
-    sizes = (rows, max(1, rows // len(middle)), width, own, _NORMS[norm], terms)
+    module = modules.load(Device.of(slope), "intervals")
+    sizes = (rows, max(1, rows // len(slope)), width, own, _NORMS[norm], terms)
     blocks = -(-rows * _WARP // _THREADS)
-    module.launch("reach", blocks, _THREADS, middle, around, radius, low, high, *map(np.int64, sizes))
+    arrays = (slope, offset, rest, size, radius, low, high)
+    module.launch("reach", blocks, _THREADS, *arrays, *map(np.int64, sizes))
     return low, high
 
 

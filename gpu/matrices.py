@@ -12,16 +12,17 @@ from gpu.device import Array
 from gpu.layouts import joined, of_array, steps
 
 
-def product(like: Any, left: Array, right: Array) -> Array:
+def product(like: Any, left: Array, right: Array, onto: Array | None = None) -> Array:
     """[*ahead, m, n] of left [*ahead, m, k] and right [*ahead, k, n], float64, whose axes ahead broadcast.
-    ``like``: a namespace that makes arrays on the current device."""
+    ``like``: a namespace that makes arrays on the current device. In place where they are added ``onto`` a
+    whole array."""
     ahead = np.broadcast_shapes(left.shape[:-2], right.shape[:-2])
     (m, k), n = left.shape[-2:], right.shape[-1]
     if not math.prod((*ahead, m, n, k)):
-        return like.zeros((*ahead, m, n))
-    out = like.empty((*ahead, m, n))
+        return like.zeros((*ahead, m, n)) if onto is None else onto
+    out = like.empty((*ahead, m, n)) if onto is None else onto
     one, other = _side(like, left, ahead), _side(like, right, ahead)
-    blas.multiply(one, other, out, (m, n, k), math.prod(ahead))
+    blas.multiply(one, other, out, (m, n, k), math.prod(ahead), added=onto is not None)
     return out
 
 

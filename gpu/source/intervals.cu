@@ -21,41 +21,37 @@ __device__ inline double across(double value, T combined) {
 __device__ inline double larger(double a, double b) { return a >= b || a != a ? a : b; }
 __device__ inline double lesser(double a, double b) { return a <= b || a != a ? a : b; }
 
-// Of each row of middle[rows, width + 2], around[rows, width + 2], by a warp: rest += gamma(terms) size, then what the
-// two functions reach where delta is in balls of `own` coordinates each, by the dual norm (0: of boxes, 1, 2), and size.
+// Of each row of slope[rows, width], by a warp: rest += gamma(terms) size, then what slope delta + offset, give or take
+// rest, reaches where delta is in balls of `own` coordinates each, by the dual norm (0: of boxes, 1, 2), and size.
 extern "C" __global__ void __launch_bounds__(128)
-    reach(const double* middle, double* around, const double* radius, double* low, double* high, long long rows,
-          long long rows_of_one, long long width, long long own, long long norm, long long terms) {
+    reach(const double* slope, const double* offset, double* rest, double* size, const double* radius, double* low,
+          double* high, long long rows, long long rows_of_one, long long width, long long own, long long norm,
+          long long terms) {
   const long long row = (blockIdx.x * 128ll + threadIdx.x) / 32;
   const int lane = threadIdx.x % 32;
   if (row >= rows) return;
-  const double* at = middle + row * (width + 2);
-  double* wide = around + row * (width + 2);
+  const double* at = slope + row * width;
   constexpr double unit = 1.0 / (1ll << 53);
   const auto add = [](double a, double b) { return a + b; };
-  double below = 0, above = 0;
+  double most = 0;
   for (long long ball = 0; ball < width; ball += own) {
-    double least = 0, most = 0;
+    double found = 0;
     for (long long i = ball + lane; i < ball + own; i += 32) {
-      const double l = at[i] - wide[i], u = at[i] + wide[i];
-      const double steep = l < 0 ? -l : l, steeper = u < 0 ? -u : u;
-      if (norm == 1) least = larger(least, steep), most = larger(most, steeper);
-      else if (norm == 2) least += steep * steep, most += steeper * steeper;
-      else least += steep, most += steeper;
+      const double steep = at[i] < 0 ? -at[i] : at[i];
+      if (norm == 1) found = larger(found, steep);
+      else found += norm == 2 ? steep * steep : steep;
     }
-    if (norm == 1) least = across(least, larger), most = across(most, larger);
-    else least = across(least, add), most = across(most, add);
-    below += norm == 2 ? sqrt(least) : least, above += norm == 2 ? sqrt(most) : most;
+    found = norm == 1 ? across(found, larger) : across(found, add);
+    most += norm == 2 ? sqrt(found) : found;
   }
   if (lane) return;
-  if (norm) below *= radius[row / rows_of_one], above *= radius[row / rows_of_one];
-  const double slack = 2 * terms * unit / (1 - terms * unit), offset = at[width], size = wide[width + 1];
-  const double rest = wide[width] + slack * size, start = offset < 0 ? -offset : offset;
+  if (norm) most *= radius[row / rows_of_one];
+  const double middle = offset[row], start = middle < 0 ? -middle : middle;
+  const double slack = 2 * terms * unit / (1 - terms * unit), all = rest[row] + slack * size[row];
   const long long sums = 2 * width + 8;
-  const double error = 2 * sums * unit / (1 - sums * unit);
-  const double size_below = start + rest + below, size_above = start + rest + above;
-  low[row] = offset - (rest + below + error * size_below), high[row] = offset + (rest + above + error * size_above);
-  wide[width] = rest, wide[width + 1] = size_below + size_above;
+  const double error = 2 * sums * unit / (1 - sums * unit), reached = start + all + most;
+  const double around = all + most + error * reached;
+  rest[row] = all, size[row] = reached, low[row] = middle - around, high[row] = middle + around;
 }
 
 // low, high, size[groups, m, n]: sums over k of the least and the largest of left[groups, m, k] right[groups, k, n], and

@@ -45,7 +45,7 @@ def intervals(rng: np.random.Generator, count: int) -> tuple[FloatArray, FloatAr
 
 def holds(function: Function, low: FloatArray, high: FloatArray, points: int) -> None:
     x = Interval(low, high)
-    lines, image = function.lines(x), function.image(x)
+    lines, band, image = function.lines(x), function.band(x), function.image(x)
     for share in np.linspace(0, 1, points):
         at = np.clip(low * (1 - share) + high * share, low, high)
         value = function.image(Interval(at, at))
@@ -53,6 +53,9 @@ def holds(function: Function, low: FloatArray, high: FloatArray, points: int) ->
         assert (lines.low_slope * at + lines.low_offset <= value.high + size).all()
         size = 2.0**-50 * (1 + np.abs(lines.high_slope * at) + np.abs(lines.high_offset) + np.abs(value.low))
         assert (lines.high_slope * at + lines.high_offset >= value.low - size).all()
+        size = 2.0**-50 * (1 + np.abs(band.slope * at) + np.abs(band.low) + np.abs(band.high))
+        assert (band.slope * at + band.low <= value.high + size).all()
+        assert (band.slope * at + band.high >= value.low - size).all()
         assert ((image.low <= value.high) & (image.high >= value.low)).all()
 
 
@@ -99,12 +102,14 @@ def test_integers() -> None:
         low = rng.integers(-100, 101, 200).astype(np.float64)
         high = np.minimum(low + rng.choice([0, 1, 2, 9, 60], 200), 120)
         x = Interval(np.minimum(low, high), high)
-        lines, image = function.lines(x), function.image(x)
+        lines, band, image = function.lines(x), function.band(x), function.image(x)
         for step in range(61):
             at = np.minimum(x.low + step, x.high)
             value = function.value(at)
             assert (lines.low_slope * at + lines.low_offset <= value).all()
             assert (lines.high_slope * at + lines.high_offset >= value).all()
+            assert (band.slope * at + band.low <= value).all()
+            assert (band.slope * at + band.high >= value).all()
             assert ((image.low <= value) & (value <= image.high)).all()
         single = x.low == x.high
         np.testing.assert_array_equal(image.low[single], function.value(x.low)[single])
@@ -119,3 +124,12 @@ def test_a_relu_has_its_own_lines() -> None:
     np.testing.assert_allclose(lines.high_offset, [0.75, 0.75, 0, 0], atol=1e-12)
     np.testing.assert_allclose(lines.low_slope, [1, 0, 1, 0])
     np.testing.assert_allclose(lines.low_offset, [0, 0, 0, 0], atol=1e-12)
+
+
+def test_a_relu_has_its_own_band() -> None:
+    """The chord, and beside it through zero."""
+    x = Interval(np.array([-1.0, -3.0, 1.0, -2.0]), np.array([3.0, 1.0, 2.0, -1.0]))
+    band = Clamp(0, np.inf).band(x)
+    np.testing.assert_allclose(band.slope, [0.75, 0.25, 1, 0])
+    np.testing.assert_allclose(band.low, [0, 0, 0, 0], atol=1e-12)
+    np.testing.assert_allclose(band.high, [0.75, 0.75, 0, 0], atol=1e-12)

@@ -28,6 +28,15 @@ def test_shapes(left: tuple[int, ...], right: tuple[int, ...]) -> None:
     np.testing.assert_allclose(found.get(), a @ b, rtol=1e-13, atol=1e-13)
 
 
+def test_onto() -> None:
+    rng = np.random.default_rng(5)
+    a, b, c = (rng.standard_normal(shape) for shape in ((3, 4, 5), (5, 6), (3, 4, 6)))
+    onto = XP.asarray(c)
+    made = matrices.product(XP, XP.asarray(a), XP.asarray(b), onto)
+    assert made is onto
+    np.testing.assert_allclose(onto.get(), c + a @ b, rtol=1e-13, atol=1e-13)
+
+
 def test_views() -> None:
     """Transposed, parts of larger ones, of which entries do not lie beside each other, and repeated ones."""
     rng = np.random.default_rng(4)

@@ -17,12 +17,15 @@ class Side(NamedTuple):
     apart: int
 
 
-def multiply(left: Side, right: Side, out: Array, sizes: tuple[int, int, int], count: int) -> None:
+def multiply(
+    left: Side, right: Side, out: Array, sizes: tuple[int, int, int], count: int, *, added: bool
+) -> None:
     m, n, k = sizes
     assert out.shape[-2:] == (m, n)
     assert out.flags.c_contiguous
     made = _seen(left, m, k, count) @ _seen(right, k, n, count)
-    out.view(np.ndarray)[...] = made.reshape(out.shape)
+    before = out.view(np.ndarray)
+    before[...] = made.reshape(out.shape) + (before if added else 0)
 
 
 def _seen(
