@@ -5,7 +5,7 @@
 #include "memory.hpp"
 
 namespace zen {
-enum class Numbers { bits, bytes, signed_bytes };
+enum class Numbers { bits, bytes, signed_bytes, mixed_bytes };  // mixed: the right ones have signs
 }
 
 #if defined(__CUDACC_RTC__)
@@ -22,8 +22,10 @@ ZEN_FN void mma(int (&d)[4], u32 a0, u32 a1, u32 a2, u32 a3, u32 b0, u32 b1) {
     ZEN_MMA("mma.sync.aligned.m16n8k256.row.col.s32.b1.b1.s32.and.popc");
   else if constexpr (numbers == Numbers::bytes)
     ZEN_MMA("mma.sync.aligned.m16n8k32.row.col.s32.u8.u8.s32");
-  else
+  else if constexpr (numbers == Numbers::signed_bytes)
     ZEN_MMA("mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32");
+  else
+    ZEN_MMA("mma.sync.aligned.m16n8k32.row.col.s32.u8.s8.s32");
 #undef ZEN_MMA
 }
 
@@ -64,6 +66,16 @@ ZEN_FN void copy_behind(void* to, const void* from, u64* barrier) {
 ZEN_FN u64 rows_of_128(const void* first, int stride = 1024) {
   return u64(shared_address(first) & 0x3ffff) >> 4 | 1ull << 16 | u64(stride / 16) << 32 | 1ull << 62;
 }
+// 8 rows of 16 bytes follow each other; the next 16 bytes of rows begin `across` behind, the next 8 rows `down`.
+ZEN_FN u64 cells(const void* first, int across, int down) {
+  return u64(shared_address(first) & 0x3ffff) >> 4 | u64(across / 16) << 16 | u64(down / 16) << 32;
+}
+// 16 bytes from memory, or zeros, of which all threads know after `await_quads` and their next barrier.
+ZEN_FN void copy_quad(void* to, const void* from, bool there) {
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(shared_address(to)), "l"(from), "r"(there ? 16 : 0) : "memory");
+}
+// What was written to shared memory is for tensor cores, too.
+ZEN_FN void await_quads() { asm volatile("cp.async.wait_all; fence.proxy.async.shared::cta;" ::: "memory"); }
 ZEN_FN void begin_products() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
 ZEN_FN void close_products() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
 // All groups but the last so many are made.
@@ -79,45 +91,59 @@ ZEN_FN void settle(float (&d)[count]) {
   ZEN_UNROLL for (int i = 0; i < count; i++) asm volatile("" : "+f"(d[i])::"memory");
 }
 
-// d += a b of 64 x 32 and 32 x 256 bytes, by four warps, warp w the rows from 16 w on: as above, each eight columns four d.
-template <Numbers numbers>
-ZEN_FN void wgmma(int (&d)[128], u64 a, u64 b) {
-#define ZEN_WGMMA(instruction)                                                                                        \
-  asm volatile("{ " instruction " {"                                                                                  \
-          "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "                                    \
-          "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "                          \
-          "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "                          \
-          "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63, "                          \
-          "%64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79, "                          \
-          "%80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95, "                          \
-          "%96, %97, %98, %99, %100, %101, %102, %103, %104, %105, %106, %107, %108, %109, %110, %111, "              \
-          "%112, %113, %114, %115, %116, %117, %118, %119, %120, %121, %122, %123, %124, %125, %126, %127"            \
-          "}, %128, %129, 1; }"                                                                                       \
-      :                                                                                                               \
-        "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3]), "+r"(d[4]), "+r"(d[5]), "+r"(d[6]), "+r"(d[7]),               \
-        "+r"(d[8]), "+r"(d[9]), "+r"(d[10]), "+r"(d[11]), "+r"(d[12]), "+r"(d[13]), "+r"(d[14]), "+r"(d[15]),         \
-        "+r"(d[16]), "+r"(d[17]), "+r"(d[18]), "+r"(d[19]), "+r"(d[20]), "+r"(d[21]), "+r"(d[22]), "+r"(d[23]),       \
-        "+r"(d[24]), "+r"(d[25]), "+r"(d[26]), "+r"(d[27]), "+r"(d[28]), "+r"(d[29]), "+r"(d[30]), "+r"(d[31]),       \
-        "+r"(d[32]), "+r"(d[33]), "+r"(d[34]), "+r"(d[35]), "+r"(d[36]), "+r"(d[37]), "+r"(d[38]), "+r"(d[39]),       \
-        "+r"(d[40]), "+r"(d[41]), "+r"(d[42]), "+r"(d[43]), "+r"(d[44]), "+r"(d[45]), "+r"(d[46]), "+r"(d[47]),       \
-        "+r"(d[48]), "+r"(d[49]), "+r"(d[50]), "+r"(d[51]), "+r"(d[52]), "+r"(d[53]), "+r"(d[54]), "+r"(d[55]),       \
-        "+r"(d[56]), "+r"(d[57]), "+r"(d[58]), "+r"(d[59]), "+r"(d[60]), "+r"(d[61]), "+r"(d[62]), "+r"(d[63]),       \
-        "+r"(d[64]), "+r"(d[65]), "+r"(d[66]), "+r"(d[67]), "+r"(d[68]), "+r"(d[69]), "+r"(d[70]), "+r"(d[71]),       \
-        "+r"(d[72]), "+r"(d[73]), "+r"(d[74]), "+r"(d[75]), "+r"(d[76]), "+r"(d[77]), "+r"(d[78]), "+r"(d[79]),       \
-        "+r"(d[80]), "+r"(d[81]), "+r"(d[82]), "+r"(d[83]), "+r"(d[84]), "+r"(d[85]), "+r"(d[86]), "+r"(d[87]),       \
-        "+r"(d[88]), "+r"(d[89]), "+r"(d[90]), "+r"(d[91]), "+r"(d[92]), "+r"(d[93]), "+r"(d[94]), "+r"(d[95]),       \
-        "+r"(d[96]), "+r"(d[97]), "+r"(d[98]), "+r"(d[99]), "+r"(d[100]), "+r"(d[101]), "+r"(d[102]), "+r"(d[103]),   \
-        "+r"(d[104]), "+r"(d[105]), "+r"(d[106]), "+r"(d[107]), "+r"(d[108]), "+r"(d[109]), "+r"(d[110]), "+r"(d[111]),\
-        "+r"(d[112]), "+r"(d[113]), "+r"(d[114]), "+r"(d[115]), "+r"(d[116]), "+r"(d[117]), "+r"(d[118]), "+r"(d[119]),\
-        "+r"(d[120]), "+r"(d[121]), "+r"(d[122]), "+r"(d[123]), "+r"(d[124]), "+r"(d[125]), "+r"(d[126]), "+r"(d[127])\
-      : "l"(a), "l"(b))
-  if constexpr (numbers == Numbers::bits)
-    ZEN_WGMMA("wgmma.mma_async.sync.aligned.m64n256k256.s32.b1.b1.and.popc");
-  else if constexpr (numbers == Numbers::bytes)
-    ZEN_WGMMA("wgmma.mma_async.sync.aligned.m64n256k32.s32.u8.u8");
-  else
-    ZEN_WGMMA("wgmma.mma_async.sync.aligned.m64n256k32.s32.s8.s8");
+// d += a b of 64 x 32 and 32 x 2 `count` bytes, by four warps, warp w the rows from 16 w on: as above, each eight columns
+// four d.
+template <Numbers numbers, int count>
+ZEN_FN void wgmma(int (&d)[count], u64 a, u64 b) {
+  static_assert(count == 16 || count == 32 || count == 64 || count == 128);
+#define ZEN_NAMES_0 "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15"
+#define ZEN_NAMES_1 "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31"
+#define ZEN_NAMES_2 "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47"
+#define ZEN_NAMES_3 "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63"
+#define ZEN_NAMES_4 "%64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79"
+#define ZEN_NAMES_5 "%80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95"
+#define ZEN_NAMES_6 "%96, %97, %98, %99, %100, %101, %102, %103, %104, %105, %106, %107, %108, %109, %110, %111"
+#define ZEN_NAMES_7 "%112, %113, %114, %115, %116, %117, %118, %119, %120, %121, %122, %123, %124, %125, %126, %127"
+#define ZEN_SUMS(i)                                                                                                       \
+  "+r"(d[i]), "+r"(d[i + 1]), "+r"(d[i + 2]), "+r"(d[i + 3]), "+r"(d[i + 4]), "+r"(d[i + 5]), "+r"(d[i + 6]),             \
+      "+r"(d[i + 7]), "+r"(d[i + 8]), "+r"(d[i + 9]), "+r"(d[i + 10]), "+r"(d[i + 11]), "+r"(d[i + 12]), "+r"(d[i + 13]), \
+      "+r"(d[i + 14]), "+r"(d[i + 15])
+#define ZEN_WGMMA(columns, kind, names, operands, ...) \
+  asm volatile("wgmma.mma_async.sync.aligned.m64n" columns kind " {" names "}, " operands ", 1;" : __VA_ARGS__ : "l"(a), "l"(b))
+#define ZEN_WGMMA_OF(kind)                                                                                          \
+  if constexpr (count == 16)                                                                                        \
+    ZEN_WGMMA("32", kind, ZEN_NAMES_0, "%16, %17", ZEN_SUMS(0));                                                    \
+  else if constexpr (count == 32)                                                                                   \
+    ZEN_WGMMA("64", kind, ZEN_NAMES_0 ", " ZEN_NAMES_1, "%32, %33", ZEN_SUMS(0), ZEN_SUMS(16));                     \
+  else if constexpr (count == 64)                                                                                   \
+    ZEN_WGMMA("128", kind, ZEN_NAMES_0 ", " ZEN_NAMES_1 ", " ZEN_NAMES_2 ", " ZEN_NAMES_3, "%64, %65", ZEN_SUMS(0), \
+              ZEN_SUMS(16), ZEN_SUMS(32), ZEN_SUMS(48));                                                            \
+  else                                                                                                              \
+    ZEN_WGMMA("256", kind,                                                                                          \
+              ZEN_NAMES_0 ", " ZEN_NAMES_1 ", " ZEN_NAMES_2 ", " ZEN_NAMES_3 ", " ZEN_NAMES_4 ", " ZEN_NAMES_5      \
+                          ", " ZEN_NAMES_6 ", " ZEN_NAMES_7,                                                        \
+              "%128, %129", ZEN_SUMS(0), ZEN_SUMS(16), ZEN_SUMS(32), ZEN_SUMS(48), ZEN_SUMS(64), ZEN_SUMS(80),      \
+              ZEN_SUMS(96), ZEN_SUMS(112))
+  if constexpr (numbers == Numbers::bits) {
+    ZEN_WGMMA_OF("k256.s32.b1.b1.and.popc");
+  } else if constexpr (numbers == Numbers::bytes) {
+    ZEN_WGMMA_OF("k32.s32.u8.u8");
+  } else if constexpr (numbers == Numbers::signed_bytes) {
+    ZEN_WGMMA_OF("k32.s32.s8.s8");
+  } else {
+    ZEN_WGMMA_OF("k32.s32.u8.s8");
+  }
+#undef ZEN_WGMMA_OF
 #undef ZEN_WGMMA
+#undef ZEN_SUMS
+#undef ZEN_NAMES_0
+#undef ZEN_NAMES_1
+#undef ZEN_NAMES_2
+#undef ZEN_NAMES_3
+#undef ZEN_NAMES_4
+#undef ZEN_NAMES_5
+#undef ZEN_NAMES_6
+#undef ZEN_NAMES_7
 }
 
 // d = a b, or d += a b, of 64 x 16 and 16 x 128 halves of floats: as above.

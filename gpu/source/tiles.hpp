@@ -148,11 +148,11 @@ struct Blocks {
   }
 };
 
-// So many groups of four warps make products of steps of both matrices' blocks, which are copied to shared memory some stages
-// before: products(left, right) begins a step's, and after() comes when all but the last `lag` steps' are made.
-template <int groups, int left_blocks, int right_blocks, int stages, int lag, class Products, class After>
-ZEN_FN void by_stages(const Blocks& left, const Blocks& right, int steps, Products products, After after) {
-  constexpr int stage_bytes = (left_blocks + right_blocks) * block_bytes;
+// So many groups of four warps make products of steps, of whose bytes copy(step, to, barrier) tells the barrier, some stages
+// before: products(step, own) begins a step's, and after() comes when all but the last `lag` steps' are made. Meanwhile all
+// threads do what `before` has.
+template <int groups, int stage_bytes, int stages, int lag, class Copy, class Before, class Products, class After>
+ZEN_FN void by_stages(int steps, Copy copy, Before before, Products products, After after) {
   unsigned char* const stage = shared_memory<unsigned char>();
   u64* const full = reinterpret_cast<u64*>(stage + stages * stage_bytes);
   u64* const empty = full + stages;
@@ -160,11 +160,8 @@ ZEN_FN void by_stages(const Blocks& left, const Blocks& right, int steps, Produc
     if (step >= steps) return;
     const int at = step % stages;
     if (step >= stages) await_barrier(empty + at, step / stages - 1 & 1);
-    unsigned char* const own = stage + at * stage_bytes;
     expect_bytes(full + at, stage_bytes);
-    ZEN_UNROLL for (int i = 0; i < left_blocks; i++) copy_behind<block_bytes>(own + i * block_bytes, left(i, step), full + at);
-    ZEN_UNROLL for (int i = 0; i < right_blocks; i++)
-      copy_behind<block_bytes>(own + (left_blocks + i) * block_bytes, right(i, step), full + at);
+    copy(step, stage + at * stage_bytes, full + at);
   };
   if (threadIdx.x == 0) {
     for (int i = 0; i < stages; i++) begin_barrier(full + i, 1), begin_barrier(empty + i, 4 * groups);
@@ -172,12 +169,12 @@ ZEN_FN void by_stages(const Blocks& left, const Blocks& right, int steps, Produc
 #pragma unroll 1
     for (int step = 0; step < stages; step++) load_stage(step);
   }
+  before();
   __syncthreads();
   for (int step = 0; step < steps; step++) {
     await_barrier(full + step % stages, step / stages & 1);
-    const unsigned char* const own = stage + step % stages * stage_bytes;
     begin_products();
-    products(own, own + left_blocks * block_bytes);
+    products(step, stage + step % stages * stage_bytes);
     close_products();
     await_products<lag>();
     if (step >= lag) {
@@ -188,6 +185,19 @@ ZEN_FN void by_stages(const Blocks& left, const Blocks& right, int steps, Produc
     after();
   }
   await_products();
+}
+
+// The same of steps of both matrices' blocks: products(left, right) begins a step's.
+template <int groups, int left_blocks, int right_blocks, int stages, int lag, class Products, class After>
+ZEN_FN void by_blocks(const Blocks& left, const Blocks& right, int steps, Products products, After after) {
+  by_stages<groups, (left_blocks + right_blocks) * block_bytes, stages, lag>(
+      steps,
+      [&](int step, unsigned char* to, u64* barrier) {
+        ZEN_UNROLL for (int i = 0; i < left_blocks; i++) copy_behind<block_bytes>(to + i * block_bytes, left(i, step), barrier);
+        ZEN_UNROLL for (int i = 0; i < right_blocks; i++)
+          copy_behind<block_bytes>(to + (left_blocks + i) * block_bytes, right(i, step), barrier);
+      },
+      [] {}, [&](int, const unsigned char* own) { products(own, own + left_blocks * block_bytes); }, after);
 }
 
 // For many rows: groups of 128 threads make the products of 64 rows of up to two left planes each, and 256 of right ones;
@@ -205,7 +215,7 @@ ZEN_FN void multiply_by_groups(Blocks left, Blocks right, int steps, int split, 
   left.first = tile.down * groups, right.first = tile.across * 4;
   int d[128];
   ZEN_UNROLL for (int i = 0; i < 128; i++) d[i] = 0;
-  by_stages<groups, groups, 4, 4, 1>(
+  by_blocks<groups, groups, 4, 4, 1>(
       left, right, steps,
       [&](const unsigned char* own_left, const unsigned char* own_right) {
         const u64 x = rows_of_128(own_left + group * block_bytes), y = rows_of_128(own_right);

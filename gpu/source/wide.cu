@@ -121,7 +121,7 @@ __global__ void __launch_bounds__(128 * ZEN_GROUPS)
   const int thread = int(threadIdx.x % 128), g = thread % 32 / 4, t = thread % 4, group = int(threadIdx.x / 128);
   float own[64], sums[64];
   ZEN_UNROLL for (int i = 0; i < 64; i++) sums[i] = 0;
-  by_stages<ZEN_GROUPS, 2 * ZEN_GROUPS, 4, ZEN_GROUPS == 3 ? 2 : 3, 0>(
+  by_blocks<ZEN_GROUPS, 2 * ZEN_GROUPS, 4, ZEN_GROUPS == 3 ? 2 : 3, 0>(
       {left, tile.down * 2 * ZEN_GROUPS, left_blocks, steps}, {right, tile.across * 4, right_blocks, steps}, int(steps),
       [&](const unsigned char* own_left, const unsigned char* own_right) {
         const u64 x = rows_of_128(own_left + group * 2 * block_bytes, 2048), y = rows_of_128(own_right, 2048);

@@ -66,7 +66,7 @@ def test_an_empty_setting_is_no_setting(
 
 def every_source() -> list[tuple[str, ...]]:
     """All sources, with what each is compiled with."""
-    from gpu import msm, negacyclic, ntt, planes, points, wide
+    from gpu import convolutions, msm, negacyclic, ntt, planes, points, wide
 
     called = "ZEN_CALL_PRODUCTS"
     return [
@@ -80,6 +80,8 @@ def every_source() -> list[tuple[str, ...]]:
         ("planes",),
         *(planes.Plan("large", bits, 1, 1).source for bits in (True, False)),
         planes.Plan("direct", True, 1, 1).source,
+        ("convolutions",),
+        convolutions.source(convolutions.Plan(32, 1), convolutions.Cells(3, 3, 2, 64, 4), 4, 1, 3),
         ("wide",),
         wide.Plan("direct", 4, 4).source,
         wide.Plan("large", 4, 4, groups=3).source,
@@ -134,6 +136,20 @@ def test_products_are_made_by_tensor_cores(
     )
     assert opcodes(direct, "direct")[of_warps] >= 2 * planes**2
     assert opcodes(large, "large")[of_groups] == 4
+
+
+def test_convolutions_are_made_by_tensor_cores(modules: ModuleType) -> None:
+    """BGMMA for each plane, and IGMMA of bytes."""
+    from gpu.convolutions import Cells, Plan, source
+
+    def found(code: int, columns: int, planes: int, channels: int, bits: int) -> int:
+        cells = Cells(3, 3, 1, channels, bits)
+        name, *defines = source(Plan(columns, 2), cells, planes, 1, 2)
+        return opcodes(modules.compile_source(name, ARCHITECTURE, *defines), "convolve")[code]
+
+    assert found(0x9F2, 128, 2, 256, 2) >= 2
+    assert found(0x9F2, 64, 4, 64, 4) >= 4 * 2
+    assert found(0x9F1, 128, 0, 3, 8) >= 1
 
 
 def test_wide_products_are_made_by_tensor_cores(modules: ModuleType) -> None:

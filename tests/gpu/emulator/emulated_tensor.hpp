@@ -8,10 +8,10 @@ namespace zen {
 template <Numbers numbers>
 static int tensor_dot(u32 a, u32 b) {
   if (numbers == Numbers::bits) return __popc(a & b);
-  const int sign = numbers == Numbers::signed_bytes ? 128 : 0;
-  const auto byte = [=](u32 word, int i) { return (int(word >> i & 255) ^ sign) - sign; };
+  const auto byte = [](u32 word, int i, int sign) { return (int(word >> i & 255) ^ sign) - sign; };
+  const int left = numbers == Numbers::signed_bytes ? 128 : 0, right = numbers == Numbers::bytes ? 0 : 128;
   int sum = 0;
-  for (int i = 0; i < 32; i += 8) sum += byte(a, i) * byte(b, i);
+  for (int i = 0; i < 32; i += 8) sum += byte(a, i, left) * byte(b, i, right);
   return sum;
 }
 
@@ -55,9 +55,18 @@ static void copy_behind(void* to, const void* from, u64*) {
   std::memcpy(to, from, bytes);
 }
 
-static u64 rows_of_128(const void* first, int stride = 1024) {
-  return u64(static_cast<const unsigned char*>(first) - zen_emulator_shared) >> 4 | u64(stride) << 32;
+static u64 address_of(const void* first) { return u64(static_cast<const unsigned char*>(first) - zen_emulator_shared) >> 4; }
+static u64 rows_of_128(const void* first, int stride = 1024) { return address_of(first) | u64(stride / 16) << 32 | 1ull << 62; }
+static u64 cells(const void* first, int across, int down) {
+  return address_of(first) | u64(across / 16) << 16 | u64(down / 16) << 32;
 }
+static void copy_quad(void* to, const void* from, bool there) {
+  if (there)
+    std::memcpy(to, from, 16);
+  else
+    std::memset(to, 0, 16);
+}
+static void await_quads() {}
 static void begin_products() {}
 static void close_products() {}
 template <int = 0>
@@ -68,20 +77,26 @@ template <class Sums>
 static void settle(Sums&) {}
 
 // The word at so many bytes of a row.
-static u32 swizzled(u64 first, int row, int byte) {
-  const u64 plain = (first << 4 & 0xfffff) + u64(row) / 8 * (first >> 32) + u64(row) % 8 * 128 + u64(byte);
+static u32 word_of(u64 matrix, int row, int byte) {
+  const u64 first = (matrix & 0x3fff) << 4, down = (matrix >> 32 & 0x3fff) << 4, across = (matrix >> 16 & 0x3fff) << 4;
+  u64 at = first + u64(row) / 8 * down;
+  if (matrix >> 62) {
+    at += u64(row) % 8 * 128 + u64(byte);
+    at ^= (at >> 7 & 7) << 4;
+  } else {
+    at += u64(row) % 8 * 16 + u64(byte) / 16 * across + u64(byte) % 16;
+  }
   u32 word;
-  std::memcpy(&word, zen_emulator_shared + (plain ^ (plain >> 7 & 7) << 4), 4);
+  std::memcpy(&word, zen_emulator_shared + at, 4);
   return word;
 }
 
-template <Numbers numbers>
-static void wgmma(int (&d)[128], u64 a, u64 b) {
+template <Numbers numbers, int count>
+static void wgmma(int (&d)[count], u64 a, u64 b) {
   const int thread = int(threadIdx.x % 128), g = thread % 32 / 4, t = thread % 4;
-  for (int i = 0; i < 128; i++) {
+  for (int i = 0; i < count; i++) {
     const int row = thread / 32 * 16 + g + i / 2 % 2 * 8, column = i / 4 * 8 + 2 * t + i % 2;
-    for (int byte = 0; byte < 32; byte += 4)
-      d[i] += tensor_dot<numbers>(swizzled(a, row, byte), swizzled(b, column, byte));
+    for (int byte = 0; byte < 32; byte += 4) d[i] += tensor_dot<numbers>(word_of(a, row, byte), word_of(b, column, byte));
   }
 }
 
@@ -94,7 +109,7 @@ static void wgmma_halves(float (&d)[64], u64 a, u64 b, bool add) {
     const int row = thread / 32 * 16 + g + i / 2 % 2 * 8, column = i / 4 * 8 + 2 * t + i % 2;
     float sum = add ? d[i] : 0;
     for (int byte = 0; byte < 32; byte += 4) {
-      const u32 x = swizzled(a, row, byte), y = swizzled(b, column, byte);
+      const u32 x = word_of(a, row, byte), y = word_of(b, column, byte);
       for (int bit = 0; bit < 32; bit += 16)
         sum += float_of(static_cast<unsigned short>(x >> bit)) * float_of(static_cast<unsigned short>(y >> bit));
     }

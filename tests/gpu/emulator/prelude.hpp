@@ -292,7 +292,7 @@ template <size_t... counts>
 constexpr auto callers(std::index_sequence<counts...>) {
   return std::array<void (*)(void*, const u64*), sizeof...(counts)>{call_counted<counts>...};
 }
-constexpr int most_arguments = 24;
+constexpr int most_arguments = 28;
 
 // Null, or what went wrong. Launches take turns.
 extern "C" __global__ const char* zen_launch(void* function, unsigned grid_x, unsigned grid_y, unsigned block,

@@ -1,0 +1,363 @@
+"""Exact convolutions of few-bit integers on tensor cores, and what lies between them: source/convolutions.cu.
+
+Numbers, from 0 on, lie as planes: uint8[images, height, width, bits, room(channels)], of a pixel plane after
+plane, in bit c % 8 of byte c // 8 channel c's, and zeros behind them (Feng et al. 2021, APNN-TC). Of 8 bits
+they are uint8[images, height, width, channels].
+"""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpu import modules
+from gpu.device import HOPPER, Array, Device
+
+MOST_BITS: Final = 4
+"""Of numbers that lie as planes."""
+
+BYTES: Final = 8
+
+TILE: Final = 8
+"""Rows and columns of the outputs that a group of four warps makes."""
+
+GROUPS: Final = 3
+
+_QUAD: Final = 16
+"""Bytes of a pixel's plane, a cell in shared memory."""
+
+_COLUMNS: Final = (256, 128, 64, 32)
+_STAGES: Final = 8
+_MOST_SHARED: Final = 227 << 10
+
+Shape = tuple[int, int, int]
+"""Channels, height and width."""
+
+
+class Rescaling(NamedTuple):
+    """``clip((multiplier · sum + offset) >> shift, 0, 2^bits - 1)``"""
+
+    multiplier: int
+    offset: int
+    shift: int
+    bits: int
+
+
+class Plan(NamedTuple):
+    """``columns``: of the products that a group makes at a time, outputs times planes of weights. ``groups``:
+    of four warps in a block, that share its weights."""
+
+    columns: int
+    groups: int
+
+
+def room(channels: int) -> int:
+    """Bytes of a plane of a pixel."""
+    return 4 if channels <= 32 else 8 if channels <= 64 else _QUAD * -(-channels // 128)
+
+
+def empty(device: Device, images: int, shape: Shape, bits: int) -> Array:
+    """Room for planes of so many images."""
+    channels, height, width = shape
+    return device.empty((images, height, width, bits, room(channels)), np.uint8)
+
+
+def pack(device: Device, values: Array, out: Array) -> None:
+    """``out``, planes, become the numbers of uint8[images, height, width, channels]."""
+    count = out.nbytes // out.shape[3] // 4
+    _moved(device, "pack", values, count, values.shape[3], out, out)
+
+
+def unpack(device: Device, planes: Array, out: Array) -> None:
+    """``out``, uint8[images, height, width, channels], becomes the numbers of planes."""
+    _moved(device, "unpack", planes, out.nbytes, out.shape[3], planes, out)
+
+
+def _moved(
+    device: Device, kernel: str, source: Array, count: int, channels: int, planes: Array, out: Array
+) -> None:
+    kernels = modules.load(device, "convolutions")
+    sizes = np.int64(count), *map(np.int32, (channels, *planes.shape[3:]))
+    kernels.launch(kernel, -(-count // 256), 256, source, *sizes, out)
+
+
+def rescale(device: Device, sums: Array, bias: Array, rescaling: Rescaling, out: Array) -> None:
+    """``out``, uint8[images, height, width, channels], becomes what ``rescaling`` makes of a convolution's
+    int32 sums; its offset is of each channel, int32[channels], in ``bias``."""
+    kernels = modules.load(device, "convolutions")
+    sizes = np.int64(out.nbytes), bias, np.int32(out.shape[3])
+    numbers = map(np.int32, (rescaling.multiplier, rescaling.shift, rescaling.bits))
+    kernels.launch("rescale", -(-out.nbytes // 256), 256, sums, *sizes, *numbers, out)
+
+
+class MaxPool:
+    """The largest of windows of planes, beyond whose edges there is nothing."""
+
+    def __init__(
+        self, device: Device, shape: Shape, bits: int, kernel: int, stride: int, padding: int
+    ) -> None:
+        channels, height, width = shape
+        self._kernels, self._sizes = modules.load(device, "convolutions"), (height, width)
+        self._window, self.bits = (kernel, stride, padding), bits
+        down, across = ((each + 2 * padding - kernel) // stride + 1 for each in (height, width))
+        self.shape = channels, down, across
+
+    def run(self, x: Array, out: Array) -> None:
+        channels, *plane = self.shape
+        count = len(x) * plane[0] * plane[1] * room(channels) // 4
+        sizes = map(np.int32, (*self._sizes, *plane, *self._window, self.bits, room(channels)))
+        self._kernels.launch("pool", -(-count // 256), 256, x, np.int64(count), *sizes, out)
+
+
+class Sums:
+    """Those of each channel of an image's planes."""
+
+    def __init__(self, device: Device, shape: Shape, bits: int) -> None:
+        self._kernels, self._shape, self._bits = modules.load(device, "convolutions"), shape, bits
+
+    def run(self, x: Array, out: Array) -> None:
+        """``out``: int32[images, channels]."""
+        channels, height, width = self._shape
+        count = len(x) * channels
+        sizes = np.int64(count), np.int64(height * width), np.int32(channels)
+        given = x, *sizes, np.int32(self._bits), np.int32(room(channels))
+        self._kernels.launch("sum_planes", -(-count // 256), 256, *given, out)
+
+
+class Convolution:
+    """Of planes, or pixels of 8 bits, with ``weight``, integers[outputs, channels, *kernel], and ``bias``
+    [outputs], over ``size`` = (height, width) and zeros around it, top, left, bottom, right: ``run``. Without
+    ``rescaling`` sums are what it makes; with ``pool`` the largest of 2 x 2 numbers; with ``adds`` planes of
+    as many bits are added to what is rescaled. On Hopper alone.
+
+    Raises ``ValueError`` where the weights take more planes than are faster than bytes, a sum may leave 32
+    bits, or shared memory has no room.
+    """
+
+    def __init__(
+        self,
+        device: Device,
+        weight: NDArray[np.int64],
+        bias: NDArray[np.int64],
+        size: tuple[int, int],
+        bits: int,
+        stride: int = 1,
+        padding: tuple[int, int, int, int] = (0, 0, 0, 0),
+        rescaling: Rescaling | None = None,
+        *,
+        pool: bool = False,
+        adds: int = 0,
+        chosen: Plan | None = None,
+    ) -> None:
+        if device.architecture() != HOPPER:
+            raise ValueError("convolutions of few bits are made by groups of warps, of Hopper alone")
+        outputs, channels, *kernel = weight.shape
+        self._device, self._size, self._padding, self._pool, self._adds = device, size, padding, pool, adds
+        (top, left, bottom, right), (height, width) = padding, size
+        self._plane = (
+            (height + top + bottom - kernel[0]) // stride + 1,
+            (width + left + right - kernel[1]) // stride + 1,
+        )
+        of_bits = bits <= MOST_BITS
+        encoded = _encoded(weight) if of_bits else _Encoded(weight, 1, 1, 0)
+        planes = bits if of_bits else 1
+        if not of_bits and (bits != BYTES or np.abs(weight * 2 + 1).max() > 255):
+            raise ValueError(f"numbers have 1 to {MOST_BITS} bits or {BYTES}, with weights from -128 to 127")
+        if not of_bits and channels >= _QUAD and channels % _QUAD:
+            raise ValueError(f"pixels of {channels} bytes are no whole words")
+        if planes * encoded.planes > BYTES:
+            raise ValueError(f"{planes} x {encoded.planes} planes are slower than bytes")
+        self._rescaling = rescaling or Rescaling(1, 0, 0, 0)
+        self.bits = max(self._rescaling.bits, adds) + (adds > 0)
+        if self.bits > MOST_BITS or (pool and adds):
+            raise ValueError(f"planes of {self.bits} bits are not made")
+        multiplier = self._rescaling.multiplier
+        added = multiplier * bias + self._rescaling.offset
+        reach = (np.abs(weight).sum(axis=(1, 2, 3)) * ((1 << bits) - 1) * multiplier + np.abs(added)).max()
+        if reach >= 1 << 31:
+            raise ValueError("sums may not fit 32 bits")
+        self.shape: Shape = (
+            (outputs, self._plane[0] // 2, self._plane[1] // 2) if pool else (outputs, *self._plane)
+        )
+        self._factors = multiplier * encoded.step, multiplier * encoded.offset
+        cells = Cells(kernel[0], kernel[1], stride, channels, bits)
+        self._quads = cells.quads
+        self.plan = chosen or plan(planes, encoded.planes)
+        made = self.bits if rescaling else 0
+        self._products = modules.load(
+            device,
+            *source(self.plan, cells, planes if of_bits else 0, encoded.planes, made),
+        )
+        table, stacks = _stacks(encoded, cells, self.plan.columns)
+        tiles = len(stacks)
+        of_tiles = np.zeros(tiles * self.plan.columns // encoded.planes, np.int32)
+        of_tiles[:outputs] = added
+        self._steps, self._tiles = len(table), tiles
+        self._table, self._weights = device.upload(table), device.upload(stacks)
+        self._added = device.upload(of_tiles)
+        self._shared = _shared_bytes(self.plan, cells, planes, len(table))
+        if self._shared > _MOST_SHARED:
+            raise ValueError(f"{channels} channels of {kernel} places leave shared memory: split them")
+
+    def run(self, x: Array, out: Array, residual: Array | None = None) -> None:
+        """``out``: planes of ``bits`` of ``shape``, or int32[images, height, width, outputs]."""
+        outputs, (height, width) = self.shape[0], self._plane
+        places = len(x) * -(-height // TILE) * -(-width // TILE)
+        _, _, shift, bits = self._rescaling
+        top, left = self._padding[:2]
+        sizes = *self._size, height, width, top, left, self._quads, self._steps, outputs, room(outputs)
+        numbers = *self._factors, shift, bits, self._adds, self._pool
+        given = x, self._weights, self._table, self._added, out, residual, np.int64(places)
+        grid = -(-places // self.plan.groups), self._tiles
+        threads, shared_bytes = 128 * self.plan.groups, self._shared
+        rest = map(np.int32, (*sizes, *numbers))
+        self._products.launch("convolve", grid, threads, *given, *rest, shared_bytes=shared_bytes)
+
+
+class _Encoded(NamedTuple):
+    """Weights are ``step · numbers - offset``, numbers of so many planes."""
+
+    numbers: NDArray[np.int64]
+    planes: int
+    step: int
+    offset: int
+
+
+def _encoded(weight: NDArray[np.int64]) -> _Encoded:
+    """In bits. Raises ``ValueError`` where they are more than four."""
+    if (np.abs(weight) == 1).all():
+        return _Encoded((weight + 1) // 2, 1, 2, 1)
+    low, high = min(0, int(weight.min())), int(weight.max())
+    bits = max(1, (high - low).bit_length())
+    if bits > MOST_BITS:
+        raise ValueError(f"weights from {low} to {high} have more than {MOST_BITS} bits")
+    return _Encoded(weight - low, 1 << (bits - 1).bit_length(), 1, -low)
+
+
+class Cells(NamedTuple):
+    """What a group has of an image in shared memory: places of the kernel that differ by multiples of the
+    stride are neighbours. Of few channels a row of the kernel is ``folded``: so many bytes of a pixel are a
+    part of a cell."""
+
+    height: int
+    width: int
+    stride: int
+    channels: int
+    bits: int
+
+    @property
+    def in_bytes(self) -> bool:
+        return self.bits > MOST_BITS
+
+    @property
+    def per_quad(self) -> int:
+        """Channels."""
+        return _QUAD if self.in_bytes else 8 * _QUAD
+
+    @property
+    def folded(self) -> int:
+        own = self.channels if self.in_bytes else room(self.channels)
+        return own if own < _QUAD else 0
+
+    @property
+    def quads(self) -> int:
+        """Of a pixel's plane, or of a row of the kernel."""
+        if self.folded:
+            return -(-self.width * self.folded // _QUAD)
+        return -(-self.channels // self.per_quad)
+
+    @property
+    def columns(self) -> int:
+        if self.folded:
+            return TILE
+        return min(self.width, self.stride) * (TILE + (self.width - 1) // self.stride)
+
+    @property
+    def area(self) -> int:
+        return min(self.height, self.stride) * (TILE + (self.height - 1) // self.stride) * self.columns
+
+    def offsets(self) -> NDArray[np.int64]:
+        """Of each quad and place of the kernel, its first cell: [quads, height, width or 1]."""
+        rows, across = np.arange(self.height), np.arange(1 if self.folded else self.width)
+        rows = rows % self.stride * (TILE + (self.height - 1) // self.stride) + rows // self.stride
+        across = across % self.stride * (TILE + (self.width - 1) // self.stride) + across // self.stride
+        quads = np.arange(self.quads) * (self.area | 1)
+        found: NDArray[np.int64] = np.add.outer(np.add.outer(quads, rows * self.columns), across)
+        return found
+
+
+def plan(planes: int, weight_planes: int) -> Plan:
+    columns = next(each for each in _COLUMNS if planes * each <= _COLUMNS[0])
+    return Plan(max(columns, 32 * weight_planes), GROUPS)
+
+
+def source(chosen: Plan, cells: Cells, planes: int, weight_planes: int, made: int) -> modules.Source:
+    """What a convolution is compiled with; ``planes``: 0 where pixels are bytes."""
+    defines = {
+        "GROUPS": chosen.groups,
+        "COLUMNS": chosen.columns,
+        "BITS": str(planes > 0).lower(),
+        "PLANES": max(planes, 1),
+        "WEIGHT_PLANES": weight_planes,
+        "HEIGHT": cells.height,
+        "WIDTH": cells.width,
+        "STRIDE": cells.stride,
+        "FOLDED": cells.folded,
+        "MADE": made,
+    }
+    return "convolutions", *(f"ZEN_{name}={value}" for name, value in defines.items())
+
+
+def _shared_bytes(chosen: Plan, cells: Cells, planes: int, steps: int) -> int:
+    stage = max(128, chosen.columns) * 2 * _QUAD
+    sums = -(-cells.area // 4) * _QUAD
+    own = (cells.area | 1) * cells.quads * planes * _QUAD + sums
+    return _STAGES * (stage + _QUAD) + -(-steps // 4) * _QUAD + chosen.groups * own
+
+
+def _stacks(encoded: _Encoded, cells: Cells, columns: int) -> tuple[NDArray[np.uint32], NDArray[np.uint8]]:
+    """The table of steps, each of two cells, the second's distance above the first; and weights, uint8[tiles,
+    steps in whole stages, 2, columns, 16]: a thread's outputs are neighbours."""
+    offsets = cells.offsets()
+    order = np.argsort(offsets.reshape(-1))
+    firsts = offsets.reshape(-1)[order]
+    if len(firsts) % 2:
+        firsts = np.append(firsts, firsts[-1])
+    table = (firsts[::2] | (firsts[1::2] - firsts[::2]) << 16).astype(np.uint32)
+    rows = _rows(encoded, cells)[:, :, order]
+    outputs = columns // encoded.planes
+    tiles, held = -(-8 * room(len(rows)) // outputs), max(1, 128 // columns)
+    filled = np.zeros((tiles * outputs, encoded.planes, 2 * held * -(-len(table) // held), _QUAD), np.uint8)
+    filled[: len(rows), :, : len(order)] = rows
+    # Column 8 j + r of a plane is a thread's: r / 2 says whose.
+    filled = filled.reshape(tiles, 4, outputs // 8, 2, encoded.planes, -1, 2, _QUAD)
+    stacks = filled.transpose(0, 5, 6, 2, 4, 1, 3, 7).reshape(tiles, -1, 2, columns, _QUAD)
+    return table, np.ascontiguousarray(stacks)
+
+
+def _rows(encoded: _Encoded, cells: Cells) -> NDArray[np.uint8]:
+    """Weights as cells have them: uint8[outputs, planes, quads · places of the kernel, 16]."""
+    numbers = encoded.numbers
+    outputs, channels, height, width = numbers.shape
+    per_pixel = (cells.folded if cells.in_bytes else 8 * cells.folded) or cells.per_quad * cells.quads
+    dense = np.zeros((outputs, height, width, per_pixel), np.int64)
+    dense[..., :channels] = numbers.transpose(0, 2, 3, 1)
+    if cells.folded:
+        spread = np.zeros((outputs, height, 1, cells.quads * cells.per_quad), np.int64)
+        spread[..., 0, : width * per_pixel] = dense.reshape(outputs, height, -1)
+        dense = spread
+    dense = dense.reshape(outputs, -1, cells.quads, cells.per_quad).swapaxes(1, 2)
+    dense = dense.reshape(outputs, 1, -1, cells.per_quad)
+    if cells.in_bytes:
+        return dense.astype(np.int8).view(np.uint8)
+    planes = dense >> np.arange(encoded.planes)[:, np.newaxis, np.newaxis] & 1
+    return np.packbits(planes.astype(np.uint8), axis=-1, bitorder="little")
+
+
+def plans(planes: int, weight_planes: int) -> list[Plan]:
+    """All ways to make a convolution of so many planes."""
+    fitting = (each for each in _COLUMNS if each >= 32 * weight_planes and planes * each <= _COLUMNS[0])
+    return [Plan(columns, groups) for columns, groups in product(fitting, (1, 2, 3))]
