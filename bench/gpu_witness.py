@@ -5,10 +5,12 @@
 Witnesses are complete: challenges are drawn as soon as they wait for them. Those of the card and of the
 processor, on all cores, are timed in turn by the host's clock, and compared. ``batch``: 64 one after the
 other, beside two threads. ``accuracy``: what a proof of accuracy counts of some samples, which a GPU reads
-from their witness, beside the executor; their proofs, two at once, beside one alone. ``proofs`` are made on
-the card in either case: what differs is who makes the witness, and whether it crosses the bus. Inputs are of
-a fixed random stream. ``kernels``: the seconds of each, one at a time, which takes longer than in a graph;
-``load_s``: of the first witness; ``asked``: in how many steps the processor is.
+from their witness, beside the executor; their proofs, two at once, beside one alone. ``activations``: outputs
+of many samples, which are bytes on the host, beside two threads of the executor and, where it is installed,
+of onnxruntime, of the same network in floats; ``launched_s``: without the way there and back. ``proofs`` are
+made on the card in either case: what differs is who makes the witness, and whether it crosses the bus. Inputs
+are of a fixed random stream. ``kernels``: the seconds of each, one at a time, which takes longer than in a
+graph; ``load_s``: of the first one; ``asked``: in how many steps the processor is.
 """
 
 from __future__ import annotations
@@ -20,6 +22,7 @@ from concurrent.futures import ThreadPoolExecutor
 from copy import copy
 from dataclasses import replace
 from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final, NamedTuple
@@ -42,6 +45,9 @@ from circuits import (
     quantise,
     zoo,
 )
+from circuits.onnx.write import to_onnx
+from circuits.quantised.resident import ResidentNetwork
+from circuits.quantised.typed import TypedGraph
 from circuits.schemes import proving
 from circuits.schemes.circuit import Circuit
 from circuits.zoo import lowbit
@@ -58,6 +64,7 @@ from verifier.system import Claim
 PROCESSOR: Final = "processor"
 TWO_THREADS: Final = "two_threads"
 ALONE: Final = "alone"
+ONNXRUNTIME: Final = "onnxruntime"
 SYSTEMS: Final = ("groth16", "spartan")
 
 
@@ -83,6 +90,13 @@ PROVEN: Final = NETWORKS[:4]
 IN_A_BATCH: Final = 64
 IN_A_SHARD: Final = 16
 IN_TURN: Final = 8
+SAMPLES: Final = 10_000
+IN_A_PART: Final = 100
+EXECUTED: Final = (
+    Network("lenet-medium", "public"),
+    Network("resnet18-cifar", "public"),
+    Network("resnet18-cifar-w1a2", "public"),
+)
 
 
 class Bench(NamedTuple):
@@ -91,6 +105,7 @@ class Bench(NamedTuple):
     repetitions: int
     in_a_batch: int
     in_a_shard: int
+    samples: int
 
 
 class Subject:
@@ -202,6 +217,49 @@ def accuracy(bench: Bench, network: Network) -> Iterator[Row]:
         yield from rows_of(replace(row, more={"samples": count, "system": system}), timings)
 
 
+def activations(bench: Bench, network: Network) -> Iterator[Row]:
+    """Seconds of all."""
+    graph, count = _graph(network.name), bench.samples
+    rng, name = np.random.default_rng(1), graph.input.name
+    q = rng.integers(0, graph.input.type.top + 1, size=(count, *graph.input.shape), dtype=np.uint8)
+    typed, parts = TypedGraph(graph, "private", "public"), np.array_split(q, -(-count // IN_A_PART))
+
+    def executed() -> IntArray:
+        with ThreadPoolExecutor(2) as pool:
+            return np.concatenate([*pool.map(graph.run, parts)])
+
+    contestants = {TWO_THREADS: lambda: seconds(executed)}
+    if session := _floats(network.name, 2):
+        entry = session.get_inputs()[0].name
+        x = [graph.input.type.real(part.astype(np.int64)).astype(np.float32) for part in parts]
+        contestants[ONNXRUNTIME] = lambda: seconds(lambda: [session.run(None, {entry: part}) for part in x])
+    with ResidentNetwork(bench.device, typed, [graph.output], count) as resident:
+        made, load_s = timed(lambda: resident.run({name: q}))
+        if not np.array_equal(made[graph.output].reshape(count, -1), executed()):
+            raise AssertionError(f"{network}: the card computes otherwise")
+        launched_s = bench.device.milliseconds(resident.launch) / 1000
+        timings = in_turn(
+            {"": lambda: seconds(lambda: resident.run({name: q})), **contestants},
+            repetitions=min(3, bench.repetitions),
+        )
+        at_once = resident.samples
+    with ResidentNetwork(bench.device, typed, [graph.output], count) as alone:
+        kernels = profile(lambda: alone.launch())
+    more = {"launched_s": launched_s, "load_s": load_s, "at_once": at_once, "kernels": kernels}
+    yield from rows_of(Row(str(network), count, 0, more=more), timings)
+
+
+def _floats(name: str, threads: int) -> Any:
+    """The network of floats in onnxruntime, where that is installed, and there are any floats."""
+    if lowbit.is_name(name) or find_spec("onnxruntime") is None:
+        return None
+    import onnxruntime
+
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = threads
+    return onnxruntime.InferenceSession(to_onnx(zoo.network(name)), options, ["CPUExecutionProvider"])
+
+
 def proofs(bench: Bench, network: Network) -> Iterator[Row]:
     """From an input to the bytes of a proof, each of which is verified."""
     subject = Subject(network)
@@ -277,6 +335,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         "witnesses": ("Witnesses", witnesses, NETWORKS),
         "batch": ("One after the other", batch, (BATCH,)),
         "accuracy": ("Samples of an accuracy", accuracy, (MEASURED,)),
+        "activations": ("Outputs of samples", activations, EXECUTED),
         "proofs": ("From an input to a proof", proofs, PROVEN),
     }
     parser = card_argument_parser(__doc__)
@@ -289,7 +348,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         backends.chosen(),
         device,
         1 if options.quick else 7,
-        *((2, 2) if options.quick else (IN_A_BATCH, IN_A_SHARD)),
+        *((2, 2, 150) if options.quick else (IN_A_BATCH, IN_A_SHARD, SAMPLES)),
     )
     report = Report("gpu_witness", f"median of {bench.repetitions}", machine(device))
     for topic in options.topics:

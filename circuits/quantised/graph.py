@@ -24,6 +24,8 @@ from circuits.graphs.tensors import as_finite_tensor, by_name, first_index
 from circuits.graphs.types import Affine, Shape, require
 from circuits.operators.sums import Accumulating
 from circuits.quantised import file
+from prover.backends import Backend
+from prover.backends.cpu import CPU
 from relations.integers import IntArray
 from verifier.description import MOST_SCALE
 from verifier.schemes import INPUT, called
@@ -314,8 +316,18 @@ class QuantGraph:
         (value,) = self.run_all(q, {self.output}).values()
         return value.reshape(len(value), -1)
 
-    def run_all(self, q: Integers, names: Collection[str]) -> dict[str, IntArray]:
-        """The tensors of these names, int64[n, *shape], of inputs int64[n, *input shape]."""
+    def run_all(self, q: Integers, names: Collection[str], on: Backend = CPU) -> dict[str, IntArray]:
+        """The tensors of these names, int64[n, *shape], of inputs [n, *input shape], integers of their types.
+
+        On a GPU, which makes the same, where it has kernels for all nodes and room.
+        """
+        if on.index is not None:
+            from circuits.quantised.resident import run_all
+            from prover.backends.gpu import backend
+
+            found = run_all(backend(on.index).device, self, self.named(q), names)
+            if found is not None:
+                return found
         return {name: value for name, value in self.tensors(q) if name in names}
 
     def to_bytes(self) -> bytes:
@@ -350,7 +362,7 @@ class QuantGraph:
     def tensors(self, q: Integers) -> Iterator[tuple[str, IntArray]]:
         """Name and value of every tensor in order, the inputs first; each is let go after its last reader."""
         last_reader = {name: node.name for node in self.nodes for name in node.inputs}
-        values = self.named(q)
+        values = {name: value.astype(np.int64, copy=False) for name, value in self.named(q).items()}
         yield from [*values.items()]
         for node in self.nodes:
             values[node.name] = node.execute(

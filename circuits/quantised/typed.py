@@ -95,6 +95,11 @@ class TypedGraph:
         """The tensors that are asked for, by the names of the outputs."""
         return {name: self._related[0][tensor] for name, tensor in self.qgraph.outputs.items()}
 
+    @property
+    def made(self) -> Mapping[str, Tensor]:
+        """The tensors by the names that they have in the network."""
+        return self._related[0]
+
     @cached_property
     def _related(self) -> tuple[dict[str, Tensor], tuple[Relation, ...]]:
         """The tensors by the names that they have in the network, and the relations between them."""

@@ -9,7 +9,7 @@ not full is filled up with samples that add nothing."""
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
@@ -194,8 +194,7 @@ class Accuracy(Circuit):
         on: Backend = CPU,
     ) -> IntArray:
         """What the commitment ``correct`` is to: the counts of the batch in order, int64[n]. ``radius``: of
-        the measure ``certified``. On a GPU they are read from a witness: no executor is faster. Raises as
-        ``witness``."""
+        the measure ``certified``. On a GPU they are read from a witness. Raises as ``witness``."""
         if on.index is not None:
             with Secrets() as secret:
                 made = self.witness(samples, labels, targets, radius=radius, threads=threads, on=on)
@@ -203,18 +202,44 @@ class Accuracy(Circuit):
         if self.certificate:
             z = self.program.assign(self._given(samples, labels, targets, radius))
             return z[self.layout["certified"].ravel()]
-        unread = {
-            each.name: np.zeros((self.batch, *each.shape), np.int64)
-            for each in self.qgraph.inputs
-            if each.name != self.entry.name
-        }
-        given = {self.entry.name: np.asarray(samples, np.int64)} | unread
+        given = {self.entry.name: np.asarray(samples, np.int64)} | self._unread(self.batch)
         (found,) = self.qgraph.run_all(given, {self.qgraph.outputs[self.output]}).values()
+        return self._counted(found, labels, targets)
+
+    def counts_of(
+        self,
+        batches: Sequence[tuple[IntArray, ...]],
+        *,
+        radius: int | None = None,
+        threads: int = 1,
+        on: Backend = CPU,
+    ) -> Iterator[IntArray]:
+        """``counts`` of batches in order, ``parts`` each. On a GPU the network runs for all of them at
+        once."""
+        if on.index is None or self.certificate or len(batches) == 1:
+            yield from (self.counts(*each, radius=radius, threads=threads, on=on) for each in batches)
+            return
+        tensor, number = self.qgraph.outputs[self.output], np.min_scalar_type(self.entry.type.top)
+        samples = np.concatenate([parts[0].astype(number) for parts in batches])
+        found = self.qgraph.run_all({self.entry.name: samples} | self._unread(len(samples)), {tensor}, on)
+        outputs = np.split(found[tensor], len(batches))
+        yield from (self._counted(made, *parts[1:]) for made, parts in zip(outputs, batches, strict=True))
+
+    def _unread(self, count: int) -> dict[str, IntArray]:
+        """What stands for inputs that the output does without."""
+        others = (each for each in self.qgraph.inputs if each.name != self.entry.name)
+        return {each.name: np.zeros((count, *each.shape), np.int64) for each in others}
+
+    def _counted(
+        self,
+        found: IntArray,
+        labels: NDArray[np.integer[Any]],
+        targets: NDArray[np.integer[Any]] | None = None,
+    ) -> IntArray:
         outputs = found.reshape(len(found), -1)
         compared = outputs if targets is None else np.asarray(targets, np.int64)
-        return measures.counted(
-            self.measurement, outputs, labels != self.filler, np.asarray(labels, np.int64), compared
-        )
+        labelled = labels != self.filler, np.asarray(labels, np.int64)
+        return measures.counted(self.measurement, outputs, *labelled, compared)
 
     @property
     def _counts(self) -> slice:

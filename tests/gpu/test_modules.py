@@ -82,6 +82,11 @@ def every_source() -> list[tuple[str, ...]]:
         planes.Plan("direct", True, 1, 1).source,
         ("convolutions",),
         convolutions.source(convolutions.Plan(32, 1), convolutions.Cells(3, 3, 2, 64, 4), 4, 1, 3),
+        ("layers",),
+        *(
+            ("layers", f"ZEN_PIECE={piece}", f"ZEN_TILES={tiles}")
+            for piece, tiles in ((16, 8), (4, 4), (1, 1))
+        ),
         ("wide",),
         wide.Plan("direct", 4, 4).source,
         wide.Plan("large", 4, 4, groups=3).source,
@@ -163,6 +168,11 @@ def test_wide_products_are_made_by_tensor_cores(modules: ModuleType) -> None:
     assert found("large", Plan("large", 2, 2, groups=3).source)[0x9F1] == 4
     assert found("elements", ("wide", "ZEN_ELEMENTS=1"))[0x237] >= 4
     assert found("halves", ("wide", "ZEN_HALVES", "ZEN_GROUPS=3"))[0x9F0] == 12
+
+
+def test_layers_are_made_by_tensor_cores(modules: ModuleType) -> None:
+    code = modules.compile_source("layers", ARCHITECTURE, "ZEN_PIECE=16", "ZEN_TILES=8")
+    assert opcodes(code, "convolve")[0x237] >= 2 * 2 * 8
 
 
 def opcodes(code: bytes, kernel: str) -> Counter[int]:

@@ -28,6 +28,7 @@ from gpu.device import missing
 from kernels import FrArray, fr
 from prover import registry
 from prover.backends import gpu
+from prover.backends.cpu import CPU
 from prover.witness import DeviceWitness
 from tests.circuits.quantised import networks
 from tests.circuits.support import PRIVACIES
@@ -86,6 +87,9 @@ def test_witnesses_of_the_other_schemes_too() -> None:
         circuit = compile_accuracy(graph, batch=3, weight_privacy=weights)
         require_same(circuit, samples, labels)
         np.testing.assert_array_equal(circuit.counts(samples, labels, on=ON), circuit.counts(samples, labels))
+        batches = [(samples, labels), (samples[::-1], 1 - labels)]
+        made, own = ([*circuit.counts_of(batches, on=on)] for on in (ON, CPU))
+        np.testing.assert_array_equal(made, own)
         assert circuit.program.resident(0).asked == 0
     require_same(compile_registration(graph))
     embedding = networks.embedding(1)

@@ -87,10 +87,12 @@ def _plan(runtime: Runtime, hold: Hold, proof: Proof) -> None:
     basis = steps.model_basis(runtime, hold, circuit, proof.model)
     counts, committed, radius = [], [], proof.request.get("radius")
     threads, place = runtime.settings.threads, proving.where(keys.system)
-    for index, batch in enumerate(batches):
-        hold.progress("count", index / len(batches))
-        counts.append(circuit.counts(*batch.parts, radius=radius, threads=threads, on=place))
-        committed.append(bases.commit(basis, counts[-1], threads))
+    hold.progress("count", 0.0)
+    given = [batch.parts for batch in batches]
+    for counted in circuit.counts_of(given, radius=radius, threads=threads, on=place):
+        counts.append(counted)
+        committed.append(bases.commit(basis, counted, threads))
+        hold.progress("count", len(counts) / len(batches))
     statement = make_statement(
         keys.file,
         values=circuit.totals(counts, dataset.size, radius=radius),
