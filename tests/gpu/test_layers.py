@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 import numpy as np
 import pytest
 
 from bench.lowbit import quantised
-from circuits import load_onnx, quantise
 from circuits.graphs.types import Affine, Rescale
 from circuits.operators.add import QuantAdd
 from circuits.operators.largest import QuantTopK
@@ -21,9 +17,6 @@ from gpu.layers import Combined, Ending, Sliding, Weighted
 from prover.backends import gpu
 from relations import planes
 from relations.functions import Requantisation, Tabulation
-from tests.circuits.operators import test_arithmetic as arithmetic
-from tests.circuits.operators.test_masks import CONSTANT
-from tests.circuits.operators.test_moving import Case, floats
 from tests.circuits.quantised import networks
 from tests.circuits.quantised.networks import KINDS
 
@@ -139,21 +132,6 @@ def test_sums_of_many_terms(device: Device) -> None:
     assert found is not None
     for name, expected in graph.run_all(q, ["total", "x3"]).items():
         np.testing.assert_array_equal(found[name], expected)
-
-
-CASES: dict[str, Callable[[Any], Case]] = {
-    "masks": lambda _: CONSTANT["added twice"],
-    "whole quotients": arithmetic.computed_quotients("Mod"),
-    **{each.__name__: each for each in (arithmetic.averages, arithmetic.global_max, arithmetic.quotient)},
-}
-
-
-@pytest.mark.parametrize("name", CASES)
-def test_other_operators(device: Device, name: str) -> None:
-    rng = np.random.default_rng(2)
-    case = CASES[name](rng)
-    graph = quantise(load_onnx(arithmetic.model(case)), floats(rng, 32, *case[2]))
-    require_same(device, graph, 4, 4)
 
 
 def test_what_has_no_kernel_the_processor_runs(device: Device) -> None:
