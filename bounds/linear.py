@@ -75,7 +75,6 @@ class Linear(Operation):
 
     @cached_property
     def moves(self) -> bool:
-        """Whether each entry is one of those that are read, or zero."""
         return all(isinstance(each, Moved) for each in self.maps) and not self.bias.any()
 
     @cached_property
@@ -90,11 +89,28 @@ class Linear(Operation):
 
     def applied(self, read: Sequence[Array]) -> Array:
         """[n, *shape, t] of [n, *input shape, t] each, without the bias."""
+        factors = [each.factor for each in self.maps if isinstance(each, Scaled)]
+        if len(factors) == len(self.maps):
+            return _weighted(read, factors)
         return reduce(operator.add, (each.apply(x) for each, x in zip(self.maps, read, strict=True)))
 
     def absolute(self, read: Sequence[Array]) -> Array:
         """The same by absolute values."""
+        factors = [each.positive for each in self.maps if isinstance(each, Scaled)]
+        if len(factors) == len(self.maps):
+            return _weighted(read, factors)
         return reduce(operator.add, (each.absolute(x) for each, x in zip(self.maps, read, strict=True)))
+
+
+def _weighted(read: Sequence[Array], factors: Sequence[Array]) -> Array:
+    """At once: what several maps made would be read again to be added."""
+    made: Array = fused(_sum_of_products, *read, *(each[..., np.newaxis] for each in factors))[0]
+    return made
+
+
+def _sum_of_products(*of: Array) -> tuple[Array]:
+    half = len(of) // 2
+    return (reduce(operator.add, map(operator.mul, of[:half], of[half:])),)
 
 
 def _outward(error: float, middle: Array, radius: Array, size: Array, bias: Array) -> tuple[Array, Array]:

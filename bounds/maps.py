@@ -211,12 +211,17 @@ class Moved:
         return len(self._turns) == 1
 
     def apply(self, x: Array) -> Array:
-        if self._same:
-            return x.reshape(len(x), *self.places.shape, x.shape[-1])
+        xp = namespace(x)
+        if self._repeated is not None:
+            ends = len(x), x.shape[-1]
+            spread: Array = xp.broadcast_to(
+                x.reshape(ends[0], *self._repeated, ends[1]), (ends[0], *self.places.shape, ends[1])
+            )
+            return spread
         flat = x.reshape(len(x), -1, x.shape[-1])
-        moved: Array = namespace(x).take(flat, self.places, axis=1)
+        moved: Array = xp.take(flat, self.places, axis=1)
         if self._zeros:
-            moved = namespace(x).where((self.places < 0)[..., np.newaxis], 0.0, moved)
+            moved = xp.where((self.places < 0)[..., np.newaxis], 0.0, moved)
         return moved
 
     absolute = apply
@@ -237,6 +242,18 @@ class Moved:
     def _same(self) -> bool:
         flat = self.places.ravel()
         return len(flat) == math.prod(self.shape) and bool((flat == namespace(flat).arange(len(flat))).all())  # type: ignore[arg-type]
+
+    @cached_property
+    def _repeated(self) -> tuple[int, ...] | None:
+        """The shape that broadcasts to the entries, where they stay in order and are repeated along axes."""
+        xp, places = namespace(self.places), self.places  # type: ignore[arg-type]
+        own = tuple(
+            1 if bool((places == xp.take(places, xp.arange(1), axis=axis)).all()) else extent
+            for axis, extent in enumerate(places.shape)
+        )
+        if math.prod(own) != math.prod(self.shape):
+            return None
+        return own if bool((xp.arange(math.prod(own)).reshape(own) == places).all()) else None
 
     @cached_property
     def _zeros(self) -> bool:
@@ -271,7 +288,11 @@ class Scaled:
         return x * self.factor[..., np.newaxis]
 
     def absolute(self, x: Array) -> Array:
-        return x * abs(self.factor[..., np.newaxis])
+        return x * self.positive[..., np.newaxis]
+
+    @cached_property
+    def positive(self) -> Array:
+        return abs(self.factor)
 
     def back(self, lines: Array) -> Array:
         return lines * self.factor

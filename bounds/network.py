@@ -90,6 +90,11 @@ class Operation:
         return self
 
     @property
+    def moves(self) -> bool:
+        """Whether each entry is one of those that are read, or zero."""
+        return False
+
+    @property
     def terms(self) -> int:
         """Of the longest sum in it."""
         return 1

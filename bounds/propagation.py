@@ -159,7 +159,7 @@ class Bounds:
         relaxed, name = self._relaxed[operation.name], operation.name
         made = relaxed.forward([self._forms[each] for each in operation.inputs])
         self._forms[name] = made
-        if operation.keeps() and operation.linear:
+        if operation.moves:
             return
         found = self.region.reach(made, 8 * operation.terms + 32)
         self.intervals[name] = self.intervals[name].within(found)
