@@ -12,7 +12,7 @@ beside a launch of each: sums of 32 bits, bytes, planes, the largest. ``networks
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from importlib.util import find_spec
 from typing import Any, Final
@@ -73,8 +73,8 @@ def kernels(bench: Roofline, images: int, channels: int) -> Iterator[Row]:
         made, x, sums = layer(device, images, channels, widths, rescaling=shift)
         out = empty(device, images, made.shape, made.bits)
         run = replayed(device, partial(made.run, x, out), count)
-        shape, plan = f"{images} x {channels} channels", f"{made.plan.groups} x {made.plan.columns}"
-        yield from bench.measure(f"w{widths[0]}a{widths[1]}", size, run, peers=peers, shape=shape, plan=plan)
+        name, plan = f"w{widths[0]}a{widths[1]}", f"{made.plan.groups} groups, {made.plan.columns} columns"
+        yield from bench.measure(name, size, run, peers=peers, plan=plan)
         _check(device, out, np.clip(sums >> shift.shift, 0, 3))
 
 
@@ -129,7 +129,7 @@ def fused(bench: Roofline, images: int, channels: int) -> Iterator[Row]:
 
     peers = {"parts": replayed(device, parts, count)}
     run = replayed(device, partial(made.run, x, out), count)
-    yield from bench.measure("w1a2", size, run, peers=peers, shape=f"{images} x {channels} channels")
+    yield from bench.measure("w1a2", size, run, peers=peers)
     largest = np.clip(sums >> shift.shift, 0, 3).reshape(SIDE // 2, 2, SIDE // 2, 2, -1).max(axis=(1, 3))
     _check(device, out, largest)
     _check(device, pooled, largest)
@@ -138,11 +138,16 @@ def fused(bench: Roofline, images: int, channels: int) -> Iterator[Row]:
 class Network:
     """One of ``circuits.zoo.lowbit``: ``run`` makes ``logits`` of images, but for the last biases."""
 
-    def __init__(self, device: Device, name: str, pixels: NDArray[np.uint8]) -> None:
+    def __init__(
+        self,
+        device: Device,
+        network: lowbit.Network,
+        integers: Mapping[str, lowbit.Integers],
+        pixels: NDArray[np.uint8],
+    ) -> None:
         """``pixels``: uint8[images, height, width, channels]."""
         self._device = device
-        images, network = len(pixels), lowbit.network_of(name)
-        integers = lowbit.load(name) if name in lowbit.trained() else lowbit.untrained(network, name)
+        images = len(pixels)
         channels, *plane = network.shape
         made: dict[str, tuple[Array, Shape, int]] = {
             lowbit.IMAGE: (device.upload(pixels), (channels, plane[0], plane[1]), 8)
@@ -200,13 +205,14 @@ class Network:
 
 
 def networks(bench: Roofline, batches: tuple[int, ...]) -> Iterator[Row]:
-    device, qgraph = bench.device, quantised(NETWORK)
+    device, qgraph, made = bench.device, quantised(NETWORK), lowbit.network_of(NETWORK)
+    integers = lowbit.untrained(made, NETWORK)
     channels, *plane = qgraph.input.shape
     rng = np.random.default_rng(1)
     pixels = rng.integers(0, 256, (max(batches), *plane, channels), np.uint8)
     wanted = qgraph.run(pixels[:1].transpose(0, 3, 1, 2).astype(np.int64))
     for images in batches:
-        network = Network(device, NETWORK, pixels[:images])
+        network = Network(device, made, integers, pixels[:images])
         run = replayed(device, network.run, 1)
         (row,) = bench.measure(NETWORK, images, run)
         yield row
@@ -226,9 +232,8 @@ def main() -> None:
     bench = Roofline(device, repetitions, report)
     sizes = [(1, 128)] if options.quick else [(images, each) for images in IMAGES for each in CHANNELS]
     for topic, rows in (("kernels", kernels), ("fused", fused)):
-        if topic in options.topics:
-            found = (row for size in sizes for row in rows(bench, *size))
-            report.show(f"{topic}: 3 x 3, {SIDE} x {SIDE}", found)
+        for images, channels in sizes if topic in options.topics else ():
+            report.show(f"{topic}: {images} x {channels} channels", rows(bench, images, channels))
     if "networks" in options.topics:
         report.show("networks", networks(bench, BATCHES[:1] if options.quick else BATCHES))
     report.write(options.json)
