@@ -216,6 +216,10 @@ class Convolution:
         rest = map(np.int32, (*sizes, *numbers))
         self._products.launch("convolve", grid, threads, *given, *rest, shared_bytes=shared_bytes)
 
+    def erase(self) -> None:
+        for array in (self._weights, self._added):
+            self._device.fill(array, 0)
+
 
 class _Encoded(NamedTuple):
     """Weights are ``step · numbers - offset``, numbers of so many planes."""

@@ -1,17 +1,17 @@
 """Runs a network of integers on a GPU, many samples at a time: what ``QuantGraph.tensors`` does on the
 processor, from the relations between its tensors (docs/relations.md), and exactly the same integers.
 
-A tensor's bound says which numbers have room for it. Sums are written as what the lookup behind them makes of
-them, and the table behind that: nothing else reads them. Nodes whose relations no kernel is for (decision
-trees, what is sorted or compared) leave the network to the processor.
+Sums are written as what the lookup behind them makes of them, and the table behind that: nothing else reads
+them. Tensors lie channels last; between convolutions of few bits they are planes of bits. Nodes whose
+relations no kernel is for (decision trees, what is sorted or compared) leave the network to the processor.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import replace
-from functools import cached_property, singledispatch
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from types import TracebackType
 from typing import Any, Final, NamedTuple, Self
 
@@ -19,42 +19,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from circuits.graphs.types import Shape
+from circuits.quantised.few_bits import FewBits, Fused, is_planes
 from circuits.quantised.graph import QuantGraph
+from circuits.quantised.launches import (
+    ending_of,
+    entries_of,
+    in_place,
+    kind_of,
+    known,
+    launch_of,
+    order,
+    parts,
+)
 from circuits.quantised.typed import TypedGraph
+from gpu import convolutions
 from gpu.device import Array, Device
-from gpu.layers import (
-    KINDS,
-    MOST_TERMS,
-    Combined,
-    Ending,
-    Matrices,
-    Moved,
-    Quotients,
-    Sliding,
-    Weighted,
-    Windows,
-)
-from relations import planes
-from relations.bounds import Bound
-from relations.integers import INTEGER_LIMIT, IntArray
-from relations.relation import (
-    Convolution,
-    Linear,
-    Lookup,
-    MatMul,
-    MatrixProduct,
-    Maximum,
-    Move,
-    Parameter,
-    Product,
-    Quotient,
-    Relation,
-    Relations,
-    Tabulated,
-    Tensor,
-    Term,
-    WindowSum,
-)
+from gpu.layers import KINDS, Combined, Ending, Moved
+from relations.integers import IntArray
+from relations.relation import Move, Parameter, Relation, Relations, Tensor
 from zenerrors import ResourceError
 
 _ALIGNED: Final = 256
@@ -62,9 +44,6 @@ _ALIGNED: Final = 256
 _PART: Final = 4
 """Tensors take so much of the memory that is free, and no more."""
 _MOST_ENTRIES: Final = (1 << 31) - 1
-
-Launch = Callable[[int, Sequence[Array], Ending, Array], None]
-"""For so many samples, what is read and how sums are written, into the last."""
 
 
 def run_all(
@@ -84,8 +63,7 @@ def run_all(
 
 def runs(typed: TypedGraph) -> bool:
     """Whether there is a kernel for each of its relations."""
-    others = _launch.dispatch(object)
-    return all(_launch.dispatch(type(each)) is not others for each in typed.relations.relations)
+    return all(map(known, typed.relations.relations))
 
 
 class ResidentNetwork:
@@ -97,12 +75,14 @@ class ResidentNetwork:
     """
 
     def __init__(self, device: Device, typed: TypedGraph, names: Collection[str], samples: int) -> None:
-        self._device, self._inputs = device, typed.inputs
-        self._wanted = {name: typed.made[name] for name in names}
-        self._steps = [*_steps(device, typed.relations, {*self._wanted.values()})]
-        held = [*self._inputs.values(), *self._wanted.values()]
+        self._device, self._names = device, names
+        self._wanted = {name: typed.made[name] for name in names if name not in typed.inputs}
+        made = _Making(device, typed.relations, {*self._wanted.values()})
+        self._steps, self._given = made.steps, {name: made.given[each] for name, each in typed.inputs.items()}
+        self._found = {name: made.numbers(tensor) for name, tensor in self._wanted.items()}
+        held = [*self._given.values(), *self._found.values()]
         least = _Memory(self._steps, held, 1).size
-        most = max(_entries(each) for step in self._steps for each in (step.out, *step.reads))
+        most = max(math.prod(each.shape) for step in self._steps for each in (step.out, *step.reads))
         self.samples = max(1, min(samples, device.free_bytes() // _PART // least, _MOST_ENTRIES // most))
         self._memory = _Memory(self._steps, held, self.samples)
         device.require(self._memory.size, "this network")
@@ -116,8 +96,8 @@ class ResidentNetwork:
     ) -> None:
         self._device.fill(self._bytes, 0)
         for step in self._steps:
-            if isinstance(step.launch, Weighted):
-                step.launch.erase()
+            if step.erase is not None:
+                step.erase()
         self._device.synchronize()
 
     def run(self, q: Mapping[str, NDArray[np.integer[Any]]]) -> dict[str, IntArray]:
@@ -130,14 +110,13 @@ class ResidentNetwork:
             self.launch()
             for name, into in found.items():
                 into[part] = self.made(name)[: part.stop - start]
-        return found
+        return found | {name: values.astype(np.int64) for name, values in q.items() if name in self._names}
 
     def bring(self, q: Mapping[str, NDArray[np.integer[Any]]]) -> None:
         """Inputs of up to ``samples``; where they are fewer, whatever is there stands for the others."""
-        for name, tensor in self._inputs.items():
-            into = self._at(tensor)
-            given = q[name].reshape(len(q[name]), -1).astype(into.dtype, copy=False)
-            self._device.copy(np.ascontiguousarray(given), into[: len(given)])
+        for name, lying in self._given.items():
+            given = np.ascontiguousarray(q[name], lying.kind).reshape(len(q[name]), -1)
+            self._device.copy(given, self._at(lying)[: len(given)])
 
     @cached_property
     def launch(self) -> Callable[[], None]:
@@ -146,230 +125,168 @@ class ResidentNetwork:
 
     def made(self, name: str) -> IntArray:
         """A tensor, int64[samples, *shape]."""
-        tensor = self._wanted[name]
-        channels, *plane = tensor.shape[1:]
-        found = self._device.download(self._at(tensor))
-        if tensor not in self._inputs.values():
-            found = np.moveaxis(found.reshape(-1, *plane, channels), -1, 1)
-        return found.reshape(-1, channels, *plane).astype(np.int64)
+        channels, *plane = self._wanted[name].shape[1:]
+        found = self._device.download(self._at(self._found[name])).reshape(-1, *plane, channels)
+        return np.moveaxis(found, -1, 1).astype(np.int64)
 
     def _launched(self) -> None:
         for step in self._steps:
-            read = [self._at(tensor) for tensor in step.reads]
-            step.launch(self.samples, read, step.ending, self._at(step.out))
+            step.launch(self.samples, [*map(self._at, step.reads)], self._at(step.out))
 
-    def _at(self, tensor: Tensor) -> Array:
-        """[samples, entries]"""
-        kind, first = _kind(tensor), self._memory.places[tensor]
-        count = self.samples * _entries(tensor)
-        whole = self._bytes[first : first + count * kind.itemsize]
-        return whole.view(kind).reshape(self.samples, -1)
+    def _at(self, lying: _Lying) -> Array:
+        """[samples, *shape]"""
+        first = self._memory.places[lying]
+        whole = self._bytes[first : first + self.samples * lying.bytes_each]
+        return whole.view(lying.kind).reshape(self.samples, *lying.shape)
+
+
+@dataclass(frozen=True, eq=False)
+class _Lying:
+    """Numbers of a ``kind`` on the device; ``shape``: of a sample's."""
+
+    kind: np.dtype[Any]
+    shape: Shape
+
+    @property
+    def bytes_each(self) -> int:
+        return math.prod(self.shape) * self.kind.itemsize
 
 
 class _Step(NamedTuple):
-    launch: Launch
-    reads: Sequence[Tensor]
-    ending: Ending
-    out: Tensor
+    launch: Callable[[int, Sequence[Array], Array], None]
+    reads: Sequence[_Lying]
+    out: _Lying
+    erase: Callable[[], None] | None
 
 
 class _Memory:
     """Where tensors lie, by bytes, one in the place of another that nothing reads any more. ``held``: those
     that keep theirs."""
 
-    def __init__(self, steps: Sequence[_Step], held: Sequence[Tensor], samples: int) -> None:
-        self.places, self.size = dict[Tensor, int](), 0
-        last = {tensor: at for at, step in enumerate(steps) for tensor in (step.out, *step.reads)}
-        taken = dict[Tensor, int]()
-        for tensor in held:
-            self._place(tensor, samples, taken)
+    def __init__(self, steps: Sequence[_Step], held: Sequence[_Lying], samples: int) -> None:
+        self.places, self.size = dict[_Lying, int](), 0
+        last = {lying: at for at, step in enumerate(steps) for lying in (step.out, *step.reads)}
+        taken = dict[_Lying, int]()
+        for lying in held:
+            self._place(lying, samples, taken)
         for at, step in enumerate(steps):
             if step.out not in taken:
                 self._place(step.out, samples, taken)
-            for tensor in {step.out, *step.reads}.difference(held):
-                if last[tensor] == at:
-                    del taken[tensor]
+            for lying in {step.out, *step.reads}.difference(held):
+                if last[lying] == at:
+                    del taken[lying]
 
-    def _place(self, tensor: Tensor, samples: int, taken: dict[Tensor, int]) -> None:
+    def _place(self, lying: _Lying, samples: int, taken: dict[_Lying, int]) -> None:
         """The first gap that is wide enough among those that are ``taken``, by their ends."""
-        wide = -(-samples * _entries(tensor) * _kind(tensor).itemsize // _ALIGNED) * _ALIGNED
+        wide = -(-samples * lying.bytes_each // _ALIGNED) * _ALIGNED
         first = 0
         for other in sorted(taken, key=self.places.__getitem__):
             if first + wide <= self.places[other]:
                 break
             first = max(first, taken[other])
-        self.places[tensor], taken[tensor] = first, first + wide
+        self.places[lying], taken[lying] = first, first + wide
         self.size = max(self.size, first + wide)
 
 
-def _steps(device: Device, relations: Relations, wanted: Collection[Tensor]) -> Iterator[_Step]:
-    """Lookups and tables behind what makes their values are its endings, unless these are ``wanted``. What is
-    in order already is not moved."""
-    same, done = dict[Tensor, Tensor](), set[Relation]()
-    for given in relations.given:
-        turned = same[given] = Tensor(given.name, given.shape, given.bound)
-        moved = Moved(device, _order(given.shape).astype(np.uint32), [_entries(given)], None)
-        yield _Step(moved, [given], Ending(device, _kind(turned)), turned)
-    for relation in relations.relations:
-        if relation in done:
-            continue
-        if isinstance(relation, Move) and relation.out not in wanted and _in_place(relation):
-            same[relation.out] = same.get(relation.sources[0], relation.sources[0])
-            continue
-        lookup = relations.lookups.get(relation.out)
-        table = relations.functions.get((lookup or relation).out)
+class _Making:
+    """The steps that make ``wanted``. ``given``: inputs as they are on the host."""
+
+    def __init__(self, device: Device, relations: Relations, wanted: Collection[Tensor]) -> None:
+        self._device, self._relations, self._wanted = device, relations, wanted
+        self._few = FewBits(device, relations, wanted)
+        self._numbers, self._planes = dict[Tensor, _Lying](), dict[Tensor, _Lying]()
+        self._same, self._done = dict[Tensor, Tensor](), set[Relation]()
+        self.steps = list[_Step]()
+        self.given = {tensor: _Lying(kind_of(tensor), (entries_of(tensor),)) for tensor in relations.given}
+        for tensor, lying in self.given.items():
+            moved = Moved(device, order(tensor.shape).astype(np.uint32), [entries_of(tensor)], None)
+            self._emit(moved, Ending(device, lying.kind), [lying], self._lie(tensor))
+        for relation in relations.relations:
+            if relation not in self._done:
+                self._make(relation)
+
+    def numbers(self, tensor: Tensor) -> _Lying:
+        """Where they lie channels last."""
+        tensor = self._same.get(tensor, tensor)
+        if tensor not in self._numbers:
+            planes, out = self._planes[tensor], self._lie(tensor)
+            self.steps.append(
+                _Step(lambda _, x, to: convolutions.unpack(self._device, x[0], to), [planes], out, None)
+            )
+        return self._numbers[tensor]
+
+    def _as_planes(self, tensor: Tensor) -> _Lying:
+        if tensor not in self._planes:
+            numbers, out = self.numbers(tensor), self._lie_as_planes(tensor, tensor.bits or 0)
+            channels, *plane = tensor.shape[1:]
+
+            def pack(samples: int, xs: Sequence[Array], to: Array) -> None:
+                convolutions.pack(self._device, xs[0].reshape(samples, *plane, channels), to)
+
+            self.steps.append(_Step(pack, [numbers], out, None))
+        return self._planes[tensor]
+
+    def _make(self, relation: Relation) -> None:
+        """With what is behind it alone; what is in order already is not moved."""
+        if isinstance(relation, Move) and in_place(relation):
+            (source,) = relation.sources
+            self._same[relation.out] = self._same.get(source, source)
+        elif fused := self._few.convolution(relation, {*self._numbers, *self._planes}):
+            self._fuse(fused)
+        elif (pool := self._few.maximum(relation)) and relation.reads[0] in self._planes:
+            read, out = self._planes[relation.reads[0]], self._lie_as_planes(relation.out, pool.bits)
+            self.steps.append(_Step(lambda _, xs, to: pool.run(xs[0], to), [read], out, None))
+        elif (total := self._few.total(relation)) and relation.reads[0] in self._planes:
+            read, sums = self._planes[relation.reads[0]], _Lying(KINDS[1], relation.out.shape[1:2])
+            self.steps.append(_Step(lambda _, xs, to: total.run(xs[0], to), [read], sums, None))
+            one, nothing = np.ones(1, np.int64), np.zeros(1, np.int64)
+            self._end(relation, Combined(self._device, [sums.kind], [one], [nothing]), [sums])
+        else:
+            *heads, last = parts(relation)
+            for part in heads:
+                self._emit(
+                    launch_of(part, self._device),
+                    ending_of(self._device, [], part.out),
+                    self._reads(part),
+                    self._lie(part.out),
+                )
+            self._end(last, launch_of(last, self._device), self._reads(last))
+
+    def _fuse(self, fused: Fused) -> None:
+        few, x = fused.launch, fused.x
+        reads = [self._as_planes(x) if is_planes(x) else self.numbers(x)]
+        if fused.residual is not None:
+            reads.append(self._as_planes(fused.residual))
+        out = self._lie_as_planes(fused.out, few.bits)
+        self.steps.append(_Step(lambda _, xs, to: few.run(xs[0], to, *xs[1:]), reads, out, few.erase))
+        self._done.update(fused.relations)
+
+    def _end(self, relation: Relation, launch: Any, reads: Sequence[_Lying]) -> None:
+        """With the lookup and the table that alone read what it makes."""
+        lookup = self._relations.lookups.get(relation.out)
+        table = (
+            self._relations.functions.get(lookup.out) if lookup and lookup.out not in self._wanted else None
+        )
         behind = [each for each in (lookup, table) if each is not None]
-        if lookup and lookup.out in wanted:
-            behind = [lookup]
-        done.update(behind)
-        for part in _parts(relation):
-            reads = [same.get(tensor, tensor) for tensor in part.reads if not isinstance(tensor, Parameter)]
-            launch, last = _launch(part, device), part.out is relation.out
-            out = behind[-1].out if last and behind else part.out
-            functions = [part, *(behind if last else [])]
-            yield _Step(launch, reads, _ending(device, functions, out), out)
+        self._done.update(behind)
+        out = behind[-1].out if behind else relation.out
+        self._emit(launch, ending_of(self._device, [relation, *behind], out), reads, self._lie(out))
 
+    def _reads(self, relation: Relation) -> list[_Lying]:
+        return [self.numbers(tensor) for tensor in relation.reads if not isinstance(tensor, Parameter)]
 
-def _parts(relation: Relation) -> Iterator[Relation]:
-    """Sums of many terms are made of several at a time."""
-    while isinstance(relation, Linear) and len(relation.terms) > MOST_TERMS:
-        head, rest = relation.terms[:MOST_TERMS], relation.terms[MOST_TERMS:]
-        part = Tensor(relation.name, relation.out.shape, Bound.of(-INTEGER_LIMIT, INTEGER_LIMIT))
-        yield replace(relation, out=part, terms=head)
-        relation = replace(relation, terms=(Term(part), *rest))
-    yield relation
+    def _emit(self, launch: Any, ending: Ending, reads: Sequence[_Lying], out: _Lying) -> None:
+        def launched(samples: int, xs: Sequence[Array], to: Array) -> None:
+            launch(samples, xs, ending, to)
 
+        self.steps.append(_Step(launched, reads, out, getattr(launch, "erase", None)))
 
-def _ending(device: Device, relations: Sequence[Relation], out: Tensor) -> Ending:
-    multiplier, rest, table, first = None, (0, 0, 0, 0), None, 0
-    for relation in relations:
-        if isinstance(relation, Lookup):
-            f = relation.function
-            multiplier = _repeating(f.multiplier, out.shape)
-            rest = f.offset, f.shift, f.low, f.high
-        elif isinstance(relation, Tabulated):
-            table, first = relation.function.values, relation.function.first
-    return Ending(device, _kind(out), multiplier, rest, table, first)
+    def _lie(self, tensor: Tensor) -> _Lying:
+        channels, *plane = tensor.shape[1:]
+        made = self._numbers[tensor] = _Lying(kind_of(tensor), (*plane, channels))
+        return made
 
-
-@singledispatch
-def _launch(relation: Relation, device: Device) -> Launch:
-    """What makes ``relation`` on the device, but for what its ending does."""
-    raise NotImplementedError(f"{relation} is the processor's")
-
-
-@_launch.register(MatMul)
-@_launch.register(Convolution)
-def _(relation: MatMul | Convolution, device: Device) -> Launch:
-    low, high = relation.out.bound.interval
-    weight, outputs = relation.weight.values, len(relation.weight.values)
-    kernel = weight.reshape(outputs, -1, *relation.sliding.kernel)
-    narrow = max(-low - 1, high) < 1 << 31
-    sliding = _sliding(relation.sliding, outputs, relation.x.zero)
-    kind, bias = _kind(relation.x.tensor), relation.bias.values
-    return Weighted(device, sliding, kind, np.moveaxis(kernel, 1, -1), bias, narrow=narrow)
-
-
-@_launch.register
-def _(relation: WindowSum, device: Device) -> Launch:
-    sliding = _sliding(relation.sliding, relation.sliding.image[0], relation.x.zero)
-    return Windows(device, sliding, largest=False)
-
-
-@_launch.register
-def _(relation: Maximum, device: Device) -> Launch:
-    return Windows(device, _sliding(relation.sliding, relation.sliding.image[0], 0), largest=True)
-
-
-@_launch.register
-def _(relation: Linear, device: Device) -> Launch:
-    return _combined(relation.terms, device, product=False)
-
-
-@_launch.register
-def _(relation: Product, device: Device) -> Launch:
-    return _combined((relation.left, relation.right), device, product=True)
-
-
-@_launch.register(Lookup)
-@_launch.register(Tabulated)
-def _(relation: Lookup | Tabulated, device: Device) -> Launch:
-    """Of what is no sum, or is read by others, too."""
-    return _combined((Term(relation.value),), device, product=False)
-
-
-@_launch.register
-def _(relation: MatrixProduct, device: Device) -> Launch:
-    left, right = relation.left, relation.right
-    (_, groups, down, depth), across = left.tensor.shape, right.tensor.shape[-1]
-    factor = int(left.factor) * int(right.factor)
-    return Matrices(device, (groups, down, depth, across), factor, (left.zero, right.zero))
-
-
-@_launch.register
-def _(relation: Move, device: Device) -> Launch:
-    sizes = [*map(_entries, relation.sources)]
-    return Moved(device, _places(relation), sizes, relation.constant)
-
-
-@_launch.register
-def _(relation: Quotient, device: Device) -> Launch:
-    divisors, order = relation.divisor.shape, _order(relation.value.shape)
-    places = np.argsort(_order(divisors))[relation.rows.ravel()][order].astype(np.uint32)
-    return Quotients(device, places, _entries(relation.divisor), relation.multiplier, relation.shift)
-
-
-def _combined(terms: Sequence[Term], device: Device, *, product: bool) -> Launch:
-    factors, zeros = (
-        [_repeating(np.asarray(getattr(term, name)), term.tensor.shape) for term in terms]
-        for name in ("factor", "zero_point")
-    )
-    return Combined(device, [_kind(term.tensor) for term in terms], factors, zeros, product=product)
-
-
-def _sliding(sliding: planes.Sliding, outputs: int, fill: int) -> Sliding:
-    (channels, *image), kernel = sliding.image, sliding.kernel
-    before, dilation = sliding.padding[: len(kernel)], sliding.dilation or (1,) * len(kernel)
-    around = image, kernel, sliding.out, sliding.stride, before, dilation
-    return Sliding(*around, channels, sliding.groups, outputs, fill)
-
-
-def _order(shape: Shape) -> IntArray:
-    """Of a sample's entries, in the order in which they lie, with their channels last: which one each is."""
-    entries: IntArray = np.arange(math.prod(shape[1:])).reshape(shape[1:])
-    return np.moveaxis(entries, 0, -1).ravel()
-
-
-def _places(move: Move) -> NDArray[np.uint32]:
-    """Where each entry comes from, both as they lie."""
-    starts = np.cumsum([0, *map(_entries, move.sources)])
-    lie = [start + np.argsort(_order(each.shape)) for start, each in zip(starts, move.sources, strict=False)]
-    found = np.concatenate([*lie, [-1]])[move.places.ravel()]
-    return found[_order(move.out.shape)].astype(np.uint32)
-
-
-def _in_place(move: Move) -> bool:
-    """Whether entries lie where they are to be moved."""
-    (first, *others), places = move.sources, _places(move)
-    return not others and len(places) == _entries(first) and bool((places == np.arange(len(places))).all())
-
-
-def _repeating(values: IntArray, shape: Shape) -> IntArray:
-    """What broadcasts to a sample, as it lies: one, one for each channel, or one for each entry."""
-    whole = values.reshape((1,) * (len(shape) - 1 - values.ndim) + values.shape)
-    if whole.size > 1 and whole.size != len(whole):
-        whole = np.broadcast_to(whole, shape[1:])
-    return np.ascontiguousarray(np.moveaxis(whole, 0, -1).ravel(), dtype=np.int64)
-
-
-def _entries(tensor: Tensor) -> int:
-    """Of a sample."""
-    return math.prod(tensor.shape[1:])
-
-
-def _kind(tensor: Tensor) -> np.dtype[Any]:
-    """Of the least numbers that have room for its integers."""
-    low, high = tensor.bound.interval
-    if 0 <= low <= high < 1 << 8:
-        return KINDS[0]
-    return KINDS[1 if max(-low - 1, high) < 1 << 31 else 2]
+    def _lie_as_planes(self, tensor: Tensor, bits: int) -> _Lying:
+        channels, *plane = tensor.shape[1:]
+        made = self._planes[tensor] = _Lying(KINDS[0], (*plane, bits, convolutions.room(channels)))
+        return made

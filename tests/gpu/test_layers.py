@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from bench.lowbit import quantised
-from circuits.graphs.types import Affine, Rescale
+from circuits.graphs.node import QuantNode
+from circuits.graphs.types import Affine, Rescale, WeightType
 from circuits.operators.add import QuantAdd
+from circuits.operators.average_pool import WindowSum
+from circuits.operators.convolution import QuantConv
+from circuits.operators.dense import QuantDense
 from circuits.operators.largest import QuantTopK
+from circuits.operators.max_pool import MaxPool
+from circuits.operators.reshape import Reshape
 from circuits.quantised import QuantGraph, QuantInput
+from circuits.quantised.few_bits import FewBits
 from circuits.quantised.resident import ResidentNetwork, run_all, runs
 from circuits.quantised.typed import TypedGraph
 from gpu.device import Device
@@ -140,6 +149,40 @@ def test_what_has_no_kernel_the_processor_runs(device: Device) -> None:
     q = networks.inputs(graph, 3)
     assert run_all(device, graph, {"x": q}, ["top"]) is None
     np.testing.assert_array_equal(graph.run_all(q, ["top"], on=ON)["top"], graph.run_all(q, ["top"])["top"])
+
+
+def test_tensors_of_few_bits_are_planes(device: Device) -> None:
+    """A pool, a residual and a mean between convolutions of weights of ±1 and of four bits."""
+    rng, two, three = np.random.default_rng(3), Affine(1.0, 0, 2), Affine(1.0, 0, 3)
+    signs, four = (WeightType(np.ones(1), np.array([zero]), bits) for zero, bits in ((0, 1), (8, 4)))
+    weights = [
+        rng.integers(0, top, shape, dtype=np.uint8) for top, shape in ((16, (9, 3, 3, 3)), (2, (9, 9, 3, 3)))
+    ]
+    none, around = np.zeros(9, np.int64), (1, 1, 1, 1)
+    to_two, to_three = Rescale(np.array([1]), 3, two, 0, 3), Rescale(np.array([1]), 0, three, 0, 7)
+    nodes: tuple[QuantNode, ...] = (
+        QuantConv("a", ("x",), weights[0], four, none, (1, 1), around, rescale=replace(to_two, shift=9)),
+        MaxPool("b", ("a",), (3, 3), (2, 2), around),
+        QuantConv("c", ("b",), weights[1], signs, none, (1, 1), around, rescale=to_two),
+        QuantAdd("d", ("c", "b"), (1, 1), rescale=to_three),
+        QuantConv("e", ("d",), weights[1], signs, none, (1, 1), around, rescale=to_two),
+        MaxPool("f", ("e",), (2, 2), (2, 2)),
+        WindowSum("g", ("f",), (2, 2), (1, 1), rescale=replace(to_three, multiplier=np.array([2]))),
+        Reshape("h", ("g",), (9,)),
+        QuantDense("y", ("h",), weights[1][:4, :, 0, 0], signs, none[:4]),
+    )
+    graph = QuantGraph.of("x", (3, 9, 8), Affine(1.0, 0, 8), nodes, "y")
+    require_same(device, graph, 3, 3)
+    typed = TypedGraph(graph, "private", "public")
+    few = FewBits(device, typed.relations, {typed.made["y"]})
+    fused = [few.convolution(each, {typed.made["b"]}) for each in typed.relations.relations]
+    assert [[part.out.name for part in each.relations][-1] for each in fused if each] == ["a", "d", "f"]
+
+
+@pytest.mark.large
+@pytest.mark.parametrize("name", ["resnet18-cifar-w1a2", "alexnet-cifar-w1a2", "vgg-cifar-w1a2"])
+def test_large_networks_of_few_bits(device: Device, name: str) -> None:
+    require_same(device, quantised(name), 2, 2)
 
 
 def test_networks_of_the_zoo(device: Device) -> None:
