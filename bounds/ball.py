@@ -250,6 +250,11 @@ class Ball:
         marked = self._marked.reshape(self.count, -1)[:, places]
         counts = marked.sum(axis=-1)
         balls, most = int((counts > 0).sum(axis=1).max()), int(counts.max())
+        if (
+            int(counts.sum()) == self.count * balls * most
+        ):  # as many of each: no sample has places that are left
+            ball, inside = xp.nonzero(marked)[1:]
+            return places[ball, inside].reshape(self.count, balls, most)
         some = xp.argsort(counts == 0, axis=1, kind="stable")[:, :balls]
         inside = xp.argsort(~xp.take_along_axis(marked, some[..., np.newaxis], axis=1), axis=2, kind="stable")
         return places[some[..., np.newaxis], inside[..., :most]]

@@ -146,7 +146,7 @@ class Kernel:
         rank, groups, (channels, *plane) = len(sliding.kernel), sliding.groups, sliding.image
         matrix = weight.reshape(groups, len(weight) // groups, -1).swapaxes(1, 2)
         columns = times(matrix, lines.reshape(len(lines), groups, len(weight) // groups, -1))
-        if self._points:
+        if self._points or self._once:
             return columns.reshape(len(lines), channels, *plane, 1)
         columns = columns.reshape(len(lines), channels, -1, *sliding.out)
         befores, afters = sliding.padding[:rank], sliding.padding[rank:]

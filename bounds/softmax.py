@@ -12,7 +12,7 @@ from typing import Final
 import numpy as np
 
 from bounds.arrays import Array, Interval, Mask, Namespace, fused, namespace
-from bounds.curves import Formula
+from bounds.convex import Exp, Inverse
 from bounds.elementwise import Band, Elementwise, Lines
 from bounds.given import Given, Rules
 from bounds.linear import Linear
@@ -23,7 +23,7 @@ from circuits.graphs.types import Shape
 from circuits.operators.softmax import QuantSoftmax, Softmax
 from relations.integers import IntArray
 
-_EXP: Final = Formula("exp(x)")
+_EXP: Final = Exp()
 
 
 @dataclass(frozen=True, eq=False)
@@ -161,7 +161,7 @@ def _parts(given: Given, kept: IntArray | None, step: float, last: str) -> list[
     column: Shape = (1, rows, 1)
     wide = np.broadcast_to(np.arange(rows).reshape(column), shape)
     sums = Linear(f"{name}/sums", (exponentials.name,), column, False, (_Rows(n),), np.zeros(()))
-    inverse = Elementwise(f"{name}/inverse", (sums.name,), column, False, Formula("1.0 / x"))
+    inverse = Elementwise(f"{name}/inverse", (sums.name,), column, False, Inverse())
     spread = Linear(f"{name}/spread", (inverse.name,), shape, False, (Moved(wide, column),), np.zeros(()))
     shares = Product(last, (exponentials.name, spread.name), shape, False, False, 1.0, 1, (0.0, 1.0))
     return [exponentials, sums, inverse, spread, shares]

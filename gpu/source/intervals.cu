@@ -36,10 +36,16 @@ extern "C" __global__ void __launch_bounds__(128)
   double most = 0;
   for (long long ball = 0; ball < width; ball += own) {
     double found = 0;
-    for (long long i = ball + lane; i < ball + own; i += 32) {
-      const double steep = at[i] < 0 ? -at[i] : at[i];
-      if (norm == 1) found = larger(found, steep);
-      else found += norm == 2 ? steep * steep : steep;
+    for (long long first = ball + lane; first < ball + own; first += 128) {
+      double steep[4];  // on their way at the same time
+#pragma unroll
+      for (int i = 0; i < 4; i++) steep[i] = first + 32 * i < ball + own ? at[first + 32 * i] : 0;
+#pragma unroll
+      for (int i = 0; i < 4; i++) {
+        const double size = steep[i] < 0 ? -steep[i] : steep[i];
+        if (norm == 1) found = larger(found, size);
+        else found += norm == 2 ? size * size : size;
+      }
     }
     found = norm == 1 ? across(found, larger) : across(found, add);
     most += norm == 2 ? sqrt(found) : found;

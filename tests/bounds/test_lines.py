@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from bounds.arrays import Interval
+from bounds.convex import Exp, Inverse
 from bounds.curves import Formula
 from bounds.elementwise import Bend, Clamp, Function, Rescaled, Table
 from circuits.graphs.types import Affine, FloatArray, Rescale
@@ -69,6 +70,22 @@ def test_anywhere(name: str) -> None:
 def test_above_zero(text: str) -> None:
     low, high = intervals(np.random.default_rng(4), 300)
     holds(Formula(text), np.abs(low) + 1e-3, np.abs(low) + 1e-3 + (high - low), points=23)
+
+
+def test_in_closed_form() -> None:
+    """As tight as by cells."""
+    low, high = intervals(np.random.default_rng(7), 400)
+    some = high > low + 1e-3  # beyond what rounding adds
+    for function, text, ends in (
+        (Exp(), "exp(x)", (low, high)),
+        (Inverse(), "1.0 / x", (np.abs(low) + 1e-3, np.abs(low) + 1e-3 + (high - low))),
+    ):
+        holds(function, *ends, points=23)
+        x = Interval(*ends)
+        mine, by_cells = function.band(x), Formula(text).band(x)
+        left = (mine.high - mine.low) / (by_cells.high - by_cells.low)
+        assert (left[some] < 1 + 1e-6).all()
+    assert not np.isfinite(Inverse().image(Interval(np.zeros(1), np.ones(1))).high).any()
 
 
 @pytest.mark.large
