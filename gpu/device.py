@@ -14,6 +14,7 @@ import cupy
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from gpu import times
 from zenerrors import ResourceError
 
 Array = Any
@@ -180,6 +181,18 @@ class Device:
             stop.synchronize()
             return float(cupy.cuda.get_elapsed_time(start, stop))
 
+    def mark(self) -> Any:
+        """Where the current stream's work is now, for ``seconds_between``."""
+        with self.current():
+            event = cupy.cuda.Event()
+            event.record()
+            return event
+
+    def seconds_between(self, first: Any, last: Any) -> float:
+        """Waits for the last."""
+        last.synchronize()
+        return float(cupy.cuda.get_elapsed_time(first, last)) / 1000
+
     def recorded(self, call: Callable[[], object]) -> Callable[[], None]:
         """What ``call`` launches, to be launched again at once on the stream that is current then.
 
@@ -190,7 +203,7 @@ class Device:
         self.synchronize()
         with self.current():
             stream, pool = cupy.cuda.Stream(non_blocking=True), cupy.cuda.MemoryPool()
-            with stream, cupy.cuda.using_allocator(pool.malloc):
+            with times.recording(), stream, cupy.cuda.using_allocator(pool.malloc):
                 call()
                 stream.synchronize()
                 stream.begin_capture()
@@ -199,7 +212,7 @@ class Device:
 
         def launch(_held: object = pool) -> None:
             with self.current():
-                graph.launch()
+                times.launched(self, times.RECORDED, graph.launch)
 
         return launch
 

@@ -16,6 +16,7 @@ from typing import Any, Final
 import cupy
 from cupy.cuda import nvrtc
 
+from gpu import times
 from gpu.device import Device
 from zenerrors import ZenError
 
@@ -75,7 +76,11 @@ class Module:
             function = self._function(kernel)
             if shared_bytes > function.max_dynamic_shared_size_bytes:
                 function.max_dynamic_shared_size_bytes = shared_bytes
-            function(blocks, (threads,), pointers, shared_mem=shared_bytes)
+            times.launched(
+                self.device,
+                kernel,
+                lambda: function(blocks, (threads,), pointers, shared_mem=shared_bytes),
+            )
 
 
 _NULL: Final = cupy.uint64(0)

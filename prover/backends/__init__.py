@@ -9,6 +9,7 @@ from __future__ import annotations
 import ctypes
 import os
 import re
+from contextlib import AbstractContextManager
 from typing import Protocol
 
 from kernels import FrArray, Group, Progress, WordArray
@@ -32,6 +33,9 @@ class Backend(Protocol):
 
     def bus(self) -> str | None:
         """The GPU's PCI address, as the driver's tools take it; None for the processor."""
+
+    def kernels(self) -> AbstractContextManager[dict[str, float]]:
+        """Seconds of what the GPU runs in the context, by name, once it is left; nothing of the processor."""
 
     def fixed_base(
         self, group: Group, scalars: FrArray, threads: int, progress: Progress | None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager, nullcontext
 from typing import Final
 
 from kernels import FrArray, Group, Progress, WordArray
@@ -15,6 +16,9 @@ class CpuBackend:
 
     def bus(self) -> None:
         return None
+
+    def kernels(self) -> AbstractContextManager[dict[str, float]]:
+        return nullcontext({})
 
     def fixed_base(
         self, group: Group, scalars: FrArray, threads: int, progress: Progress | None

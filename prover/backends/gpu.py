@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from functools import cache
 from threading import Lock
 from typing import Final
@@ -10,7 +11,7 @@ from typing import Final
 import numpy as np
 
 from base.randomness import Secrets
-from gpu import modules, msm, ntt, points
+from gpu import modules, msm, ntt, points, times
 from gpu.device import Device
 from gpu.fixed_base import FixedBase, multiply_each
 from gpu.sparse import Matrix
@@ -40,6 +41,9 @@ class GpuBackend:
 
     def bus(self) -> str:
         return self.device.bus()
+
+    def kernels(self) -> AbstractContextManager[dict[str, float]]:
+        return times.measured()
 
     def fixed_base(
         self, group: Group, scalars: FrArray, threads: int, progress: Progress | None

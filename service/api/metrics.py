@@ -115,6 +115,12 @@ def _totals(totals: Totals) -> Iterator[Metric]:
     count = UnknownMetricFamily(
         "zenserve_stage_seconds_count", "How often a stage was gone through.", labels=("stage",)
     )
+    kernels = CounterMetricFamily(
+        "zenserve_kernel_seconds", "Seconds of a GPU's kernels, of one proof of sixteen.", labels=("kernel",)
+    )
+    proofs = UnknownMetricFamily(
+        "zenserve_kernel_seconds_count", "How many proofs launched a kernel, of these.", labels=("kernel",)
+    )
     requeues = CounterMetricFamily("zenserve_requeues", "Jobs that were queued again.", labels=("cause",))
     for row in totals.all():
         if row.name == "jobs ended":
@@ -123,9 +129,12 @@ def _totals(totals: Totals) -> Iterator[Metric]:
         elif row.name == "stage":
             seconds.add_metric((row.label,), row.seconds)
             count.add_metric((row.label,), row.count)
+        elif row.name == "kernel":
+            kernels.add_metric((row.label,), row.seconds)
+            proofs.add_metric((row.label,), row.count)
         elif row.name == "requeues":
             requeues.add_metric((row.label,), row.count)
-    yield from (ended, seconds, count, requeues)
+    yield from (ended, seconds, count, kernels, proofs, requeues)
 
 
 def _deliveries(counts: Counts) -> Metric:

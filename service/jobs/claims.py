@@ -123,7 +123,7 @@ class Claims:
         if ended and parent_id:
             children.ended(self._session, parent_id, "succeeded")
         if ended:
-            Totals(self._session).add_stages(timings)
+            Totals(self._session).add_seconds("stage", timings)
         return bool(ended)
 
     def fail(self, claim: Claim, problem: dict[str, Any]) -> bool:

@@ -42,6 +42,8 @@ class Hold:
         self.percent = 0.0
         self.rows = 0
         """Constraints that were proven."""
+        self.kernels: dict[str, float] = {}
+        """Seconds of a GPU's, by name, of proofs that were measured."""
         self.afterwards: list[Callable[[], None]] = []
         """What is to be done once the job is over, for later ones."""
         self._timings: dict[str, float] = {}

@@ -69,13 +69,16 @@ def test_totals_are_sums_whoever_added_to_them(runtime: Runtime) -> None:
         with runtime.database.write() as session:
             Totals(session).add("jobs ended", "proof/succeeded")
             Totals(session).add("requeues", "resource.worker_lost")
-            Totals(session).add_stages({"msm_a": seconds})
+            Totals(session).add_seconds("stage", {"msm_a": seconds})
+            Totals(session).add_seconds("kernel", {"add_pairs": seconds, "recorded": 0.25})
     with serving(runtime) as url:
         samples = scrape(url)
     assert value(samples, "zenserve_jobs_ended_total", kind="proof", state="succeeded") == 2
     assert value(samples, "zenserve_requeues_total", cause="resource.worker_lost") == 2
     assert value(samples, "zenserve_stage_seconds_total", stage="msm_a") == 2.5
     assert value(samples, "zenserve_stage_seconds_count", stage="msm_a") == 2
+    assert value(samples, "zenserve_kernel_seconds_total", kernel="add_pairs") == 2.5
+    assert value(samples, "zenserve_kernel_seconds_count", kernel="recorded") == 2
 
 
 def requests(samples: Samples) -> dict[tuple[str, str, str], float]:

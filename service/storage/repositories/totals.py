@@ -17,6 +17,7 @@ class Totals:
     """By name and label:
 
     - ``jobs ended``: ``kind/state``
+    - ``kernel``: a GPU's, with the seconds that it took in proofs that were measured
     - ``stage``: the stage, with the seconds that attempts which succeeded spent there
     - ``requeues``: the code of the cause
     """
@@ -30,14 +31,11 @@ class Totals:
         """
         self._add([{"name": name, "label": label[:120], "count": count, "seconds": 0.0}])
 
-    def add_stages(self, timings: Mapping[str, float]) -> None:
-        """Of an attempt that succeeded, at once: a proof of a small network takes no longer than so many
-        statements.
-        """
-        labels = {stage[:120]: timings[stage] for stage in sorted(timings)}
-        self._add(
-            [{"name": "stage", "label": label, "count": 1, "seconds": labels[label]} for label in labels]
-        )
+    def add_seconds(self, name: str, seconds: Mapping[str, float]) -> None:
+        """Of an attempt that succeeded, by labels, at once: a proof of a small network takes no longer than
+        so many statements. Whoever adds those of kernels, too, has added those of stages before."""
+        labels = {label[:120]: seconds[label] for label in sorted(seconds)}
+        self._add([{"name": name, "label": label, "count": 1, "seconds": labels[label]} for label in labels])
 
     def _add(self, rows: list[dict[str, Any]]) -> None:
         fresh = postgresql.insert(Total) if is_postgresql(self._session) else sqlite.insert(Total)

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import partial
+from itertools import count
 from pathlib import Path
+from typing import Final
 
 from sqlalchemy.orm import Session
 
@@ -24,10 +27,16 @@ from service.runtime import Runtime
 from service.storage.records import resources
 from service.storage.records.resources import Model
 from service.storage.repositories import Circuits, key_file
+from service.storage.repositories.totals import Totals
 from service.worker.heartbeat import Hold
 from verifier.documents import KeyFile, ProofDocument, Statement
 from verifier.judging import judge
 from verifier.system import CEREMONY
+
+_MEASURED_OF: Final = 16
+"""Proofs, of which the kernels of one are measured: events beside each of hundreds take a while."""
+_PROOFS: Final = count()
+"""Of this process."""
 
 
 @dataclass(frozen=True)
@@ -121,9 +130,12 @@ def prove(
         hold.afterwards.append(partial(counting.renew_ahead, counted, values))
         return {**openings, **counting.spend(counted, values, hold.progress)}
 
-    proof = proving.prove(
-        keys.system, circuit, keys.proving, witness, spent, runtime.settings.threads, hold.progress
-    )
+    measured = next(_PROOFS) % _MEASURED_OF == 0
+    with proving.where(keys.system).kernels() if measured else nullcontext({}) as kernels:
+        proof = proving.prove(
+            keys.system, circuit, keys.proving, witness, spent, runtime.settings.threads, hold.progress
+        )
+    hold.kernels |= kernels
     hold.rows += circuit.constraint_system.constraints
     return proof
 
@@ -140,7 +152,9 @@ def _expect(runtime: Runtime, hold: Hold, system: ProofSystem, circuit: Circuit,
 
 
 def learn(session: Session, hold: Hold, keys: Keys, timings: dict[str, float]) -> None:
-    """Note with the circuit that a proof succeeded, and how long it took; not of one that made its keys."""
+    """Note with the circuit that a proof succeeded, and how long it took, but for one that made its keys; and
+    what kernels took, if that was measured."""
+    Totals(session).add_seconds("kernel", hold.kernels)
     Circuits(session).used(keys.digest, hold.backend, None if keys.fresh else timings)
 
 

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from gpu import times
 from zenerrors import ResourceError
 
 HOPPER = "sm_90a"
@@ -168,18 +169,26 @@ class Device:
         call()
         return 1000 * (time.perf_counter() - start)
 
+    def mark(self) -> float:
+        return time.perf_counter()
+
+    def seconds_between(self, first: float, last: float) -> float:
+        return last - first
+
     def recorded(self, call: Callable[[], object]) -> Callable[[], None]:
         """Made twice, as a device has it; the host sends nothing while it records."""
-        call()
+        with times.recording():
+            call()
 
         def launch() -> None:
             _CURRENT.records = True
             try:
-                call()
+                with times.recording():
+                    call()
             finally:
                 _CURRENT.records = False
 
-        return launch
+        return lambda: times.launched(self, times.RECORDED, launch)
 
     def held_bytes(self) -> int:
         return _USE.most

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from gpu import times
 from tests.gpu.emulator.device import Array, Device
 from zenerrors import ZenError
 
@@ -69,10 +70,15 @@ class Module:
         function = ctypes.cast(getattr(self._library, kernel), ctypes.c_void_p)
         words = (ctypes.c_uint64 * len(arguments))(*map(self._word, arguments))
         dimensions = [ctypes.c_uint(each) for each in (*blocks, threads)]
-        with _ONE_LAUNCH:
-            error = self._launch(function, *dimensions, ctypes.c_size_t(shared_bytes), len(arguments), words)
-        if error is not None:
-            raise LaunchError(f"{kernel}: {error.decode()}")
+        size, count = ctypes.c_size_t(shared_bytes), len(arguments)
+
+        def launch() -> None:
+            with _ONE_LAUNCH:
+                error = self._launch(function, *dimensions, size, count, words)
+            if error is not None:
+                raise LaunchError(f"{kernel}: {error.decode()}")
+
+        times.launched(self.device, kernel, launch)
 
     def _word(self, argument: Any) -> int:
         if argument is None:

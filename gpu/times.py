@@ -1,0 +1,54 @@
+"""What kernels take: events beside each launch, which nobody waits for before the end of what is measured."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from threading import local
+from typing import Any, Final
+
+RECORDED: Final = "recorded"
+"""What launches are called that come from a graph, all together."""
+
+_Marks = list[tuple[str, Any, Any, Any]]
+_thread = local()
+_measured: list[_Marks] = []
+"""The one that takes note, if any."""
+
+
+@contextmanager
+def measured() -> Iterator[dict[str, float]]:
+    """Seconds of each kernel that this process launches in the context, by its name, once it is left. Nothing
+    where other work is measured at the time."""
+    marks, seconds = _Marks(), defaultdict[str, float](float)
+    if _measured:
+        yield seconds
+        return
+    _measured.append(marks)
+    try:
+        yield seconds
+    finally:
+        _measured.remove(marks)
+    for name, device, first, last in marks:
+        seconds[name] += device.seconds_between(first, last)
+
+
+@contextmanager
+def recording() -> Iterator[None]:
+    """What this thread launches in the context is recorded, or done before that, and is not measured."""
+    _thread.records = True
+    try:
+        yield
+    finally:
+        _thread.records = False
+
+
+def launched(device: Any, name: str, launch: Callable[[], object]) -> None:
+    """``launch``, beside events of ``device`` if it is measured."""
+    if not _measured or getattr(_thread, "records", False):
+        launch()
+        return
+    marks, first = _measured[0], device.mark()
+    launch()
+    marks.append((name, device, first, device.mark()))

@@ -1,0 +1,34 @@
+"""What kernels take is known once the work is over, by their names, and of recorded ones together."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from gpu import layers, times
+from gpu.device import Device
+from prover.backends.cpu import CPU
+from prover.backends.gpu import backend
+
+
+def test_kernels_are_measured_in_the_context_alone() -> None:
+    device, ones = Device(), np.ones(1, np.int64)
+    long = np.dtype(np.int64)
+    kernel, ending = layers.Combined(device, [long], [ones], [ones]), layers.Ending(device, long)
+    x = device.upload(np.arange(5))
+
+    def launch() -> None:
+        kernel(1, [x], ending, x)
+
+    launch()
+    with backend(0).kernels() as seconds, times.measured() as others:
+        launch()
+        replayed = device.recorded(launch)
+        replayed()
+    launch()
+    assert seconds.keys() == {"combine", times.RECORDED}
+    assert min(seconds.values()) > 0
+    assert not others
+    assert not CPU.kernels().__enter__()
+    with times.measured() as again:
+        pass
+    assert not again
