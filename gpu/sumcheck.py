@@ -170,7 +170,7 @@ class SumCheck:
         return Rounds(said, drawn, values, rows[-1].tobytes())
 
     def _equal(self) -> tuple[Array, Array, Array] | None:
-        """Where rounds leave out eq: its coordinates, their inverses, what rounds carry on; uint64[n, 4]."""
+        """Where rounds leave out eq: its coordinates, their inverses, and the claim; uint64[n, 4]."""
         return None
 
     def _arguments(self, index: int) -> tuple[object, ...]:
@@ -224,17 +224,17 @@ class SumCheck:
 
 
 class R1csSumCheck(SumCheck):
-    """Of eq(point, x) (a b - c). Says the coefficients of X^0, X^2 and X^3; the sum is zero."""
+    """Of eq(point, x) (a b - c), which is zero. Says the coefficients of X and X^2 of what eq leaves."""
 
-    sums, said, kernel, last = 2, 3, "r1cs_round", "last_r1cs_rounds"
+    sums, said, kernel, last = 2, 2, "r1cs_round", "last_r1cs_rounds"
 
     def __init__(self, device: Device, tables: Array, point: Sequence[int], keep: Keep) -> None:
         super().__init__(device, tables, keep)
         self._weights, self._point = Weights(device, point), point
 
     def _equal(self) -> tuple[Array, Array, Array]:
-        numbers = self._device.bring(to_words([0, 1, *self._point]))
-        return numbers[2:], ScalarField(self._device).inverse(numbers[2:]), self._keep(numbers[:2])
+        numbers = self._device.bring(to_words([0, *self._point]))
+        return numbers[1:], ScalarField(self._device).inverse(numbers[1:]), self._keep(numbers[:1])
 
     def _arguments(self, index: int) -> tuple[object, ...]:
         high, low, bits = self._weights.last(self.variables - 1 - index)

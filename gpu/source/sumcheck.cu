@@ -52,60 +52,43 @@ struct Voice {
 };
 
 // What is said of rounds, each one number behind one of `pads` if there are any, and a challenge `r` drawn. Where rounds
-// leave out eq(zero, x): its coordinate and the inverse, and what is carried on, the claim and what is left of eq.
+// leave out eq(zero, x): its coordinate and the inverse, and the claim, which is carried on.
 struct Talk {
   const Fr *pads, *eq, *inverse;
-  Fr* carried;
+  Fr* claim;
   const Voice* voice;
   int frame_bytes, question_bytes;
   Fr* said;
   Digest* state;
   Fr* r;
 
-  ZEN_FN int count(int width) const { return eq ? 3 : width; }
   ZEN_FN void advance(int width) {
-    if (pads) pads += count(width);
+    if (pads) pads += width;
     if (eq) eq++, inverse++;
-    said += count(width), r++;
+    said += width, r++;
   }
 
   // By one block: what follows from the `width` sums of a round, in shared memory. A product takes one thread longer than
   // a hash: those that do not wait for each other are made side by side, by the first threads.
   __attribute__((noinline)) void speak(const Fr* sums, int width) const {
     constexpr int state_words = 8, message_words = 48, question_words = 16;
-    __shared__ Fr parts[7];
+    __shared__ Fr parts[2];
     __shared__ u32 message[message_words], question[question_words];
     __shared__ Fr wide[2];
-    const int thread = int(threadIdx.x), n = count(width);
+    const int thread = int(threadIdx.x);
     const bool first = thread < 32;
-    Fr constant = sums[0], leading = sums[1], linear, low, slope;
+    const Fr constant = sums[0], leading = sums[1];
+    Fr linear;
     Fr truth = sums[thread < width ? thread : 0];
-    // t(X) = constant + linear X + leading X^2, and claim = (1 - weight) t(0) + weight t(1). The round's polynomial is
-    // t(X) eq(weight, X), times what is left: (low + slope X) t(X). Its coefficient of X is not said.
+    // t(X) = constant + linear X + leading X^2, and claim = (1 - weight) t(0) + weight t(1) = constant + weight (linear +
+    // leading): the constant is not said.
     if (eq) {
-      const Fr weight = load(eq), left = load(carried + 1);
-      if (first) {
-        const Fr product = (thread ? left : Fr::one() - weight) * (thread ? weight : constant);
-        if (thread < 2) parts[thread] = product;
-      }
-      __syncthreads();
-      low = left - parts[1], slope = parts[1] - low;
-      if (first) {
-        const Fr product = (thread ? low : load(carried) - parts[0]) * (!thread ? load(inverse) : thread == 1 ? constant : leading);
-        if (thread < 3) parts[2 + thread] = product;
-      }
-      __syncthreads();
-      linear = parts[2] - constant - leading;
-      if (first) {
-        const Fr product = slope * (thread ? leading : linear);
-        if (thread < 2) parts[5 + thread] = product;
-      }
-      __syncthreads();
-      truth = !thread ? parts[3] : thread == 1 ? parts[4] + parts[5] : parts[6];
+      if (first) linear = (load(claim) - constant) * load(inverse) - leading;
+      truth = thread ? leading : linear;
     }
-    if (thread < n) store(said + thread, (pads ? truth + load(pads + thread) : truth).to_canonical());
+    if (thread < width) store(said + thread, (pads ? truth + load(pads + thread) : truth).to_canonical());
     __syncthreads();
-    const int data = 4 * state_words + frame_bytes, bytes = data + 32 * n;
+    const int data = 4 * state_words + frame_bytes, bytes = data + 32 * width;
     for (int k = thread; k < 4 * message_words; k += int(blockDim.x)) {
       const auto byte = [](const auto* from, int i) { return reinterpret_cast<const unsigned char*>(from)[i]; };
       reinterpret_cast<unsigned char*>(message)[k] = k < 4 * state_words ? byte(state, k)
@@ -137,10 +120,7 @@ struct Talk {
     if (!first) return;
     const Fr drawn = parts[0] + parts[1].to_montgomery();
     if (thread == 0) store(r, drawn);
-    if (!eq) return;
-    const Fr product = (thread ? slope : leading) * drawn;
-    if (thread == 0) store(carried, constant + drawn * (linear + product));
-    if (thread == 1) store(carried + 1, low + product);
+    if (eq && thread == 0) store(claim, constant + drawn * (linear + leading * drawn));
   }
 };
 
@@ -272,31 +252,30 @@ __global__ void __launch_bounds__(256) add_partial(const Fr* partial, long n, Fr
   reduce<Sum<Fr>>(n, out, [=](Fr& sum, long i) { sum = sum + load(partial + i); });
 }
 
-// What follows a round, by one block. `width` columns of n partial sums are added up, and become a cubic polynomial's
-// coefficients where there is eq. With a pad each they are `said`, canonical: after that the transcript has a new `state`,
-// and a challenge `r`.
+// What follows a round, by one block. `width` columns of n partial sums are added up. What they make is `said`, with a pad
+// each, canonical: after that the transcript has a new `state`, and a challenge `r`.
 __global__ void __launch_bounds__(256)
-    say_round(const Fr* partial, long n, int width, const Fr* pads, const Fr* eq, const Fr* inverse, Fr* carried,
+    say_round(const Fr* partial, long n, int width, const Fr* pads, const Fr* eq, const Fr* inverse, Fr* claim,
               const Voice* voice, int frame_bytes, int question_bytes, Fr* said, Digest* state, Fr* r) {
   __shared__ Fr sums[3];
   for (int column = 0; column < width; column++)
     reduce<Sum<Fr>>(threadIdx.x, n, blockDim.x, sums + column, [=](Fr& sum, long i) { sum = sum + load(partial + i * width + column); });
   __syncthreads();
-  Talk{pads, eq, inverse, carried, voice, frame_bytes, question_bytes, said, state, r}.speak(sums, width);
+  Talk{pads, eq, inverse, claim, voice, frame_bytes, question_bytes, said, state, r}.speak(sums, width);
 }
 
 // Rounds of few values, by one block; what is said of them one after the other.
 __global__ void __launch_bounds__(128)
     last_r1cs_rounds(const Fr* in, Fr* room, long half, const Fr* bound, int rounds, const Fr* suffixes, const Fr* pads, const Fr* eq,
-                     const Fr* inverse, Fr* carried, const Voice* voice, int frame_bytes, int question_bytes, Fr* said, Digest* state, Fr* r) {
+                     const Fr* inverse, Fr* claim, const Voice* voice, int frame_bytes, int question_bytes, Fr* said, Digest* state, Fr* r) {
   last_rounds(in, room, half, bound, rounds, R1csTerms{suffixes},
-              Talk{pads, eq, inverse, carried, voice, frame_bytes, question_bytes, said, state, r});
+              Talk{pads, eq, inverse, claim, voice, frame_bytes, question_bytes, said, state, r});
 }
 __global__ void __launch_bounds__(128)
     last_product_rounds(const Fr* in, Fr* room, long half, const Fr* bound, int rounds, const Fr* pads, const Fr* eq, const Fr* inverse,
-                        Fr* carried, const Voice* voice, int frame_bytes, int question_bytes, Fr* said, Digest* state, Fr* r) {
+                        Fr* claim, const Voice* voice, int frame_bytes, int question_bytes, Fr* said, Digest* state, Fr* r) {
   last_rounds(in, room, half, bound, rounds, ProductTerms{},
-              Talk{pads, eq, inverse, carried, voice, frame_bytes, question_bytes, said, state, r});
+              Talk{pads, eq, inverse, claim, voice, frame_bytes, question_bytes, said, state, r});
 }
 
 // Tables of 2 `half` values each, their first variable becomes *bound.

@@ -59,7 +59,8 @@ def other_values() -> StatementError:
 @dataclass(frozen=True, eq=False)
 class Committed:
     """``rows``: uint64[rows, degree, 4], Montgomery; ``salts``: uint8[length, 32]; ``encoded``: none where
-    the words are too many, or the commitment was made before. Secret, but for ``commitment``.
+    the words are too many, or the commitment was made before. ``salted``: openings have the salts, which are
+    another commitment's where they have not. Secret, but for ``commitment``.
     """
 
     code: Code
@@ -68,6 +69,7 @@ class Committed:
     commitment: Commitment
     threads: int
     encoded: Encoded | None
+    salted: bool = True
 
     @property
     def root(self) -> bytes:
@@ -94,7 +96,8 @@ class Committed:
             entries, nodes = self._encoded_again(at)
         else:
             entries, nodes = self.encoded.words[:, at], self.encoded.nodes
-        return opening(self.salts[at], columns(entries), nodes[siblings(at, self.code.log_length)])
+        salts = self.salts[at] if self.salted else None
+        return opening(salts, columns(entries), nodes[siblings(at, self.code.log_length)])
 
     def _encoded_again(self, at: Places) -> tuple[FrArray, NDArray[np.uint8]]:
         columns, nodes = _encoded(self.code, self.rows, self.salts, self.threads, at)
@@ -111,6 +114,7 @@ def commit(
     *,
     secret: Secrets,
     extra: FrArray | None = None,
+    salts: NDArray[np.uint8] | None = None,
     root: bytes | None = None,
     held_bytes: int = HELD_BYTES,
     threads: int = 1,
@@ -118,7 +122,8 @@ def commit(
     """Commit to uint64[n, 4], Montgomery, in rows with ``tail`` random places each.
 
     Tails and salts follow from ``seed``, 32 bytes, and the values: two vectors under one seed share none.
-    ``extra``: rows of their own, uint64[m, degree, 4], without a tail. ``root``: that of a commitment that
+    ``extra``: rows of their own, uint64[m, degree, 4], without a tail. ``salts``: another commitment's, which
+    is opened at the same places. ``root``: that of a commitment that
     was made before; nothing is encoded then until it is opened. Code words that are more than ``held_bytes``
     are made again where they are opened. ``secret`` erases what is kept.
     """
@@ -131,8 +136,10 @@ def commit(
         rows[:count, width:] = elements(seed, count * tail, for_now, threads).reshape(count, tail, 4)
     if extra is not None:
         rows[count:] = extra
-    salts = np.frombuffer(stream(seed, SALTS, code.length * SEED_BYTES), dtype=np.uint8)
-    salts = secret(salts.reshape(code.length, SEED_BYTES).copy())
+    salted = salts is None
+    if salts is None:
+        drawn = np.frombuffer(stream(seed, SALTS, code.length * SEED_BYTES), dtype=np.uint8)
+        salts = secret(drawn.reshape(code.length, SEED_BYTES).copy())
     if root is not None:
         return Committed(code, rows, salts, Commitment(root, len(values), tail), threads, None)
     words = None
@@ -141,7 +148,7 @@ def commit(
     _, nodes = _encoded(code, rows, salts, threads, _NOWHERE, words)
     commitment = Commitment(_root(nodes, len(values), tail, code), len(values), tail)
     encoded = None if words is None else Encoded(words, nodes)
-    return Committed(code, rows, salts, commitment, threads, encoded)
+    return Committed(code, rows, salts, commitment, threads, encoded, salted)
 
 
 def linked_to(
@@ -160,7 +167,7 @@ def linked_to(
     ``beside`` bytes for this one; what is not is erased by ``secret``. Raises ``StatementError``
     (``statement.openings``).
     """
-    kept: Committed | None = KEPT.get((linked, code, tail))
+    kept: Committed | None = KEPT.get(_key(linked, code, tail))
     if kept is not None:
         if not kept.holds(values):
             raise other_values()
@@ -184,7 +191,13 @@ def linked_to(
 
 def keep(made: Committed, linked: Linked, secret: Secrets) -> None:
     """For ``linked_to``. All that ``secret`` erases is ``made``'s."""
-    KEPT.keep((linked, made.code, made.commitment.tail), made, partial(secret.erase, made.threads))
+    key = _key(linked, made.code, made.commitment.tail)
+    KEPT.keep(key, made, partial(secret.erase, made.threads))
+
+
+def _key(linked: Linked, code: Code, tail: int) -> tuple[Linked, int, int]:
+    """However many columns are opened."""
+    return linked, code.log_degree, tail
 
 
 def _encoded(

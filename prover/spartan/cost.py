@@ -55,7 +55,7 @@ def proof_bytes(size: Size) -> int:
 
 
 def _shape(size: Size) -> Shape:
-    """About that of proofs: what is linked stands in one segment, all else is private, or takes a row."""
+    """About that of proofs: what is linked stands in one segment, all else is private; others take a row."""
     if size.links:
         rows = rows_for(size.linked)
         return _shape_of(size, rows.code, rows.tail)
@@ -63,9 +63,10 @@ def _shape(size: Size) -> Shape:
 
 
 def _shape_of(size: Size, code: Code, tail: int) -> Shape:
-    linked = (Segment(size.linked, tail),) if size.links else ()
+    linked = (Segment(size.linked, tail), *(Segment(1, tail),) * (size.links - 1)) if size.links else ()
     segments = linked + (Segment(1),) * (size.segments - len(linked))
-    return Shape(code, 0, 0, segments, size.variables - size.linked, size.rows.bit_length() - 1)
+    code, private = code.of_proofs(size.links), size.variables - size.linked
+    return Shape(code, 0, 0, segments, private, size.rows.bit_length() - 1)
 
 
 def memory(size: Size) -> int:

@@ -32,7 +32,7 @@ _HARDLY = 1.05
 _LEAST_OPENINGS = 10
 _LINKED_LOG_DEGREES = range(12, MOST_LOG_DEGREE + 1)
 _MOST_VALUES = 1 << 26
-_SHARE = 5
+_SHARE = 7
 _MANY_ENTRIES = 1 << 18
 """Of blocks' matrices, that are worth threads together: less is sorted by one."""
 
@@ -70,7 +70,8 @@ def best_code(system: ConstraintSystem) -> Code:
         linked = [size for size, is_linked in sizes.segments if is_linked]
         return shape_of(sizes, code, [Commitment(b"", size, code.queries) for size in linked])
 
-    return shortest(shape(code_of(log)) for log in range(_LEAST_LOG_DEGREE, largest + 1)).code
+    found = shortest(shape(code_of(log)) for log in range(_LEAST_LOG_DEGREE, largest + 1))
+    return code_of(found.code.log_degree)
 
 
 def code_of(log_degree: int) -> Code:
@@ -87,8 +88,9 @@ def shortest(shapes: Iterable[Shape]) -> Shape:
 def proof_bytes(shape: Shape) -> int:
     """Of a proof without chains, in the mean: paths meet here and there."""
     pads, levels, rounds = shape.pads, shape.folding.levels, shape.folding.rounds
-    numbers = 3 * shape.log_rows + 2 * (shape.variables + sum(rounds)) + 8 + (1 << shape.folding.told)
-    opened = [_opening_bytes(shape.code, rows + 1) for rows in shape.opened_rows]
+    numbers = 2 * (shape.log_rows + shape.variables + sum(rounds)) + 8 + (1 << shape.folding.told)
+    columns = zip(shape.opened_rows, shape.salted, strict=True)
+    opened = [_opening_bytes(shape.code, rows + salted) for rows, salted in columns]
     opened += [_opening_bytes(level.code, level.rows) for level in levels]
     opened.append(_opening_bytes(pads.code, 3))
     roots = len(shape.parts) + 1 + len(levels)

@@ -39,21 +39,16 @@ class Rounds:
 
 def outer_rounds(tables: Tables, zero: Sequence[int], pads: FrArray, transcript: Transcript) -> Rounds:
     """0 = the sum over x of eq(zero, x) (a b - c)(x), rounds of the ``tables`` without eq's factor of their
-    own variable and of those before. Said are the coefficients of 1, X^2 and X^3.
+    own variable and of those before. Said are the coefficients of X and X^2 (``Form.zero_rounds``).
     """
-    point, said, left, claim = list[int](), list[list[int]](), 1, 0
+    point, said, claim = list[int](), list[list[int]](), 0
     for index, weight in enumerate(zero):
         constant, leading = tables.round()
         # t(X) = constant + linear X + leading X^2, and claim = (1 - weight) t(0) + weight t(1).
-        at_one = (claim - (1 - weight) * constant) * pow(weight, -1, _P)
-        linear = (at_one - constant - leading) % _P
-        # The round's polynomial is t(X) eq(weight, X), times what the rounds before have left of eq.
-        low, slope = left * (1 - weight) % _P, left * (2 * weight - 1) % _P
-        truth = [low * constant % _P, (low * leading + slope * linear) % _P, slope * leading % _P]
-        said.append(say(transcript, LABEL, truth, pads[3 * index :]))
+        linear = ((claim - constant) * pow(weight, -1, _P) - leading) % _P
+        said.append(say(transcript, LABEL, [linear, leading], pads[2 * index :]))
         r = transcript.challenge(LABEL)
         claim = (constant + r * (linear + r * leading)) % _P
-        left = (low + slope * r) % _P
         tables.bind(r)
         point.append(r)
     return Rounds(said, point, tables.values())

@@ -19,7 +19,7 @@ from blake3 import blake3
 
 Json = dict[str, Any]
 R = 0x73EDA753299D7D483339D80809A1D80553BDA402FFFE5BFEFFFFFFFF00000001
-QUERY_BITS, FOLD_BITS, MOST_LINKS, MOST_VARIABLES, MOST_BASIS = 135, 138, 4, 36, 16
+QUERY_BITS, MOST_LINKS, MOST_VARIABLES, MOST_BASIS = 135, 4, 36, 16
 MOST_UNREAD = 1 << 16
 NAME, TRANSCRIPT = "zenserve spartan 1: ", "zenserve spartan 2: transcript"
 LEAF, NODE, ROOT = (blake3((NAME + kind).encode()).digest() for kind in ("leaf", "node", "root"))
@@ -158,14 +158,17 @@ class Reader:
         return values
 
     def opening(
-        self, rows: int, places: Sequence[int], code: Code, salt_bytes: int = 32
+        self, rows: int, places: Sequence[int], code: Code, salts: list[bytes] | None = None
     ) -> tuple[list[list[int]], bytes]:
-        """The columns at these places, and the top of the tree that they are in."""
+        """The columns at these places, and the top of the tree that they are in. ``salts``: if it is empty
+        they stand here, and it has them afterwards."""
         columns, level = [], {}
-        for place in places:
-            salt, column = self.take(salt_bytes), self.numbers(rows)
-            columns.append(column)
-            level[place] = blake3(salt + to_bytes(column), key=LEAF).digest()
+        for i, place in enumerate(places):
+            if salts is not None and len(salts) == i:
+                salts.append(self.take(32))
+            columns.append(self.numbers(rows))
+            salt = b"" if salts is None else salts[i]
+            level[place] = blake3(salt + to_bytes(columns[-1]), key=LEAF).digest()
         for _ in range(code.log_length):
             for node in sorted(level):
                 if node ^ 1 not in level:
@@ -178,21 +181,22 @@ class Reader:
 
 
 # Inner products with a vector that is folded, level by level.
-def levels_of(variables: int) -> tuple[list[tuple[int, Code]], int]:
-    """How many rounds each level has, and its rows' code; how many variables are left behind them."""
+def levels_of(variables: int, bits: int) -> tuple[list[tuple[int, Code]], int]:
+    """How many rounds each level has, and its rows' code; how many variables are left behind them. ``bits``:
+    of the columns beside."""
     levels = []
     while variables > 10:
         rounds = min(3, variables - 9)
         variables -= rounds
-        levels.append((rounds, Code(variables, variables + 3, FOLD_BITS)))
+        levels.append((rounds, Code(variables, variables + 3, bits + 3)))
     return levels, variables
 
 
 class Folded:
     """What a proof says of a vector of 2^variables numbers: messages, each with its rounds."""
 
-    def __init__(self, variables: int, reader: Reader) -> None:
-        self.levels, self.rest = levels_of(variables)
+    def __init__(self, variables: int, bits: int, reader: Reader) -> None:
+        self.levels, self.rest = levels_of(variables, bits)
         self.messages: list[bytes] = []
         self.rounds = []
         for rounds, _ in self.levels:
@@ -221,7 +225,7 @@ class Folded:
             transcript.absorb("row", self.messages[i + 1])
             places = transcript.places("places", code)
             weights = transcript.draw("weights", len(places))
-            columns, top = reader.opening(1 << rounds, places, code, salt_bytes=0)
+            columns, top = reader.opening(1 << rounds, places, code)
             require(root(top, code, code.degree << rounds, 0) == self.messages[i], "opening")
             by_row = eq(point[-rounds:])
             claim += dot(weights, [dot(by_row, column) for column in columns])
@@ -335,8 +339,8 @@ def read_circuit(data: bytes) -> Circuit:
 
 
 # Keys, and the shape of the proofs under them.
-def folding_error(variables: int) -> Fraction:
-    levels, _ = levels_of(variables)
+def folding_error(variables: int, bits: int) -> Fraction:
+    levels, _ = levels_of(variables, bits)
     terms = len(levels) + 1 + 2 * variables + sum(rounds * code.length for rounds, code in levels)
     return Fraction(terms, R) + sum(code.missed(code.queries) for _, code in levels)
 
@@ -356,8 +360,10 @@ class Shape:
 
     def __init__(self, sizes: Circuit, rows: int, log_degree: int, tail: int | None) -> None:
         require(log_degree + 2 <= 32, "key")
-        self.code = code = Code(log_degree, log_degree + 2)
-        queries = code.queries
+        self.rows_code = Code(log_degree, log_degree + 2)
+        count = sum(linked for _, linked in sizes.segments)
+        self.code = code = self.rows_code._replace(bits=130 if count <= 8 else 131)
+        queries = self.rows_code.queries
         require(queries <= code.radius and queries < code.degree, "key")
         require(tail is None or queries <= tail < code.degree, "key")
         require((tail is None) != any(linked for _, linked in sizes.segments), "key")
@@ -365,7 +371,7 @@ class Shape:
         first = -(-(1 + sizes.public + sizes.challenges) // code.degree)
         self.parts: list[Part] = []
         for size, linked in [*sizes.segments, (sizes.private, False)]:
-            own = self.tail if linked else queries
+            own = self.tail if linked else code.queries
             here = -(-size // (code.degree - own))
             self.parts.append(Part(size, own, linked, first, here))
             first += here
@@ -376,23 +382,26 @@ class Shape:
         require(max(self.log_rows, self.variables) <= MOST_VARIABLES, "key")
         variables = 1 + self.public + self.challenges + sum(part.size for part in self.parts)
         require(log_degree <= max(MOST_BASIS, (variables - 1).bit_length()), "key")
-        self.pads = 3 * self.log_rows + 3 + 2 * self.variables + 1 + 1 + 3
+        self.pads = 2 * self.log_rows + 3 + 2 * self.variables + 1 + 1 + 3
         log = self.pads.bit_length()
-        while self.pads + Code(log, log + 3).queries > 1 << log:
+        while self.pads + Code(log, log + 3, code.bits).queries > 1 << log:
             log += 1
-        self.pads_code = Code(log, log + 3)
+        self.pads_code = Code(log, log + 3, code.bits)
 
     def error(self, links: int) -> Fraction:
         """What a false statement passes with at most, if each commitment was renewed so often."""
         code, pads = self.code, self.pads_code
-        terms = 4 * self.log_rows + 2 * self.variables + 5
+        terms = 3 * self.log_rows + 2 * self.variables + 5
         terms += (self.row_variables + 1) * code.length + pads.length
         missed = code.missed(code.queries)
-        total = Fraction(terms, R) + missed + pads.missed(pads.queries) + folding_error(code.log_degree)
+        total = Fraction(terms, R) + missed + pads.missed(pads.queries)
+        total += folding_error(code.log_degree, code.bits)
         if self.linked:
             log_rows = max(part.rows - 1 for part in self.linked).bit_length()
             terms = log_rows + code.log_degree + 1 + 2 * (log_rows + 1) * code.length
-            link = Fraction(terms, R) + missed + folding_error(code.log_degree + 1)
+            code = self.rows_code
+            link = Fraction(terms, R) + code.missed(code.queries)
+            link += folding_error(code.log_degree + 1, code.bits)
             total += links * len(self.linked) * link
         return total
 
@@ -440,11 +449,11 @@ def renewed_root(shape: Shape, size: int, old: bytes, chain: Sequence[tuple[byte
 
 
 def check_renewal(shape: Shape, size: int, old: bytes, new: bytes, reader: Reader) -> None:
-    code, tail = shape.code, shape.tail
+    code, tail = shape.rows_code, shape.tail
     width = code.degree - tail
     rows = -(-size // width)
     masks_root, (product,) = reader.take(32), reader.numbers(1)
-    u = Folded(code.log_degree + 1, reader)
+    u = Folded(code.log_degree + 1, code.bits, reader)
     statement = u64(code.log_degree, code.log_length, QUERY_BITS, tail, size)
     transcript = Transcript(b"renewal" + statement)
     for label, said in (("old", old), ("new", new), ("mask", masks_root)):
@@ -455,7 +464,7 @@ def check_renewal(shape: Shape, size: int, old: bytes, new: bytes, reader: Reade
     (gamma,) = transcript.draw("mask", 1)
     transcript.absorb("row", u.messages[0])
     places = transcript.places("places", code)
-    openings = [reader.opening(count, places, code) for count in (rows, rows, 2)]
+    openings = [reader.opening(count, places, code, []) for count in (rows, rows, 2)]
     shapes = ((old, size, tail), (new, size, tail), (masks_root, 2 * code.degree, 0))
     for (_, top), (expected, count, own) in zip(openings, shapes, strict=True):
         require(root(top, code, count, own) == expected, "opening")
@@ -521,14 +530,14 @@ def check_proof(
     require(len(public) == shape.public and all(0 <= value < R for value in public), "malformed")
     code, pads_code = shape.code, shape.pads_code
     roots, pads_root = [reader.take(32) for _ in shape.parts], reader.take(32)
-    outer = [reader.numbers(3) for _ in range(shape.log_rows)]
+    outer = [reader.numbers(2) for _ in range(shape.log_rows)]
     claims = reader.numbers(3)
     inner = [reader.numbers(2) for _ in range(shape.variables)]
-    (mask, product), u = reader.numbers(2), Folded(code.log_degree, reader)
+    (mask, product), u = reader.numbers(2), Folded(code.log_degree, code.bits, reader)
     opened, (pads_mask,), pads_u = reader.numbers(2), reader.numbers(1), reader.numbers(pads_code.degree)
 
     transcript = Transcript(
-        u64(code.log_degree, code.log_length, QUERY_BITS, shape.log_rows)
+        u64(code.log_degree, code.log_length, code.bits, shape.log_rows)
         + u64(shape.public, shape.challenges, len(shape.parts))
         + circuit.digest
     )
@@ -568,7 +577,11 @@ def check_proof(
     low_point = r_y[shape.row_variables :]
     high, low = eq(r_y[: shape.row_variables]), eq(low_point)
     totals = [0] * len(places)
-    openings = [reader.opening(part.rows + (part is shape.parts[-1]), places, code) for part in shape.parts]
+    salts: list[bytes] = []  # of all roots that the proof makes
+    openings = [
+        reader.opening(part.rows + (part is shape.parts[-1]), places, code, [] if part.linked else salts)
+        for part in shape.parts
+    ]
     for part, (columns, top), said in zip(shape.parts, openings, roots, strict=True):
         require(root(top, code, part.size, part.tail) == said, "opening")
         weights = [gamma * high[part.first + i] for i in range(part.rows)]
@@ -586,7 +599,6 @@ def check_proof(
     matrix = evaluate(shape, circuit, rho, r_x, r_y)
     first_rows = range(0, len(known), code.degree)
     known_z = sum(high[i // code.degree] * dot(known[i : i + code.degree], low) for i in first_rows)
-    zero = eq_at(tau, r_x)
     f, g = opened
 
     def equations(pads: Sequence[int]) -> list[int]:
@@ -596,23 +608,23 @@ def check_proof(
         def truths(told: Sequence[int]) -> list[int]:
             return [each - next(following) for each in told]
 
-        def end(claim: int, told: Sequence[Sequence[int]], point: Sequence[int]) -> int:
-            for coefficients, r in zip(told, point, strict=True):
-                constant, *higher = truths(coefficients)
-                linear = claim - 2 * constant - sum(higher)
-                polynomial = [constant, linear, *higher]
-                claim = sum(each * pow(r, i, R) for i, each in enumerate(polynomial)) % R
-            return claim
-
-        outer_end = end(0, outer, r_x)
-        pad_a, pad_b, _ = pads[3 * shape.log_rows : 3 * shape.log_rows + 3]
+        outer_end = 0
+        for coefficients, w, r in zip(outer, tau, r_x, strict=True):
+            linear, square = truths(coefficients)
+            constant = outer_end - w * (linear + square)
+            outer_end = (constant + linear * r + square * r * r) % R
+        pad_a, pad_b, _ = pads[2 * shape.log_rows : 2 * shape.log_rows + 3]
         a, b, c = truths(claims)
-        inner_end = end(dot(rho, (a, b, c)), inner, r_y)
+        inner_end = dot(rho, (a, b, c))
+        for coefficients, r in zip(inner, r_y, strict=True):
+            constant, square = truths(coefficients)
+            linear = inner_end - 2 * constant - square
+            inner_end = (constant + linear * r + square * r * r) % R
         (mask_product,) = truths([mask])
         pad_ab, x, y, xy = following
         ab = claims[0] * claims[1] - claims[0] * pad_b - claims[1] * pad_a + pad_ab
         return [
-            outer_end - zero * (ab - c),
+            outer_end - ab + c,
             gamma * inner_end - matrix * (product - mask_product + gamma * known_z),
             f - epsilon * pad_a - x,
             g - pad_b - y,
@@ -627,7 +639,7 @@ def check_proof(
     (gamma,) = transcript.draw("pad mask", 1)
     transcript.say("pad row", pads_u)
     places = transcript.places("pad columns", pads_code)
-    columns, top = reader.opening(2, places, pads_code)
+    columns, top = reader.opening(2, places, pads_code, [])
     reader.finish()
     require(root(top, pads_code, shape.pads, pads_code.queries) == pads_root, "opening")
     for place, (row, pad_mask) in zip(places, columns, strict=True):

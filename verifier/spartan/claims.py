@@ -31,27 +31,35 @@ class Form:
         self.constant += factor * said
         self.pads[place] = self.pads.get(place, 0) - factor
 
+    def zero_rounds(
+        self, said: Sequence[Sequence[int]], zero: Sequence[int], point: Sequence[int], place: int
+    ) -> None:
+        """The claim that rounds end with that show sum_x eq(zero, x) g(x) to be 0 and leave eq out (Gruen,
+        ePrint 2024/108, section 3.2): of t = constant + linear X + square X^2, the last two are given. With w
+        the coordinate, the claim before is (1 - w) t(0) + w t(1) = constant + w (linear + square).
+        """
+        for index, ((linear, square), w, r) in enumerate(zip(said, zero, point, strict=True)):
+            self.truth(linear, place + 2 * index, r - w)
+            self.truth(square, place + 2 * index + 1, r * r - w)
+
     def rounds(self, said: Sequence[Sequence[int]], point: Sequence[int], place: int, factor: int) -> int:
         """``factor`` times the claim that a sum-check's rounds end with; what the claim that they begin with
         is to be multiplied by.
 
-        A round polynomial's coefficients are given but for that of X, which is claim - 2 constant - the
-        others' sum: its values at 0 and 1 add up to the claim.
+        A round polynomial's coefficients are given but for that of X, which is claim - 2 constant - square:
+        its values at 0 and 1 add up to the claim.
         """
-        for index, coefficients in reversed(list(enumerate(said))):
-            (constant, *higher), r = coefficients, point[index]
-            first, power = place + len(coefficients) * index, r
-            self.truth(constant, first, factor * (1 - 2 * r))
-            for i, each in enumerate(higher, 1):
-                power = power * r % self.modulus
-                self.truth(each, first + i, factor * (power - r))
+        for index, (constant, square) in reversed(list(enumerate(said))):
+            r = point[index]
+            self.truth(constant, place + 2 * index, factor * (1 - 2 * r))
+            self.truth(square, place + 2 * index + 1, factor * (r * r - r))
             factor = factor * r % self.modulus
         return factor
 
 
 @dataclass(frozen=True)
 class Said:
-    """What the prover said, padded: the coefficients of X^0, X^2 and X^3 of the first sum-check's rounds, the
+    """What the prover said, padded: the coefficients of X and X^2 of the first sum-check's rounds, the
     claims a, b and c, the coefficients of X^0 and X^2 of the second one's, the mask's inner product, and the
     openings of the triple.
     """
@@ -91,17 +99,15 @@ class Known:
 
 def forms(pads: Pads, said: Said, drawn: Drawn, known: Known) -> list[Form]:
     """What must be zero."""
-    over = pads.code.field
-    first, second, left, right, product = (Form(over.modulus) for _ in range(5))
+    first, second, left, right, product = (Form(pads.code.field.modulus) for _ in range(5))
 
-    first.rounds(said.outer, drawn.outer, 0, 1)
-    eq = over.eq_at(drawn.zero, drawn.outer)
-    # Less eq (a b - c). (A - p)(B - q) = A B - A q - B p + p q, A and B what was said, p and q the pads.
+    first.zero_rounds(said.outer, drawn.zero, drawn.outer, 0)
+    # Less a b - c. (A - p)(B - q) = A B - A q - B p + p q, A and B what was said, p and q the pads.
     said_a, said_b, said_c = said.claims
-    first.truth(said_a, pads.claims, -eq * said_b)
-    first.pad(pads.claims + 1, eq * said_a)
-    first.pad(pads.product, -eq)
-    first.truth(said_c, pads.claims + 2, eq)
+    first.truth(said_a, pads.claims, -said_b)
+    first.pad(pads.claims + 1, said_a)
+    first.pad(pads.product, -1)
+    first.truth(said_c, pads.claims + 2, 1)
 
     factor = second.rounds(said.inner, drawn.inner, pads.inner, drawn.mask)
     for i, (value, weight) in enumerate(zip(said.claims, drawn.matrices, strict=True)):

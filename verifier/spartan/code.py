@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Final
 
 from verifier.spartan.field import Field
 
-# Queries get seven bits more than the 128 that are asked for: a proof rests on the columns of up to 66 roots,
-# its own two, and those of four renewals of each of sixteen commitments, and the other terms fit beside them.
+# A proof rests on the columns of up to 66 roots: its own two, and those of four renewals of each of sixteen
+# commitments. Renewals get seven bits more than the 128 that are asked for: a proof's own columns can do with
+# two or three, and the other terms fit beside them.
 QUERY_BITS: Final = 135
+_FEW_LINKED: Final = 8
+_OWN_BITS: Final = (130, 131)
+"""By whether there are more."""
 LOG_BLOWUP: Final = 2
 """A word has 2^2 times as many entries as a polynomial coefficients. It is no parameter of keys: to verify
 takes as long as a proof is, not as long as somebody says."""
@@ -33,6 +37,11 @@ class Code:
     log_degree: int
     log_length: int
     query_bits: int = QUERY_BITS
+
+    def of_proofs(self, linked: int) -> Code:
+        """As proofs about so many commitments open it. Renewals open it as it is."""
+        bits = _OWN_BITS[linked > _FEW_LINKED]
+        return replace(self, query_bits=min(self.query_bits, bits))
 
     @property
     def degree(self) -> int:

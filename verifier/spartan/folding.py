@@ -75,7 +75,7 @@ def _left(folding: Folding, claim: Claim, told: Folded, transcript: Transcript, 
             code, height = folding.levels[index].code, folding.levels[index].rows
             transcript.absorb("row", told.messages[index + 1])
             places = transcript.places("places", code.queries, code.log_length)
-            (opening,) = reader.openings([height], places, code.log_length, salted=False)
+            (opening,) = reader.openings([height], places, code.log_length, [False])
             if opening.root(code, height * code.degree, 0, places) != told.messages[index]:
                 return None
             weights, by_row = transcript.challenges("weights", len(places)), field.eq(drawn)

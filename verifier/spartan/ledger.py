@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Final, NamedTuple
 
-from verifier.spartan.code import Code
+from verifier.spartan.code import QUERY_BITS, Code
 from verifier.spartan.shape import Folding, Shape, renewal_folding
 
 LEAST_BITS: Final = 128
@@ -36,7 +37,7 @@ def terms(shape: Shape) -> list[Term]:
     codes = ((shape.code, "rows", shape.row_variables + 1), (shape.pads.code, "pads", 1))
     return [
         over_field("a point at which the constraints vanish", shape.log_rows),
-        over_field("rounds of the first sum-check", 3 * shape.log_rows),
+        over_field("rounds of the first sum-check", 2 * shape.log_rows),
         over_field("matrices combined", 1),
         over_field("rounds of the second sum-check", 2 * shape.variables),
         over_field("the mask's inner product", 1),
@@ -79,10 +80,10 @@ def of_renewal(code: Code, rows: int) -> list[Term]:
 def of_chains(shape: Shape) -> list[Term]:
     """Of as many renewals as the commitments that a proof is about can have had, together."""
     linked = [part.rows for part in shape.parts if part.linked]
-    links = MOST_LINKS * len(linked)
+    links, code = MOST_LINKS * len(linked), replace(shape.code, query_bits=QUERY_BITS)
     return [
         Term(f"{name}, {links} times", bits - math.log2(links))
-        for name, bits in (of_renewal(shape.code, max(linked)) if links else [])
+        for name, bits in (of_renewal(code, max(linked)) if links else [])
     ]
 
 

@@ -21,14 +21,17 @@ class MalformedError(Exception):
 
 @dataclass(frozen=True)
 class Opening:
-    """Of a tree, at the drawn places, ascending: salts, columns as bytes, and the hashes of ``siblings``."""
+    """Of a tree, at the drawn places, ascending: salts, columns as bytes, and the hashes of ``siblings``.
+    ``salted``: whether the proof has the salts here."""
 
     salts: Sequence[bytes]
     columns: Sequence[bytes]
     path: Sequence[bytes]
+    salted: bool = True
 
     def to_bytes(self) -> bytes:
-        opened = (salt + column for salt, column in zip(self.salts, self.columns, strict=True))
+        salts = self.salts if self.salted else [b""] * len(self.salts)
+        opened = (salt + column for salt, column in zip(salts, self.columns, strict=True))
         return b"".join(opened) + b"".join(self.path)
 
     def root(self, code: Code, values: int, tail: int, places: Sequence[int]) -> bytes:
@@ -87,7 +90,7 @@ class Reader:
 
     def body(self, shape: Shape) -> Body:
         roots = self.digests(len(shape.parts) + 1)
-        outer = [self.elements(3) for _ in range(shape.log_rows)]
+        outer = [self.elements(2) for _ in range(shape.log_rows)]
         claims = self.elements(3)
         inner = [self.elements(2) for _ in range(shape.variables)]
         (mask, product), row = self.elements(2), self.folded(shape.folding)
@@ -106,13 +109,14 @@ class Reader:
         return Folded(messages, rounds)
 
     def openings(
-        self, rows: Sequence[int], places: Sequence[int], log_leaves: int, *, salted: bool = True
+        self, rows: Sequence[int], places: Sequence[int], log_leaves: int, salted: Sequence[bool]
     ) -> list[Opening]:
-        """Those of matrices of so many rows, at the same places."""
-        hashes, salts = len(siblings(places, log_leaves)), DIGEST_BYTES * salted
-        column_bytes = salts * len(rows) + self._field.element_bytes * sum(rows)
+        """Those of matrices of so many rows, at the same places. ``salted``: which ones have salts."""
+        hashes = len(siblings(places, log_leaves))
+        column_bytes = DIGEST_BYTES * sum(salted) + self._field.element_bytes * sum(rows)
         self._require(len(places) * column_bytes + DIGEST_BYTES * hashes * len(rows))
-        return [self._opening(each, len(places), hashes, salts) for each in rows]
+        kinds = zip(rows, salted, strict=True)
+        return [self._opening(each, len(places), hashes, DIGEST_BYTES * salts) for each, salts in kinds]
 
     def finish(self) -> None:
         if self._at != len(self._data):
@@ -124,7 +128,7 @@ class Reader:
             salts.append(self._take(salt_bytes))
             columns.append(self._take(rows * self._field.element_bytes))
         self._check(b"".join(columns))
-        return Opening(salts, columns, self.digests(hashes))
+        return Opening(salts, columns, self.digests(hashes), salt_bytes > 0)
 
     def digests(self, count: int) -> list[bytes]:
         data = self._take(count * DIGEST_BYTES)

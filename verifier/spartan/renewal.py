@@ -80,7 +80,7 @@ def _holds(rows: Rows, size: int, old: bytes, new: bytes, reader: Reader) -> boo
     factor = transcript.challenge("mask")
     transcript.absorb("row", told.messages[0])
     places = transcript.places("places", code.queries, code.log_length)
-    openings = reader.openings([count, count, 2], places, code.log_length)
+    openings = reader.openings([count, count, 2], places, code.log_length, [True] * 3)
     sizes = ((size, rows.tail), (size, rows.tail), (2 * code.degree, 0))
     for opening, (values, tail), expected in zip(openings, sizes, (old, new, mask_root), strict=True):
         if opening.root(code, values, tail, places) != expected:

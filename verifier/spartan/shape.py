@@ -49,7 +49,8 @@ class Segment:
 
 @dataclass(frozen=True)
 class Shape:
-    """``known``: one, public inputs and challenges; ``log_rows``: of constraints, padded.
+    """``code``: as proofs open it; ``known``: one, public inputs and challenges; ``log_rows``: of
+    constraints, padded.
 
     These numbers are believed: ``admission.shape_of`` makes shapes of numbers that are not.
     """
@@ -93,6 +94,13 @@ class Shape:
         return tuple(part.rows + (part is self.parts[-1]) for part in self.parts)
 
     @cached_property
+    def salted(self) -> tuple[bool, ...]:
+        """Which roots' openings have salts: those of the roots that a proof makes are the same, and in the
+        first one's."""
+        made = [index for index, part in enumerate(self.parts) if not part.linked]
+        return tuple(part.linked or index == made[0] for index, part in enumerate(self.parts))
+
+    @cached_property
     def folding(self) -> Folding:
         """Of all rows combined."""
         return Folding(self.code, self.code.log_degree)
@@ -114,7 +122,7 @@ class Pads:
 
     @property
     def claims(self) -> int:
-        return 3 * self.outer_rounds
+        return 2 * self.outer_rounds
 
     @property
     def inner(self) -> int:

@@ -141,7 +141,8 @@ class SpartanVerifier(VerifyingSystem):
         statement's own challenges."""
         log_rows = max(1, (constraints - 1).bit_length())
         linked = (Segment(constraints, _USUAL.queries),) * _MOST_COMMITMENTS
-        shape = Shape(_USUAL, 0, 0, linked, constraints, log_rows)
+        code = _USUAL.of_proofs(_MOST_COMMITMENTS)
+        shape = Shape(code, 0, 0, linked, constraints, log_rows)
         challenges = ledger.Term("the statement's challenges", -math.log2(max(1, degree) / SCALAR_MODULUS))
         return ledger.bits([*ledger.terms(shape), *ledger.of_chains(shape), challenges])
 
@@ -170,4 +171,6 @@ def _judge(field: Field, key: SpartanKey, matrices: Matrices, claim: Claim) -> V
         if root is None:
             return verdict(LINK_MISMATCH, index)
         roots.append(root)
-    return verify(replace(key.shape, code=code), matrices, claim.public_inputs, roots, proof)
+    shape = key.shape
+    shape = replace(shape, code=replace(shape.code, field=field))
+    return verify(shape, matrices, claim.public_inputs, roots, proof)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Final, Protocol
 
 from verifier.spartan.claims import Drawn, Known, combined, forms
@@ -114,7 +115,7 @@ class _Verifier:
         transcript.absorb("pads", self._pads_root)
         drawn = self._draw()
         places = transcript.places("columns", shape.code.queries, shape.code.log_length)
-        openings = self._reader.openings(shape.opened_rows, places, shape.code.log_length)
+        openings = self._openings(places)
         for part, opening, expected in zip(shape.parts, openings, self._roots, strict=True):
             if opening.root(shape.code, part.size, part.tail, places) != expected:
                 return verdict("opening")
@@ -141,6 +142,13 @@ class _Verifier:
     def _round(self, values: Sequence[int]) -> int:
         self._transcript.say("round", values)
         return self._transcript.challenge("round")
+
+    def _openings(self, places: Sequence[int]) -> list[Opening]:
+        """Of all parts, each with its salts."""
+        shape = self._shape
+        read = self._reader.openings(shape.opened_rows, places, shape.code.log_length, shape.salted)
+        made = [opening for part, opening in zip(shape.parts, read, strict=True) if not part.linked]
+        return [opening if opening.salted else replace(opening, salts=made[0].salts) for opening in read]
 
     def _entries(self, weights: Sequence[int], factor: int, openings: Sequence[Opening]) -> list[int]:
         """Of the row's code word, at the opened places: the mask, and ``factor`` times the weighted rows."""
@@ -176,7 +184,7 @@ class _Verifier:
         factor = transcript.challenge("pad mask")
         transcript.absorb("pad row", body.pad_row)
         places = transcript.places("pad columns", pads.code.queries, pads.code.log_length)
-        (opening,) = self._reader.openings([2], places, pads.code.log_length)
+        (opening,) = self._reader.openings([2], places, pads.code.log_length, [True])
         self._reader.finish()
         if opening.root(pads.code, pads.count, pads.code.queries, places) != self._pads_root:
             return verdict("opening")

@@ -45,7 +45,8 @@ class Session(Protocol):
     ) -> None: ...
 
     def commit(self, variables: slice, tail: int, seed: bytes, mask: bytes | None = None) -> Rows:
-        """The next part of the shape: these variables, tails and salts by ``seed``; and, of the last part,
+        """The next part of the shape: these variables, tails by ``seed``, and the salts of all parts that are
+        made here, which the first one's openings have, by the first one's; and, of the last part,
         the mask as the last row, which follows from a seed of its own. Seeds have 32 bytes."""
 
     def link(self, variables: slice, linked: Linked, *, lasting: bool) -> Rows:

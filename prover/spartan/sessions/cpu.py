@@ -8,6 +8,7 @@ from types import TracebackType
 from typing import Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 import kernels
 from base.randomness import Secrets
@@ -30,6 +31,7 @@ class CpuSession:
     def __init__(self, system: ConstraintSystem, shape: Shape, z: FrArray, threads: int) -> None:
         self._system, self._shape, self._z, self._threads = system, shape, z, threads
         self._parts: list[Committed] = []
+        self._salts: NDArray[np.uint8] | None = None
         self._secret, self._summed = Secrets(), Secrets()
 
     def __enter__(self) -> Self:
@@ -45,9 +47,19 @@ class CpuSession:
         code, secret, extra = self._shape.code, self._secret, None
         if mask is not None:
             extra = elements(mask, code.degree, secret)[np.newaxis]
-        values, threads = self._z[variables], self._threads
-        self._parts.append(commit(values, code, tail, seed, extra=extra, threads=threads, secret=secret))
-        return self._parts[-1]
+        made = commit(
+            self._z[variables],
+            code,
+            tail,
+            seed,
+            extra=extra,
+            salts=self._salts,
+            threads=self._threads,
+            secret=secret,
+        )
+        self._salts = made.salts
+        self._parts.append(made)
+        return made
 
     def link(self, variables: slice, linked: Linked, *, lasting: bool) -> Committed:
         code, part, values = self._shape.code, self._shape.parts[len(self._parts)], self._z[variables]

@@ -74,7 +74,7 @@ class ResidentSystem:
         self.domains = {code: Domain(device, code.log_length) for code in codes}
         self.field = ScalarField(device)
         self.leaf_key, self.node_key = map(self._bytes, (merkle.LEAF_KEY, merkle.NODE_KEY))
-        self.voices = {count: voice(device, count) for count in (R1csSumCheck.said, ProductSumCheck.said)}
+        self.voice = voice(device, ProductSumCheck.said)
         device.synchronize()
 
     def _bytes(self, data: bytes) -> Array:
@@ -264,7 +264,7 @@ class GpuVector:
             resident.field.add(row, values[: code.degree], row)
 
     def rounds(self, count: int, transcript: Transcript) -> list[list[int]]:
-        found = self._check.run(self._resident.voices[self._check.said], transcript.state, rounds=count)
+        found = self._check.run(self._resident.voice, transcript.state, rounds=count)
         transcript.state = found.state
         return found.said
 
@@ -288,6 +288,7 @@ class GpuSession:
         self._resident, self._kept, self._streams = resident, kept, streams
         self._system, self._shape = system, shape
         self._host, self._device, self._made = z, resident.device, 0
+        self._salts: Array | None = None
 
     def __enter__(self) -> Self:
         device = self._device
@@ -319,12 +320,16 @@ class GpuSession:
         values = self._load(variables)
         own, bound_seed = self._rows(part.first, part.rows), self._bound(seed, values)
         self._lay_out(values, bound_seed, tail, own)
+        told = self._salts is None
+        if self._salts is None:
+            self._salts = self._salts_of(bound_seed, self._secret)
+        salts = self._salts
         if mask is None:
-            return self._encode(part, own, bound_seed, self._secret)
+            return self._encode(part, own, salts, told, self._secret)
         self._mask = self._empty(code.degree)
         last = self._mask.reshape(1, code.degree, 4)
         self._fill_tails(self._seed(mask), code.degree, last)
-        made = self._encode(part, own, bound_seed, self._secret, last)
+        made = self._encode(part, own, salts, told, self._secret, last)
         self._evaluate()  # the witness is complete, and the host has the pads to commit to
         return made
 
@@ -332,7 +337,7 @@ class GpuSession:
         device, code, part = self._device, self._shape.code, self._next()
         values = self._load(variables)
         own, bound_seed = self._rows(part.first, part.rows), self._bound(linked.seed, values)
-        key = linked, code, part.tail
+        key = linked, code.log_degree, part.tail  # however many columns are opened
         kept: LinkedRows | None = self._kept.get(key)
         if kept is not None:
             if not self._resident.field.equal(_number(kept.seed), _number(bound_seed)):
@@ -345,7 +350,7 @@ class GpuSession:
         secret = Secrets()
         with ExitStack() as failing:
             failing.callback(secret.erase)
-            made = self._encode(part, own, bound_seed, secret)
+            made = self._encode(part, own, self._salts_of(bound_seed, secret), True, secret)
             if made.root != linked.root:
                 raise other_values()
             copies = [secret(self._copy(each)) for each in (bound_seed, own)] if keep else []
@@ -368,17 +373,21 @@ class GpuSession:
         rows.lay_out(self._device, values, self._shape.code.degree - tail, own)
         self._fill_tails(seed, tail, own)
 
+    def _salts_of(self, seed: Array, secret: Secret) -> Array:
+        salts = hashing.expand(self._device, seed, SALTS, 32 * self._shape.code.length)
+        return secret(salts).reshape(-1, 32)
+
     def _encode(
-        self, part: Part, own: Array, seed: Array, secret: Secret, mask: Array | None = None
+        self, part: Part, own: Array, salts: Array, told: bool, secret: Secret, mask: Array | None = None
     ) -> GpuRows:
+        """``told``: whether openings have the salts."""
         device, code = self._device, self._shape.code
         words = secret(device.empty((part.rows + (mask is not None), code.length, 4), np.uint64))
         rows.extend(device, own, words[: part.rows])
         if mask is not None:
             rows.extend(device, mask, words[part.rows :])
-        salts = secret(hashing.expand(device, seed, SALTS, 32 * code.length)).reshape(-1, 32)
         nodes = self._resident.encode(words, code, salts)
-        return GpuRows(device, code, part.size, part.tail, words, salts, nodes)
+        return GpuRows(device, code, part.size, part.tail, words, salts if told else None, nodes)
 
     def outer(self, zero: Sequence[int], pads: FrArray, transcript: Transcript) -> Rounds:
         row = first_unsatisfied(
@@ -422,7 +431,7 @@ class GpuSession:
 
     def _rounds(self, check: SumCheck, pads: FrArray, transcript: Transcript) -> Rounds:
         own = self._secret(self._device.bring(pads[: check.variables * check.said]))
-        found = check.run(self._resident.voices[check.said], transcript.state, own)
+        found = check.run(self._resident.voice, transcript.state, own)
         transcript.state = found.state
         return Rounds(found.said, found.point, found.values)
 

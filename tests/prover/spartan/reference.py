@@ -91,15 +91,23 @@ class Noise:
 
 
 class Matrix:
-    """Rows, their code words, and the tree over the columns, salted by ``noise``, if any."""
+    """Rows, their code words, and the tree over the columns, salted by ``noise``, if any, or with ``salts``
+    that another one's openings tell."""
 
     def __init__(
-        self, code: Code, rows: list[list[int]], values: int, tail: int, noise: Noise | None
+        self,
+        code: Code,
+        rows: list[list[int]],
+        values: int,
+        tail: int,
+        noise: Noise | None,
+        salts: list[bytes] | None = None,
     ) -> None:
         self._code, self._field, self.rows = code, code.field, rows
         words = [code.field.encode(row, code.log_length) for row in rows]
         self.columns = [list(column) for column in zip(*words, strict=True)]
-        self.salts = [noise.salt() if noise else b"" for _ in self.columns]
+        self.salts = salts or [noise.salt() if noise else b"" for _ in self.columns]
+        self._salted = salts is None
         leaves = [
             blake3(salt + code.field.to_bytes(column), key=LEAF_KEY).digest()
             for salt, column in zip(self.salts, self.columns, strict=True)
@@ -113,18 +121,23 @@ class Matrix:
     def open(self, places: Sequence[int]) -> Opening:
         columns = [self._field.to_bytes(self.columns[place]) for place in places]
         path = [self._nodes[node] for node in siblings(places, self._code.log_length)]
-        return Opening([self.salts[place] for place in places], columns, path)
+        return Opening([self.salts[place] for place in places], columns, path, self._salted)
 
 
 def matrix(
-    code: Code, values: Sequence[int], tail: int, noise: Noise, mask: list[int] | None = None
+    code: Code,
+    values: Sequence[int],
+    tail: int,
+    noise: Noise,
+    mask: list[int] | None = None,
+    salts: list[bytes] | None = None,
 ) -> Matrix:
     width = code.degree - tail
     rows = []
     for start in range(0, len(values), width):
         part = [*values[start : start + width]]
         rows.append(part + [0] * (width - len(part)) + noise.elements("tails", tail))
-    return Matrix(code, rows + ([mask] if mask else []), len(values), tail, noise)
+    return Matrix(code, rows + ([mask] if mask else []), len(values), tail, noise, salts)
 
 
 Lie = Callable[[str, list[int]], list[int]]
@@ -221,19 +234,20 @@ def prove(
         starts.append(starts[-1] + part.size)
     pad = noise.pads(shape)
     transcript = begin(shape, matrices.digest, z[1 : 1 + shape.public], [each.root for each in linked])
-    given, parts = iter(linked), list[Matrix]()
+    given, parts, salts = iter(linked), list[Matrix](), None
     for part, start in zip(shape.parts[:-1], starts, strict=False):
         if part.linked:
             parts.append(next(given))
             continue
-        parts.append(matrix(code, z[start : start + part.size], part.tail, noise))
+        parts.append(matrix(code, z[start : start + part.size], part.tail, noise, salts=salts))
+        salts = parts[-1].salts
         transcript.absorb("segment", parts[-1].root)
     challenges = transcript.challenges("statement", shape.challenges)
     z[1 + shape.public : shape.known] = challenges
     if complete is not None:
         complete(z, challenges)
     mask = noise.elements("mask", code.degree)
-    parts.append(matrix(code, z[starts[-2] :], shape.parts[-1].tail, noise, mask))
+    parts.append(matrix(code, z[starts[-2] :], shape.parts[-1].tail, noise, mask, salts))
     pad_mask = noise.elements("pad mask", pads.code.degree)
     pads_matrix = matrix(pads.code, lie("pads", pad), pads.code.queries, noise, pad_mask)
     transcript.absorb("private", parts[-1].root)
@@ -250,9 +264,7 @@ def prove(
     for i, constraint in enumerate(matrices.rows):
         for table, entries in zip(tables, constraint, strict=True):
             table[i] = sum(coefficient * z[variable] for variable, coefficient in entries.items()) % p
-    outer, outer_said = _sumcheck(
-        [[*over.eq(zero)], *tables], lambda e, a, b, c: e * (a * b - c), (0, 2, 3), over, transcript, say, 0
-    )
+    outer, outer_said = _zerocheck(tables, zero, over, transcript, say)
     claims = say("claims", [table[0] for table in tables], pads.claims)
     weights = transcript.challenges("matrices", 3)
     combined_table = matrices.combined(shape, over.eq(outer), weights)
@@ -332,6 +344,26 @@ def _sumcheck(
     while len(tables[0]) > 1:
         coefficients = round_polynomial(tables, term, len(sent), over.modulus)
         told.append(say("round", [coefficients[i] for i in sent], place + len(sent) * len(told)))
+        point.append(transcript.challenge("round"))
+        bind(tables, point[-1], over.modulus)
+    return point, told
+
+
+def _zerocheck(
+    tables: list[list[int]],
+    zero: Sequence[int],
+    over: Field,
+    transcript: Transcript,
+    say: Callable[[str, list[int], int], list[int]],
+) -> tuple[list[int], list[list[int]]]:
+    """Of the sum of eq(zero, x) (a b - c)(x) the point and what was said: in each round the coefficients of X
+    and X^2, without eq's factor of its own variable and those before. Folds ``tables``."""
+    point, told = list[int](), list[list[int]]()
+    for index in range(len(zero)):
+        rest = [*over.eq(zero[index + 1 :])]  # the same at both values of the round's variable
+        weighted = [rest * 2, *tables]
+        _, *sent = round_polynomial(weighted, lambda e, a, b, c: e * (a * b - c), 2, over.modulus)
+        told.append(say("round", sent, 2 * index))
         point.append(transcript.challenge("round"))
         bind(tables, point[-1], over.modulus)
     return point, told

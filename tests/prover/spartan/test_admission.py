@@ -18,11 +18,13 @@ MODEL = Commitment(bytes(32), 700, 2 * CODE.queries)
 
 def test_a_shape_is_the_circuit_s_and_the_commitments() -> None:
     shape = shape_of(SIZES, CODE, [MODEL])
+    assert shape.code.queries < CODE.queries
     assert [(part.size, part.tail, part.linked) for part in shape.parts] == [
         (700, 2 * CODE.queries, True),
-        (5, CODE.queries, False),
-        (9, CODE.queries, False),
+        (5, shape.code.queries, False),
+        (9, shape.code.queries, False),
     ]
+    assert shape.salted == (True, True, False)
     assert MODEL.openings(CODE) == 2
 
 

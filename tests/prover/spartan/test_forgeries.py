@@ -157,7 +157,7 @@ VALUES = {
 }
 MESSAGES = {
     "pads": [said("pads", 3), said("pads", 7)],
-    "round": [said("round", 0), said("round", 2), said("round", 1, 2), said("round", 0, 6)],
+    "round": [said("round", 0), said("round", 1), said("round", 1, 2), said("round", 0, 6)],
     "claims": [said("claims", 0), said("claims", 1), said("claims", 2)],
     "mask": [said("mask", 0)],
     "opened": [said("opened", 0), said("opened", 1)],

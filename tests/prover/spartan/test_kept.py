@@ -70,7 +70,7 @@ def seeded(case: Case, monkeypatch: pytest.MonkeyPatch) -> bytes:
 
 def kept_of(room: Memory, case: Case) -> Committed | None:
     model, shape = case.links[0], case.shape
-    found: Committed | None = room.kept.get((model, shape.code, shape.parts[0].tail))
+    found: Committed | None = room.kept.get((model, shape.code.log_degree, shape.parts[0].tail))
     return found
 
 
@@ -173,6 +173,7 @@ def test_a_renewal_reads_what_is_kept(room: Memory, encoded: list[int]) -> None:
     values, counts = fr.from_int64(np.arange(40)), list[int]()
     rows = rows_for(40)
     key, shape = CommitmentKey(rows), (rows.code, rows.tail)
+    place = rows.code.log_degree, rows.tail
     opening = key.commit(values)
     for kept in (False, True):
         if kept:
@@ -180,7 +181,7 @@ def test_a_renewal_reads_what_is_kept(room: Memory, encoded: list[int]) -> None:
         encoded[:] = []
         renewed = key.renew(opening, values)
         counts.append(len(encoded))
-        found = room.kept.get((Linked(*renewed.current), *shape))
+        found = room.kept.get((Linked(*renewed.current), *place))
         assert (found is not None) is kept
     assert counts[1] == counts[0] - 1
     assert found.root == renewed.root

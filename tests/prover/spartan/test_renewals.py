@@ -17,13 +17,14 @@ from base.randomness import Secrets
 from kernels import FrArray, fr
 from prover.spartan import commitment
 from prover.spartan.commitment import Committed, Encoded, commit
+from prover.spartan.layout import most_values, rows_for
 from prover.spartan.renewal import renew
 from prover.spartan.system import CommitmentKey, Spartan
 from prover.spartan.system import Opening as Secret
 from tests.prover.statements import COMMITTED_Z, R, committed_statement, complete_committed
 from tests.refusals import refuses
 from verifier.spartan import chain, ledger, merkle
-from verifier.spartan.admission import Commitment
+from verifier.spartan.admission import Commitment, Sizes, shape_of
 from verifier.spartan.chain import Link
 from verifier.spartan.code import Code
 from verifier.spartan.commitment import SEED_BYTES, Rows
@@ -211,11 +212,17 @@ def test_a_chain_has_an_end(tmp_path: Path) -> None:
             Secret.from_bytes(wrong)
 
 
-def test_chains_leave_128_bits() -> None:
-    links = MOST_LINKS * ledger.of_renewal(Code(FR, 14, 16), 1 << 12)
-    proof = ledger.Term("columns of a proof's rows and pads", 130.0)
-    assert ledger.bits([*links, proof]) > ledger.LEAST_BITS
-    assert len({term.name for term in links}) == len(links) / MOST_LINKS == 8
+@pytest.mark.parametrize("linked", [0, 1, 8, 9, 16])
+@pytest.mark.parametrize("log_degree", [12, 16])
+def test_chains_leave_128_bits(linked: int, log_degree: int) -> None:
+    """However many commitments a statement has, and not many more bits."""
+    rows, values = rows_for(most_values(log_degree)), 1 << 20
+    assert rows.code.log_degree == log_degree
+    sizes = Sizes(1, 1, ((values, True),) * linked, values, values)
+    shape = shape_of(sizes, rows.code, [Commitment(bytes(32), values, rows.tail)] * linked)
+    found = ledger.bits([*ledger.terms(shape), *ledger.of_chains(shape)])
+    assert ledger.LEAST_BITS < found < ledger.LEAST_BITS + 1.5
+    assert len(ledger.of_chains(shape)) == (8 if linked else 0)
 
 
 def test_chains_are_taken_from_what_is_there() -> None:
@@ -268,7 +275,8 @@ def test_more_openings_than_there_is_room_for_give_the_values_away(old: Committe
     while len(columns(opened, 0)) < CODE.degree:
         places = sorted(random.sample(range(CODE.length), CODE.queries))
         reader = Reader(FR, old.open(np.array(places, np.uint32)))
-        opened += [(places, each) for each in reader.openings([len(old.rows)], places, CODE.log_length)]
+        found = reader.openings([len(old.rows)], places, CODE.log_length, [True])
+        opened += [(places, each) for each in found]
         if len(opened) == 2:
             assert len(columns(opened, 0)) <= ROWS.tail
     assert len(opened) >= 3

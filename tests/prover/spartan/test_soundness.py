@@ -210,7 +210,7 @@ def test_statements_have_128_bits() -> None:
     system = cubic_statement()
     shape = shape_of(sizes_of(system), best_code(system), [])
     assert ledger.bits(ledger.terms(shape)) > ledger.LEAST_BITS
-    assert min(term.bits for term in ledger.terms(shape)) >= 135
+    assert min(term.bits for term in ledger.terms(shape)) >= 130
     largest = replace(shape, code=Code(FR, 20, 22), private=1 << 28, log_rows=28)
     assert ledger.bits(ledger.terms(largest)) > ledger.LEAST_BITS
     assert len({term.name for term in ledger.terms(shape)}) == len(ledger.terms(shape))

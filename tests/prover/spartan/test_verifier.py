@@ -145,7 +145,7 @@ def test_the_kinds_of_commitments() -> None:
     for log_degree in range(12, 17):
         rows = rows_for(most_values(log_degree))
         assert (rows.code.log_degree, rows.code.log_length) == (log_degree, log_degree + 2)
-        assert max(10 * rows.code.queries, rows.code.degree / 6) <= rows.tail < rows.code.degree / 2
+        assert max(10 * rows.code.queries, rows.code.degree / 8) <= rows.tail < rows.code.degree / 2
         assert Rows.from_identity(rows.identity) == rows
     with pytest.raises(StatementError, match="no commitments to more than 67,108,864"):
         rows_for(most_values(16) + 1)

@@ -40,7 +40,8 @@ export function shapeOf(sizes: Sizes, code: Code, tail: number): Shape {
   const variables = segments.reduce((sum, { size }) => sum + size, 1 + sizes.public + sizes.challenges);
   const most = Math.max(MOST_LOG_DEGREE, bitLength(variables + sizes.private - 1));
   if (code.queries >= code.degree || code.logDegree > most) throw tooLarge;
-  const shape = new Shape(code, sizes, segments, logRows);
+  const linked = segments.filter(({ tail: own }) => own !== null).length;
+  const shape = new Shape(code.ofProofs(linked), sizes, segments, logRows);
   if (Math.max(logRows, shape.variables) > MOST_VARIABLES) throw tooLarge;
   requireSure(terms(shape));
   return shape;

@@ -7,7 +7,7 @@
  */
 
 import { at, zip } from "../lists.ts";
-import { eqAt, reduce } from "./field.ts";
+import { reduce } from "./field.ts";
 import type { Pads } from "./shape.ts";
 
 /** `constant` and, by their places, the coefficients of pads. */
@@ -39,7 +39,7 @@ export class Form {
 }
 
 /**
- * What the prover said, padded: the coefficients of X^0, X^2 and X^3 of the first sum-check's rounds, the claims a, b
+ * What the prover said, padded: the coefficients of X and X^2 of the first sum-check's rounds, the claims a, b
  * and c, the coefficients of X^0 and X^2 of the second one's, the mask's inner product, and the openings of the triple.
  */
 export interface Said {
@@ -79,24 +79,18 @@ export function forms(pads: Pads, said: Said, drawn: Drawn, known: Known): Form[
   const number = (value: bigint): Form => new Form(reduce(value));
   const pad = (place: number): Form => new Form(0n, new Map([[place, 1n]]));
   const told = (value: bigint, place: number): Form => number(value).minus(pad(place));
-  const roundsFrom = (
-    start: Form,
-    rounds: readonly (readonly bigint[])[],
-    points: readonly bigint[],
-    place: number,
-    degree: number,
-  ): Form =>
-    zip(rounds, points).reduce(
-      (claim, [coefficients, r], index) =>
-        nextClaim(
-          claim,
-          coefficients.map((each, i) => told(each, place + degree * index + i)),
-          r,
-        ),
-      start,
-    );
+  const truths = (rounds: readonly (readonly bigint[])[], place: number): (readonly [Form, Form])[] =>
+    rounds.map((coefficients, index) => [
+      told(at(coefficients, 0), place + 2 * index),
+      told(at(coefficients, 1), place + 2 * index + 1),
+    ]);
 
-  const outer = roundsFrom(number(0n), said.outer, drawn.outer, 0, 3);
+  // Rounds without eq(zero, ·) (Gruen, ePrint 2024/108): of constant + linear X + square X^2 the last two are given, and
+  // the claim before is constant + w (linear + square), w the coordinate.
+  const outer = zip(truths(said.outer, 0), zip(drawn.zero, drawn.outer)).reduce(
+    (claim, [[linear, square], [w, r]]) => claim.plus(linear.times(r - w)).plus(square.times(r * r - w)),
+    number(0n),
+  );
   const claims = said.claims.map((value, i) => told(value, pads.claims + i));
   const [a, c] = [at(claims, 0), at(claims, 2)];
   const [saidA, saidB] = [at(said.claims, 0), at(said.claims, 1)];
@@ -105,10 +99,13 @@ export function forms(pads: Pads, said: Said, drawn: Drawn, known: Known): Form[
     .times(saidB)
     .minus(pad(pads.claims + 1).times(saidA))
     .plus(pad(pads.product));
-  const first = outer.minus(product.minus(c).times(eqAt(drawn.zero, drawn.outer)));
+  const first = outer.minus(product.minus(c));
 
   const start = zip(claims, drawn.matrices).reduce((sum, [each, r]) => sum.plus(each.times(r)), number(0n));
-  const inner = roundsFrom(start, said.inner, drawn.inner, pads.inner, 2);
+  const inner = zip(truths(said.inner, pads.inner), drawn.inner).reduce(
+    (claim, [coefficients, r]) => nextClaim(claim, coefficients, r),
+    start,
+  );
   // The combined row's inner product is the mask's, and that of the witness's rows times the challenge.
   const witness = number(known.row).minus(told(said.mask, pads.mask));
   const second = inner
@@ -135,18 +132,12 @@ export function forms(pads: Pads, said: Said, drawn: Drawn, known: Known): Form[
 }
 
 /**
- * A round polynomial at `r`: of its coefficients all but that of X are given, and its values at 0 and 1 add up to
+ * A round polynomial at `r`: of its coefficients those of 1 and X^2 are given, and its values at 0 and 1 add up to
  * `claim`.
  */
-function nextClaim(claim: Form, coefficients: readonly Form[], r: bigint): Form {
-  const [constant, ...higher] = [at(coefficients, 0), ...coefficients.slice(1)];
-  const linear = higher.reduce((rest, each) => rest.minus(each), claim.minus(constant.times(2n)));
-  let [value, power] = [constant.plus(linear.times(r)), r];
-  for (const each of higher) {
-    power = reduce(power * r);
-    value = value.plus(each.times(power));
-  }
-  return value;
+function nextClaim(claim: Form, [constant, square]: readonly [Form, Form], r: bigint): Form {
+  const linear = claim.minus(constant.times(2n)).minus(square);
+  return constant.plus(linear.times(r)).plus(square.times(r * r));
 }
 
 /** One equation for all: the coefficients of `count` pads, and what their sum must be. */

@@ -1,10 +1,12 @@
 /** The Reed-Solomon code that matrices are committed under, and how many columns show what. */
 
 /**
- * Queries get seven bits more than the 128 that are asked for: a proof rests on the columns of up to 66 roots, its own
- * two, and those of four renewals of each of sixteen commitments, and the other terms fit beside them.
+ * Of renewals, seven more than the 128 that are asked for: a proof rests on the columns of up to 66 roots, its own two,
+ * and those of four renewals of each of sixteen commitments. Its own can do with two or three.
  */
 export const QUERY_BITS = 135;
+const FEW_LINKED = 8;
+const [OWN_BITS, OWN_BITS_OF_MANY] = [130, 131];
 /** A word has 2^2 times as many entries as a polynomial coefficients. */
 export const LOG_BLOWUP = 2;
 
@@ -24,6 +26,12 @@ export class Code {
     this.logDegree = logDegree;
     this.logLength = logLength;
     this.queryBits = queryBits;
+  }
+
+  /** As proofs about so many commitments open it. Renewals open it as it is. */
+  ofProofs(linked: number): Code {
+    const bits = linked > FEW_LINKED ? OWN_BITS_OF_MANY : OWN_BITS;
+    return new Code(this.logDegree, this.logLength, Math.min(this.queryBits, bits));
   }
 
   /** The fewest places that are sure enough, drawn without replacement. */

@@ -45,7 +45,7 @@ export function judge(
     transcript.absorb("row", at(messages, index + 1));
     const places = transcript.places("places", code.queries, code.logLength);
     const factors = transcript.challenges("weights", places.length);
-    const opening = at(reader.openings([2 ** count], places, code.logLength, 0), 0);
+    const opening = at(reader.openings([2 ** count], places, code.logLength, [false]), 0);
     const root = openedRoot(code, 2 ** count * code.degree, 0, places, opening);
     if (!equal(root, at(messages, index))) return "opening";
     const byRow = eq(point.slice(-count));

@@ -4,6 +4,7 @@
  */
 
 import { SCALAR_MODULUS } from "../points.ts";
+import { Code } from "./code.ts";
 import { bitLength, Folding } from "./shape.ts";
 import type { Shape } from "./shape.ts";
 
@@ -17,7 +18,7 @@ export function terms(shape: Shape): number[] {
   const { code, pads, folding } = shape;
   return [
     overField(shape.logRows),
-    overField(3 * shape.logRows),
+    overField(2 * shape.logRows),
     overField(1), // matrices combined
     overField(2 * shape.variables),
     ...[1, 1, 1, 1].map(overField), // the rows' mask, the product of two pads, the pads' equations, their mask
@@ -45,8 +46,9 @@ function overField(numerator: number): number {
 }
 
 /** Of as many renewals as the commitments that a proof is about can have had, together. */
-export function ofChains({ code, parts }: Shape): number[] {
-  const linked = parts.filter((part) => part.linked);
+export function ofChains(shape: Shape): number[] {
+  const code = new Code(shape.code.logDegree, shape.code.logLength);
+  const linked = shape.parts.filter((part) => part.linked);
   const links = MOST_LINKS * linked.length;
   if (links === 0) return [];
   const logRows = Math.max(0, bitLength(Math.max(...linked.map(({ rows }) => rows)) - 1));
@@ -55,7 +57,7 @@ export function ofChains({ code, parts }: Shape): number[] {
     overField(1),
     overField(2 * (logRows + 1) * code.length),
     code.missedBits,
-    ...ofFolding(new Folding(code.logDegree + 1)),
+    ...ofFolding(new Folding(code, code.logDegree + 1)),
   ];
   return renewal.map((bits) => bits - Math.log2(links));
 }

@@ -4,7 +4,7 @@
  */
 
 import { SCALAR_MODULUS } from "../points.ts";
-import { at } from "../lists.ts";
+import { at, zip } from "../lists.ts";
 import type { Said } from "./claims.ts";
 import { ELEMENT_BYTES, fromBytes } from "./field.ts";
 import { DIGEST_BYTES, siblingCount } from "./merkle.ts";
@@ -50,7 +50,7 @@ export class Reader {
 
   body(shape: Shape): Body {
     const roots = this.digests(shape.parts.length + 1);
-    const outer = this.#rounds(shape.logRows, 3);
+    const outer = this.#rounds(shape.logRows, 2);
     const claims = this.elements(3);
     const inner = this.#rounds(shape.variables, 2);
     const mask = this.element();
@@ -68,17 +68,18 @@ export class Reader {
     return { messages: found.map(([message]) => message), rounds: found.map(([, rounds]) => rounds) };
   }
 
-  /** Those of matrices of so many rows, at the same places. */
+  /** Those of matrices of so many rows, at the same places. `salted`: which ones have salts. */
   openings(
     rows: readonly number[],
     places: readonly number[],
     logLeaves: number,
-    saltBytes = SALT_BYTES,
+    salted: readonly boolean[],
   ): Opening[] {
     const hashes = siblingCount(places, logLeaves);
-    const columns = rows.reduce((sum, each) => sum + saltBytes + ELEMENT_BYTES * each, 0);
+    const kinds = zip(rows, salted).map(([each, salts]) => [each, salts ? SALT_BYTES : 0] as const);
+    const columns = kinds.reduce((sum, [each, salt]) => sum + salt + ELEMENT_BYTES * each, 0);
     this.#require(places.length * columns + DIGEST_BYTES * hashes * rows.length);
-    return rows.map((each) => this.#opening(each, places.length, hashes, saltBytes));
+    return kinds.map(([each, salt]) => this.#opening(each, places.length, hashes, salt));
   }
 
   finish(): void {

@@ -74,7 +74,7 @@ function holds(rows: Rows, size: number, old: Uint8Array, link: Link): boolean {
   const count = rowsFor(size, width);
   const maskRoot = at(reader.digests(1), 0);
   const product = reader.element();
-  const folding = new Folding(code.logDegree + 1);
+  const folding = new Folding(code, code.logDegree + 1);
   const row = reader.folded(folding);
   const transcript = begin(rows, size, old, link.root);
   transcript.absorb("mask", maskRoot);
@@ -84,7 +84,7 @@ function holds(rows: Rows, size: number, old: Uint8Array, link: Link): boolean {
   const factor = transcript.challenge("mask");
   transcript.absorb("row", at(row.messages, 0));
   const places = transcript.places("places", code.queries, code.logLength);
-  const openings = reader.openings([count, count, 2], places, code.logLength);
+  const openings = reader.openings([count, count, 2], places, code.logLength, [true, true, true]);
   const roots = [
     { root: old, values: size, tail },
     { root: link.root, values: size, tail },

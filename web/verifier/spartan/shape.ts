@@ -11,8 +11,8 @@ import { Code } from "./code.ts";
 
 /** Vectors of 2^10 numbers are sent as they are; shorter than 2^9 none becomes, and rows are folded by eight at most. */
 const [MOST_SENT, LEAST_ROW, MOST_ROUNDS] = [10, 9, 3];
-/** Three bits more than other columns get: all levels together cost less than one of those. */
-const QUERY_BITS = 138;
+/** More than other columns get: all levels together cost less than one of those. */
+const MORE_BITS = 3;
 const LOG_BLOWUP = 3;
 
 /** 2^`rounds` rows, each a polynomial of `code`. */
@@ -21,19 +21,19 @@ interface Level {
   readonly code: Code;
 }
 
-/** How a vector of 2^`variables` numbers is folded, to one of 2^`rest`. */
+/** How a vector of 2^`variables` numbers is folded, to one of 2^`rest`, by codes surer than the one `beside`. */
 export class Folding {
   readonly variables: number;
   readonly levels: readonly Level[];
   readonly rest: number;
 
-  constructor(variables: number) {
+  constructor(beside: Code, variables: number) {
     const levels: Level[] = [];
     let rest = variables;
     while (rest > MOST_SENT) {
       const rounds = Math.min(MOST_ROUNDS, rest - LEAST_ROW);
       rest -= rounds;
-      levels.push({ rounds, code: new Code(rest, rest + LOG_BLOWUP, QUERY_BITS) });
+      levels.push({ rounds, code: new Code(rest, rest + LOG_BLOWUP, beside.queryBits + MORE_BITS) });
     }
     this.variables = variables;
     this.levels = levels;
@@ -110,13 +110,21 @@ export class Shape {
     return this.parts.map(({ rows }, index) => rows + Number(index === this.parts.length - 1));
   }
 
+  /**
+   * Which roots' openings have salts: those of the roots that a proof makes are the same, and in the first one's.
+   */
+  get salted(): readonly boolean[] {
+    const first = this.parts.findIndex((part) => !part.linked);
+    return this.parts.map((part, index) => part.linked || index === first);
+  }
+
   /** Of the rows, combined into one. */
   get folding(): Folding {
-    return new Folding(this.code.logDegree);
+    return new Folding(this.code, this.code.logDegree);
   }
 
   get pads(): Pads {
-    return new Pads(this.logRows, this.variables);
+    return new Pads(this.code, this.logRows, this.variables);
   }
 }
 
@@ -131,19 +139,20 @@ export class Pads {
   readonly product: number;
   readonly triple: number;
   readonly count: number;
-  /** The smallest of rate 1/8 whose rows hold the pads, and a tail for its own queries. */
+  /** The smallest of rate 1/8 whose rows hold the pads, and a tail for its own queries; as sure as that of the rows. */
   readonly code: Code;
 
-  constructor(outerRounds: number, innerRounds: number) {
-    this.claims = 3 * outerRounds;
+  constructor(beside: Code, outerRounds: number, innerRounds: number) {
+    this.claims = 2 * outerRounds;
     this.inner = this.claims + 3;
     this.mask = this.inner + 2 * innerRounds;
     this.product = this.mask + 1;
     this.triple = this.product + 1;
     this.count = this.triple + 3;
+    const codeOf = (log: number): Code => new Code(log, log + LOG_BLOWUP, beside.queryBits);
     let log = bitLength(this.count);
-    while (this.count + new Code(log, log + 3).queries > 2 ** log) log += 1;
-    this.code = new Code(log, log + 3);
+    while (this.count + codeOf(log).queries > 2 ** log) log += 1;
+    this.code = codeOf(log);
   }
 }
 

@@ -5,7 +5,6 @@ import { at, zip } from "../lists.ts";
 import { SCALAR_MODULUS } from "../points.ts";
 import { u64 } from "../preamble.ts";
 import { LINK_MISMATCH, OK, SUM_MISMATCH, type Verdict } from "../verdict.ts";
-import { QUERY_BITS } from "./code.ts";
 import { combined, forms } from "./claims.ts";
 import type { Drawn } from "./claims.ts";
 import * as field from "./field.ts";
@@ -97,7 +96,7 @@ class Verifier {
     [this.#shape, this.#matrices, this.#commitments] = [shape, matrices, commitments];
     [this.#body, this.#reader] = [body, reader];
     const { code, parts } = shape;
-    const numbers = [code.logDegree, code.logLength, QUERY_BITS, shape.logRows];
+    const numbers = [code.logDegree, code.logLength, code.queryBits, shape.logRows];
     numbers.push(shape.public, shape.challenges, parts.length);
     this.#transcript = new Transcript(concat(u64(...numbers), matrices.digest));
     this.#transcript.say("public", publicInputs);
@@ -109,7 +108,7 @@ class Verifier {
   }
 
   verdict(): Verdict {
-    const { code, parts, openedRows, rowVariables } = this.#shape;
+    const { code, parts, rowVariables } = this.#shape;
     const roots = this.#body.roots.slice(0, -1);
     const linked = roots.filter((_, index) => at(parts, index).linked);
     for (const [index, [said, given]] of zip(linked, this.#commitments).entries()) {
@@ -119,7 +118,7 @@ class Verifier {
     this.#transcript.absorb("pads", this.#padsRoot);
     const drawn = this.#draw();
     const places = this.#transcript.places("columns", code.queries, code.logLength);
-    const openings = this.#reader.openings(openedRows, places, code.logLength);
+    const openings = this.#openings(places);
     for (const [index, [part, opening]] of zip(parts, openings).entries()) {
       const found = openedRoot(code, part.size, part.tail, places, opening);
       if (!equal(found, at(roots, index))) return verdictOf("opening");
@@ -153,6 +152,17 @@ class Verifier {
   #round(values: readonly bigint[]): bigint {
     this.#transcript.say("round", values);
     return this.#transcript.challenge("round");
+  }
+
+  /** Of all parts, each with its salts. */
+  #openings(places: readonly number[]): Opening[] {
+    const { code, openedRows, parts, salted } = this.#shape;
+    const read = this.#reader.openings(openedRows, places, code.logLength, salted);
+    const { salts } = at(
+      read.filter((_, index) => !at(parts, index).linked),
+      0,
+    );
+    return read.map((opening, index) => (at(salted, index) ? opening : { ...opening, salts }));
   }
 
   /** At each place the mask's entry, and `factor` times the others, weighted. */
@@ -196,7 +206,7 @@ class Verifier {
     const factor = this.#transcript.challenge("pad mask");
     this.#transcript.absorb("pad row", this.#body.padRow);
     const places = this.#transcript.places("pad columns", pads.code.queries, pads.code.logLength);
-    const opening = at(this.#reader.openings([2], places, pads.code.logLength), 0);
+    const opening = at(this.#reader.openings([2], places, pads.code.logLength, [true]), 0);
     this.#reader.finish();
     const found = openedRoot(pads.code, pads.count, pads.code.queries, places, opening);
     if (!equal(found, this.#padsRoot)) return verdictOf("opening");
