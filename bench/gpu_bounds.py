@@ -1,6 +1,6 @@
 """Forward bounds of transformers that read sentences, on a card, and PyTorch's and auto_LiRPA's beside them.
 
-    python -m bench.gpu_bounds --sentences FOLDER [--topics speed tightness points]
+    python -m bench.gpu_bounds --sentences FOLDER [--topics speed tightness points operators]
                                [--layers N ...] [--count N] [--compile] [--lirpa] [--json FILE]
 
 FOLDER has ``layers1.npz`` ... of ``examples.sentences.train``, and ``sst2_test.tsv`` if ZENSERVE_DATA none.
@@ -12,8 +12,9 @@ ten halvings; auto_LiRPA's CROWN takes a word at a time, and ten halvings are co
 Medians, all in turn.
 ``tightness``: margins by forms less those of the port in float64, relative to these; radii beside the
 port's, and beside auto_LiRPA's CROWN-IBP.
-``points``: of ``--count`` sentences and of images, by norms, how many points were drawn or made by gradient
-descent, and by how much the least margin of any is above its bound. Without a card, too.
+``points``: of ``--count`` sentences and of images, how many points were looked at, and by how much the least
+margin of any is above its bound (``bench.bounds_points``). Without a card, too.
+``operators``: single ones (``bench.bounds_operators``).
 """
 
 from __future__ import annotations
@@ -28,14 +29,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 import bounds
+from bench.bounds_operators import operators
+from bench.bounds_points import images, sentences
 from bench.measure import Contestants, argument_parser, in_turn, seconds
 from bench.report import Report, Row
 from bench.words import FAITH, LONGEST, SHORTEST, STEPS
-from bounds import Ball, Bounds, Network, Norm, attack
+from bounds import Ball, Bounds, Network, Norm
 from bounds.arrays import chosen, host
 from bounds.certify import searched
 from circuits.graphs.types import FloatArray
-from examples.robustness import network as robust
 from examples.sentences.network import LAYERS, Reader, labelled
 from examples.zoo.data import FOLDER
 from gpu.device import Device, namespace
@@ -43,10 +45,7 @@ from gpu.device import Device, namespace
 CUDA: Final = "cuda"
 WORDS: Final = 25
 ROUNDS: Final = 10
-NORMS: Final[tuple[Norm, ...]] = ("2", "inf", "1")
 SENTENCES: Final = 200
-OF_EACH: Final = 5_000
-OF_IMAGES: Final = 300_000
 DEVICE: Final = Device()
 
 
@@ -267,57 +266,9 @@ def tightness(folder: Path, layers: int, *, lirpa: bool) -> Iterator[Row]:
     yield Row(f"{layers} layers", count, float(ours.mean()), unit="", more=more)
 
 
-def points(folder: Path, xp: Any, sentences: int) -> Iterator[Row]:
-    """Each sentence by one of the networks and in one norm; of each word one point by gradient descent."""
-    made, least = dict.fromkeys(NORMS, 0), dict.fromkeys(NORMS, np.inf)
-    rng = xp.random.default_rng(1)
-    for layers in LAYERS:
-        reader, known = read(folder, layers)
-        some = known[layers - 1 : sentences : len(LAYERS)]
-        most = sentence_of(reader, some[0]).most
-        for place, x in enumerate(some):
-            norm, sentence = NORMS[place % len(NORMS)], sentence_of(reader, x)
-            scale, count = {"inf": 128**-0.5, "2": 1.0, "1": 2.0}[norm] * most / 4, sentence.count
-            which, there = np.arange(OF_EACH) % count, sentence.network.on(xp)
-            tried = sentence.around(np.full(OF_EACH, scale), which, norm).on(xp)
-            few, labels = tried.part(slice(count)), np.full(OF_EACH, sentence.label)
-            lines = xp.asarray(np.repeat(sentence.lines, count, axis=0))
-            bound = host(Bounds(there, few, "forward").least(lines))[:, 0]
-            for at in (
-                tried.drawn(rng),
-                attack.projected(there, few, labels[:count], rng, steps=4),
-            ):
-                found = host(attack.margins(there, at, labels[: len(at)]))
-                least[norm] = min(least[norm], float((found - bound[which[: len(at)]]).min()))
-                made[norm] += len(at)
-    for norm in NORMS:
-        yield Row(f"sentences, l_{norm}", made[norm], float(least[norm]), unit="")
-
-
-def images(xp: Any, count: int) -> Iterator[Row]:
-    """Of the network that was trained to be certified, CROWN's bounds."""
-    pixels, labels = robust.held_out()
-    network, x, labels = bounds.read(robust.network()), pixels[:200], labels[:200]
-    there, rng = network.on(xp), xp.random.default_rng(2)
-    lines = np.eye(10)[labels][:, np.newaxis] - np.eye(10)
-    for norm in NORMS:
-        radius = {"inf": 8 / 255, "2": 0.5, "1": 2.0}[norm]
-        region = Ball(x, np.full(len(x), radius), norm, domain=(0, 1)).on(xp)
-        bound = host(Bounds(there, region, "crown").least(xp.asarray(lines)))
-        worst = np.where(np.eye(10)[labels] > 0, np.inf, bound).min(axis=1)
-        made, least = 0, np.inf
-        while made < count:
-            at = region.drawn(rng) if made else attack.projected(there, region, labels, rng, steps=20)
-            least = min(least, float((host(attack.margins(there, at, labels)) - worst).min()))
-            made += len(at)
-        yield Row(
-            f"images, l_{norm}", made, float(least), unit="", more={"certified": float((worst > 0).mean())}
-        )
-
-
 def main() -> None:
     parser = argument_parser(__doc__)
-    topics = ["speed", "tightness", "points"]
+    topics = ["speed", "tightness", "points", "operators"]
     parser.add_argument("--sentences", type=Path, required=True, metavar="FOLDER")
     parser.add_argument("--topics", nargs="*", choices=topics, default=topics)
     parser.add_argument("--layers", type=int, nargs="+", choices=LAYERS, default=[*LAYERS])
@@ -342,9 +293,17 @@ def _measure(options: Namespace, xp: Any) -> None:
         if "tightness" in options.topics:
             report.show("Tightness", tightness(options.sentences, layers, lirpa=options.lirpa))
         report.write(options.json)
+    if "operators" in options.topics:
+        report.show("Operators", operators(compiled=options.compile))
+        report.write(options.json)
     if "points" in options.topics:
-        report.show("Points", points(options.sentences, xp, options.count))
-        report.show("Points", images(xp, 10_000 if options.quick else OF_IMAGES))
+        report.show("Points", images(xp))
+        for layers in options.layers:
+            reader, known = read(options.sentences, layers)
+            some = known[layers - 1 : len(LAYERS) if options.quick else options.count : len(LAYERS)]
+            most = sentence_of(reader, some[0]).most
+            report.show("Points", sentences(reader, some, most, xp, layers))
+            report.write(options.json)
     report.write(options.json)
 
 

@@ -1,0 +1,118 @@
+"""A topic of ``bench.gpu_bounds``: single operators at the sizes of Faith's sentences, PyTorch beside them.
+
+Of 25 words, in batches of one word that may move and of all; 128 numbers a word, 512 inside, four heads. Ours
+are intervals and forms of what an operator makes, rounded outward, in float64, replayed; PyTorch's the two
+lines of each entry, as they come, in float32 (``bench.peers.operators``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from bench.measure import in_turn, seconds
+from bench.report import Row
+from bounds import Ball, Bounds, Network
+from bounds.curves import Formula
+from bounds.elementwise import Clamp, Elementwise, Function
+from bounds.linear import Linear
+from bounds.maps import Kernel, Moved
+from bounds.product import Product
+from circuits.graphs.types import Shape
+from examples.sentences.network import HEADS, INSIDE, WIDTH
+from gpu.device import Device, namespace
+from relations.planes import Sliding
+
+WORDS: Final = 25
+FAITH: Final = {"matmul": 5.1, "relu": 141.0, "tanh": 138.0, "dot product": 26.5}
+"""Its paper's ratios to PyTorch on an A100, its table of operators."""
+
+
+class _Case(NamedTuple):
+    """Of ``shape`` in PyTorch, words first."""
+
+    network: Network
+    shape: Shape
+    peer: Callable[[Any, Any], Any]
+
+
+def _cases() -> dict[str, _Case]:
+    import torch
+
+    from bench.peers import operators as peer
+
+    weight = np.random.default_rng(5).standard_normal((INSIDE, WIDTH)) / 12
+    there, size = torch.tensor(weight.T, dtype=torch.float32, device="cuda"), WIDTH // HEADS
+    read, inside, heads = (WIDTH, WORDS, 1), (INSIDE, WORDS, 1), (HEADS, WORDS, size)
+    kernel = Kernel(weight[..., np.newaxis, np.newaxis], Sliding(read, (1, 1)))
+
+    def pointwise(function: Function) -> Network:
+        return Network("x", inside, (Elementwise("made", ("x",), inside, False, function),), "made")
+
+    turned = (HEADS, size, WORDS)
+    places = np.arange(WIDTH * WORDS).reshape(heads).swapaxes(1, 2)
+    products = (
+        Linear("y", ("x",), turned, False, (Moved(places, heads),), np.zeros(())),
+        Product("made", ("x", "y"), (HEADS, WORDS, WORDS), False, True, 1.0, size),
+    )
+    return {
+        "matmul": _Case(
+            Network("x", read, (Linear("made", ("x",), inside, False, (kernel,), np.zeros(())),), "made"),
+            (WORDS, WIDTH),
+            lambda x, radius: peer.dense(x, there, radius),
+        ),
+        "relu": _Case(pointwise(Clamp(0, np.inf)), (WORDS, INSIDE), peer.relu),
+        "tanh": _Case(pointwise(Formula("tanh(x)")), (WORDS, INSIDE), peer.tanh),
+        "dot product": _Case(
+            Network("x", heads, products, "made"),
+            heads,
+            lambda x, radius: peer.dot(x, peer.Lines(*(each.transpose(-1, -2) for each in x)), radius),
+        ),
+    }
+
+
+def operators(*, compiled: bool) -> Iterator[Row]:
+    for name, case in _cases().items():
+        for count in (1, WORDS):
+            contestants = {"zenserve": _ours(case, count), **dict(_peers(case, count, compiled=compiled))}
+            for who, timing in in_turn(contestants, repetitions=9).items():
+                more = {"faith": FAITH[name]} if timing.ratio is None else {}
+                yield Row.of(f"{name}, {count} words, {who}", count, timing, peer=who, more=more)
+
+
+def _ours(case: _Case, count: int) -> Callable[[], float]:
+    xp, device, shape = namespace(), Device(), case.network.input_shape
+    x = np.random.default_rng(6).standard_normal((count, *shape))
+    changed = np.arange(x[0].size).reshape(shape) < WIDTH
+    region = Ball(x, np.full(count, 0.05), "2", where=changed).on(xp)
+    there = case.network.on(xp)
+    launch = device.recorded(lambda: Bounds(there, region, "forward").intervals)
+
+    def call() -> None:
+        launch()
+        device.synchronize()
+
+    return lambda: seconds(call)
+
+
+def _peers(case: _Case, count: int, *, compiled: bool) -> Iterator[tuple[str, Callable[[], float]]]:
+    import torch
+
+    from bench.peers.operators import Lines
+
+    slope = torch.randn(count, WIDTH, *case.shape, device="cuda") / 100
+    offset, radius = (
+        torch.randn(count, *case.shape, device="cuda"),
+        torch.full((count,), 0.05, device="cuda"),
+    )
+    lines = Lines(slope, offset, slope.clone(), offset.clone())
+
+    def timed(call: Callable[[Any, Any], Any]) -> Callable[[], float]:
+        call(lines, radius), call(lines, radius)
+        return lambda: seconds(lambda: (call(lines, radius), torch.cuda.synchronize()))
+
+    yield "torch_eager", timed(case.peer)
+    if compiled:
+        yield "torch_compile", timed(torch.compile(case.peer, dynamic=False))
