@@ -6,8 +6,9 @@ Witnesses are complete: challenges are drawn as soon as they wait for them. Thos
 processor, on all cores, are timed in turn by the host's clock, and compared. ``batch``: 64 one after the
 other, beside two threads. ``accuracy``: what a proof of accuracy counts of some samples, which a GPU reads
 from their witness, beside the executor; their proofs, two at once, beside one alone. ``activations``: outputs
-of many samples, which are bytes on the host, beside two threads of the executor and, where it is installed,
-of onnxruntime, of the same network in floats; ``launched_s``: without the way there and back. ``proofs`` are
+of many samples, which are bytes on the host, beside two threads of the executor and, where they are
+installed, of onnxruntime, and PyTorch in halves on the card, of the same network of floats; ``launched_s``:
+without the way there and back. ``proofs`` are
 made on the card in either case: what differs is who makes the witness, and whether it crosses the bus. Inputs
 are of a fixed random stream. ``kernels``: the seconds of each, one at a time, which takes longer than in a
 graph; ``load_s``: of the first one; ``asked``: in how many steps the processor is.
@@ -65,6 +66,7 @@ PROCESSOR: Final = "processor"
 TWO_THREADS: Final = "two_threads"
 ALONE: Final = "alone"
 ONNXRUNTIME: Final = "onnxruntime"
+PYTORCH: Final = "pytorch"
 SYSTEMS: Final = ("groth16", "spartan")
 
 
@@ -90,7 +92,9 @@ PROVEN: Final = NETWORKS[:4]
 IN_A_BATCH: Final = 64
 IN_A_SHARD: Final = 16
 IN_TURN: Final = 8
-SAMPLES: Final = 10_000
+SAMPLES: Final = {"lenet-medium": 10_000}
+FEWER: Final = 1_000
+"""Of larger networks."""
 IN_A_PART: Final = 100
 EXECUTED: Final = (
     Network("lenet-medium", "public"),
@@ -105,7 +109,6 @@ class Bench(NamedTuple):
     repetitions: int
     in_a_batch: int
     in_a_shard: int
-    samples: int
 
 
 class Subject:
@@ -219,7 +222,7 @@ def accuracy(bench: Bench, network: Network) -> Iterator[Row]:
 
 def activations(bench: Bench, network: Network) -> Iterator[Row]:
     """Seconds of all."""
-    graph, count = _graph(network.name), bench.samples
+    graph, count = _graph(network.name), SAMPLES.get(network.name, FEWER)
     rng, name = np.random.default_rng(1), graph.input.name
     q = rng.integers(0, graph.input.type.top + 1, size=(count, *graph.input.shape), dtype=np.uint8)
     typed, parts = TypedGraph(graph, "private", "public"), np.array_split(q, -(-count // IN_A_PART))
@@ -233,6 +236,9 @@ def activations(bench: Bench, network: Network) -> Iterator[Row]:
         entry = session.get_inputs()[0].name
         x = [graph.input.type.real(part.astype(np.int64)).astype(np.float32) for part in parts]
         contestants[ONNXRUNTIME] = lambda: seconds(lambda: [session.run(None, {entry: part}) for part in x])
+    if halves := _halves(network.name, graph, bench.device.index):
+        contestants[PYTORCH] = lambda: seconds(lambda: halves(q))
+        halves(q)
     with ResidentNetwork(bench.device, typed, [graph.output], count) as resident:
         made, load_s = timed(lambda: resident.run({name: q}))
         if not np.array_equal(made[graph.output].reshape(count, -1), executed()):
@@ -258,6 +264,15 @@ def _floats(name: str, threads: int) -> Any:
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = threads
     return onnxruntime.InferenceSession(to_onnx(zoo.network(name)), options, ["CPUExecutionProvider"])
+
+
+def _halves(name: str, graph: QuantGraph, index: int) -> Any:
+    """The same in PyTorch, on the card."""
+    if lowbit.is_name(name) or find_spec("torch") is None:
+        return None
+    from bench.peers import halves
+
+    return halves.network(zoo.network(name), graph.input.type, f"cuda:{index}")
 
 
 def proofs(bench: Bench, network: Network) -> Iterator[Row]:
@@ -348,7 +363,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         backends.chosen(),
         device,
         1 if options.quick else 7,
-        *((2, 2, 150) if options.quick else (IN_A_BATCH, IN_A_SHARD, SAMPLES)),
+        *((2, 2) if options.quick else (IN_A_BATCH, IN_A_SHARD)),
     )
     report = Report("gpu_witness", f"median of {bench.repetitions}", machine(device))
     for topic in options.topics:

@@ -24,6 +24,7 @@ from bench.report import Cells, Row, duration, figure, more, number, ratio
 GPU: Final = "gpu-2026-11-21-h200"
 SPARTAN_GPU: Final = "spartan-gpu-2026-11-23-h200"
 WITNESSES: Final = "witness-2026-11-23-h200"
+NETWORKS: Final = "networks-2026-11-24-h200"
 PRODUCTS: Final = "products-2026-11-23-h200"
 WIDE: Final = "wide-2026-11-23-h200"
 BOUNDS: Final = "bounds-2026-11-23-h200"
@@ -87,6 +88,34 @@ def witnesses() -> str:
         "beside / card": ratio,
     }
     return grouped(rows(WITNESSES, ""), {"made": made, "of": kernel}, cells)
+
+
+def networks() -> str:
+    """Outputs of samples, by the card and by others."""
+    peers = {
+        "two threads": "two_threads",
+        "onnxruntime, floats, two threads": "onnxruntime",
+        "PyTorch, halves, the card": "pytorch",
+    }
+
+    def alone(row: Row) -> str:
+        return "" if row.peer else duration(row.more["launched_s"])
+
+    def rate(row: Row) -> str:
+        return f"{row.size / row.median:,.0f}" if row.size and not row.peer else ""
+
+    cells: Cells = {
+        "card": ours,
+        "without the way": alone,
+        "a second": rate,
+        **{heading: _by_peer(peer) for heading, peer in peers.items()},
+    }
+    return grouped(rows(NETWORKS, "Outputs"), {"network": kernel, "samples": size}, cells)
+
+
+def _by_peer(peer: str) -> Callable[[Row], str]:
+    """Its time and ratio."""
+    return lambda row: f"{figure(row)}, {ratio(row)}" if row.peer == peer else ""
 
 
 def spartan_kernels() -> str:
@@ -258,6 +287,7 @@ TABLES: Final[dict[str, Callable[[], str]]] = {
     "gpu kernels": gpu_kernels,
     "gpu proofs": gpu_proofs,
     "witnesses": witnesses,
+    "networks": networks,
     "spartan kernels": spartan_kernels,
     "spartan proofs": spartan_proofs,
     "few bits": few_bits,

@@ -50,7 +50,9 @@ def test_every_row_of_the_benchmark_of_witnesses(tmp_path: Path, monkeypatch: py
     graph = networks.of_kinds(2, "conv", "max", shape=(2, 3, 3), most_bits=3)
     monkeypatch.setattr(gpu_witness, "_graph", lambda _: graph)
     monkeypatch.setattr(gpu_witness, "SYSTEMS", ("spartan",))
-    monkeypatch.setattr(gpu_witness, "_floats", lambda *_: None)
+    for name in ("_floats", "_halves"):
+        monkeypatch.setattr(gpu_witness, name, lambda *_: None)
+    monkeypatch.setattr(gpu_witness, "FEWER", 150)
     monkeypatch.setattr(gpu_witness, "IN_TURN", 2)
     output = tmp_path / "rows.json"
     gpu_witness.main(["--quick", "--json", str(output)])
