@@ -12,7 +12,7 @@ beside a launch of each: sums of 32 bits, bytes, planes, the largest. ``networks
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from importlib.util import find_spec
 from typing import Any, Final
@@ -223,10 +223,10 @@ def networks(bench: Roofline, batches: tuple[int, ...]) -> Iterator[Row]:
             raise RuntimeError(f"{NETWORK} says something else on the card")
 
 
-def main() -> None:
+def main(arguments: Sequence[str] | None = None) -> None:
     parser = card_argument_parser(__doc__)
     parser.add_argument("--topics", nargs="*", choices=TOPICS, default=TOPICS)
-    options = parser.parse_args()
+    options = parser.parse_args(arguments)
     device, repetitions = Device(options.device), 1 if options.quick else 15
     report = Report("convolutions", f"median of {repetitions}", machine(device))
     bench = Roofline(device, repetitions, report)

@@ -30,7 +30,7 @@ _QUAD: Final = 16
 """Bytes of a pixel's plane, a cell in shared memory."""
 
 _COLUMNS: Final = (256, 128, 64, 32)
-_STAGES: Final = 8
+_STAGES: Final = 4
 _MOST_SHARED: Final = 227 << 10
 
 Shape = tuple[int, int, int]
@@ -48,10 +48,11 @@ class Rescaling(NamedTuple):
 
 class Plan(NamedTuple):
     """``columns``: of the products that a group makes at a time, outputs times planes of weights. ``groups``:
-    of four warps in a block, that share its weights."""
+    of four warps in a block, that share its weights; ``split``: of them share outputs, too."""
 
     columns: int
     groups: int
+    split: int = 1
 
 
 def room(channels: int) -> int:
@@ -191,14 +192,14 @@ class Convolution:
             device,
             *source(self.plan, cells, planes if of_bits else 0, encoded.planes, made),
         )
-        table, stacks = _stacks(encoded, cells, self.plan.columns)
+        table, stacks = _stacks(encoded, cells, self.plan)
         tiles = len(stacks)
         of_tiles = np.zeros(tiles * self.plan.columns // encoded.planes, np.int32)
         of_tiles[:outputs] = added
-        self._steps, self._tiles = len(table), tiles
+        self._steps, self._tiles = stacks.shape[1], tiles
         self._table, self._weights = device.upload(table), device.upload(stacks)
         self._added = device.upload(of_tiles)
-        self._shared = _shared_bytes(self.plan, cells, planes, len(table))
+        self._shared = _shared_bytes(self.plan, cells, planes, encoded.planes)
         if self._shared > _MOST_SHARED:
             raise ValueError(f"{channels} channels of {kernel} places leave shared memory: split them")
 
@@ -211,7 +212,7 @@ class Convolution:
         sizes = *self._size, height, width, top, left, self._quads, self._steps, outputs, room(outputs)
         numbers = *self._factors, shift, bits, self._adds, self._pool
         given = x, self._weights, self._table, self._added, out, residual, np.int64(places)
-        grid = -(-places // self.plan.groups), self._tiles
+        grid = -(-places * self.plan.split // self.plan.groups), self._tiles
         threads, shared_bytes = 128 * self.plan.groups, self._shared
         rest = map(np.int32, (*sizes, *numbers))
         self._products.launch("convolve", grid, threads, *given, *rest, shared_bytes=shared_bytes)
@@ -283,6 +284,11 @@ class Cells(NamedTuple):
     def area(self) -> int:
         return min(self.height, self.stride) * (TILE + (self.height - 1) // self.stride) * self.columns
 
+    def steps_of(self, chosen: Plan) -> int:
+        """Of two cells, as many for all groups that share outputs."""
+        cells = self.quads * self.height * (1 if self.folded else self.width)
+        return -(-cells // (2 * chosen.split)) * chosen.split
+
     def offsets(self) -> NDArray[np.int64]:
         """Of each quad and place of the kernel, its first cell: [quads, height, width or 1]."""
         rows, across = np.arange(self.height), np.arange(1 if self.folded else self.width)
@@ -300,8 +306,12 @@ def plan(planes: int, weight_planes: int) -> Plan:
 
 def source(chosen: Plan, cells: Cells, planes: int, weight_planes: int, made: int) -> modules.Source:
     """What a convolution is compiled with; ``planes``: 0 where pixels are bytes."""
+    held = _held(chosen, max(planes, 1))
     defines = {
         "GROUPS": chosen.groups,
+        "SPLIT": chosen.split,
+        "HELD": held,
+        "STAGES": min(_STAGES, -(-cells.steps_of(chosen) // held)),
         "COLUMNS": chosen.columns,
         "BITS": str(planes > 0).lower(),
         "PLANES": max(planes, 1),
@@ -315,26 +325,38 @@ def source(chosen: Plan, cells: Cells, planes: int, weight_planes: int, made: in
     return "convolutions", *(f"ZEN_{name}={value}" for name, value in defines.items())
 
 
-def _shared_bytes(chosen: Plan, cells: Cells, planes: int, steps: int) -> int:
-    stage = max(128, chosen.columns) * 2 * _QUAD
-    sums = -(-cells.area // 4) * _QUAD
-    own = (cells.area | 1) * cells.quads * planes * _QUAD + sums
-    return _STAGES * (stage + _QUAD) + -(-steps // 4) * _QUAD + chosen.groups * own
+def _held(chosen: Plan, planes: int) -> int:
+    """Steps of a stage, a power of two, of up to 16 KB but for the most columns: products of as many bytes take
+    longer than to give the stage before back."""
+    steps = min(4 * _COLUMNS[0] // (chosen.columns * planes), max(4, 512 // chosen.columns))
+    return max(chosen.split, 1 << steps.bit_length() - 1)
 
 
-def _stacks(encoded: _Encoded, cells: Cells, columns: int) -> tuple[NDArray[np.uint32], NDArray[np.uint8]]:
+def _shared_bytes(chosen: Plan, cells: Cells, planes: int, weight_planes: int) -> int:
+    held, teams = _held(chosen, planes), chosen.groups // chosen.split
+    steps = cells.steps_of(chosen)
+    stages = min(_STAGES, -(-steps // held)) * (held * chosen.columns * 2 * _QUAD + _QUAD)
+    own = (cells.area | 1) * cells.quads * planes * _QUAD + -(-cells.area // 4) * _QUAD
+    needed = stages + -(-steps // 4) * _QUAD + teams * own
+    sums = (chosen.groups - teams) * 128 * planes * chosen.columns * 2
+    return max(needed, sums) + chosen.columns // weight_planes * 4
+
+
+def _stacks(encoded: _Encoded, cells: Cells, chosen: Plan) -> tuple[NDArray[np.uint32], NDArray[np.uint8]]:
     """The table of steps, each of two cells, the second's distance above the first; and weights, uint8[tiles,
-    steps in whole stages, 2, columns, 16]: a thread's outputs are neighbours."""
+    steps, 2, columns, 16]: a thread's outputs are neighbours."""
     offsets = cells.offsets()
     order = np.argsort(offsets.reshape(-1))
     firsts = offsets.reshape(-1)[order]
     if len(firsts) % 2:
         firsts = np.append(firsts, firsts[-1])
-    table = (firsts[::2] | (firsts[1::2] - firsts[::2]) << 16).astype(np.uint32)
+    columns, steps = chosen.columns, cells.steps_of(chosen)
+    table = np.zeros(-(-steps // 4) * 4, np.uint32)  # whole quads
+    table[: len(firsts) // 2] = firsts[::2] | (firsts[1::2] - firsts[::2]) << 16
     rows = _rows(encoded, cells)[:, :, order]
     outputs = columns // encoded.planes
-    tiles, held = -(-8 * room(len(rows)) // outputs), max(1, 128 // columns)
-    filled = np.zeros((tiles * outputs, encoded.planes, 2 * held * -(-len(table) // held), _QUAD), np.uint8)
+    tiles = -(-8 * room(len(rows)) // outputs)
+    filled = np.zeros((tiles * outputs, encoded.planes, 2 * steps, _QUAD), np.uint8)
     filled[: len(rows), :, : len(order)] = rows
     # Column 8 j + r of a plane is a thread's: r / 2 says whose.
     filled = filled.reshape(tiles, 4, outputs // 8, 2, encoded.planes, -1, 2, _QUAD)
@@ -364,4 +386,9 @@ def _rows(encoded: _Encoded, cells: Cells) -> NDArray[np.uint8]:
 def plans(planes: int, weight_planes: int) -> list[Plan]:
     """All ways to make a convolution of so many planes."""
     fitting = (each for each in _COLUMNS if each >= 32 * weight_planes and planes * each <= _COLUMNS[0])
-    return [Plan(columns, groups) for columns, groups in product(fitting, (1, 2, 3))]
+    ways = ((1, 1), (2, 1), (3, 1), (2, 2), (4, 4))
+    return [
+        Plan(columns, *way)
+        for columns, way in product(fitting, ways)
+        if way[0] < 4 or planes * columns <= 128
+    ]

@@ -26,6 +26,7 @@ SPARTAN_GPU: Final = "spartan-gpu-2026-11-23-h200"
 WITNESSES: Final = "witness-2026-11-23-h200"
 NETWORKS: Final = "networks-2026-11-24-h200"
 PRODUCTS: Final = "products-2026-11-23-h200"
+CONVOLUTIONS: Final = "convolutions-2026-11-24-h200"
 WIDE: Final = "wide-2026-11-23-h200"
 BOUNDS: Final = "bounds-2026-11-23-h200"
 LINES: Final = "lines-2026-11-23"
@@ -147,6 +148,38 @@ def few_bits() -> str:
         "APNN-TC / ours": beside("apnn"),
     }
     return grouped(rows(PRODUCTS, ""), {"rows, columns, depth": lambda row: row.topic, "": kernel}, cells)
+
+
+def convolutions() -> str:
+    """Of few bits, by images, channels and widths."""
+    cells = {
+        "made by": more("plan"),
+        "time": ours,
+        "cuDNN": lambda row: figure(row) if row.peer == "cudnn_half" else "",
+        "cuDNN / ours": beside("cudnn_half"),
+        "bytes / ours": beside("im2col"),
+        "their product alone / ours": beside("int8_product"),
+    }
+    key: Cells = {"images, channels": _behind_colon, "": kernel}
+    return grouped(rows(CONVOLUTIONS, "kernels"), key, cells)
+
+
+def fused_convolutions() -> str:
+    cells = {"time": ours, "its parts / ours": beside("parts")}
+    return grouped(rows(CONVOLUTIONS, "fused"), {"images, channels": _behind_colon}, cells)
+
+
+def convolved_networks() -> str:
+    cells = {
+        "time": lambda row: "" if row.name.endswith("_rate") else ours(row),
+        "images a second": ending("_rate", lambda row: number(round(row.median))),
+        "APNN-TC / ours": beside("apnn"),
+    }
+    return grouped(rows(CONVOLUTIONS, "networks"), {"images": size}, cells)
+
+
+def _behind_colon(row: Row) -> str:
+    return row.topic.partition(": ")[2]
 
 
 def bounds_speed() -> str:
@@ -291,6 +324,9 @@ TABLES: Final[dict[str, Callable[[], str]]] = {
     "spartan kernels": spartan_kernels,
     "spartan proofs": spartan_proofs,
     "few bits": few_bits,
+    "convolutions": convolutions,
+    "fused convolutions": fused_convolutions,
+    "convolved networks": convolved_networks,
     "bounds speed": bounds_speed,
     "bounds tightness": bounds_tightness,
     "wide integers": wide_integers,

@@ -25,8 +25,12 @@ constexpr Numbers numbers = ZEN_BITS ? Numbers::bits : Numbers::mixed_bytes;
 constexpr int outputs = columns / weight_planes, own_outputs = outputs / 4;
 constexpr int words = own_outputs > 32 ? own_outputs / 32 : 1, word_bits = own_outputs / words;
 
-// Steps of 32 bytes in a stage, and stages.
-constexpr int held = columns < 128 ? 128 / columns : 1, stage_bytes = held * columns * 32, stages = 8;
+// Groups that share outputs, each with its part of a stage's steps of 32 bytes; what a stage has keeps cores busy while the one
+// before is given back.
+constexpr int split = ZEN_SPLIT, held = ZEN_HELD, stage_bytes = held * columns * 32, stages = ZEN_STAGES;
+
+// Of a team that shares outputs, the sums of all but the first.
+constexpr int own_sums = planes * columns / 2, sums_bytes = (split - 1) * (groups / split) * 128 * own_sums * 4;
 
 // Rows and columns of cells: those whose places differ by multiples of the stride follow each other.
 constexpr int row_phases = kernel_height < stride ? kernel_height : stride, phase_rows = 8 + (kernel_height - 1) / stride;
@@ -58,13 +62,31 @@ struct Place {
   }
 };
 
+ZEN_FN int min_of(int a, int b) { return a < b ? a : b; }
+ZEN_FN unsigned char* max_of(unsigned char* a, unsigned char* b) { return a < b ? b : a; }
+
+// 16 bytes from `at` on, of which those before `begin` and from `end` on are zeros: whole words are read.
+ZEN_FN void cut_out(const unsigned char* data, long at, int begin, int end, u32 (&quad)[4]) {
+  const int off = int(at & 3);
+  const u32* const from = reinterpret_cast<const u32*>(data) + (at - off) / 4;
+  u32 words[5];
+  ZEN_UNROLL for (int i = 0; i < 5; i++) words[i] = 4 * i - off + 4 > begin && 4 * i - off < min_of(end, 16) ? from[i] : 0;
+  ZEN_UNROLL for (int i = 0; i < 4; i++) {
+    const int before = begin - 4 * i, left_over = end - 4 * i;
+    const u32 lower = before <= 0 ? ~0u : before >= 4 ? 0 : ~0u << 8 * before;
+    const u32 upper = left_over >= 4 ? ~0u : left_over <= 0 ? 0 : (1u << 8 * left_over) - 1;
+    quad[i] = u32((u64(words[i + 1]) << 32 | words[i]) >> 8 * off) & lower & upper;
+  }
+}
+
 // Cell i of the quad e is behind e quads_apart + i: planes have their quads one after the other.
 ZEN_FN void bring(const Images& from, const Place& place, unsigned char* cells) {
-  const int thread = int(threadIdx.x % 128), all = from.quads * planes;
+  constexpr int threads = 128 * split;
+  const int thread = int(threadIdx.x % threads), all = from.quads * planes;
   if constexpr (!folded) {
     int lanes = 1;
     while (lanes < all && lanes < 32) lanes *= 2;
-    for (int i = thread / lanes; i < area; i += 128 / lanes) {
+    for (int i = thread / lanes; i < area; i += threads / lanes) {
       const int r = i / cell_columns, c = i % cell_columns;
       const int y = place.row * stride - from.top + r % phase_rows * stride + r / phase_rows;
       const int x = place.column * stride - from.left + c % phase_columns * stride + c / phase_columns;
@@ -75,8 +97,8 @@ ZEN_FN void bring(const Images& from, const Place& place, unsigned char* cells) 
         copy_quad(cells + (e * quads_apart + i) * 16, pixel + (there ? e * 16 : 0), there);
     }
   } else {
-    constexpr int bytes = folded ? folded : 1, piece = bytes % 4 ? 1 : 4;
-    for (int i = thread; i < area * all; i += 128) {
+    constexpr int bytes = folded ? folded : 1;
+    for (int i = thread; i < area * all; i += threads) {
       const int e = i / area, r = i % area / 8, plane = e / from.quads, first = e % from.quads * 16;
       const int y = place.row * stride - from.top + r % phase_rows * stride + r / phase_rows;
       const int x = (place.column + i % area % 8) * stride - from.left;
@@ -84,14 +106,15 @@ ZEN_FN void bring(const Images& from, const Place& place, unsigned char* cells) 
       const long row_pixel = row_there ? (place.image * from.height + y) * from.width : 0;
       const unsigned char* const row = from.data + row_pixel * (bytes * planes);
       u32 quad[4] = {};
-      ZEN_UNROLL for (int b = 0; b < 16; b += piece) {
-        const int at = (first + b) / bytes, within = (first + b) % bytes;
-        if (!row_there || at >= kernel_width || x + at < 0 || x + at >= from.width) continue;
-        const unsigned char* const own = row + (x + at) * (bytes * planes) + plane * bytes + within;
-        if constexpr (piece == 4)
-          quad[b / 4] = *reinterpret_cast<const u32*>(own);
-        else
-          quad[b / 4] |= u32(*own) << b % 4 * 8;
+      if constexpr (bytes % 4 == 0) {
+        ZEN_UNROLL for (int b = 0; b < 4; b++) {
+          const int at = (first + 4 * b) / bytes, within = (first + 4 * b) % bytes;
+          if (row_there && at < kernel_width && x + at >= 0 && x + at < from.width)
+            quad[b] = *reinterpret_cast<const u32*>(row + (x + at) * (bytes * planes) + plane * bytes + within);
+        }
+      } else if (row_there) {
+        const int begin = -x * bytes - first, end = min_of((from.width - x) * bytes, kernel_width * bytes) - first;
+        cut_out(from.data, row_pixel * bytes + x * bytes + first, begin, end, quad);
       }
       *reinterpret_cast<uint4*>(cells + (e * quads_apart + i % area) * 16) = make_uint4(quad[0], quad[1], quad[2], quad[3]);
     }
@@ -108,10 +131,10 @@ ZEN_FN int ones_of(const unsigned char* cells, int quads, int cell) {
   return sum;
 }
 
-// The sum of all numbers that a thread's two outputs read; `sums`: of each cell, of all its numbers.
+// The sum of all numbers that a thread's two outputs read; `sums`: of each cell, of all its numbers. All threads wait.
 ZEN_FN void sum_up(const unsigned char* cells, int quads, int* sums, int (&read)[2]) {
   const int thread = int(threadIdx.x % 128), x = thread % 32 / 4, y = thread / 32 * 2;
-  for (int i = thread; i < area; i += 128) sums[i] = ones_of(cells, quads, i);
+  for (int i = int(threadIdx.x % (128 * split)); i < area; i += 128 * split) sums[i] = ones_of(cells, quads, i);
   __syncthreads();
   ZEN_UNROLL for (int h = 0; h < 2; h++) {
     read[h] = 0;
@@ -143,43 +166,57 @@ extern "C" __global__ void __launch_bounds__(128 * groups)
              int pool) {
   unsigned char* const shared = shared_memory<unsigned char>();
   u32* const offsets = reinterpret_cast<u32*>(shared + stages * stage_bytes + 16 * stages);
-  const int group = int(threadIdx.x / 128), thread = int(threadIdx.x % 128), g = thread % 32 / 4, t = thread % 4;
-  const int cells_bytes = quads_apart * quads * planes * 16, group_bytes = cells_bytes + (area + 3) / 4 * 16;
-  unsigned char* const own_cells = reinterpret_cast<unsigned char*>(offsets + (steps + 3) / 4 * 4) + group * group_bytes;
-  const Place place(long(blockIdx.x) * groups + group, places, (out_height + 7) / 8, (out_width + 7) / 8);
-  const int stages_of_all = (steps + held - 1) / held;
-  const unsigned char* const own_weights = weights + long(blockIdx.y) * stages_of_all * stage_bytes;
+  const int team = int(threadIdx.x) / (128 * split), part = int(threadIdx.x) / 128 % split;
+  const int thread = int(threadIdx.x % 128), g = thread % 32 / 4, t = thread % 4;
+  const int cells_bytes = quads_apart * quads * planes * 16, team_bytes = cells_bytes + (area + 3) / 4 * 16;
+  unsigned char* const all_cells = reinterpret_cast<unsigned char*>(offsets + (steps + 3) / 4 * 4);
+  unsigned char* const own_cells = all_cells + team * team_bytes;
+  int* const own_added = reinterpret_cast<int*>(max_of(all_cells + groups / split * team_bytes, shared + sums_bytes));
+  const Place place(long(blockIdx.x) * (groups / split) + team, places, (out_height + 7) / 8, (out_width + 7) / 8);
+  const unsigned char* const own_weights = weights + long(blockIdx.y) * steps * (columns * 32);
+  const auto bytes_of = [=](int stage) { return min_of(held, steps - stage * held) * (columns * 32); };
 
   int d[planes][columns / 2], read[2] = {};
   ZEN_UNROLL for (int s = 0; s < planes; s++)
     ZEN_UNROLL for (int i = 0; i < columns / 2; i++) d[s][i] = 0;
-  u64 first = 0;
+  const u64 first = cells(own_cells, 0, cell_columns * 16);
   by_stages<groups, stage_bytes, stages, 1>(
-      stages_of_all,
-      [&](int step, unsigned char* to, u64* barrier) {
-        copy_behind<stage_bytes>(to, own_weights + long(step) * stage_bytes, barrier);
+      (steps + held - 1) / held, bytes_of,
+      [&](int stage, unsigned char* to, u64* barrier) {
+        copy_behind(to, own_weights + long(stage) * stage_bytes, bytes_of(stage), barrier);
       },
       [&] {
-        for (int i = int(threadIdx.x); i < steps; i += 128 * groups) offsets[i] = table[i];
+        for (int i = int(threadIdx.x); i < (steps + 3) / 4; i += 128 * groups) copy_quad(offsets + 4 * i, table + 4 * i, true);
+        for (int i = int(threadIdx.x); i < outputs / 4; i += 128 * groups)
+          copy_quad(own_added + 4 * i, added + int(blockIdx.y) * outputs + 4 * i, true);
         bring({images, height, width, top, left, quads}, place, own_cells);
         await_quads();
-        if (for_each) {
-          __syncthreads();
-          sum_up(own_cells, quads, reinterpret_cast<int*>(own_cells + cells_bytes), read);
-        }
-        first = cells(own_cells, 0, cell_columns * 16);
       },
-      [&](int step, const unsigned char* own) {
+      [&](int stage, const unsigned char* own) {
         const u64 y = cells(own, columns * 16, 128);
-        ZEN_UNROLL for (int k = 0; k < held; k++)
-          if (held == 1 || step * held + k < steps) {
-            const u64 x = first + offsets[step * held + k];
+        u64 x[held / split];
+        ZEN_UNROLL for (int k = 0; k < held / split; k++) x[k] = first + offsets[min_of(stage * held + k * split, steps - split) + part];
+        ZEN_UNROLL for (int k = 0; k < held / split; k++)
+          if (stage * held + k * split < steps)
             ZEN_UNROLL for (int s = 0; s < planes; s++)
-              wgmma<numbers>(d[s], x + u64(s * quads * quads_apart), y + u64(k * columns * 2));
-          }
+              wgmma<numbers>(d[s], x[k] + u64(s * quads * quads_apart), y + u64((k * split + part) * columns * 2));
       },
-      [] {});
+      [&](int stage) {
+        if (for_each && stage == 0) sum_up(own_cells, quads, reinterpret_cast<int*>(own_cells + cells_bytes), read);
+      });
   ZEN_UNROLL for (int s = 0; s < planes; s++) settle(d[s]);
+  if constexpr (split > 1) {
+    int* const all = reinterpret_cast<int*>(shared) + team * (split - 1) * (own_sums * 128) + thread;
+    __syncthreads();
+    ZEN_UNROLL for (int s = 0; s < planes; s++)
+      ZEN_UNROLL for (int i = 0; i < columns / 2; i++)
+        if (part) all[((part - 1) * own_sums + s * columns / 2 + i) * 128] = d[s][i];
+    __syncthreads();
+    if (part) return;
+    ZEN_UNROLL for (int other = 0; other < split - 1; other++)
+      ZEN_UNROLL for (int s = 0; s < planes; s++)
+        ZEN_UNROLL for (int i = 0; i < columns / 2; i++) d[s][i] += all[(other * own_sums + s * columns / 2 + i) * 128];
+  }
 
   const int first_channel = int(blockIdx.y) * outputs + t * own_outputs;
   const int column = place.column + g, row = place.row + thread / 32 * 2;
@@ -188,7 +225,7 @@ extern "C" __global__ void __launch_bounds__(128 * groups)
     u32 sum = 0;
     ZEN_UNROLL for (int s = 0; s < planes; s++)
       ZEN_UNROLL for (int u = 0; u < weight_planes; u++) sum += u32(d[s][4 * (j + u) + 2 * h + c]) << (s + u);
-    return int(sum * u32(multiplier) + u32(added[first_channel + i]) - u32(for_each) * u32(read[h]));
+    return int(sum * u32(multiplier) + u32(own_added[t * own_outputs + i]) - u32(for_each) * u32(read[h]));
   };
   if constexpr (!made) {
     ZEN_UNROLL for (int h = 0; h < 2; h++) {

@@ -53,11 +53,10 @@ ZEN_FN void await_barrier(u64* barrier, int parity) {
       : "memory");
 }
 // From memory to shared memory; nobody waits but at the barrier.
-template <int bytes>
-ZEN_FN void copy_behind(void* to, const void* from, u64* barrier) {
+ZEN_FN void copy_behind(void* to, const void* from, int bytes, u64* barrier) {
   asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(
                    shared_address(to)),
-               "l"(from), "n"(bytes), "r"(shared_address(barrier))
+               "l"(from), "r"(bytes), "r"(shared_address(barrier))
                : "memory");
 }
 

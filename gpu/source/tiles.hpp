@@ -148,11 +148,11 @@ struct Blocks {
   }
 };
 
-// So many groups of four warps make products of steps, of whose bytes copy(step, to, barrier) tells the barrier, some stages
-// before: products(step, own) begins a step's, and after() comes when all but the last `lag` steps' are made. Meanwhile all
-// threads do what `before` has.
-template <int groups, int stage_bytes, int stages, int lag, class Copy, class Before, class Products, class After>
-ZEN_FN void by_stages(int steps, Copy copy, Before before, Products products, After after) {
+// So many groups of four warps make products of steps, whose bytes(step) a copy(step, to, barrier) brings some stages before:
+// products(step, own) begins a step's, and after(step) comes when all but the last `lag` steps' are made. Meanwhile all threads do
+// what `before` has.
+template <int groups, int stage_bytes, int stages, int lag, class Bytes, class Copy, class Before, class Products, class After>
+ZEN_FN void by_stages(int steps, Bytes bytes, Copy copy, Before before, Products products, After after) {
   unsigned char* const stage = shared_memory<unsigned char>();
   u64* const full = reinterpret_cast<u64*>(stage + stages * stage_bytes);
   u64* const empty = full + stages;
@@ -160,7 +160,7 @@ ZEN_FN void by_stages(int steps, Copy copy, Before before, Products products, Af
     if (step >= steps) return;
     const int at = step % stages;
     if (step >= stages) await_barrier(empty + at, step / stages - 1 & 1);
-    expect_bytes(full + at, stage_bytes);
+    expect_bytes(full + at, bytes(step));
     copy(step, stage + at * stage_bytes, full + at);
   };
   if (threadIdx.x == 0) {
@@ -182,7 +182,7 @@ ZEN_FN void by_stages(int steps, Copy copy, Before before, Products products, Af
       if (threadIdx.x == 0) load_stage(step - lag + stages);
       __syncwarp();
     }
-    after();
+    after(step);
   }
   await_products();
 }
@@ -190,14 +190,15 @@ ZEN_FN void by_stages(int steps, Copy copy, Before before, Products products, Af
 // The same of steps of both matrices' blocks: products(left, right) begins a step's.
 template <int groups, int left_blocks, int right_blocks, int stages, int lag, class Products, class After>
 ZEN_FN void by_blocks(const Blocks& left, const Blocks& right, int steps, Products products, After after) {
-  by_stages<groups, (left_blocks + right_blocks) * block_bytes, stages, lag>(
-      steps,
+  constexpr int stage_bytes = (left_blocks + right_blocks) * block_bytes;
+  by_stages<groups, stage_bytes, stages, lag>(
+      steps, [](int) { return stage_bytes; },
       [&](int step, unsigned char* to, u64* barrier) {
-        ZEN_UNROLL for (int i = 0; i < left_blocks; i++) copy_behind<block_bytes>(to + i * block_bytes, left(i, step), barrier);
+        ZEN_UNROLL for (int i = 0; i < left_blocks; i++) copy_behind(to + i * block_bytes, left(i, step), block_bytes, barrier);
         ZEN_UNROLL for (int i = 0; i < right_blocks; i++)
-          copy_behind<block_bytes>(to + (left_blocks + i) * block_bytes, right(i, step), barrier);
+          copy_behind(to + (left_blocks + i) * block_bytes, right(i, step), block_bytes, barrier);
       },
-      [] {}, [&](int, const unsigned char* own) { products(own, own + left_blocks * block_bytes); }, after);
+      [] {}, [&](int, const unsigned char* own) { products(own, own + left_blocks * block_bytes); }, [&](int) { after(); });
 }
 
 // For many rows: groups of 128 threads make the products of 64 rows of up to two left planes each, and 256 of right ones;

@@ -40,6 +40,19 @@ def test_every_row_of_the_gpu_benchmark(tmp_path: Path, monkeypatch: pytest.Monk
     assert sum(proof.more["stages"].values()) == pytest.approx(1)
 
 
+def test_every_row_of_the_benchmark_of_convolutions(tmp_path: Path) -> None:
+    """Networks take minutes to compile, emulated."""
+    from bench import convolutions
+
+    output = tmp_path / "rows.json"
+    convolutions.main(["--quick", "--topics", "kernels", "fused", "--json", str(output)])
+    _, rows = read(output)
+    assert [(row.name, row.peer) for row in rows if row.peer in (None, "parts")] == [
+        *((name, None) for name in ("w1a1", "w1a2", "w2a2", "w1a4", "w1a2")),
+        ("parts_w1a2", "parts"),
+    ]
+
+
 def test_every_row_of_the_benchmark_of_witnesses(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of a network that is even smaller, and under the system whose keys take the least."""
     from bench import gpu_witness

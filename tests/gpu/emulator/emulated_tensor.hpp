@@ -50,9 +50,8 @@ static void expect_bytes(u64* place, int) { arrive(place); }
 static void await_barrier(u64* place, int parity) {
   zen_emulator::spin_until([=] { return int(barrier_at(place).phases & 1) != parity; });
 }
-template <int bytes>
-static void copy_behind(void* to, const void* from, u64*) {
-  std::memcpy(to, from, bytes);
+static void copy_behind(void* to, const void* from, int bytes, u64*) {
+  std::memcpy(to, from, size_t(bytes));
 }
 
 static u64 address_of(const void* first) { return u64(static_cast<const unsigned char*>(first) - zen_emulator_shared) >> 4; }
