@@ -12,7 +12,7 @@ beside a launch of each: sums of 32 bits, bytes, planes, the largest. ``networks
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from importlib.util import find_spec
 from typing import Any, Final
@@ -22,10 +22,11 @@ from numpy.typing import NDArray
 
 from bench.lowbit import quantised
 from bench.report import Report, Row
-from bench.roofline import Roofline, captured, card_argument_parser, machine, published, replayed
-from circuits.zoo import lowbit
-from gpu import convolutions, wide
-from gpu.convolutions import Convolution, MaxPool, Rescaling, Shape, Sums, empty, pack, rescale
+from bench.roofline import Roofline, captured, card_argument_parser, machine, on_device, published, replayed
+from circuits.quantised.resident import ResidentNetwork
+from circuits.quantised.typed import TypedGraph
+from gpu import convolutions
+from gpu.convolutions import Convolution, MaxPool, Rescaling, empty, pack, rescale
 from gpu.device import Array, Device
 
 TOPICS: Final = ("kernels", "fused", "networks")
@@ -53,7 +54,8 @@ def layer(
     weight = rng.integers(0, 1 << weight_bits, shape) - (1 << weight_bits - 1)
     if weight_bits == 1:
         weight = 2 * weight + 1
-    made = Convolution(device, weight, np.zeros(channels, np.int64), (SIDE, SIDE), bits, 1, _PADDING, **more)
+    zeros, size = np.zeros(channels, np.int64), (SIDE, SIDE)
+    made = Convolution(device, weight, zeros, size, bits, 1, _PADDING, images=images, **more)
     x = empty(device, images, (channels, SIDE, SIDE), bits)
     pack(device, device.upload(values), x)
     first = np.pad(values[0].astype(np.float32), ((1, 1), (1, 1), (0, 0)))
@@ -73,7 +75,10 @@ def kernels(bench: Roofline, images: int, channels: int) -> Iterator[Row]:
         made, x, sums = layer(device, images, channels, widths, rescaling=shift)
         out = empty(device, images, made.shape, made.bits)
         run = replayed(device, partial(made.run, x, out), count)
-        name, plan = f"w{widths[0]}a{widths[1]}", f"{made.plan.groups} groups, {made.plan.columns} columns"
+        name, plan = (
+            f"w{widths[0]}a{widths[1]}",
+            f"{made.plan.groups} groups, {made.plan.columns} columns, split by {made.plan.split}",
+        )
         yield from bench.measure(name, size, run, peers=peers, plan=plan)
         _check(device, out, np.clip(sums >> shift.shift, 0, 3))
 
@@ -135,91 +140,22 @@ def fused(bench: Roofline, images: int, channels: int) -> Iterator[Row]:
     _check(device, pooled, largest)
 
 
-class Network:
-    """One of ``circuits.zoo.lowbit``: ``run`` makes ``logits`` of images, but for the last biases."""
-
-    def __init__(
-        self,
-        device: Device,
-        network: lowbit.Network,
-        integers: Mapping[str, lowbit.Integers],
-        pixels: NDArray[np.uint8],
-    ) -> None:
-        """``pixels``: uint8[images, height, width, channels]."""
-        self._device = device
-        images = len(pixels)
-        channels, *plane = network.shape
-        made: dict[str, tuple[Array, Shape, int]] = {
-            lowbit.IMAGE: (device.upload(pixels), (channels, plane[0], plane[1]), 8)
-        }
-        self._calls: list[Callable[[], None]] = []
-        for each, read in lowbit.read_by(network):
-            x, shape, bits = made[read]
-            own = integers[each.name]
-            if each.bits is None:
-                self.bias = own.bias
-                self.logits = self._dense(x, shape, bits, own.weight)
-                return
-            shift = Rescaling(1, 1 << own.shift - 1 if own.shift else 0, own.shift, each.bits)
-            fused_pool = each.pool == (2, 2, 0)
-            residual = made[each.adds] if each.adds else None
-            layer = Convolution(
-                device,
-                own.weight,
-                own.bias,
-                shape[1:],
-                bits,
-                each.stride,
-                (each.padding,) * 4,
-                shift,
-                pool=fused_pool,
-                adds=residual[2] if residual else 0,
-            )
-            out = empty(device, images, layer.shape, layer.bits)
-            self._calls.append(partial(layer.run, x, out, residual[0] if residual else None))
-            made[each.name] = out, layer.shape, layer.bits
-            if each.pool and not fused_pool:
-                pool = MaxPool(device, layer.shape, layer.bits, *each.pool)
-                pooled = empty(device, images, pool.shape, pool.bits)
-                self._calls.append(partial(pool.run, out, pooled))
-                made[each.name] = pooled, pool.shape, pool.bits
-
-    def _dense(self, x: Array, shape: Shape, bits: int, weight: NDArray[np.int64]) -> Array:
-        device, images, top = self._device, len(x), ((1 << bits) - 1) * shape[1] * shape[2]
-        sums, all_sums = Sums(device, shape, bits), device.empty((images, shape[0]), np.int32)
-        ranges = (0, top), (-128, 127)
-        product = wide.Product(device, images, len(weight), shape[0], ranges)
-        right = product.right(device.upload(weight))
-        logits = device.empty((images, len(weight)), np.int64)
-
-        def run() -> None:
-            sums.run(x, all_sums)
-            product.multiply(product.left(all_sums), right, logits)
-
-        self._calls.append(run)
-        return logits
-
-    def run(self) -> None:
-        for call in self._calls:
-            call()
-
-
 def networks(bench: Roofline, batches: tuple[int, ...]) -> Iterator[Row]:
-    device, qgraph, made = bench.device, quantised(NETWORK), lowbit.network_of(NETWORK)
-    integers = lowbit.untrained(made, NETWORK)
-    channels, *plane = qgraph.input.shape
-    rng = np.random.default_rng(1)
-    pixels = rng.integers(0, 256, (max(batches), *plane, channels), np.uint8)
-    wanted = qgraph.run(pixels[:1].transpose(0, 3, 1, 2).astype(np.int64))
+    device, qgraph = bench.device, quantised(NETWORK)
+    typed, output = TypedGraph(qgraph, "private", "public"), qgraph.output
+    shape = max(batches), *qgraph.input.shape
+    pixels = np.random.default_rng(1).integers(0, 256, shape, np.uint8)
+    wanted = qgraph.run(pixels[:1].astype(np.int64))
     for images in batches:
-        network = Network(device, made, integers, pixels[:images])
-        run = replayed(device, network.run, 1)
-        (row,) = bench.measure(NETWORK, images, run)
+        with ResidentNetwork(device, typed, [output], images) as network:
+            network.bring({qgraph.input.name: pixels[:images]})
+            (row,) = bench.measure(NETWORK, images, on_device(device, network.launch))
+            found = network.made(output)
         yield row
         yield Row(f"{NETWORK}_rate", images, images / row.median, unit="images/s")
         if images in APNN:
             yield published(row, "apnn", APNN[images])
-        if not np.array_equal(device.download(network.logits)[:1] + network.bias, wanted):
+        if not np.array_equal(found[:1], wanted):
             raise RuntimeError(f"{NETWORK} says something else on the card")
 
 

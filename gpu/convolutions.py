@@ -32,6 +32,16 @@ _QUAD: Final = 16
 _COLUMNS: Final = (256, 128, 64, 32)
 _STAGES: Final = 4
 _MOST_SHARED: Final = 227 << 10
+_REGISTERS: Final = 1 << 16
+
+_LEAST_PRODUCT: Final = 24
+_LATENCY: Final = 75
+"""Cycles that products of the fewest columns take the cores, and one after the other."""
+
+_CYCLE: Final = 1 / 1.75e9
+_LAUNCH: Final = 2e-6
+_BLOCK: Final = 1.5e-6
+"""Seconds; measured on an H200."""
 
 Shape = tuple[int, int, int]
 """Channels, height and width."""
@@ -132,7 +142,8 @@ class Convolution:
     """Of planes, or pixels of 8 bits, with ``weight``, integers[outputs, channels, *kernel], and ``bias``
     [outputs], over ``size`` = (height, width) and zeros around it, top, left, bottom, right: ``run``. Without
     ``rescaling`` sums are what it makes; with ``pool`` the largest of 2 x 2 numbers; with ``adds`` planes of
-    as many bits are added to what is rescaled. On Hopper alone.
+    as many bits are added to what is rescaled. It is planned for as many ``images`` at a time. On Hopper
+    alone.
 
     Raises ``ValueError`` where the weights take more planes than are faster than bytes, a sum may leave 32
     bits, or shared memory has no room.
@@ -151,6 +162,7 @@ class Convolution:
         *,
         pool: bool = False,
         adds: int = 0,
+        images: int = 64,
         chosen: Plan | None = None,
     ) -> None:
         if device.architecture() != HOPPER:
@@ -186,12 +198,13 @@ class Convolution:
         self._factors = multiplier * encoded.step, multiplier * encoded.offset
         cells = Cells(kernel[0], kernel[1], stride, channels, bits)
         self._quads = cells.quads
-        self.plan = chosen or plan(planes, encoded.planes)
-        made = self.bits if rescaling else 0
-        self._products = modules.load(
-            device,
-            *source(self.plan, cells, planes if of_bits else 0, encoded.planes, made),
-        )
+        places = images * -(-self._plane[0] // TILE) * -(-self._plane[1] // TILE)
+        of_all = Sizes(cells, places, outputs, planes, encoded.planes)
+        self.plan = chosen or plan(of_all, device.processors())
+        self._shared = of_all.shared_bytes(self.plan)
+        if self._shared > _MOST_SHARED:
+            raise ValueError(f"{channels} channels of {kernel} places leave shared memory: split them")
+        self._products = modules.load(device, *source(self.plan, of_all, self.bits if rescaling else 0))
         table, stacks = _stacks(encoded, cells, self.plan)
         tiles = len(stacks)
         of_tiles = np.zeros(tiles * self.plan.columns // encoded.planes, np.int32)
@@ -199,9 +212,6 @@ class Convolution:
         self._steps, self._tiles = stacks.shape[1], tiles
         self._table, self._weights = device.upload(table), device.upload(stacks)
         self._added = device.upload(of_tiles)
-        self._shared = _shared_bytes(self.plan, cells, planes, encoded.planes)
-        if self._shared > _MOST_SHARED:
-            raise ValueError(f"{channels} channels of {kernel} places leave shared memory: split them")
 
     def run(self, x: Array, out: Array, residual: Array | None = None) -> None:
         """``out``: planes of ``bits`` of ``shape``, or int32[images, height, width, outputs]."""
@@ -299,23 +309,69 @@ class Cells(NamedTuple):
         return found
 
 
-def plan(planes: int, weight_planes: int) -> Plan:
-    columns = next(each for each in _COLUMNS if planes * each <= _COLUMNS[0])
-    return Plan(max(columns, 32 * weight_planes), GROUPS)
+class Sizes(NamedTuple):
+    """What a plan's time follows from. ``places``: of 8 x 8 outputs."""
+
+    cells: Cells
+    places: int
+    outputs: int
+    planes: int
+    weight_planes: int
+
+    def held(self, chosen: Plan) -> int:
+        """Steps of a stage, a power of two, of up to 16 KB but for the most columns: products of as many
+        bytes take longer than to give the stage before back."""
+        steps = min(4 * _COLUMNS[0] // (chosen.columns * self.planes), max(4, 512 // chosen.columns))
+        return max(chosen.split, 1 << steps.bit_length() - 1)
+
+    def stages(self, chosen: Plan) -> int:
+        return min(_STAGES, -(-self.cells.steps_of(chosen) // self.held(chosen)))
+
+    def shared_bytes(self, chosen: Plan) -> int:
+        teams, steps = chosen.groups // chosen.split, self.cells.steps_of(chosen)
+        stages = self.stages(chosen) * (self.held(chosen) * chosen.columns * 2 * _QUAD + _QUAD)
+        cells, area = self.cells, self.cells.area
+        own = (area | 1) * cells.quads * self.planes * _QUAD + -(-area // 4) * _QUAD
+        sums = (chosen.groups - teams) * 128 * self.planes * chosen.columns * 2
+        needed = max(stages + -(-steps // 4) * _QUAD + teams * own, sums)
+        return needed + chosen.columns // self.weight_planes * 4
+
+    def seconds(self, chosen: Plan, processors: int) -> float:
+        """About what it takes, on a card of so many processors, as an H200's do: blocks that are there at a
+        time wait for what they read and write, and share the cores."""
+        tiles = -(-8 * room(self.outputs) * self.weight_planes // chosen.columns)
+        blocks = -(-(-(-self.places * chosen.split // chosen.groups) * tiles) // processors)
+        registers = 128 * chosen.groups * (chosen.columns // 2 * self.planes + 40)
+        there = max(1, min(_REGISTERS // registers, _MOST_SHARED // self.shared_bytes(chosen)))
+        products = self.cells.steps_of(chosen) * self.planes
+        waves = -(-blocks // there)
+        cores = blocks * chosen.groups // chosen.split * products * max(chosen.columns // 2, _LEAST_PRODUCT)
+        alone = waves * products // chosen.split * max(chosen.columns // 2, _LATENCY)
+        return _LAUNCH + waves * _BLOCK + max(cores, alone) * _CYCLE
 
 
-def source(chosen: Plan, cells: Cells, planes: int, weight_planes: int, made: int) -> modules.Source:
-    """What a convolution is compiled with; ``planes``: 0 where pixels are bytes."""
-    held = _held(chosen, max(planes, 1))
+def plan(sizes: Sizes, processors: int) -> Plan:
+    """The fastest."""
+    fitting = (
+        each for each in plans(sizes.planes, sizes.weight_planes) if sizes.shared_bytes(each) <= _MOST_SHARED
+    )
+    return min(
+        fitting, key=lambda each: sizes.seconds(each, processors), default=Plan(32 * sizes.weight_planes, 1)
+    )
+
+
+def source(chosen: Plan, sizes: Sizes, made: int) -> modules.Source:
+    """What a convolution of so many planes, or of sums, is compiled with."""
+    cells = sizes.cells
     defines = {
         "GROUPS": chosen.groups,
         "SPLIT": chosen.split,
-        "HELD": held,
-        "STAGES": min(_STAGES, -(-cells.steps_of(chosen) // held)),
+        "HELD": sizes.held(chosen),
+        "STAGES": sizes.stages(chosen),
         "COLUMNS": chosen.columns,
-        "BITS": str(planes > 0).lower(),
-        "PLANES": max(planes, 1),
-        "WEIGHT_PLANES": weight_planes,
+        "BITS": str(not cells.in_bytes).lower(),
+        "PLANES": sizes.planes,
+        "WEIGHT_PLANES": sizes.weight_planes,
         "HEIGHT": cells.height,
         "WIDTH": cells.width,
         "STRIDE": cells.stride,
@@ -323,23 +379,6 @@ def source(chosen: Plan, cells: Cells, planes: int, weight_planes: int, made: in
         "MADE": made,
     }
     return "convolutions", *(f"ZEN_{name}={value}" for name, value in defines.items())
-
-
-def _held(chosen: Plan, planes: int) -> int:
-    """Steps of a stage, a power of two, of up to 16 KB but for the most columns: products of as many bytes take
-    longer than to give the stage before back."""
-    steps = min(4 * _COLUMNS[0] // (chosen.columns * planes), max(4, 512 // chosen.columns))
-    return max(chosen.split, 1 << steps.bit_length() - 1)
-
-
-def _shared_bytes(chosen: Plan, cells: Cells, planes: int, weight_planes: int) -> int:
-    held, teams = _held(chosen, planes), chosen.groups // chosen.split
-    steps = cells.steps_of(chosen)
-    stages = min(_STAGES, -(-steps // held)) * (held * chosen.columns * 2 * _QUAD + _QUAD)
-    own = (cells.area | 1) * cells.quads * planes * _QUAD + -(-cells.area // 4) * _QUAD
-    needed = stages + -(-steps // 4) * _QUAD + teams * own
-    sums = (chosen.groups - teams) * 128 * planes * chosen.columns * 2
-    return max(needed, sums) + chosen.columns // weight_planes * 4
 
 
 def _stacks(encoded: _Encoded, cells: Cells, chosen: Plan) -> tuple[NDArray[np.uint32], NDArray[np.uint8]]:

@@ -32,10 +32,11 @@ class Fused(NamedTuple):
 
 
 class FewBits:
-    """``kept``: tensors that are asked for. Methods give None where other kernels are to make it."""
+    """``kept``: tensors that are asked for; ``samples``: about as many at a time. Methods give None where
+    other kernels are to make it."""
 
-    def __init__(self, device: Device, relations: Relations, kept: Collection[Tensor]) -> None:
-        self._device, self._relations = device, relations
+    def __init__(self, device: Device, relations: Relations, kept: Collection[Tensor], samples: int) -> None:
+        self._device, self._relations, self._samples = device, relations, samples
         readers = Counter(tensor for relation in relations.relations for tensor in relation.reads)
         self._only = {
             tensor: relation
@@ -87,6 +88,7 @@ class FewBits:
                 rescaling,
                 pool=pool,
                 adds=adds,
+                images=self._samples,
             )
         except ValueError:
             return None

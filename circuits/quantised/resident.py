@@ -77,7 +77,7 @@ class ResidentNetwork:
     def __init__(self, device: Device, typed: TypedGraph, names: Collection[str], samples: int) -> None:
         self._device, self._names = device, names
         self._wanted = {name: typed.made[name] for name in names if name not in typed.inputs}
-        made = _Making(device, typed.relations, {*self._wanted.values()})
+        made = _Making(device, typed.relations, {*self._wanted.values()}, samples)
         self._steps, self._given = made.steps, {name: made.given[each] for name, each in typed.inputs.items()}
         self._found = {name: made.numbers(tensor) for name, tensor in self._wanted.items()}
         held = [*self._given.values(), *self._found.values()]
@@ -189,11 +189,14 @@ class _Memory:
 
 
 class _Making:
-    """The steps that make ``wanted``. ``given``: inputs as they are on the host."""
+    """The steps that make ``wanted``, of about as many ``samples`` at a time. ``given``: inputs as they are
+    on the host."""
 
-    def __init__(self, device: Device, relations: Relations, wanted: Collection[Tensor]) -> None:
+    def __init__(
+        self, device: Device, relations: Relations, wanted: Collection[Tensor], samples: int
+    ) -> None:
         self._device, self._relations, self._wanted = device, relations, wanted
-        self._few = FewBits(device, relations, wanted)
+        self._few = FewBits(device, relations, wanted, samples)
         self._numbers, self._planes = dict[Tensor, _Lying](), dict[Tensor, _Lying]()
         self._same, self._done = dict[Tensor, Tensor](), set[Relation]()
         self.steps = list[_Step]()

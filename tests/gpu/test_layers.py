@@ -174,7 +174,7 @@ def test_tensors_of_few_bits_are_planes(device: Device) -> None:
     graph = QuantGraph.of("x", (3, 9, 8), Affine(1.0, 0, 8), nodes, "y")
     require_same(device, graph, 3, 3)
     typed = TypedGraph(graph, "private", "public")
-    few = FewBits(device, typed.relations, {typed.made["y"]})
+    few = FewBits(device, typed.relations, {typed.made["y"]}, 1)
     fused = [few.convolution(each, {typed.made["b"]}) for each in typed.relations.relations]
     assert [[part.out.name for part in each.relations][-1] for each in fused if each] == ["a", "d", "f"]
 

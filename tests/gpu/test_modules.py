@@ -81,7 +81,11 @@ def every_source() -> list[tuple[str, ...]]:
         *(planes.Plan("large", bits, 1, 1).source for bits in (True, False)),
         planes.Plan("direct", True, 1, 1).source,
         ("convolutions",),
-        convolutions.source(convolutions.Plan(32, 1), convolutions.Cells(3, 3, 2, 64, 4), 4, 1, 3),
+        convolutions.source(
+            convolutions.Plan(32, 2, 2),
+            convolutions.Sizes(convolutions.Cells(3, 3, 2, 64, 4), 1, 64, 4, 1),
+            3,
+        ),
         ("layers",),
         *(
             ("layers", f"ZEN_PIECE={piece}", f"ZEN_TILES={tiles}")
@@ -145,16 +149,16 @@ def test_products_are_made_by_tensor_cores(
 
 def test_convolutions_are_made_by_tensor_cores(modules: ModuleType) -> None:
     """BGMMA for each plane, and IGMMA of bytes."""
-    from gpu.convolutions import Cells, Plan, source
+    from gpu.convolutions import Cells, Plan, Sizes, source
 
     def found(code: int, columns: int, planes: int, channels: int, bits: int) -> int:
-        cells = Cells(3, 3, 1, channels, bits)
-        name, *defines = source(Plan(columns, 2), cells, planes, 1, 2)
+        sizes = Sizes(Cells(3, 3, 1, channels, bits), 1, 64, planes, 1)
+        name, *defines = source(Plan(columns, 2), sizes, 2)
         return opcodes(modules.compile_source(name, ARCHITECTURE, *defines), "convolve")[code]
 
     assert found(0x9F2, 128, 2, 256, 2) >= 2
     assert found(0x9F2, 64, 4, 64, 4) >= 4 * 2
-    assert found(0x9F1, 128, 0, 3, 8) >= 1
+    assert found(0x9F1, 128, 1, 3, 8) >= 1
 
 
 def test_wide_products_are_made_by_tensor_cores(modules: ModuleType) -> None:
