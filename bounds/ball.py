@@ -14,7 +14,7 @@ from typing import Any, Literal, Protocol, Self
 
 import numpy as np
 
-from bounds.arrays import Array, Interval, Namespace, down, gamma, namespace, times, up
+from bounds.arrays import Array, Interval, Mask, Namespace, down, fused, gamma, namespace, times, up
 from bounds.network import Forms
 
 Norm = Literal["inf", "2", "1"]
@@ -111,29 +111,24 @@ class Ball:
         return self.norm == "inf"
 
     def interval(self) -> Interval:
-        xp, around = namespace(self.centre), self._around
-        low, high = self.centre - around, self.centre + around
-        if not self.whole:
-            low, high = (xp.where(around == 0, self.centre, each) for each in (down(low), up(high)))
-        low, high = xp.clip(low, *self.domain), xp.clip(high, *self.domain)
-        # A centre beyond the domain stays where it is.
-        return Interval(xp.minimum(low, self.centre), xp.maximum(high, self.centre))
+        radius = self.radius
+        if radius.ndim == 1:
+            radius = radius.reshape(-1, *(1 for _ in self.centre.shape[1:]))
+        return Interval(*fused(_box, self.centre, radius, self._marked, of=(self.whole, *self.domain)))
 
     def least(self, lines: Array) -> Array:
-        xp, axes = namespace(lines), tuple(range(2, lines.ndim))
-        box = self.interval()
+        axes = tuple(range(2, lines.ndim))
         if self.norm == "inf":
+            box = self.interval()
             centre, radius = box.centre, box.radius
             at, size = _dot(lines, centre), _dot(abs(lines), abs(centre) + radius)
             return at - _dot(abs(lines), radius) - gamma(4 * _size(lines)) * size
-        steep = xp.where(self._marked[:, np.newaxis], abs(lines), 0.0)
+        size, steep = fused(_steep, lines, self._marked[:, np.newaxis])
         reach = self.radius.reshape(-1, *(1 for _ in lines.shape[1:]))
         most = reach * self._dual(steep, [axis + 1 for axis in self._own])
         rest = tuple(range(2, most.ndim))
         bound = _dot(lines, self.centre) - most.sum(axis=rest)
-        size = _dot(abs(lines), abs(self.centre)) + (reach * steep.sum(axis=axes, keepdims=True)).sum(
-            axis=rest
-        )
+        size = _dot(size, abs(self.centre)) + (reach * steep.sum(axis=axes, keepdims=True)).sum(axis=rest)
         return bound - gamma(4 * _size(lines)) * size  # type: ignore[no-any-return]
 
     def forms(self) -> Forms:
@@ -224,13 +219,6 @@ class Ball:
     @property
     def _marked(self) -> Any:
         return namespace(self.centre).broadcast_to(self.where, self.centre.shape)
-
-    @property
-    def _around(self) -> Array:
-        radius = self.radius
-        if radius.ndim == 1:
-            radius = radius.reshape(-1, *(1 for _ in self.centre.shape[1:]))
-        return namespace(self.centre).where(self._marked, radius, 0.0)  # type: ignore[no-any-return]
 
     @property
     def _own(self) -> tuple[int, ...]:
@@ -347,6 +335,23 @@ class Synonyms:
     @cached_property
     def _box(self) -> Ball:
         return Ball(self.interval().centre, self.interval().radius)
+
+
+def _box(
+    whole: bool, least: float, most: float, centre: Array, radius: Array, marked: Mask
+) -> tuple[Array, Array]:
+    xp = namespace(centre)
+    around = xp.where(marked, radius, 0.0)
+    low, high = centre - around, centre + around
+    if not whole:
+        low, high = (xp.where(around == 0, centre, each) for each in (down(low), up(high)))
+    # A centre beyond the domain stays where it is.
+    return xp.minimum(xp.clip(low, least, most), centre), xp.maximum(xp.clip(high, least, most), centre)
+
+
+def _steep(lines: Array, marked: Mask) -> tuple[Array, Array]:
+    """Absolute values, and those of what may change."""
+    return abs(lines), namespace(lines).where(marked, abs(lines), 0.0)
 
 
 def _dot(lines: Array, x: Array) -> Array:

@@ -102,21 +102,35 @@ class Between(NamedTuple):
 
     @property
     def scale(self) -> Array:
-        xp, lines = namespace(self.magnitude), self.lines
-        slope = xp.maximum(abs(lines.low_slope), abs(lines.high_slope))
-        largest: Array = slope * self.magnitude + xp.maximum(abs(lines.low_offset), abs(lines.high_offset))
+        largest: Array = fused(_largest, *self.lines, self.magnitude)[0]
         return largest
 
     def back(self, lines: Array) -> tuple[list[Array], Array]:
-        own = Lines(*(each[:, np.newaxis] for each in self.lines))
-        xp = namespace(lines)
-        above, below = xp.maximum(lines, 0), xp.minimum(lines, 0)
-        axes = tuple(range(2, lines.ndim))
-        added = (above * own.low_offset + below * own.high_offset).sum(axis=axes)
-        return [above * own.low_slope + below * own.high_slope], added
+        made, paid = fused(_through, lines, *(each[:, np.newaxis] for each in self.lines))
+        return [made], paid.sum(axis=tuple(range(2, lines.ndim)))
 
     def forward(self, read: Sequence[Forms]) -> Forms:
         raise NotImplementedError("forms have one slope")
+
+
+def _largest(
+    low_slope: Array, low_offset: Array, high_slope: Array, high_offset: Array, magnitude: Array
+) -> tuple[Array]:
+    xp = namespace(magnitude)
+    slope, offset = (
+        xp.maximum(abs(one), abs(other))
+        for one, other in ((low_slope, high_slope), (low_offset, high_offset))
+    )
+    return (slope * magnitude + offset,)
+
+
+def _through(
+    lines: Array, low_slope: Array, low_offset: Array, high_slope: Array, high_offset: Array
+) -> tuple[Array, Array]:
+    """Lines of what is read, and what each pays."""
+    xp = namespace(lines)
+    above, below = xp.maximum(lines, 0.0), xp.minimum(lines, 0.0)
+    return above * low_slope + below * high_slope, above * low_offset + below * high_offset
 
 
 @dataclass(frozen=True, eq=False)

@@ -104,18 +104,11 @@ class _Around(NamedTuple):
 
     def back(self, lines: Array) -> tuple[list[Array], Array]:
         operation, xp = self.operation, namespace(lines)
-        lines = lines * operation.factor
-        (left, right), (a, b) = (
-            (self.left.centre, self.right.centre),
-            (self.left.radius, self.right.radius),
-        )
-        axes = tuple(range(2, lines.ndim))
-        fixed, rest = (
-            operation.multiplied(left, right),
-            operation.multiplied(a, b) * (1 + 2 * gamma(operation.length)),
-        )
-        added = -(lines * fixed[:, np.newaxis]).sum(axis=axes)
-        added = added - (abs(lines) * rest[:, np.newaxis]).sum(axis=axes)
+        (left, a, _), (right, b, _) = self.left.parts, self.right.parts
+        fixed, rest = operation.multiplied(left, right), operation.multiplied(a, b)
+        of = (operation.factor, 1 + 2 * gamma(operation.length))
+        lines, paid = fused(_paid, lines, fixed[:, np.newaxis], rest[:, np.newaxis], of=of)
+        added = paid.sum(axis=tuple(range(2, lines.ndim)))
         if operation.matrices:
             return [
                 times(lines, xp.swapaxes(right, -1, -2)[:, np.newaxis]),
@@ -136,6 +129,12 @@ class _Around(NamedTuple):
         )
         slope = _slopes(operation, x.slope, by_right, by_left, y.slope)
         return Forms(slope, *fused(_constants, *terms, of=(abs(operation.factor),)))
+
+
+def _paid(factor: float, more: float, lines: Array, fixed: Array, rest: Array) -> tuple[Array, Array]:
+    """Lines of the product without its factor, and what each pays."""
+    lines = lines * factor
+    return lines, -(lines * fixed) - abs(lines) * (rest * more)
 
 
 def _slopes(operation: Product, x: Array, right: Array, left: Array, y: Array) -> Array:
