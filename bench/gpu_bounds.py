@@ -10,8 +10,8 @@ PyTorch with CUDA has to be there; ``--lirpa`` where auto_LiRPA is, too; ``--com
 radius. A sentence is the search for the radii of all words, in ten bits; the port's is the same search, and
 ten halvings; auto_LiRPA's CROWN takes a word at a time, and ten halvings are counted as ten of its passes.
 Medians, all in turn.
-``tightness``: margins by forms less those of the port in float64, relative to these; radii beside the
-port's, and beside auto_LiRPA's CROWN-IBP.
+``tightness``: how far ends of what the last ReLU reads are from the port's in float64, in widths; radii
+beside the port's, and beside those of auto_LiRPA's CROWN-IBP and CROWN.
 ``points``: of ``--count`` sentences and of images, how many points were looked at, and by how much the least
 margin of any is above its bound (``bench.bounds_points``). Without a card, too.
 ``operators``: single ones (``bench.bounds_operators``).
@@ -122,6 +122,7 @@ class Port:
         self._torch, self._dtype = torch, getattr(torch, dtype)
         made = Forward(sentence.reader, CUDA, self._dtype)
         self._margins = torch.compile(made.margins) if compiled else made.margins
+        self._inside = made.inside
         self._x, self.sentence = self._there(sentence.x.T), sentence
 
     def _there(self, array: Any, dtype: Any = None) -> Any:
@@ -138,6 +139,11 @@ class Port:
         )
         found: FloatArray = made.double().cpu().numpy()
         return np.where(np.isnan(found), -np.inf, found)
+
+    def inside(self, radii: FloatArray, words: NDArray[np.int64]) -> tuple[FloatArray, FloatArray]:
+        """Ends of what the last ReLU reads, [n, count, 512]."""
+        low, high = self._inside(self._x, self._there(words, self._torch.int64), self._there(radii))
+        return low.cpu().numpy(), high.cpu().numpy()
 
     def furthest(self) -> FloatArray:
         count = self.sentence.count
@@ -231,39 +237,41 @@ def tightness(folder: Path, layers: int, *, lirpa: bool) -> Iterator[Row]:
     ours, theirs = sentence.furthest(sentence.network), port.furthest()
     differences = []
     for share in (32, 16, 8):
-        radius = sentence.most / share
-        region = sentence.around(np.full(count, radius), np.arange(count)).on(namespace())
-        found = Bounds(sentence.there, region, "forward")
-        lines = namespace().asarray(np.repeat(sentence.lines, count, axis=0))
-        by_forms = host(found._along(lines, sentence.network.output))[:, 0]
-        expected = port.margins(np.full(count, radius), np.arange(count))
-        differences.append(float((np.abs(by_forms - expected) / np.maximum(np.abs(expected), 1e-3)).max()))
+        radii, words = np.full(count, sentence.most / share), np.arange(count)
+        found = Bounds(sentence.there, sentence.around(radii, words).on(namespace()), "forward")
+        # Words last, and places of one.
+        low, high = (host(each)[..., 0] for each in found.intervals[f"{layers - 1}/inside"])
+        for one, other in zip((low, high), port.inside(radii, words), strict=True):
+            away = np.abs(one - other.transpose(0, 2, 1))
+            differences.append(float((away / np.maximum(high - low, 1e-9)).max()))
     known = theirs > 4 * sentence.most / STEPS
     more: dict[str, Any] = {
-        "largest_difference": max(differences[:2]),
+        "largest_difference": max(differences),
         "least_of_port": float((ours[known] / theirs[known]).min()) if known.any() else None,
     }
-    if lirpa:
-        import torch
-
-        from bench.peers.lirpa_words import Words
-
-        few = np.arange(0, count, 3)
-        x = torch.tensor(sentence.x.T, dtype=torch.float32, device=CUDA)
-        peers = {word: Words(sentence.reader, x, word, sentence.label, "CROWN-IBP") for word in few.tolist()}
-
-        def margins(radii: FloatArray, some: NDArray[np.int64]) -> FloatArray:
-            return np.array(
-                [peers[int(few[at])].margin(float(radius)) for radius, at in zip(radii, some, strict=True)]
-            )
-
-        by_lirpa = searched(margins, np.ones(len(few)), sentence.most, STEPS)
-        more |= {
-            "crown_ibp_radius": float(by_lirpa.mean()),
-            "our_radius_there": float(ours[few].mean()),
-            "no_less": float((ours[few] >= by_lirpa).mean()),
-        }
+    for method, apart in (("CROWN-IBP", 3), ("CROWN", 8)) if lirpa else ():
+        few = np.arange(0, count, apart)
+        by_lirpa = _by_lirpa(sentence, few, method)
+        with np.errstate(divide="ignore"):
+            shares = ours[few] / by_lirpa
+        named = method.lower().replace("-", "_")
+        more |= {f"{named}_radius": float(by_lirpa.mean()), f"least_of_{named}": float(shares.min())}
     yield Row(f"{layers} layers", count, float(ours.mean()), unit="", more=more)
+
+
+def _by_lirpa(sentence: Sentence, words: NDArray[np.int64], method: str) -> FloatArray:
+    """The radii that auto_LiRPA certifies of these words."""
+    import torch
+
+    from bench.peers.lirpa_words import Words
+
+    x = torch.tensor(sentence.x.T, dtype=torch.float32, device=CUDA)
+    peers = [Words(sentence.reader, x, word, sentence.label, method) for word in words.tolist()]
+
+    def margins(radii: FloatArray, some: NDArray[np.int64]) -> FloatArray:
+        return np.array([peers[at].margin(float(radius)) for radius, at in zip(radii, some, strict=True)])
+
+    return searched(margins, np.ones(len(words)), sentence.most, STEPS)
 
 
 def main() -> None:

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, reduce
-from typing import Any, Self
+from typing import Any, Final, Self
 
 import numpy as np
 
 from bounds.arrays import EXACT, Array, Interval, Namespace, down, fused, gamma, namespace, times, up
+from bounds.chains import Chain, Product
 from bounds.elementwise import rescaled
 from bounds.given import Given, Rules
 from bounds.maps import Kernel, Map, Matrix, Moved, Scaled
@@ -30,15 +31,20 @@ from circuits.operators.scale import Scale
 from circuits.operators.transpose import Transpose
 from relations.planes import Sliding
 
+# Entries of a matrix that is made of others.
+_LARGEST: Final = 1 << 24
+
 
 @dataclass(frozen=True, eq=False)
 class Linear(Operation):
-    """``sum_i maps[i] x_i + bias``, a bias that broadcasts to the shape."""
+    """``sum_i maps[i] x_i + bias``, a bias that broadcasts to the shape. ``chain``: back to what the sums
+    that it reads are made of, where it reads any (``chained``)."""
 
     linear = True
 
     maps: tuple[Map, ...]
     bias: Array = field(repr=False)
+    chain: Chain | None = None
 
     def value(self, *read: Array) -> Array:
         return self.once(self.applied, list(read)) + self.bias
@@ -67,7 +73,8 @@ class Linear(Operation):
         return self.moves and all(isinstance(each, Moved) and each.permutes for each in self.maps)
 
     def on(self, xp: Namespace) -> Self:
-        return replace(self, maps=tuple(each.on(xp) for each in self.maps), bias=xp.asarray(self.bias))
+        maps, chain = tuple(each.on(xp) for each in self.maps), self.chain and self.chain.on(xp)
+        return replace(self, maps=maps, bias=xp.asarray(self.bias), chain=chain)
 
     @property
     def terms(self) -> int:
@@ -145,6 +152,36 @@ class _Through:
         if operation.moves:
             return Forms(slope, offset, rest, size)
         return Forms(slope, offset + operation.bias, rest, size + abs(operation.bias))
+
+
+def chained(operations: Sequence[Operation]) -> list[Operation]:
+    """The same, where sums that read sums know the products of matrices, back to what is no such sum."""
+    sums, made = dict[str, dict[str, Product]](), list[Operation]()
+    for operation in operations:
+        if isinstance(operation, Linear) and (products := _products(operation, sums)):
+            sums[operation.name] = products
+            if not sums.keys().isdisjoint(operation.inputs):
+                operation = replace(operation, chain=Chain.of(products))
+        made.append(operation)
+    return made
+
+
+def _products(operation: Linear, sums: Mapping[str, dict[str, Product]]) -> dict[str, Product]:
+    """By source; none where places are not taken alike, or where a product would be too large."""
+    products = dict[str, Product]()
+    for name, each in zip(operation.inputs, operation.maps, strict=True):
+        matrix = each.matrix(operation.shape[0])
+        if matrix is None:
+            return {}
+        last = Product.of(matrix)
+        parts = {name: last}
+        if name in sums:
+            if any(len(matrix) * first.columns > _LARGEST for first in sums[name].values()):
+                return {}
+            parts = {source: last.after(first) for source, first in sums[name].items()}
+        for source, part in parts.items():
+            products[source] = products[source].plus(part) if source in products else part
+    return products
 
 
 def _summed(given: Given, maps: Sequence[Map], bias: Any = 0.0) -> Linear:

@@ -26,6 +26,10 @@ _UNROLLED = 1 << 18
 class Map(Protocol):
     """``terms``: of the longest sum in it, either way. ``whole``: all of its numbers are integers."""
 
+    def matrix(self, channels: int) -> Array | None:
+        """[out, in], or factors [channels], where all places behind the first axis are taken alike."""
+        ...
+
     @property
     def terms(self) -> int: ...
 
@@ -62,6 +66,9 @@ class Matrix:
     @property
     def whole(self) -> bool:
         return bool((self.weight == namespace(self.weight).rint(self.weight)).all())
+
+    def matrix(self, channels: int) -> Array:
+        return self.weight
 
     def apply(self, x: Array) -> Array:
         return _times(self.weight, x)
@@ -101,6 +108,10 @@ class Kernel:
     @property
     def whole(self) -> bool:
         return bool((self.weight == namespace(self.weight).rint(self.weight)).all())
+
+    def matrix(self, channels: int) -> Array | None:
+        alike = self._points and self.sliding.groups == 1
+        return self.weight.reshape(channels, -1) if alike else None
 
     def apply(self, x: Array) -> Array:
         return self._parts(x, self._along, self.weight)
@@ -205,6 +216,9 @@ class Moved:
 
     whole = True
 
+    def matrix(self, channels: int) -> None:
+        return None
+
     @property
     def permutes(self) -> bool:
         """Whether no entry is there twice."""
@@ -283,6 +297,11 @@ class Scaled:
     @property
     def whole(self) -> bool:
         return bool((self.factor == namespace(self.factor).rint(self.factor)).all())
+
+    def matrix(self, channels: int) -> Array | None:
+        if self.factor.size == 1:
+            return namespace(self.factor).full(channels, float(self.factor.ravel()[0]))  # type: ignore[no-any-return]
+        return self.factor.ravel() if self.factor.size == len(self.factor) == channels else None
 
     def apply(self, x: Array) -> Array:
         return x * self.factor[..., np.newaxis]

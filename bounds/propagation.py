@@ -15,6 +15,7 @@ import numpy as np
 
 from bounds.arrays import Array, Interval, gamma, namespace, room, times
 from bounds.ball import Region
+from bounds.linear import Linear
 from bounds.network import Forms, Network, Operation, Relaxed
 
 Method = Literal["crown", "crown-ibp", "forward", "ibp"]
@@ -35,6 +36,9 @@ class Bounds:
     intervals: dict[str, Interval] = field(default_factory=dict)
     _relaxed: dict[str, Relaxed] = field(default_factory=dict)
     _forms: dict[str, Forms] = field(default_factory=dict)
+    # Of forms that were made: how far they are off, and of sums how much of that rounding did in their chain.
+    _rests: dict[str, Array] = field(default_factory=dict)
+    _rounded: dict[str, Array] = field(default_factory=dict)
     _direct: set[str] = field(default_factory=set)
     _whole: set[str] = field(default_factory=set)
 
@@ -74,8 +78,7 @@ class Bounds:
         by_intervals, _ = self._back(lines, output, short=True)
         if self.method == "ibp":
             return by_intervals
-        far = self._along(lines, output) if self.method == "forward" else self._back(lines, output)[0]
-        return namespace(lines).maximum(by_intervals, far)  # type: ignore[no-any-return]
+        return namespace(lines).maximum(by_intervals, self._back(lines, output)[0])  # type: ignore[no-any-return]
 
     def slopes(self, lines: Array) -> Array:
         """What ``lines`` [n, s, outputs] become at the input, [n, s, *input shape]. Of methods with lines."""
@@ -152,27 +155,38 @@ class Bounds:
     def _start(self) -> None:
         name = self.network.input
         self._forms[name] = self.region.forms()
+        self._rests[name] = self._forms[name].rest
         self.region.reach(self._forms[name])  # for the forms' sizes
 
     def _step(self, operation: Operation) -> None:
         """Forms of what an operation makes, whose ``rest`` takes what rounding did to them, and intervals."""
-        relaxed, name = self._relaxed[operation.name], operation.name
+        relaxed, name, terms = self._relaxed[operation.name], operation.name, 8 * operation.terms + 32
         made = relaxed.forward([self._forms[each] for each in operation.inputs])
-        self._forms[name] = made
-        if operation.moves:
-            return
-        found = self.region.reach(made, 8 * operation.terms + 32)
-        self.intervals[name] = self.intervals[name].within(found)
+        if isinstance(operation, Linear):
+            self._link(operation, made, gamma(terms) * made.size)
+        if not operation.linear or (name in self.network.read_by_curves and not operation.moves):
+            found = self.region.reach(made, terms)
+            self.intervals[name] = self.intervals[name].within(found)
+        elif not operation.moves:
+            made.rest[...] += gamma(terms) * made.size
+        if not operation.linear:
+            made = made.within(self.intervals[name])
+        self._forms[name], self._rests[name] = made, made.rest
 
-    def _along(self, lines: Array, tensor: str) -> Array:
-        """``least`` by the forms of a tensor."""
-        flat = lines.reshape(*lines.shape[:2], -1)
-        slope, *others = self._forms[tensor]
-        made = Forms(
-            times(flat, slope.reshape(len(slope), -1, slope.shape[-1])),
-            *(_dot(line, each) for line, each in zip((flat, abs(flat), abs(flat)), others, strict=True)),
-        )
-        return self.region.reach(made, flat.shape[-1] + 16).low
+    def _link(self, operation: Linear, made: Forms, rounded: Array) -> None:
+        """At the end of a chain the rest is what those of its sources come to, and what was rounded since."""
+        chain = operation.chain
+        if chain:
+            read = [
+                namespace(rounded).zeros_like(self._rests[each])
+                if each in chain.sources
+                else self._rounded[each]
+                for each in operation.inputs
+            ]
+            since = operation.once(operation.absolute, read)
+            made.rest[...] = chain.rest(self._rests) + since
+            rounded = rounded + since
+        self._rounded[operation.name] = rounded
 
 
 def _dot(lines: Array, x: Array) -> Array:

@@ -49,4 +49,4 @@ def read(graph: Graph | QuantGraph) -> Network:
             getattr(node, "rescale", None) is not None,
         )
         operations += RULES[type(node)](given, node)
-    return Network(source.name, source.shape, tuple(operations), output)
+    return Network(source.name, source.shape, tuple(linear.chained(operations)), output)

@@ -174,6 +174,9 @@ class _Rows:
     n: int
     whole = True
 
+    def matrix(self, channels: int) -> None:
+        return None
+
     @property
     def terms(self) -> int:
         return self.n

@@ -1,33 +1,49 @@
-"""A port of forward bounds of ``examples.sentences`` to PyTorch, as one writes them there: a lower and an
-upper line of each entry, positive and negative parts of weights, all words of a sentence as one batch.
+"""A port of forward bounds of ``examples.sentences`` to PyTorch, as one writes them there: all words of a
+sentence as one batch, rounding not looked at. Of a sample one word's embedding moves by at most a radius.
 
-The lines are those that bounds/ has, so that margins are the same but for rounding, which is not looked at
-here. Of a sample one word's embedding moves by at most a radius in l_2.
+The bands are those that bounds/ has, and so is what layers in a row do to how far values are off: forms are
+the same but for rounding. Margins are by forms, the last layers folded into the lead.
 """
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 
+HEADS = 4
 
-class Lines(NamedTuple):
-    """Slopes [n, d, ...] and offsets [n, ...] of the line below and of the line above."""
+Ends = tuple[Tensor, Tensor]
 
-    low: Tensor
-    low_offset: Tensor
-    high: Tensor
-    high_offset: Tensor
 
-    def moved(self, of: Any) -> Lines:
+class Forms(NamedTuple):
+    """``slope`` [n, d, ...] times what moved, and ``offset`` [n, ...], give or take ``rest`` [n, ...]."""
+
+    slope: Tensor
+    offset: Tensor
+    rest: Tensor
+
+    def moved(self, of: Any) -> Forms:
         """``of`` each tensor, whose first axis is of samples: slopes have one more."""
-        return Lines(*(of(each.flatten(0, 1)).unflatten(0, each.shape[:2]) if place % 2 == 0 else of(each)
-                       for place, each in enumerate(self)))  # fmt: skip
+        slope = of(self.slope.flatten(0, 1)).unflatten(0, self.slope.shape[:2])
+        return Forms(slope, of(self.offset), of(self.rest))
 
-    def plus(self, other: Lines) -> Lines:
-        return Lines(*(one + two for one, two in zip(self, other, strict=True)))
+    def reach(self, radius: Tensor) -> Ends:
+        around = self.rest + _wide(radius, self.rest) * self.slope.norm(dim=1)
+        return self.offset - around, self.offset + around
+
+    def within(self, known: Ends) -> Forms:
+        """Constants where it is known better."""
+        middle, around = _around(known)
+        constant = around < self.rest
+        return Forms(
+            torch.where(constant[:, None], 0.0, self.slope),
+            torch.where(constant, middle, self.offset),
+            torch.where(constant, around, self.rest),
+        )
 
 
 class Forward:
@@ -35,141 +51,185 @@ class Forward:
     them."""
 
     def __init__(self, reader: Any, device: str, dtype: torch.dtype) -> None:
-        def there(array: Any) -> Tensor:
-            return torch.tensor(array, dtype=dtype, device=device)
-
         self.layers = reader.layers
-        self.weights = {name: (there(each.T).clamp(min=0), there(each.T).clamp(max=0))
-                        for name, each in reader.matrices.items()}  # fmt: skip
-        self.offsets = {name: there(each) for name, each in reader.offsets.items()}
+        self.weights = {
+            name: torch.tensor(each, dtype=dtype, device=device) for name, each in reader.matrices.items()
+        }
+        self.offsets = {
+            name: torch.tensor(each, dtype=dtype, device=device) for name, each in reader.offsets.items()
+        }
+        # Of tensors that are sums: by which absolute values of what is none, and of outputs by which values.
+        self.chains: dict[str, dict[str, Tensor]] = {}
+        stream: dict[str, Tensor] = {}
+        for layer in range(self.layers):
+            for name in ("query", "key", "value"):
+                self._chain(stream, f"{layer}/{name}")
+            mixed = self._after(f"{layer}/norm", {f"{layer}/read": self.weights[f"{layer}/mixed"]})
+            stream = {**self._after(f"{layer}/norm", stream), **mixed}
+            self._chain(stream, f"{layer}/inside")
+            outside = self._after(f"{layer}/last", {f"{layer}/bent": self.weights[f"{layer}/outside"]})
+            stream = {**self._after(f"{layer}/last", stream), **outside}
+        self.outputs = self._after("said", stream)
+
+    def _after(self, name: str, parts: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        return {source: self.weights[name] @ matrix for source, matrix in parts.items()}
+
+    def _chain(self, stream: Mapping[str, Tensor], name: str) -> None:
+        self.chains[name] = {source: each.abs().T for source, each in self._after(name, stream).items()}
 
     def margins(self, x: Tensor, words: Tensor, radius: Tensor, label: int) -> Tensor:
         """[n]: of the sentence x [count, 128], where of each sample one of ``words`` moves by ``radius``."""
+        slope, offset, rests, _ = self._last(x, words, radius)
+        step = self.weights["said"][label] - self.weights["said"][1 - label]
+        start = self.offsets["said"][label] - self.offsets["said"][1 - label]
+        around = torch.zeros_like(radius)
+        for source, matrix in self.outputs.items():
+            around = around + rests[source].mean(dim=1) @ (matrix[label] - matrix[1 - label]).abs()
+        lead = offset.mean(dim=1) @ step + start
+        return lead - around - radius * (slope.mean(dim=2) @ step).norm(dim=1)
+
+    def inside(self, x: Tensor, words: Tensor, radius: Tensor) -> Ends:
+        """Ends of what the last ReLU reads, [n, count, 512]."""
+        return self._last(x, words, radius)[-1]
+
+    def _last(
+        self, x: Tensor, words: Tensor, radius: Tensor
+    ) -> tuple[Tensor, Tensor, dict[str, Tensor], Ends]:
+        """Slope and offset of the last tensor of the stream, the rests of all sources, and the last ends."""
         count, width = x.shape
         slope = torch.zeros(len(words), width, count, width, dtype=x.dtype, device=x.device)
         eye = torch.eye(width, dtype=x.dtype, device=x.device)
         slope[torch.arange(len(words), device=x.device), :, words] = eye
         offset = x.expand(len(words), count, width)
-        lines = Lines(slope, offset, slope, offset)
+        rests: dict[str, Tensor] = {}
         for layer in range(self.layers):
-            lines = self._layer(lines, radius, layer)
-        mean = Lines(*(each.mean(dim=-2) for each in lines))
-        positive, negative = self.weights["said"]
-        step = (positive + negative)[:, label] - (positive + negative)[:, 1 - label]
-        offset = self.offsets["said"][label] - self.offsets["said"][1 - label]
-        above, below = step.clamp(min=0), step.clamp(max=0)
-        low = mean.low @ above + mean.high @ below
-        return mean.low_offset @ above + mean.high_offset @ below + offset - radius * low.norm(dim=1)
 
-    def _dense(self, x: Lines, name: str) -> Lines:
-        (positive, negative), offset = self.weights[name], self.offsets[name]
-        return Lines(
-            x.low @ positive + x.high @ negative,
-            x.low_offset @ positive + x.high_offset @ negative + offset,
-            x.high @ positive + x.low @ negative,
-            x.high_offset @ positive + x.low_offset @ negative + offset,
-        )
+            def dense(name: str, s: Tensor, o: Tensor, layer: int = layer) -> tuple[Tensor, Tensor]:
+                weight = self.weights[f"{layer}/{name}"].T
+                return s @ weight, o @ weight + self.offsets[f"{layer}/{name}"]
 
-    def _layer(self, x: Lines, radius: Tensor, layer: int) -> Lines:
-        def heads(name: str) -> Lines:
-            return self._dense(x, f"{layer}/{name}").moved(
-                lambda each: each.unflatten(-1, (4, -1)).transpose(-2, -3)
-            )
+            def chained(name: str, s: Tensor, o: Tensor, layer: int = layer) -> Forms:
+                made = dense(name, s, o)
+                rest = torch.zeros_like(made[1])
+                for source, matrix in self.chains[f"{layer}/{name}"].items():
+                    rest = rest + rests[source] @ matrix
+                return Forms(*made, rest)
 
-        query, key, value = heads("query"), heads("key"), heads("value")
-        key = Lines(*(each.transpose(-1, -2) for each in key))
-        scores = product(query, key, radius, matrices=True, factor=32**-0.5)
-        shares, known = softmax(scores, radius)
-        mixed = product(shares, value, radius, matrices=True, within=(known, None))
-        joined = mixed.moved(lambda each: each.transpose(-2, -3).flatten(-2))
-        first = self._dense(x.plus(self._dense(joined, f"{layer}/mixed")), f"{layer}/norm")
-        bent = relu(self._dense(first, f"{layer}/inside"), radius)
-        return self._dense(first.plus(self._dense(bent, f"{layer}/outside")), f"{layer}/last")
+            query, key, value = (chained(name, slope, offset) for name in ("query", "key", "value"))
+            read = attention(query, key, value, radius)
+            rests[f"{layer}/read"] = read.rest
+            mixed = dense("mixed", read.slope, read.offset)
+            slope, offset = dense("norm", slope + mixed[0], offset + mixed[1])
+            inside = chained("inside", slope, offset)
+            bent = relu(inside, radius)
+            rests[f"{layer}/bent"] = bent.rest
+            outside = dense("outside", bent.slope, bent.offset)
+            slope, offset = dense("last", slope + outside[0], offset + outside[1])
+        return slope, offset, rests, inside.reach(radius)
 
 
-def reach(x: Lines, radius: Tensor) -> tuple[Tensor, Tensor]:
-    wide = radius.reshape(-1, *(1 for _ in x.low_offset.shape[1:]))
-    return x.low_offset - wide * x.low.norm(dim=1), x.high_offset + wide * x.high.norm(dim=1)
+def attention(query: Forms, key: Forms, value: Forms, radius: Tensor) -> Forms:
+    def heads(each: Forms) -> Forms:
+        return each.moved(lambda part: part.unflatten(-1, (HEADS, -1)).transpose(-2, -3))
+
+    query, key, value = heads(query), heads(key), heads(value)
+    key = key.moved(lambda part: part.transpose(-1, -2))
+    size = query.offset.shape[-1]
+    scores, known = product(query, key, radius, matrices=True, factor=size**-0.5)
+    shares, known = softmax(scores, known, radius)
+    read, _ = product(shares, value, radius, matrices=True, within=(known, None))
+    return read.moved(lambda part: part.transpose(-2, -3).flatten(-2))
 
 
-def between(x: Lines, below: Tensor, below_offset: Tensor, above: Tensor, above_offset: Tensor) -> Lines:
-    """Of what lies between two lines of x."""
-
-    def by(line: Tensor, upper: Tensor, lower: Tensor) -> Tensor:
-        return line.clamp(min=0) * upper + line.clamp(max=0) * lower
-
-    return Lines(
-        by(below[:, None], x.low, x.high),
-        by(below, x.low_offset, x.high_offset) + below_offset,
-        by(above[:, None], x.high, x.low),
-        by(above, x.high_offset, x.low_offset) + above_offset,
+def band(x: Forms, slope: Tensor, low: Tensor, high: Tensor) -> Forms:
+    """Of what lies between two lines of one slope."""
+    return Forms(
+        slope[:, None] * x.slope,
+        slope * x.offset + (low + high) / 2,
+        slope.abs() * x.rest + (high - low) / 2,
     )
 
 
-def relu(x: Lines, radius: Tensor) -> Lines:
-    low, high = reach(x, radius)
-    width = (high - low).clamp(min=1e-30)
-    chord = (high.clamp(min=0) - low.clamp(min=0)) / width
-    keeps = (high > -low).to(low.dtype)
-    below = torch.where(low >= 0, 1.0, torch.where(high <= 0, 0.0, keeps))
-    return between(x, below, torch.zeros_like(low), chord, high.clamp(min=0) - chord * high)
+def relu(x: Forms, radius: Tensor) -> Forms:
+    low, high = x.reach(radius)
+    least, most = low.clamp(min=0), high.clamp(min=0)
+    slope = torch.where(high > low, (most - least) / (high - low).clamp(min=1e-30), (low > 0).to(low))
+    over = least - slope * low
+    made = band(x, slope, torch.where((low < 0) & (high > 0), 0.0, over), over)
+    return made.within((least, most))
 
 
-def convex(x: Lines, low: Tensor, high: Tensor, of: Any, slope: Any) -> tuple[Lines, Tensor, Tensor]:
-    """The tangent in the middle and the chord."""
-    middle, (least, most) = (low + high) / 2, (of(low), of(high))
-    tangent = slope(middle)
-    chord = torch.where(high > low, (most - least) / (high - low).clamp(min=1e-30), tangent)
-    made = between(x, tangent, of(middle) - tangent * middle, chord, least - chord * low)
-    return made, torch.minimum(least, most), torch.maximum(least, most)
+def convex(x: Forms, known: Ends, radius: Tensor, of: Any, touch: Any) -> tuple[Forms, Ends]:
+    """The chord, and the line of its slope that touches, with the offset ``touch`` of the slope."""
+    low, high = known
+    first, last = of(low), of(high)
+    slope = torch.where(high > low, (last - first) / (high - low).clamp(min=1e-30), 0.0)
+    over = torch.maximum(first - slope * low, last - slope * high)
+    made = band(x, slope, torch.where(high > low, torch.minimum(touch(slope), over), over), over)
+    ends = _within(made.reach(radius), (torch.minimum(first, last), torch.maximum(first, last)))
+    return made.within(ends), ends
 
 
-def softmax(x: Lines, radius: Tensor) -> tuple[Lines, tuple[Tensor, Tensor]]:
-    """And within what intervals say it is."""
-    low, high = reach(x, radius)
+def softmax(x: Forms, known: Ends, radius: Tensor) -> tuple[Forms, Ends]:
+    """And within what it is known to be."""
+    low, high = known
     largest = high.amax(dim=-1, keepdim=True)
-    x = x._replace(low_offset=x.low_offset - largest, high_offset=x.high_offset - largest)
-    exponentials, least, most = convex(x, low - largest, high - largest, torch.exp, torch.exp)
-    sums = Lines(*(each.sum(dim=-1, keepdim=True) for each in exponentials))
-    least, most = _within(reach(exponentials, radius), (least, most))
-    under, over = _within(reach(sums, radius), (least.sum(-1, keepdim=True), most.sum(-1, keepdim=True)))
-    inverse, *known = convex(sums, under, over, torch.reciprocal, lambda each: -1 / (each * each))
-    small, large = _within(reach(inverse, radius), (known[0], known[1]))
-    made = product(exponentials, inverse, radius, within=((least, most), (small, large)))
-    return made, (least * small, (most * large).clamp(max=1.0))
+    x = x._replace(offset=x.offset - largest)
+    exponentials, known = convex(
+        x, (low - largest, high - largest), radius, torch.exp, lambda slope: slope - slope * slope.log()
+    )
+    sums = Forms(*(each.sum(dim=-1, keepdim=True) for each in exponentials))
+    under, over = _within(sums.reach(radius), (known[0].sum(-1, True), known[1].sum(-1, True)))
+    inverse, small = convex(
+        sums, (under, over), radius, torch.reciprocal, lambda slope: 2 * (-slope).clamp(min=0).sqrt()
+    )
+    return product(exponentials, inverse, radius, within=(known, small), most=1.0)
 
 
 def product(
-    x: Lines, y: Lines, radius: Tensor, *, matrices: bool = False, factor: float = 1.0, within: Any = None
-) -> Lines:
-    """``w x + m y - m w``, give or take the product of both radii."""
+    x: Forms,
+    y: Forms,
+    radius: Tensor,
+    *,
+    matrices: bool = False,
+    factor: float = 1.0,
+    within: tuple[Ends | None, Ends | None] = (None, None),
+    most: float = math.inf,
+) -> tuple[Forms, Ends]:
+    """``w x + m y - m w``, give or take the product of both radii; and its ends."""
     times = torch.matmul if matrices else torch.mul
-    (left, a), (right, b) = (
-        _around(each, radius, known) for each, known in zip((x, y), within or (None, None), strict=True)
+    one, other = (
+        each.reach(radius) if known is None else known for each, known in zip((x, y), within, strict=True)
     )
-
-    def parts(one: Tensor, other: Tensor, wide: bool) -> tuple[Tensor, ...]:
-        w, m = (right[:, None], left[:, None]) if wide else (right, left)
-        return (
-            *(times(one, part) for part in (w.clamp(min=0), w.clamp(max=0))),
-            *(times(part, other) for part in (m.clamp(min=0), m.clamp(max=0))),
-        )
-
-    rest, both = times(a, b), times(left, right)
-    low, low_offset = parts(x.low, y.low, True), parts(x.low_offset, y.low_offset, False)
-    high, high_offset = parts(x.high, y.high, True), parts(x.high_offset, y.high_offset, False)
-    return Lines(
-        factor * (low[0] + high[1] + low[2] + high[3]),
-        factor * (low_offset[0] + high_offset[1] + low_offset[2] + high_offset[3] - both - rest),
-        factor * (high[0] + low[1] + high[2] + low[3]),
-        factor * (high_offset[0] + low_offset[1] + high_offset[2] + low_offset[3] - both + rest),
+    (left, a), (right, b) = _around(one), _around(other)
+    made = Forms(
+        factor * (times(x.slope, right[:, None]) + times(left[:, None], y.slope)),
+        factor * (times(x.offset, right) + times(left, y.offset) - times(left, right)),
+        factor * (times(x.rest, right.abs()) + times(left.abs(), y.rest) + times(a, b)),
     )
+    low, high = (factor * each for each in _multiplied(one, other, matrices=matrices))
+    ends = _within(made.reach(radius), (low, high.clamp(max=most)))
+    return made.within(ends), ends
 
 
-def _around(x: Lines, radius: Tensor, known: Any) -> tuple[Tensor, Tensor]:
-    low, high = reach(x, radius) if known is None else _within(reach(x, radius), known)
-    return (low + high) / 2, (high - low) / 2
+def _multiplied(x: Ends, y: Ends, *, matrices: bool) -> Ends:
+    """What intervals say of the product."""
+    if matrices:
+        x, y = (x[0][..., None], x[1][..., None]), (y[0][..., None, :, :], y[1][..., None, :, :])
+    ends = [one * other for one in x for other in y]
+    low = torch.minimum(torch.minimum(*ends[:2]), torch.minimum(*ends[2:]))
+    high = torch.maximum(torch.maximum(*ends[:2]), torch.maximum(*ends[2:]))
+    return (low.sum(dim=-2), high.sum(dim=-2)) if matrices else (low, high)
 
 
-def _within(one: tuple[Tensor, Tensor], other: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor]:
+def _wide(radius: Tensor, like: Tensor) -> Tensor:
+    return radius.reshape(-1, *(1 for _ in like.shape[1:]))
+
+
+def _around(ends: Ends) -> Ends:
+    """The middle, and how far from it."""
+    return (ends[0] + ends[1]) / 2, (ends[1] - ends[0]) / 2
+
+
+def _within(one: Ends, other: Ends) -> Ends:
     return torch.maximum(one[0], other[0]), torch.minimum(one[1], other[1])

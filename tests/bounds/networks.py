@@ -46,6 +46,15 @@ def residual(rng: np.random.Generator) -> Graph:
     return x.flatten().dense(weights(rng, 4, 36)).graph()
 
 
+def stream(rng: np.random.Generator) -> Graph:
+    """Sums that read sums, through three bends, as residual streams of transformers are."""
+    x = tensor("x", 4, 3, 1)
+    for _ in range(3):
+        inner = x.conv(weights(rng, 8, 4, 1, 1), rng.standard_normal(8) / 4).relu()
+        x = (inner.conv(weights(rng, 4, 8, 1, 1)) + x).conv(weights(rng, 4, 4, 1, 1))
+    return x.flatten().dense(weights(rng, 3, 12)).graph()
+
+
 def pooled(rng: np.random.Generator) -> Graph:
     x: Tensor = tensor("x", 1, 7, 7).conv(weights(rng, 3, 1, 3, 3), stride=1).relu().max_pool(2)
     return x.flatten().dense(weights(rng, 8, 12)).clip(-1, 1).dense(weights(rng, 3, 8)).graph()
@@ -110,6 +119,7 @@ class Kind(NamedTuple):
 KINDS = {
     "dense": Kind(dense, 0.1),
     "residual": Kind(residual, 0.05),
+    "stream": Kind(stream, 0.05),
     "pooled": Kind(pooled, 0.05),
     "leaking": Kind(leaking, 0.1),
     "tanh": Kind(curved("tanh(x)"), 0.1),

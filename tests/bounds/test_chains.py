@@ -1,0 +1,102 @@
+"""Sums that read sums: products of their matrices, and what forms gain by them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+import bounds
+from bounds import Ball, Bounds, Network
+from bounds.chains import Product
+from bounds.linear import Linear
+from circuits.graphs.graph import Graph
+from circuits.graphs.types import FloatArray
+from tests.bounds.networks import attention, stream
+
+
+def exactly(*matrices: FloatArray) -> list[list[Fraction]]:
+    """Absolute values of the product."""
+    made = [[Fraction(value) for value in row] for row in matrices[0].tolist()]
+    for matrix in matrices[1:]:
+        columns = [[Fraction(value) for value in column] for column in matrix.T.tolist()]
+        made = [
+            [sum((a * b for a, b in zip(row, column, strict=True)), Fraction(0)) for column in columns]
+            for row in made
+        ]
+    return [[abs(value) for value in row] for row in made]
+
+
+def test_magnitudes_are_no_less_than_the_products_of_exact_arithmetic() -> None:
+    rng = np.random.default_rng(1)
+    for _ in range(20):
+        first, second, third = (rng.standard_normal((6, 6)) for _ in range(3))
+        # What cancels almost: its computed product is mostly rounding.
+        second[:3] = np.linalg.inv(first)[:3] * (1 + 1e-15)
+        factors = rng.standard_normal(6)
+        made = Product.of(third).after(Product.of(factors).after(Product.of(second).after(Product.of(first))))
+        exact = exactly(third, np.diag(factors), second, first)
+        found = made.magnitude
+        assert all(Fraction(found[i, j]) >= exact[i][j] for i in range(6) for j in range(6))
+        assert (found <= np.array(exact, float) + 1e-10).all()
+
+
+def test_what_goes_around_a_layer_adds_to_what_goes_through() -> None:
+    rng = np.random.default_rng(2)
+    matrix, factors = rng.standard_normal((5, 5)), rng.standard_normal(5)
+    around, through = Product.of(factors), Product.of(matrix)
+    for both in (around.plus(through), through.plus(around)):
+        np.testing.assert_allclose(both.magnitude, abs(matrix + np.diag(factors)), rtol=1e-12)
+
+
+def apart(network: Network) -> Network:
+    """Without what sums know of those that they read."""
+    operations = (
+        replace(each, chain=None) if isinstance(each, Linear) else each for each in network.operations
+    )
+    return replace(network, operations=tuple(operations))
+
+
+def test_a_stream_knows_what_it_is_made_of() -> None:
+    network = bounds.read(stream(np.random.default_rng(3)))
+    chains = {each.name: each.chain for each in network.operations if isinstance(each, Linear) and each.chain}
+    bends = [each.name for each in network.operations if not each.linear]
+    *_, last = (each for each in chains.values())
+    assert {*last.sources} == {"x", *bends}
+    assert {each.shape for each in last.magnitudes} == {(4, 4), (4, 8)}
+
+
+def test_rests_through_chains_are_no_more_than_through_each_layer() -> None:
+    rng = np.random.default_rng(4)
+    network = bounds.read(stream(rng))
+    region = Ball(rng.uniform(-1, 1, (5, 4, 3, 1)), np.linspace(0, 0.1, 5), "2")
+    chained, separate = Bounds(network, region, "forward"), Bounds(apart(network), region, "forward")
+    for name in network.read_by_curves:
+        one, other = chained.intervals[name], separate.intervals[name]
+        assert (one.radius <= other.radius * (1 + 1e-9)).all()
+    lines: FloatArray = np.broadcast_to([[[1.0, -1.0, 0.0]]], (5, 1, 3))
+    gained = chained.least(lines) - separate.least(lines)
+    assert (gained >= -1e-9).all()
+    assert gained.max() > 0.01
+
+
+@pytest.mark.parametrize("make", [stream, attention])
+def test_forms_reach_what_lines_all_the_way_do(make: Callable[[np.random.Generator], Graph]) -> None:
+    """Of small regions."""
+    rng = np.random.default_rng(5)
+    graph = make(rng)
+    network, x = bounds.read(graph), rng.uniform(-1, 1, (4, *graph.input.shape))
+    labels = network.run(x).argmax(axis=1)
+
+    def around(radii: FloatArray, samples: NDArray[np.int64]) -> Ball:
+        return Ball(x[samples], radii, "2")
+
+    forward, crown = (
+        bounds.furthest(network, around, labels, 2.0, method, steps=256) for method in ("forward", "crown")
+    )
+    assert crown.min() > 0
+    assert (forward >= 0.8 * crown).all(), (forward, crown)
