@@ -4,11 +4,13 @@
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
+#include <nanobind/stl/vector.h>
 
 #if defined(__x86_64__)
 #include <cpuid.h>
 #endif
 
+#include <bit>
 #include <optional>
 
 #include "zen/elementwise.hpp"
@@ -243,6 +245,19 @@ void bind_multilinear(nb::module_& parent) {
     *write<Round>(out) = bound ? product_round(folding(x), folding(y), half / 2, threads)
                                : product_round(halves(x), halves(y), half, threads);
   }, nb::arg(), nb::arg(), nb::arg().none(), nb::arg(), nb::arg());
+  // The same of a table y in rows; with r y is bound as it is written to `folded`.
+  m.def("rows_round", [](Words x, const std::vector<ConstWords>& rows, std::optional<ConstWords> r, std::optional<Words> folded,
+                         Words out, int threads) {
+    std::vector<const Fr*> places;
+    for (const ConstWords& row : rows) places.push_back(read<Fr>(row));
+    const TableRows table{places.data(), std::countr_zero(size_t(count<Fr>(rows[0])))};
+    nb::gil_scoped_release release;
+    const long half = count<Fr>(x) / 2;
+    *write<Round>(out) =
+        r ? product_round(Folding{write<Fr>(x), half / 2, *read<Fr>(*r)},
+                          FoldingOfRows{table, write<Fr>(*folded), half / 2, *read<Fr>(*r)}, half / 2, threads)
+          : product_round(Halves{write<Fr>(x), half}, HalvesOfRows{table, half}, half, threads);
+  }, nb::arg(), nb::arg(), nb::arg().none(), nb::arg().none(), nb::arg(), nb::arg());
   m.def("r1cs_round", [](Words a, Words b, Words c, std::optional<ConstWords> r, ConstWords outer, ConstWords inner,
                          Words out, int threads) {
     const Fr* const bound = r ? read<Fr>(*r) : nullptr;
@@ -355,6 +370,10 @@ NB_MODULE(ZEN_MODULE, m) {
       .def("at", [](const SparseForms& forms, ConstWords outer, ConstWords inner, ConstWords z, Words out, int threads) {
         nb::gil_scoped_release release;
         forms.at(read<Fr>(outer), read<Fr>(inner), count<Fr>(inner), read<Fr>(z), write<Fr>(out), threads);
+      })
+      .def("add_transposed", [](const SparseForms& forms, ConstWords y, ConstWords factors, Words out, int threads) {
+        nb::gil_scoped_release release;
+        forms.add_transposed(read<Fr>(y), read<Fr>(factors), count<Fr>(factors), write<Fr>(out), count<Fr>(out), threads);
       });
 
   m.def("csr_multiply", [](Array<const int64_t> offsets, Array<const uint32_t> columns,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from types import ModuleType
 from typing import NamedTuple
 
@@ -81,6 +82,37 @@ class Multilinear:
         _require_rounds(x, bound)
         out = np.empty((2, 4), dtype=np.uint64)
         self._kernel.product_round(x, y, _element(bound), out, threads)
+        return Round(out[0], out[1])
+
+    def rows_round(
+        self,
+        x: FrArray,
+        rows: Sequence[FrArray],
+        threads: int = 1,
+        *,
+        bound: FrArray | None = None,
+        folded: FrArray | None = None,
+    ) -> Round:
+        """``product_round`` with a table that stands in ``rows``, a power of two of uint64[2^k, 4],
+        k >= 3. They are not written to: with ``bound`` its values go to ``folded``, half as many.
+        """
+        (x,) = _tables(bound, x=x)
+        width = len(rows[0])
+        rows = [as_vector(row, (4,), "rows") for row in rows]
+        if (
+            width < 8
+            or width & (width - 1)
+            or len(rows) * width != len(x)
+            or {len(r) for r in rows} != {width}
+        ):
+            raise ValueError(f"{len(rows)} rows of {width} values are no table as long as {len(x)}")
+        _require_rounds(x, bound)
+        if bound is not None:
+            if folded is None:
+                raise ValueError("rows that are bound need a place for what they become")
+            require_in_place(folded, (len(x) // 2, 4), "folded")
+        out = np.empty((2, 4), dtype=np.uint64)
+        self._kernel.rows_round(x, rows, _element(bound), folded, out, threads)
         return Round(out[0], out[1])
 
     def r1cs_round(

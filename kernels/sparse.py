@@ -8,7 +8,7 @@ from types import ModuleType
 import numpy as np
 from numpy.typing import NDArray
 
-from kernels.arrays import FrArray, as_csr, as_vector
+from kernels.arrays import FrArray, as_csr, as_vector, require_in_place
 
 SparseArrays = tuple[NDArray[np.int64], NDArray[np.uint32], NDArray[np.uint32], FrArray]
 """Offsets, columns, coefficients and pool, as ``csr_multiply`` takes them."""
@@ -50,3 +50,17 @@ class SparseForms:
         out = np.empty((len(self._kept), 4), dtype=np.uint64)
         self._forms.at(outer, inner, z, out, threads)
         return out
+
+    def add_transposed(self, y: FrArray, factors: FrArray, out: FrArray, threads: int = 1) -> None:
+        """out[j] += the sums of factors[k mod n] y[i] M_k[i, j], in place.
+
+        ``y``: uint64[rows, 4], ``factors``: uint64[n, 4], out: uint64[variables, 4]. ``ValueError`` where y
+        has fewer rows than the matrices.
+        """
+        y, factors = as_vector(y, (4,), "y"), as_vector(factors, (4,), "factors")
+        require_in_place(out, (self._variables, 4), "out")
+        if len(y) < self._rows or not len(factors):
+            raise ValueError(
+                f"the matrices take {self._rows} rows and a factor, not {len(y)}, {len(factors)}"
+            )
+        self._forms.add_transposed(y, factors, out, threads)

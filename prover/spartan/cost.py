@@ -82,7 +82,7 @@ def memory(size: Size) -> int:
     own = size.segments + 1 - size.links
     words = min((rows - linked) * code.length, own * HELD_BYTES // FR.element_bytes)
     kept = rows * code.degree + words + (3 * own + size.links) * code.length
-    summed = max(3 << (size.rows - 1).bit_length(), 2 * places) + size.variables // 8
+    summed = max(3 << (size.rows - 1).bit_length(), 3 * places // 2) + size.variables // 8
     slab = min(linked * code.length, SLAB_BYTES // FR.element_bytes)
     opened = slab + 2 * code.length if size.links else 0
     return FR.element_bytes * (size.variables + kept + max(summed, opened))

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Iterator, Sequence
-from functools import cached_property, partial
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 import kernels
-from base.parallel import in_chunks, run
+from base.parallel import in_chunks
 from base.processors import usable_cores
 from kernels import FrArray, SparseForms, fr, multilinear
-from kernels.sparse import SparseArrays
 from prover.blocks import Csr
 from prover.constraint_system import ConstraintSystem
 from verifier.spartan.admission import Commitment, Sizes, shape_of
@@ -33,8 +32,8 @@ _LEAST_OPENINGS = 10
 _LINKED_LOG_DEGREES = range(12, MOST_LOG_DEGREE + 1)
 _MOST_VALUES = 1 << 26
 _SHARE = 7
-_MANY_ENTRIES = 1 << 18
-"""Of blocks' matrices, that are worth threads together: less is sorted by one."""
+_MANY_ENTRIES = 1 << 20
+"""Of blocks' matrices, that are worth threads together."""
 
 BlockMatrices = tuple[Csr, Csr, Csr]
 """A, B and C of a block."""
@@ -170,12 +169,7 @@ class SystemMatrices:
     @cached_property
     def _forms(self) -> SparseForms:
         """A, B and C of each block in turn."""
-        placed = (
-            (start, (matrix.offsets, matrix.columns, matrix.coefficients, matrix.pool_mont))
-            for start, matrices in self._system.matrices(self._threads)
-            for matrix in matrices
-        )
-        return kernels.sparse_forms(placed, self._system.variables)
+        return _forms(self._system.matrices(self._threads), self._system.variables)
 
     def _eq_by_variable(self, shape: Shape, at: Sequence[int]) -> FrArray:
         """eq(at, ·) at each variable's place, uint64[variables, 4]; anything at those that no row reads."""
@@ -195,47 +189,33 @@ class SystemMatrices:
         """
         sums = out[: self._system.variables]
         in_chunks(lambda part: sums[part].fill(0), min(used, len(sums)), self._threads)
-        factors = [fr.from_ints([weight])[0] for weight in weights]
-        for start, matrices in _together(self._system.matrices(self._threads)):
-            for own, factor in zip(zip(*matrices, strict=True), factors, strict=True):
-                part = rows[start : start + sum(matrix.rows for matrix in own)]
-                kernels.csr_multiply_transposed(
-                    *_stacked(own), part, sums, factor=factor, threads=self._threads
-                )
+        factors = fr.from_ints(weights)
+        for group in _together(self._system.matrices(self._threads)):
+            _forms(group, self._system.variables).add_transposed(rows, factors, sums, self._threads)
         spread(self._system, shape, out, max(used, len(sums)))
 
 
-def _together(blocks: Iterable[tuple[int, BlockMatrices]]) -> Iterator[tuple[int, list[BlockMatrices]]]:
-    """The first row and the matrices of blocks that follow each other, enough of them to be worth threads."""
-    group, first, entries = list[BlockMatrices](), 0, 0
+def _forms(blocks: Iterable[tuple[int, BlockMatrices]], variables: int) -> SparseForms:
+    """Their A, B and C in turn."""
+    placed = (
+        (start, (matrix.offsets, matrix.columns, matrix.coefficients, matrix.pool_mont))
+        for start, matrices in blocks
+        for matrix in matrices
+    )
+    return kernels.sparse_forms(placed, variables)
+
+
+def _together(blocks: Iterable[tuple[int, BlockMatrices]]) -> Iterator[list[tuple[int, BlockMatrices]]]:
+    """Blocks that follow each other, enough of them to be worth threads."""
+    group, entries = list[tuple[int, BlockMatrices]](), 0
     for start, matrices in blocks:
-        first = start if not group else first
-        group.append(matrices)
+        group.append((start, matrices))
         entries += sum(len(matrix.columns) for matrix in matrices)
         if entries >= _MANY_ENTRIES:
-            yield first, group
+            yield group
             group, entries = [], 0
     if group:
-        yield first, group
-
-
-def _stacked(matrices: Sequence[Csr]) -> SparseArrays:
-    """The rows of all, one matrix's after the other's."""
-    if len(matrices) == 1:
-        (matrix,) = matrices
-        return matrix.offsets, matrix.columns, matrix.coefficients, matrix.pool_mont
-    entries, pooled = 0, 0
-    offsets, coefficients = [np.zeros(1, np.int64)], []
-    for matrix in matrices:
-        offsets.append(matrix.offsets[1:] + entries)
-        coefficients.append(matrix.coefficients + np.uint32(pooled))
-        entries, pooled = entries + len(matrix.columns), pooled + len(matrix.pool)
-    return (
-        np.concatenate(offsets),
-        np.concatenate([matrix.columns for matrix in matrices]),
-        np.concatenate(coefficients),
-        np.concatenate([matrix.pool_mont for matrix in matrices]),
-    )
+        yield group
 
 
 def _eq_factors(point: Sequence[int], split: int) -> tuple[FrArray, FrArray]:
@@ -249,20 +229,18 @@ def fill_eq(point: Sequence[int], out: FrArray, threads: int) -> None:
     multilinear.products(*_eq_factors(point, len(point) // 2), out, threads)
 
 
-def fill_witness(
-    shape: Shape, z: FrArray, parts: Sequence[FrArray], out: FrArray, used: int, threads: int
-) -> None:
-    """The witness by place: ``out``, uint64[2^variables, 4], Montgomery, zeros from ``used`` on.
+def witness_rows(shape: Shape, z: FrArray, parts: Sequence[FrArray]) -> list[FrArray]:
+    """The witness by place: 2^row_variables rows, uint64[degree, 4], Montgomery.
 
-    What is known of ``z``, and the rows of ``parts`` with their tails, each uint64[rows, degree, 4].
+    What is known of ``z``, and the rows of ``parts`` with their tails, each uint64[rows, degree, 4]: none is
+    copied but the last of what is known.
     """
-    degree, last = shape.code.degree, shape.parts[-1]
-    out[: shape.known] = z[: shape.known]
-    out[shape.known : shape.parts[0].first * degree] = 0
-    out[(last.first + last.rows) * degree : used] = 0
-    copies = (
-        partial(np.copyto, into, row)
-        for part, rows in zip(shape.parts, parts, strict=True)
-        for into, row in zip(rows_of(out, shape, part), rows, strict=True)
-    )
-    run(copies, threads)
+    degree = shape.code.degree
+    zeros = np.zeros((degree, 4), np.uint64)
+    rows = [zeros] * (1 << shape.row_variables)
+    for index, start in enumerate(range(0, shape.known, degree)):
+        own = z[start : min(start + degree, shape.known)]
+        rows[index] = np.concatenate([own, zeros[len(own) :]])
+    for part, own in zip(shape.parts, parts, strict=True):
+        rows[part.first : part.first + part.rows] = list(own)
+    return rows

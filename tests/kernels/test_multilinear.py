@@ -80,6 +80,35 @@ def test_rows_are_combined(k: Kernels, rows: int, columns: int) -> None:
     assert k.fr.to_ints(k.fr.from_canonical(plain)) == wanted
 
 
+@pytest.mark.parametrize(("rows", "width"), [(1, 8), (2, 8), (8, 16), (4, 1 << 12)])
+def test_a_round_of_rows_is_that_of_their_table(rows: int, width: int) -> None:
+    """Those that are bound are not written to."""
+    for target in PROCESSOR:
+        k = load(target)
+        x, table = (k.fr.from_ints(_random(rows * width, seed=seed)) for seed in range(2))
+        scattered = [row.copy() for row in table.reshape(rows, width, 4)[::-1]][::-1]
+        found = k.multilinear.rows_round(x, scattered, threads=2)
+        np.testing.assert_array_equal(found, k.multilinear.product_round(x, table, threads=2))
+        (r,), folded, same = k.fr.from_ints([R - 2]), aligned(rows * width // 2), x.copy()
+        found = k.multilinear.rows_round(x, scattered, threads=2, bound=r, folded=folded)
+        np.testing.assert_array_equal(np.concatenate(scattered), table)
+        np.testing.assert_array_equal(found, k.multilinear.product_round(same, table, threads=2, bound=r))
+        np.testing.assert_array_equal(folded, table[: len(folded)])
+        np.testing.assert_array_equal(x, same)
+
+
+def test_rows_that_are_no_table_are_refused() -> None:
+    k = load(PROCESSOR[0])
+    x, r = k.fr.from_ints(range(16)), k.fr.from_ints([2])[0]
+    for rows in ([x[:8], x[:4]], [x[:4]] * 4, [x[:8]] * 3):
+        with pytest.raises(ValueError, match="no table as long as 16"):
+            k.multilinear.rows_round(x, rows)
+    with pytest.raises(ValueError, match="need a place"):
+        k.multilinear.rows_round(x, [x], bound=r)
+    with pytest.raises(ValueError, match="folded must be"):
+        k.multilinear.rows_round(x, [x[:8], x[8:]], bound=r, folded=x.copy())
+
+
 @pytest.mark.parametrize("variables", [1, 2, 3, 4, 7, 14])
 def test_rounds_say_what_the_sums_are(k: Kernels, variables: int) -> None:
     """Values at 0, 1 and 2 by folding."""

@@ -43,6 +43,14 @@ def test_both_products(matrix: list[tuple[int, int, int]], z: list[int], y: list
             left = [2, 4, 6, 5, 10, 15]
             wanted = [sum(map(int.__mul__, left[first:], forward)) % R for first in (1, 0)]
             assert k.fr.to_ints(found) == wanted
+            out = k.fr.from_ints([1] * 7)
+            forms.add_transposed(k.fr.from_ints([5, *y]), k.fr.from_ints([2, 3]), out, threads=2)
+            longer = [5, *y]
+            both = [
+                1 + sum(POOL[c] * (2 * longer[i + 1] + 3 * longer[i]) for i, j, c in matrix if j == column)
+                for column in range(7)
+            ]
+            assert k.fr.to_ints(out) == [value % R for value in both]
 
 
 @pytest.fixture(params=each(PROCESSOR))
@@ -87,6 +95,10 @@ def test_forms_refuse_what_their_matrices_do_not_fit(k: kernels.Kernels) -> None
         forms.at(two[:1], two, two)
     with pytest.raises(ValueError, match="not 2 by 2 and 1"):
         forms.at(two, two, two[:1])
+    with pytest.raises(ValueError, match="4 rows and a factor, not 2, 1"):
+        forms.add_transposed(two, two[:1], two.copy())
+    with pytest.raises(ValueError, match="4 rows and a factor, not 4, 0"):
+        forms.add_transposed(k.fr.from_ints([1] * 4), two[:0], two.copy())
     with pytest.raises(ValueError, match="out of range"):
         k.sparse_forms([(3, matrix)], 0)
     with pytest.raises(ValueError, match="begins at row 0"):
@@ -109,6 +121,22 @@ def test_the_largest_sums_of_short_integers(processor: kernels.Kernels) -> None:
         np.array([0, count]), zeros, zeros, k.fr.from_ints([2**32 - 1]), z, shorts=k.fr.shorten(z)
     )
     assert k.fr.to_ints(out) == [-count * (2**31 - 1) * (2**32 - 1) % R]
+
+
+@pytest.mark.parametrize("value", [1 << 16, -1 << 16, (1 << 16) + 1])
+def test_the_largest_sums_of_large_coefficients_and_short_integers(
+    processor: kernels.Kernels, value: int
+) -> None:
+    """More terms than are added up at once, of the coefficient that stands there as r - 1 and of a long one
+    beside it; one more than the integers that coefficients are multiplied by is a product of its own."""
+    k, count = processor, (1 << 14) + 3
+    word = np.frombuffer((R - 1).to_bytes(32, "little"), "<u8").reshape(1, 4)
+    pool = np.concatenate([word, k.fr.from_ints([R - 5, 3 << 200])])
+    columns, z = np.zeros(count, np.uint32), k.fr.from_ints([value])
+    coefficients = (np.arange(count) % 3).astype(np.uint32)
+    out = k.csr_multiply(np.array([0, count]), columns, coefficients, pool, z, shorts=k.fr.shorten(z))
+    elements = k.fr.to_ints(pool)
+    assert k.fr.to_ints(out) == [value * sum(elements[i % 3] for i in range(count)) % R]
 
 
 def test_a_long_matrix_is_transposed_in_parts(processor: kernels.Kernels) -> None:

@@ -44,7 +44,8 @@ void multiply(const F* a, const F* b, long stride, F* out, long n, int threads) 
 // out[i] = a[i] factor
 inline void multiply_all(const Fr* a, const Fr& factor, Fr* out, long n, int threads) {
   const Fr held = to_factor(factor);
-  each_octet(n, threads, [&](long i) { (Octet::adjacent(a + i) * Factor::same(held)).store_adjacent(out + i); },
+  const Factor by = Factor::same(held);
+  each_octet(n, threads, [&](long i) { (Octet::adjacent(a + i) * by).store_adjacent(out + i); },
              [&](long i) { out[i] = a[i] * factor; });
 }
 
@@ -62,12 +63,11 @@ template <class F>
 void to_montgomery(const F* a, F* out, long n, int threads) {
   map(a, out, n, threads, [](const F& x) { return x.to_montgomery(); });
 }
-// In Fr a product with 1 takes R away, with R^2 brings it in.
 inline void to_canonical(const Fr* a, Fr* out, long n, int threads) {
-  Fr unit = Fr::zero();
-  unit.v[0] = 1;
-  multiply_all(a, unit, out, n, threads);
+  each_octet(n, threads, [&](long i) { Octet::adjacent(a + i).plain().store_adjacent(out + i); },
+             [&](long i) { out[i] = a[i].to_canonical(); });
 }
+// A product with R^2 brings R in.
 inline void to_montgomery(const Fr* a, Fr* out, long n, int threads) {
   multiply_all(a, Fr::from_words(FrParameters::radix_squared), out, n, threads);
 }

@@ -251,22 +251,18 @@ __attribute__((noinline)) inline LanePrime<FpParameters> square(const LanePrime<
 
 #else
 
-// The sum of a b over the terms, / R' modulo p. One digit of b after the other is multiplied, and one digit of the sum
-// after the other becomes a multiple of 2^52 by adding a multiple m p. The two take turns: m waits for its digit, and the
-// next digit for m, so that either alone would leave the processor idle.
-template <class P, int terms>
-ZEN_FN LanePrime<P> montgomery_sum(const LaneFactors<P> (&term)[terms]) {
+// t / R' modulo p, t of twice as many digits, to which add_row(row) adds those of one row. One digit of it after the other
+// becomes a multiple of 2^52 by adding a multiple m p. That and the rows take turns: m waits for its digit, and the next
+// digit for m, so that either alone would leave the processor idle.
+template <class P, class AddRow>
+ZEN_FN LanePrime<P> montgomery_rows(Lanes (&t)[2 * LanePrime<P>::digits], AddRow add_row) {
   constexpr int digits = LanePrime<P>::digits;
   constexpr const u64* modulus = multiple<P, 1>.digit;
   const Lanes inverse = all_lanes(P::negative_inverse & digit_mask);
-  Lanes t[2 * digits] = {};
   ZEN_UNROLL for (int row = 0; row <= digits; row++) {
     const int below = row - 1;  // the digit that no further row adds to
     const Lanes m = row > 0 ? add_low(Lanes{}, t[below], inverse) : Lanes{};
-    if (row < digits) ZEN_UNROLL for (int k = 0; k < terms; k++) {
-      ZEN_UNROLL for (int j = 0; j < digits; j++) t[row + j] = add_low(t[row + j], term[k].a.v[j], term[k].b.v[row]);
-      ZEN_UNROLL for (int j = 0; j < digits; j++) t[row + j + 1] = add_high(t[row + j + 1], term[k].a.v[j], term[k].b.v[row]);
-    }
+    if (row < digits) add_row(row);
     if (row == 0) continue;
     // The lowest digit and m's product with the modulus' add up to 0 or, if they are not 0 themselves, to 2^52.
     t[row] += (t[below] + digit_mask) >> digit_bits;
@@ -281,6 +277,19 @@ ZEN_FN LanePrime<P> montgomery_sum(const LaneFactors<P> (&term)[terms]) {
     carry = digit >> digit_bits;
   }
   return r;
+}
+
+// The sum of a b over the terms, / R' modulo p.
+template <class P, int terms>
+ZEN_FN LanePrime<P> montgomery_sum(const LaneFactors<P> (&term)[terms]) {
+  Lanes t[2 * LanePrime<P>::digits] = {};
+  return montgomery_rows<P>(t, [&](int row) __attribute__((always_inline)) {
+    constexpr int digits = LanePrime<P>::digits;
+    ZEN_UNROLL for (int k = 0; k < terms; k++) {
+      ZEN_UNROLL for (int j = 0; j < digits; j++) t[row + j] = add_low(t[row + j], term[k].a.v[j], term[k].b.v[row]);
+      ZEN_UNROLL for (int j = 0; j < digits; j++) t[row + j + 1] = add_high(t[row + j + 1], term[k].a.v[j], term[k].b.v[row]);
+    }
+  });
 }
 
 #endif
@@ -338,6 +347,13 @@ using LaneFr = LanePrime<FrParameters>;
 // Short enough to stand wherever it is used.
 ZEN_LANE_FN LaneFr operator*(const LaneFr& a, const LaneFr& b) { return montgomery_sum<FrParameters, 1>({{a, b}}); }
 
+// x / 2^256 modulo r.
+ZEN_LANE_FN LaneFr reduced(const LaneFr& x) {
+  Lanes t[2 * LaneFr::digits] = {};
+  ZEN_UNROLL for (int i = 0; i < LaneFr::digits; i++) t[i] = x.v[i] << extra_bits<FrParameters>;
+  return montgomery_rows<FrParameters>(t, [](int) {});
+}
+
 // What sums and differences have made, carried.
 ZEN_FN LaneFr operand(const LaneFr& x) { return x.carried(); }
 ZEN_FN LaneFr carried(const LaneFr& x) { return x.carried(); }
@@ -357,6 +373,8 @@ ZEN_FN void gather(LaneFr& a, LaneFr& b, const LaneFr& w) {
   a = a + b;
   b = operand(less) * w;
 }
+
+ZEN_FN void gather_sums(LaneFr& a, LaneFr& b, const LaneFr& w) { gather(a, b, w); }
 
 // Elements of memory. Each of the four vectors holds two elements.
 ZEN_FN LaneFr from_pairs(Lanes a, Lanes b, Lanes c, Lanes d) {
@@ -425,14 +443,12 @@ struct Raised {
 
 // What sums and differences have made, below 2^56 in each digit and not negative but in the highest: almost carried, and
 // no digit waits for the one before.
-template <class Digit>
-ZEN_FN LaneFr nearly_carried(Digit digit) {
+ZEN_FN LaneFr operand(const LaneFr& x) {
   LaneFr result;
   Lanes carry{};
   ZEN_UNROLL for (int i = 0; i < LaneFr::digits; i++) {
-    const Lanes own = digit(i);
-    result.v[i] = (i < LaneFr::digits - 1 ? own & digit_mask : own) + carry;
-    carry = own >> digit_bits;
+    result.v[i] = (i < LaneFr::digits - 1 ? x.v[i] & digit_mask : x.v[i]) + carry;
+    carry = x.v[i] >> digit_bits;
   }
   return result;
 }
@@ -447,17 +463,15 @@ ZEN_FN LaneFr carried(const LaneFr& x) {
   }
   return result;
 }
-ZEN_FN LaneFr operand(const LaneFr& x) {
-  return nearly_carried([&](int i) __attribute__((always_inline)) { return x.v[i]; });
-}
 
-// The digits of a b, from the lowest on, to take(i, digit).
+// The digits of a sum / R', from the lowest on, to take(i, digit). add_row(t, row) adds what it has from digit `row` on, to
+// t[j] what stands for 2^(29 (row + j)).
 //
 // r is 1 - 2^32 modulo 2^58: the lowest digit of a sum is the multiple of r to take away itself, and of the lowest two
 // digits' products one is that digit, the other a shift by 3. In place of r's multiples being added they are taken away,
 // and r is added in the end.
-template <class Take>
-ZEN_FN void multiply(const LaneFr& a, const LaneFr& b, Take take) {
+template <class AddRow, class Take>
+ZEN_FN void reduce_rows(AddRow add_row, Take take) {
   constexpr int digits = LaneFr::digits;
   constexpr const u64* r = multiple<FrParameters, 1>.digit;
   static_assert(r[0] == 1 && r[1] == (1 << digit_bits) - 8);
@@ -465,11 +479,9 @@ ZEN_FN void multiply(const LaneFr& a, const LaneFr& b, Take take) {
   static const LaneFr modulus = LaneFr::constant(r);
   Lanes t[digits + 1];
   ZEN_UNROLL for (int j = 0; j < digits; j++) t[j] = first.v[j];
-  add_product(t[0], a.v[0], b.v[0]);
   ZEN_UNROLL for (int row = 0; row < digits; row++) {
     t[digits] = first.v[digits + row];
-    ZEN_UNROLL for (int j = 1; j < digits; j++) add_product(t[j], a.v[j], b.v[row]);
-    if (row < digits - 1) add_product(t[1], a.v[0], b.v[row + 1]);
+    add_row(t, row);
     const Lanes m = t[0] & digit_mask;
     t[1] += (t[0] >> digit_bits) + (m << 3);
     t[2] -= m;
@@ -483,6 +495,25 @@ ZEN_FN void multiply(const LaneFr& a, const LaneFr& b, Take take) {
     carry = digit >> digit_bits;
   }
 }
+// Those of a b.
+template <class Take>
+ZEN_FN void multiply(const LaneFr& a, const LaneFr& b, Take take) {
+  constexpr int digits = LaneFr::digits;
+  reduce_rows([&](Lanes* t, int row) __attribute__((always_inline)) {
+    if (row == 0) add_product(t[0], a.v[0], b.v[0]);
+    ZEN_UNROLL for (int j = 1; j < digits; j++) add_product(t[j], a.v[j], b.v[row]);
+    if (row < digits - 1) add_product(t[1], a.v[0], b.v[row + 1]);  // in time
+  }, take);
+}
+// x / 2^256 modulo r.
+__attribute__((noinline)) inline LaneFr reduced(const LaneFr& x) {
+  LaneFr result;
+  reduce_rows([&](Lanes* t, int row) __attribute__((always_inline)) {
+    if (row == 0)
+      ZEN_UNROLL for (int j = 0; j < LaneFr::digits; j++) t[j] += x.v[j] << extra_bits<FrParameters>;
+  }, [&](int i, Lanes digit) __attribute__((always_inline)) { result.v[i] = digit; });
+  return result;
+}
 
 __attribute__((noinline)) inline LaneFr operator*(const LaneFr& a, const LaneFr& b) {
   LaneFr product;
@@ -493,6 +524,9 @@ __attribute__((noinline)) inline LaneFr operator*(const LaneFr& a, const LaneFr&
 // k r, for differences of digits below 2^40.
 template <u64 k>
 inline const Raised<LaneFr::digits> raised(0, multiple<FrParameters, k>.digit, 41);
+// 8 r, for differences of digits below 2^30 and of elements below 4 r: digits are below 2.5 2^30 and not negative then,
+// and such can be multiplied.
+inline const Raised<LaneFr::digits> just_raised(0, multiple<FrParameters, 8>.digit, 30);
 
 // a - b + k r
 template <u64 k>
@@ -509,12 +543,19 @@ __attribute__((noinline)) inline void scatter(LaneFr& a, LaneFr& b, const LaneFr
     a.v[i] = x + digit, b.v[i] = x - digit + raised<2>.v[i];
   });
 }
+// Of digits below 2^30: nine products of their differences with carried ones leave a column room.
 __attribute__((noinline)) inline void gather(LaneFr& a, LaneFr& b, const LaneFr& w) {
-  const LaneFr factor = nearly_carried([&](int i) __attribute__((always_inline)) {
+  LaneFr factor;
+  ZEN_UNROLL for (int i = 0; i < LaneFr::digits; i++) {
     const Lanes x = a.v[i], y = b.v[i];
     a.v[i] = x + y;
-    return x - y + raised<8>.v[i];
-  });
+    factor.v[i] = x - y + just_raised.v[i];
+  }
+  multiply(factor, w, [&](int i, Lanes digit) __attribute__((always_inline)) { b.v[i] = digit; });
+}
+__attribute__((noinline)) inline void gather_sums(LaneFr& a, LaneFr& b, const LaneFr& w) {
+  const LaneFr factor = operand(difference<8>(a, b));
+  a = a + b;
   multiply(factor, w, [&](int i, Lanes digit) __attribute__((always_inline)) { b.v[i] = digit; });
 }
 

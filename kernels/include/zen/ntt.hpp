@@ -166,7 +166,7 @@ class Domain {
     // Those of eight rows, in factor form.
     void fill(const Pass& pass, long tile, Octet* factors) const {
       const Octet rows = Octet::adjacent(&rows_[8 * tile]);
-      for (long i = 0; i < 1l << pass.layers; i++) factors[i] = rows * Factor::same(columns_[i]);
+      for (long i = 0; i < 1l << pass.layers; i++) (rows * Factor::same(columns_[i])).copy_to(factors[i]);
     }
     // That of one position, where there are no passes.
     Fr at(long position) const { return from_factor(rows_[position]); }
@@ -220,7 +220,7 @@ class Domain {
   void there_and_back(Fr* values, const Pass& pass, long index, Octet* buffer, const Octet* factors) const {
     const Rows there = rows_tile(values, backward(), pass, index), back = rows_tile(values, forward_, pass, index);
     scatter_tile(there, buffer, [&](long i) { return there.load(i); },
-                 [&](long i, const Octet& x) { buffer[i] = x * Factor(factors[i]); });
+                 [&](long i, const Octet& x) { (x * Factor(factors[i])).copy_to(buffer[i]); });
     gather_tile(back, buffer, Kept{buffer}, [&](long i, const Octet& x) { back.store(i, x); });
   }
 
@@ -246,13 +246,10 @@ class Domain {
   }
 
   void encode_row(const Fr* coefficients, Fr* values, int threads) const {
-    Fr unit = Fr::zero();
-    unit.v[0] = 1;
     if (passes_.empty()) {
-      for (long i = 0; i < size(); i++) values[i] = i < size() / 4 ? coefficients[i] * unit : Fr::zero();
+      for (long i = 0; i < size(); i++) values[i] = i < size() / 4 ? coefficients[i].to_canonical() : Fr::zero();
       return forward(values, nullptr, Order::natural, 1, {});
     }
-    const Fr held = to_factor(unit);
     const Pass& first = passes_.back();
     each_tile(first, 1, 1, threads, {}, [&](long index, Octet* buffer) {
       const Rows tile = rows_tile(values, forward_, first, index);
@@ -264,7 +261,7 @@ class Domain {
                     const long offset = reverse_bits(i, first.layers - 2) << bits;
                     const Fr* const at[8] = {from[0] + offset, from[1] + offset, from[2] + offset, from[3] + offset,
                                              from[4] + offset, from[5] + offset, from[6] + offset, from[7] + offset};
-                    return Octet::gathered(at) * Factor::same(held);
+                    return Octet::gathered(at).plain();
                   },
                   [&](long i, const Octet& x) { tile.store(i, x); });
     });

@@ -54,7 +54,7 @@ struct Kept {
 struct Keep {
   Octet* buffer;
   void operator()(long i, const Octet& x) const {
-    if (&x != buffer + i) buffer[i] = x;
+    if (&x != buffer + i) x.copy_to(buffer[i]);
   }
 };
 
@@ -85,9 +85,10 @@ void gather_two_layers(const Tile& tile, int depth, Read read, Write write) {
       auto &&x0 = read(i), &&x1 = read(i + quarter), &&x2 = read(i + 2 * quarter), &&x3 = read(i + 3 * quarter);
       gather(x0, x1, left);
       gather(x2, x3, right);
-      gather(x0, x2, outer);
+      gather_sums(x0, x2, outer);
       gather(x1, x3, outer);
-      write(i, depth ? x0.bounded() : x0), write(i + quarter, x1), write(i + 2 * quarter, x2), write(i + 3 * quarter, x3);
+      if (depth) x0.bound();
+      write(i, x0), write(i + quarter, x1), write(i + 2 * quarter, x2), write(i + 3 * quarter, x3);
     }
   };
   if (depth == 0 && tile.begins_with_one()) return block(0, One{}, One{}, tile.twiddle(1, 1));
@@ -151,8 +152,8 @@ void spread_tile(const Tile& tile, Octet* buffer, Read read, Write write) {
   for (long sub = 0; sub < 1l << depth; sub++) {
     const Factor outer = tile.twiddle(depth, sub), left = tile.twiddle(depth + 1, 2 * sub);
     const Octet x0 = read(sub), x1 = x0 * left;
-    buffer[4 * sub] = x0, buffer[4 * sub + 1] = x1;
-    buffer[4 * sub + 2] = x0 * outer, buffer[4 * sub + 3] = x1 * outer;
+    x0.copy_to(buffer[4 * sub]), x1.copy_to(buffer[4 * sub + 1]);
+    (x0 * outer).copy_to(buffer[4 * sub + 2]), (x1 * outer).copy_to(buffer[4 * sub + 3]);
   }
   gather_further(tile, buffer, write);
 }

@@ -9,10 +9,15 @@
 //                             In memory factors are held in *factor form*, which to_factor makes and from_factor undoes.
 //   x * factor                the product
 //   x.times(y)                the product of two octets that were read from memory; y is canonical
+//   x.rough(y)                the same but for a constant, which to_factor makes good: of sums, say
+//   x.plain()                 the integers that elements in Montgomery form stand for
 //   scatter(a, b, w)          (a, b) = (a + w b, a - w b), Cooley and Tukey's butterfly
 //   gather(a, b, w)           (a, b) = (a + b, w (a - b)), Gentleman and Sande's
 //                             w is a Factor, or One{}: nothing to multiply
-//   a.bounded()               the same, where gathering has let values grow
+//   gather_sums(a, b, w)      the same, of sums that gathering has left: it leaves products, and sums of two of them, as
+//                             it takes them, so that two layers begin and end alike
+//   a.bounded(), a.bound()    the same, or made so, where gathering has let values grow
+//   a.copy_to(b)              b = a
 //   differs(x, y)             bit i: whether element i is another one
 //
 // Vector targets reduce lazily. How large values may become between a load and a store is said in octet_lanes.hpp.

@@ -7,6 +7,7 @@
 // doubles the sums: they are bounded again after every two layers, so that these begin below 4 r and end below 20 r.
 #pragma once
 
+#include <new>
 #include <type_traits>
 
 #include "lane_field.hpp"
@@ -35,12 +36,17 @@ struct Octet {
   using At = std::conditional_t<parts == 1, Octet, Octet&>;
   LaneFr x[parts];
 
-  // Of each part's lanes.
+  // Of each part's lanes, made where they stay.
   template <class Make>
   static ZEN_FN Octet of(Make make) {
     Octet r;
-    ZEN_UNROLL for (int k = 0; k < parts; k++) r.x[k] = make(k);
+    ZEN_UNROLL for (int k = 0; k < parts; k++) ::new (static_cast<void*>(&r.x[k])) LaneFr(make(k));
     return r;
+  }
+  // Compilers copy so many bytes by a call.
+  ZEN_FN void copy_to(Octet& to) const {
+    ZEN_UNROLL for (int k = 0; k < parts; k++)
+      ZEN_UNROLL for (int i = 0; i < LaneFr::digits; i++) to.x[k].v[i] = x[k].v[i];
   }
   static ZEN_LANE_FN Octet adjacent(const Fr* p) {
     return of([&](int k) __attribute__((always_inline)) { return load(p + lane_count * k); });
@@ -70,6 +76,10 @@ struct Octet {
   friend ZEN_FN Octet operator+(const Octet& a, const Octet& b) {
     return of([&](int k) __attribute__((always_inline)) { return a.x[k] + b.x[k]; });
   }
+  ZEN_FN void operator+=(const Octet& b) {
+    ZEN_UNROLL for (int k = 0; k < parts; k++)
+      ZEN_UNROLL for (int i = 0; i < LaneFr::digits; i++) x[k].v[i] += b.x[k].v[i];
+  }
   // b <= 3 r
   friend ZEN_FN Octet operator-(const Octet& a, const Octet& b) { return less<4>(a, b); }
   // a - b + m r
@@ -85,9 +95,20 @@ struct Octet {
       return operand(x[k]) * operand(scaled);
     });
   }
+  // Below 2 r if *this and b are below 5 r.
+  ZEN_FN Octet rough(const Octet& b) const {
+    return of([&](int k) __attribute__((always_inline)) { return operand(x[k]) * operand(b.x[k]); });
+  }
+  // Of carried elements of memory: below 2 r, carried.
+  ZEN_FN Octet plain() const {
+    return of([&](int k) __attribute__((always_inline)) { return reduced(x[k]); });
+  }
   // Of a value below 35 r: below 2 r, carried.
   ZEN_LANE_FN Octet bounded() const {
     return of([&](int k) __attribute__((always_inline)) { return bounded(k); });
+  }
+  ZEN_LANE_FN void bound() {
+    ZEN_UNROLL for (int k = 0; k < parts; k++) x[k] = bounded(k);
   }
   friend ZEN_FN unsigned differs(const Octet& a, const Octet& b) {
     unsigned bits = 0;
@@ -132,7 +153,7 @@ class Factor {
     Lanes words[4];
     ZEN_UNROLL for (int i = 0; i < 4; i++) words[i] = all_lanes(value.v[i]);
     const LaneFr everywhere = LaneFr::from_words(words);
-    return Factor(Octet::of([&](int) __attribute__((always_inline)) { return everywhere; }));
+    return made([&](int) __attribute__((always_inline)) { return everywhere; });
   }
   static ZEN_FN Factor adjacent(const Fr* p) { return Factor(Octet::adjacent(p)); }
   static ZEN_FN Factor strided(const Fr* p, long stride) { return Factor(Octet::strided(p, stride)); }
@@ -144,6 +165,13 @@ class Factor {
   }
 
  private:
+  struct Made {};
+  template <class Make>
+  ZEN_FN Factor(Made, Make make) : values_(Octet::of(make)) {}
+  template <class Make>
+  static ZEN_FN Factor made(Make make) {
+    return Factor(Made{}, make);
+  }
   Octet values_;
 };
 
@@ -152,6 +180,9 @@ ZEN_FN void scatter(Octet& a, Octet& b, const Factor& w) {
 }
 ZEN_FN void gather(Octet& a, Octet& b, const Factor& w) {
   ZEN_UNROLL for (int k = 0; k < Octet::parts; k++) gather(a.x[k], b.x[k], w.part(k));
+}
+ZEN_FN void gather_sums(Octet& a, Octet& b, const Factor& w) {
+  ZEN_UNROLL for (int k = 0; k < Octet::parts; k++) gather_sums(a.x[k], b.x[k], w.part(k));
 }
 ZEN_FN void scatter(Octet& a, Octet& b, One) {
   const Octet t = b;
@@ -163,5 +194,7 @@ ZEN_FN void gather(Octet& a, Octet& b, One) {
   b = Octet::less<8>(a, t);
   a = a + t;
 }
+
+ZEN_FN void gather_sums(Octet& a, Octet& b, One) { gather(a, b, One{}); }
 
 }  // namespace zen

@@ -49,7 +49,16 @@ struct Octet {
     for (int i = 0; i < 8; i++) r.v[i] = v[i] * b.v[i];
     return r;
   }
+  Octet rough(const Octet& b) const { return times(b); }
+  Octet plain() const {
+    Octet r;
+    for (int i = 0; i < 8; i++) r.v[i] = v[i].to_canonical();
+    return r;
+  }
+  void operator+=(const Octet& b) { *this = *this + b; }
+  void copy_to(Octet& to) const { to = *this; }
   const Octet& bounded() const { return *this; }
+  void bound() {}
   friend unsigned differs(const Octet& a, const Octet& b) {
     unsigned bits = 0;
     for (int i = 0; i < 8; i++) bits |= unsigned(!(a.v[i] == b.v[i])) << i;
@@ -100,5 +109,6 @@ inline void scatter(Octet& a, Octet& b, One) {
   }
 }
 inline void gather(Octet& a, Octet& b, One) { scatter(a, b, One{}); }
+inline void gather_sums(Octet& a, Octet& b, const auto& w) { gather(a, b, w); }
 
 }  // namespace zen

@@ -25,8 +25,10 @@ struct SparseMatrix {
 class Coefficients {
  public:
   static constexpr int64_t large = INT64_MIN;
+  // Of integers that large coefficients are multiplied by as small ones are by elements, the largest absolute value.
+  static constexpr int64_t most_factor = 1 << 16;
 
-  explicit Coefficients(const SparseMatrix& matrix) : pool_(matrix.pool), small_(matrix.pool_size) {
+  explicit Coefficients(const SparseMatrix& matrix) : pool_(matrix.pool), small_(matrix.pool_size), factors_(matrix.pool_size) {
     const auto small = [](const Fr& value) {
       const Fr plain = value.to_canonical();
       return plain.v[0] <= u64(SmallSum::largest) && !(plain.v[1] | plain.v[2] | plain.v[3]) ? int64_t(plain.v[0]) : large;
@@ -37,40 +39,40 @@ class Coefficients {
       const int64_t magnitude = small(-pool_[i]);
       if (magnitude != large) small_[i] = -magnitude;
     }
-    int64_t largest = 1;
+    int64_t largest = most_factor;
     for (const int64_t each : small_)
       if (each != large) largest = std::max(largest, std::abs(each));
     most_terms_ = SmallSum::capacity / largest;
+    for (long i = 0; i < matrix.pool_size; i++) factors_[i] = to_factor(pool_[i]);
   }
   // `large` where it is not small.
   int64_t small(uint32_t coefficient) const { return small_[coefficient]; }
   // So many small products make one sum.
   int64_t most_terms() const { return most_terms_; }
+  const Fr& element(uint32_t coefficient) const { return pool_[coefficient]; }
 
   // Products with others, eight at a time; `flush` before their sums are read.
   class Queue {
    public:
-    explicit Queue(const Coefficients& coefficients) : pool_(coefficients.pool_) {}
+    explicit Queue(const Coefficients& coefficients) : factors_(coefficients.factors_.data()) {}
     // sum += pool[coefficient] x
     void add(Fr& sum, uint32_t coefficient, const Fr& x) {
       __builtin_prefetch(&x);
       __builtin_prefetch(&sum);
-      sums_[count_] = &sum, coefficients_[count_] = pool_ + coefficient, values_[count_] = &x;
+      sums_[count_] = &sum, coefficients_[count_] = factors_ + coefficient, values_[count_] = &x;
       if (++count_ == 8) flush();
     }
     void flush() {
-      if (count_ == 8) {
-        Fr products[8];
-        Octet::gathered(values_).times(Octet::gathered(coefficients_)).store_adjacent(products);
-        for (int i = 0; i < 8; i++) *sums_[i] = *sums_[i] + products[i];
-      } else {
-        for (int i = 0; i < count_; i++) *sums_[i] = *sums_[i] + *coefficients_[i] * *values_[i];
-      }
+      if (!count_) return;
+      for (int i = count_; i < 8; i++) coefficients_[i] = coefficients_[0], values_[i] = values_[0];
+      Fr products[8];
+      (Octet::gathered(values_) * Factor(Octet::gathered(coefficients_))).store_adjacent(products);
+      for (int i = 0; i < count_; i++) *sums_[i] = *sums_[i] + products[i];
       count_ = 0;
     }
 
    private:
-    const Fr* pool_;
+    const Fr* factors_;
     int count_ = 0;
     Fr* sums_[8];
     const Fr* coefficients_[8];
@@ -80,6 +82,7 @@ class Coefficients {
  private:
   const Fr* pool_;
   std::vector<int64_t> small_;
+  std::vector<Fr> factors_;  // the pool in factor form
   int64_t most_terms_;
 };
 
@@ -155,7 +158,9 @@ inline void multiply_rows(const SparseMatrix& m, const Coefficients& coefficient
         if (shorts && shorts[next] == not_short) __builtin_prefetch(z + next);
         const int64_t small = coefficients.small(m.coefficients[i]);
         const int32_t value = shorts ? shorts[column] : not_short;
-        if (small == Coefficients::large)
+        if (small == Coefficients::large && std::abs(int64_t(value)) <= Coefficients::most_factor)
+          sum.add(value, coefficients.element(m.coefficients[i])), any = true;
+        else if (small == Coefficients::large)
           queue.add(*out, m.coefficients[i], z[column]);
         else if (value != not_short)
           short_sum += small * value;
@@ -178,128 +183,126 @@ inline void multiply(const SparseMatrix& m, const Fr* z, const int32_t* shorts, 
   });
 }
 
-// An entry of a matrix whose entries are in another order.
-struct SparseEntry {
-  uint32_t column, row, coefficient;
+// A matrix whose first row is row `first` of a vector on its left.
+struct PlacedMatrix {
+  SparseMatrix matrix;
+  Coefficients coefficients;
+  long first;
 };
 
-// out += factor M^T y, out of so many columns; no factor is one. Entries are sorted by windows of columns, whose sums stay in a cache while
-// they are made, each by one thread, and by what there is to do.
-class TransposedProduct {
+// out += the sum over matrices of factor M^T y, out of so many columns. They take the factors in turn, or one. A thread
+// has columns of its own: it reads all entries and adds those that lie there, in the order in which they stand, as what
+// follows each other in a row is near to each other in `out`, too.
+class TransposedProducts {
  public:
-  TransposedProduct(const SparseMatrix& m, const Fr* y, const Fr* factor, Fr* out, long columns, int threads)
-      : m_(m), y_(y), factor_(factor), out_(out), threads_(threads), coefficients_(m), kinds_(m.pool_size) {
-    for (long i = 0; i < m.pool_size; i++) {
-      const int64_t small = coefficients_.small(uint32_t(i));
-      kinds_[i] = small == 1 ? plus : small == -1 ? minus : other;
-    }
-    while (columns >> shift_ >= most_windows) shift_++;
-    windows_ = (columns >> shift_) + 1;
+  TransposedProducts(const Fr* y, const Fr* factors, long factor_count, Fr* out, long columns, int threads)
+      : y_(y), factors_(factors), factor_count_(factor_count), out_(out), threads_(threads), scaled_(factors ? rows_at_once : 0) {
+    while (columns >> shift_ >= windows) shift_++;
   }
 
-  void add() {
-    long most_rows = 0;
-    int64_t most_entries = 0;
-    std::vector<long> ends;
-    for (long first = 0, last; first < m_.rows; first = last) {
-      last = std::min(first + rows_at_once, row_of(m_.offsets[first] + entries_at_once, first));
-      last = std::max(last, first + 1);
-      most_rows = std::max(most_rows, last - first);
-      most_entries = std::max(most_entries, m_.offsets[last] - m_.offsets[first]);
-      ends.push_back(last);
-    }
-    const Buffer<Fr> scaled(factor_ ? most_rows : 0);
-    const Buffer<SparseEntry> sorted(most_entries);
-    long first = 0;
-    for (const long last : ends) {
-      add_rows(first, last, scaled.data(), sorted.data());
-      first = last;
-    }
+  // Matrices from `first` to `end`, of which the first has the first factor.
+  void add(const PlacedMatrix* first, const PlacedMatrix* end) {
+    long taken = 0;
+    for (const PlacedMatrix* placed = first; placed < end; placed++)
+      for (long row = 0, last; row < placed->matrix.rows; row = last) {
+        if (taken == rows_at_once) add_runs(), taken = 0;
+        last = std::min({placed->matrix.rows, row + elements_a_piece, row + rows_at_once - taken});
+        const Fr* const y = y_ + placed->first + row;
+        runs_.push_back({placed, row, last, y, factors_ ? scaled_.data() + taken : y, (placed - first) % factor_count_});
+        taken += last - row;
+      }
+    add_runs();
   }
 
  private:
-  enum Kind : uint8_t { plus, minus, other, kinds };
-  static constexpr int64_t entries_at_once = 1 << 20, few_entries = 1 << 14;
-  static constexpr long rows_at_once = 1 << 17, most_windows = 256;
+  // Rows, and what they are multiplied by, times a factor.
+  struct Run {
+    const PlacedMatrix* placed;
+    long begin, end;
+    const Fr *y, *scaled;
+    long factor;
+
+    int64_t entries_from() const { return placed->matrix.offsets[begin]; }
+    int64_t entries_to() const { return placed->matrix.offsets[end]; }
+  };
+  static constexpr long rows_at_once = 1 << 17, windows = 1 << 12;
+  static constexpr int64_t few_entries = 1 << 14, sampled = 1 << 14;
   static constexpr int ahead = 16;
 
-  // The last row, from `first` on, that begins no later than this entry does.
-  long row_of(int64_t entry, long first) const {
-    return std::upper_bound(m_.offsets + first, m_.offsets + m_.rows + 1, entry) - m_.offsets - 1;
-  }
-  long list_of(int64_t entry) const { return kinds * (m_.columns[entry] >> shift_) + kinds_[m_.coefficients[entry]]; }
-
-  void add_rows(long first, long last, Fr* scaled, SparseEntry* sorted) {
-    const int64_t begin = m_.offsets[first], count = m_.offsets[last] - begin;
-    const int shares = count < few_entries ? 1 : threads_;
-    if (factor_) multiply_all(y_ + first, *factor_, scaled, last - first, shares);
-    const Fr* const y = factor_ ? scaled : y_ + first;
-    if (count < few_entries) return add_few(first, last, y);
-    std::vector<long> rows(shares + 1, last);
-    for (int share = 0; share < shares; share++) rows[share] = share ? row_of(begin + count * share / shares, first) : first;
-    std::vector<std::vector<int64_t>> cursors(shares, std::vector<int64_t>(kinds * windows_, 0));
+  void add_runs() {
+    int64_t entries = 0;
+    for (const Run& run : runs_) entries += run.entries_to() - run.entries_from();
+    const int shares = entries < few_entries ? 1 : threads_;  // to begin threads takes longer
+    if (factors_)
+      parallel_for(long(runs_.size()), shares, {}, [&](long i, int) {
+        const Run& run = runs_[i];
+        multiply_all(run.y, factors_[run.factor], const_cast<Fr*>(run.scaled), run.end - run.begin, 1);
+      });
+    const std::vector<uint32_t> ends = ends_of_shares(entries, shares);
     parallel_for(shares, shares, {}, [&](long share, int) {
-      for (int64_t i = m_.offsets[rows[share]]; i < m_.offsets[rows[share + 1]]; i++) cursors[share][list_of(i)]++;
+      for (const Run& run : runs_) add_run(run, share ? ends[share - 1] : 0, ends[share]);
     });
-    std::vector<const SparseEntry*> lists(kinds * windows_ + 1);
-    int64_t total = 0;
-    for (long list = 0; list < kinds * windows_; list++) {
-      lists[list] = sorted + total;
-      for (auto& cursor : cursors) total += std::exchange(cursor[list], total);
+    runs_.clear();
+  }
+
+  // Columns that as many entries lie between, about, seen by some of them.
+  std::vector<uint32_t> ends_of_shares(int64_t entries, int shares) const {
+    std::vector<uint32_t> ends(shares, UINT32_MAX);
+    if (shares == 1) return ends;
+    const int64_t step = entries / sampled + 1;
+    std::vector<int64_t> seen(windows, 0);
+    int64_t total = 0, skipped = 0;
+    for (const Run& run : runs_) {
+      int64_t i = run.entries_from() + skipped;
+      for (; i < run.entries_to(); i += step, total++) seen[run.placed->matrix.columns[i] >> shift_]++;
+      skipped = i - run.entries_to();
     }
-    lists.back() = sorted + total;
-    parallel_for(shares, shares, {}, [&](long share, int) {
-      for (long row = rows[share]; row < rows[share + 1]; row++)
-        for (int64_t i = m_.offsets[row]; i < m_.offsets[row + 1]; i++)
-          sorted[cursors[share][list_of(i)]++] = {m_.columns[i], uint32_t(row - first), m_.coefficients[i]};
-    });
-    parallel_for(windows_, shares, {}, [&](long window, int) { add_window(&lists[kinds * window], y); });
+    int64_t before = 0;
+    long window = 0;
+    for (int share = 0; share < shares - 1; share++) {
+      while (window < windows && before < total * (share + 1) / shares) before += seen[window++];
+      ends[share] = uint32_t(std::min<long>(window << shift_, UINT32_MAX));
+    }
+    return ends;
   }
 
-  // To begin threads and to sort takes longer.
-  void add_few(long first, long last, const Fr* y) const {
-    Coefficients::Queue queue(coefficients_);
-    for (long row = first; row < last; row++, y++)
-      for (int64_t i = m_.offsets[row]; i < m_.offsets[row + 1]; i++) {
-        Fr& sum = out_[m_.columns[i]];
-        switch (kinds_[m_.coefficients[i]]) {
-          case plus: sum = sum + *y; break;
-          case minus: sum = sum - *y; break;
-          default: queue.add(sum, m_.coefficients[i], *y);
-        }
+  // The entries in columns from `from` up to `to`.
+  void add_run(const Run& run, uint32_t from, uint32_t to) const {
+    const SparseMatrix& m = run.placed->matrix;
+    const Coefficients& coefficients = run.placed->coefficients;
+    const uint32_t width = to - from;
+    const int64_t last = run.entries_to() - 1;
+    Coefficients::Queue queue(coefficients);
+    const Fr* y = run.scaled;
+    for (long row = run.begin; row < run.end; row++, y++)
+      for (int64_t i = m.offsets[row]; i < m.offsets[row + 1]; i++) {
+        const uint32_t column = m.columns[i], next = m.columns[std::min(i + ahead, last)];
+        if (next - from < width) __builtin_prefetch(&out_[next]);
+        if (column - from >= width) continue;
+        Fr& sum = out_[column];
+        const int64_t small = coefficients.small(m.coefficients[i]);
+        if (small == 1)
+          sum = sum + *y;
+        else if (small == -1)
+          sum = sum - *y;
+        else
+          queue.add(sum, m.coefficients[i], *y);
       }
     queue.flush();
   }
 
-  void add_window(const SparseEntry* const* lists, const Fr* y) const {
-    const auto each = [&](Kind kind, auto work) {
-      for (const SparseEntry *entry = lists[kind], *end = lists[kind + 1]; entry < end; entry++) {
-        const SparseEntry& next = entry[std::min<long>(ahead, end - entry - 1)];
-        __builtin_prefetch(&y[next.row]);
-        __builtin_prefetch(&out_[next.column]);
-        work(out_[entry->column], y[entry->row], entry->coefficient);
-      }
-    };
-    each(plus, [](Fr& sum, const Fr& x, uint32_t) { sum = sum + x; });
-    each(minus, [](Fr& sum, const Fr& x, uint32_t) { sum = sum - x; });
-    Coefficients::Queue queue(coefficients_);
-    each(other, [&](Fr& sum, const Fr& x, uint32_t coefficient) { queue.add(sum, coefficient, x); });
-    queue.flush();
-  }
-
-  const SparseMatrix& m_;
-  const Fr* y_;
-  const Fr* factor_;
+  const Fr *y_, *factors_;
+  long factor_count_;
   Fr* out_;
-  int threads_;
-  Coefficients coefficients_;
-  std::vector<Kind> kinds_;
-  int shift_ = 10;
-  long windows_;
+  int threads_, shift_ = 0;
+  Buffer<Fr> scaled_;
+  std::vector<Run> runs_;
 };
 
+// out += factor M^T y; no factor is one.
 inline void multiply_transposed(const SparseMatrix& m, const Fr* y, const Fr* factor, Fr* out, long columns, int threads) {
-  TransposedProduct(m, y, factor, out, columns, threads).add();
+  const PlacedMatrix placed{m, Coefficients(m), 0};
+  TransposedProducts(y, factor, 1, out, columns, threads).add(&placed, &placed + 1);
 }
 
 }  // namespace zen

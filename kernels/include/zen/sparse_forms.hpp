@@ -1,4 +1,5 @@
-// Sparse matrices between two vectors: what a verifier evaluates of a constraint system, whose matrices stay.
+// Sparse matrices between two vectors: what a verifier evaluates of a constraint system, whose matrices
+// stay; and their transposes, which a prover sums.
 #pragma once
 
 #include "sparse.hpp"
@@ -18,12 +19,17 @@ class SparseForms {
     }
   }
 
+  // out += the sum over k of M_k^T y times a factor, which matrices take in turn; out of so many columns.
+  void add_transposed(const Fr* y, const Fr* factors, long factor_count, Fr* out, long columns, int threads) const {
+    TransposedProducts(y, factors, factor_count, out, columns, threads).add(matrices_.data(), matrices_.data() + matrices_.size());
+  }
+
   // out[k] = y M_k z. The vector on the left is y[i] = outer[i / inner_size] inner[i mod inner_size].
   void at(const Fr* outer, const Fr* inner, long inner_size, const Fr* z, Fr* out, int threads) const {
     std::vector<Fr> sums(pieces_.size());
     parallel_for(long(pieces_.size()), threads, {}, [&](long index, int) {
       const Piece& piece = pieces_[index];
-      const Placed& placed = matrices_[piece.matrix];
+      const PlacedMatrix& placed = matrices_[piece.matrix];
       Fr products[most_rows], sum = Fr::zero();
       multiply_rows(placed.matrix, placed.coefficients, piece.begin, piece.end, z, nullptr, products);
       for (long row = placed.first + piece.begin, end = placed.first + piece.end; row < end;) {
@@ -43,16 +49,11 @@ class SparseForms {
   static constexpr long most_rows = 1 << 9;
   static constexpr int64_t most_entries = 1 << 13;
 
-  struct Placed {
-    SparseMatrix matrix;
-    Coefficients coefficients;
-    long first;
-  };
   struct Piece {
     long matrix, begin, end;
   };
 
-  std::vector<Placed> matrices_;
+  std::vector<PlacedMatrix> matrices_;
   std::vector<Piece> pieces_;
 };
 

@@ -7,6 +7,11 @@
 
 namespace zen {
 
+// An entry of a matrix whose entries are in another order.
+struct SparseEntry {
+  uint32_t column, row, coefficient;
+};
+
 // The matrix's entries sorted by column.
 inline std::vector<SparseEntry> by_column(const SparseMatrix& m, long columns) {
   std::vector<long> cursor(columns + 1, 0);

@@ -9,12 +9,12 @@
 
 namespace zen {
 
-// Sums of products, unreduced for a while. Terms are below 8 r.
+// Sums of terms below 8 r, unreduced for a while.
 class OctetSum {
  public:
   void add(const Octet& term) {
-    sum_ = sum_ + term;
-    if (++terms_ % 4 == 0) sum_ = sum_.bounded();  // from below 34 r
+    sum_ += term;
+    if (++terms_ % 4 == 0) sum_.bound();  // from below 34 r
   }
   Fr total() const {
     Fr parts[8], sum = Fr::zero();
@@ -61,8 +61,8 @@ inline Fr dot(const Fr* a, const Fr* b, long n, int threads) {
     const long begin = piece * elements_a_piece, end = std::min(begin + elements_a_piece, n);
     OctetSum sum;
     long i = begin;
-    for (; i + 8 <= end; i += 8) sum.add(Octet::adjacent(a + i).times(Octet::adjacent(b + i)));
-    sums[piece] = sum.total();
+    for (; i + 8 <= end; i += 8) sum.add(Octet::adjacent(a + i).rough(Octet::adjacent(b + i)));
+    sums[piece] = to_factor(sum.total());
     for (; i < end; i++) sums[piece] = sums[piece] + a[i] * b[i];
   });
   Fr total = Fr::zero();
@@ -74,12 +74,14 @@ inline Fr dot(const Fr* a, const Fr* b, long n, int threads) {
 inline void combine_rows(const Fr* matrix, const Fr* coefficients, long rows, long columns, Fr* out, int threads) {
   std::vector<Fr> held(rows);
   for (long i = 0; i < rows; i++) held[i] = to_factor(coefficients[i]);
+  std::vector<Factor> factors;
+  for (const Fr& each : held) factors.push_back(Factor::same(each));
   each_octet(columns, threads,
              [&](long j) {
                Octet sum = Octet::adjacent(out + j);
                for (long i = 0; i < rows; i++) {
-                 sum = sum + Octet::adjacent(matrix + i * columns + j) * Factor::same(held[i]);
-                 if (i % 8 == 7) sum = sum.bounded();
+                 sum += Octet::adjacent(matrix + i * columns + j) * factors[i];
+                 if (i % 8 == 7) sum.bound();
                }
                sum.store_adjacent(out + j);
              },
@@ -91,10 +93,11 @@ inline void combine_rows(const Fr* matrix, const Fr* coefficients, long rows, lo
 // table[i] += r (table[i + half] - table[i]) for i < half.
 inline void fold(Fr* table, const Fr& r, long half, int threads) {
   const Fr held = to_factor(r);
+  const Factor by = Factor::same(held);
   each_octet(half, threads,
              [&](long i) {
                const Octet low = Octet::adjacent(table + i), high = Octet::adjacent(table + half + i);
-               (low + (high - low) * Factor::same(held)).store_adjacent(table + i);
+               (low + (high - low) * by).store_adjacent(table + i);
              },
              [&](long i) { table[i] = table[i] + r * (table[half + i] - table[i]); });
 }
@@ -128,9 +131,10 @@ struct Folding {
   Fr r, held = to_factor(r);
 
   Ends<Octet> octets(long i) const {
+    const Factor by = Factor::same(held);
     const auto at = [&](long j) {
       const Octet low = Octet::adjacent(table + j), high = Octet::adjacent(table + 2 * quarter + j);
-      return (low + (high - low) * Factor::same(held)).stored(table + j);
+      return (low + (high - low) * by).stored(table + j);
     };
     return {at(i), at(quarter + i)};
   }
@@ -140,9 +144,45 @@ struct Folding {
   }
 };
 
+// Rows of 2^log_width values, three variables at least, one after the other's like a table.
+struct TableRows {
+  const Fr* const* rows;
+  int log_width;
+
+  const Fr* at(long i) const { return rows[i >> log_width] + (i & ((1l << log_width) - 1)); }
+};
+
+// The same as of a table that stands in one place; what is folded is written to `out`, of half as many values.
+struct HalvesOfRows {
+  TableRows table;
+  long half;
+
+  Ends<Octet> octets(long i) const { return {Octet::adjacent(table.at(i)), Octet::adjacent(table.at(half + i))}; }
+  Ends<Fr> ones(long i) const { return {*table.at(i), *table.at(half + i)}; }
+};
+struct FoldingOfRows {
+  TableRows table;
+  Fr* out;
+  long quarter;
+  Fr r, held = to_factor(r);
+
+  Ends<Octet> octets(long i) const {
+    const Factor by = Factor::same(held);
+    const auto at = [&](long j) {
+      const Octet low = Octet::adjacent(table.at(j)), high = Octet::adjacent(table.at(2 * quarter + j));
+      return (low + (high - low) * by).stored(out + j);
+    };
+    return {at(i), at(quarter + i)};
+  }
+  Ends<Fr> ones(long i) const {
+    const auto at = [&](long j) { return out[j] = *table.at(j) + r * (*table.at(2 * quarter + j) - *table.at(j)); };
+    return {at(i), at(quarter + i)};
+  }
+};
+
 // The sum over i < count of x(X) y(X), the tables' values read by `x` and `y`.
-template <class Table>
-Round product_round(const Table& x, const Table& y, long count, int threads) {
+template <class X, class Y>
+Round product_round(const X& x, const Y& y, long count, int threads) {
   const long pieces = (count + elements_a_piece - 1) / elements_a_piece;
   std::vector<Round> sums(pieces);
   parallel_for(pieces, threads, {}, [&](long piece, int) {
@@ -151,10 +191,10 @@ Round product_round(const Table& x, const Table& y, long count, int threads) {
     long i = begin;
     for (; i + 8 <= end; i += 8) {
       const Ends<Octet> a = x.octets(i), b = y.octets(i);
-      constant.add(a.at_0.times(b.at_0));
-      leading.add((a.at_1 - a.at_0).times((b.at_1 - b.at_0).bounded()));
+      constant.add(a.at_0.rough(b.at_0));
+      leading.add((a.at_1 - a.at_0).rough(b.at_1 - b.at_0));
     }
-    sums[piece] = {constant.total(), leading.total()};
+    sums[piece] = {to_factor(constant.total()), to_factor(leading.total())};
     for (; i < end; i++) {
       const Ends<Fr> a = x.ones(i), b = y.ones(i);
       sums[piece] = sums[piece] + Round{a.at_0 * b.at_0, (a.at_1 - a.at_0) * (b.at_1 - b.at_0)};
@@ -182,9 +222,9 @@ Round r1cs_round(const Table& a, const Table& b, const Table& c, const Fr* outer
       const Factor weight = Factor::adjacent(held.data() + offset + i);
       const Ends<Octet> x = a.octets(begin + i), y = b.octets(begin + i), z = c.octets(begin + i);
       constant.add((x.at_0.times(y.at_0) - z.at_0) * weight);
-      leading.add((x.at_1 - x.at_0).times((y.at_1 - y.at_0).bounded()) * weight);
+      leading.add((x.at_1 - x.at_0).rough(y.at_1 - y.at_0) * weight);
     }
-    Round round{constant.total(), leading.total()};
+    Round round{constant.total(), to_factor(leading.total())};
     for (; i < step; i++) {
       const Fr weight = inner[offset + i];
       const Ends<Fr> x = a.ones(begin + i), y = b.ones(begin + i), z = c.ones(begin + i);

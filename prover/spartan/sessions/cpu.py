@@ -19,7 +19,7 @@ from prover.size import Size
 from prover.spartan import cost
 from prover.spartan.commitment import Committed, Linked, commit, elements, linked_to
 from prover.spartan.folding import CpuVector
-from prover.spartan.layout import SystemMatrices, fill_eq, fill_witness
+from prover.spartan.layout import SystemMatrices, fill_eq, witness_rows
 from prover.spartan.rounds import Rounds, inner_rounds, outer_rounds
 from verifier.spartan.shape import Shape
 from verifier.spartan.transcript import Transcript
@@ -72,10 +72,9 @@ class CpuSession:
         system, threads, rows = self._system, self._threads, 1 << self._shape.log_rows
         # That of the second sum-check, too: what is new to a process is dearer than what it has.
         places, last = 1 << self._shape.variables, self._shape.parts[-1]
-        self._tables = kernels.aligned(max(3 * rows, 2 * places), zeros=True)
-        self._summed(
-            self._tables[: max(3 * rows, places + (last.first + last.rows) * self._shape.code.degree)]
-        )
+        self._tables = kernels.aligned(max(3 * rows, places + max(places // 2, rows)), zeros=True)
+        self._summed(self._tables[: max(3 * rows, (last.first + last.rows) * self._shape.code.degree)])
+        self._summed(self._tables[places:])
         a, b, c = (self._tables[i * rows : (i + 1) * rows] for i in range(3))
         system.evaluate(self._z, threads, out=(a, b, c))
         failing = fr.first_unsatisfied(a, b, c, threads)
@@ -88,14 +87,13 @@ class CpuSession:
     ) -> Rounds:
         shape, threads = self._shape, self._threads
         places, rows = 1 << shape.variables, 1 << shape.log_rows
-        matrices, witness = self._tables[:places], self._tables[places : 2 * places]
-        weights_at = self._tables[places : places + rows]  # until the witness comes
+        matrices, folded = self._tables[:places], self._tables[places : places + places // 2]
+        weights_at = self._tables[places : places + rows]  # until the witness is folded
         fill_eq(outer, weights_at, threads)
         SystemMatrices(self._system, threads).combine(shape, weights_at, weights, matrices, 3 * rows)
         committed = [part.rows[: place.rows] for part, place in zip(self._parts, shape.parts, strict=True)]
-        used = max(3 * rows, places + rows) - places
-        fill_witness(shape, self._z, committed, witness, used, threads)
-        found = inner_rounds(InnerTables((matrices, witness), threads), shape.variables, pads, transcript)
+        tables = InnerTables(matrices, witness_rows(shape, self._z, committed), folded, threads)
+        found = inner_rounds(tables, shape.variables, pads, transcript)
         self._summed.erase(threads)
         del self._tables
         return found
@@ -142,6 +140,10 @@ class _Tables:
         """What a round that has bound the tables says."""
         if self._bound is not None:
             self._tables = [table[: len(table) // 2] for table in self._tables]
+        return self._read(found)
+
+    @staticmethod
+    def _read(found: Round) -> tuple[int, int]:
         constant, leading = fr.to_ints(np.stack(found))
         return constant, leading
 
@@ -161,6 +163,18 @@ class OuterTables(_Tables):
 
 
 class InnerTables(_Tables):
+    """``rows``: of the second table, whose place is ``folded``, half as long, once a variable is bound."""
+
+    def __init__(self, matrices: FrArray, rows: Sequence[FrArray], folded: FrArray, threads: int) -> None:
+        super().__init__([matrices, folded], threads)
+        self._rows: Sequence[FrArray] | None = rows
+
     def round(self) -> tuple[int, int]:
         matrices, witness = self._tables
-        return self._numbers(multilinear.product_round(matrices, witness, self._threads, bound=self._bound))
+        if self._rows is None:
+            found = multilinear.product_round(matrices, witness, self._threads, bound=self._bound)
+            return self._numbers(found)
+        found = multilinear.rows_round(matrices, self._rows, self._threads, bound=self._bound, folded=witness)
+        if self._bound is not None:
+            self._rows, self._tables = None, [matrices[: len(witness)], witness]
+        return self._read(found)
