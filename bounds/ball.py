@@ -48,9 +48,11 @@ class Region(Protocol):
         """The input itself."""
         ...
 
-    def reach(self, forms: Forms, terms: int = 0) -> Interval:
+    def reach(self, forms: Forms, terms: int = 0, known: Interval | None = None) -> Interval:
         """What functions of the input's ``delta`` can be. In place, first, their ``rest`` takes what rounding
-        sums of so many ``terms`` did; their ``size`` is what all terms come to."""
+        sums of so many ``terms`` did; their ``size`` is what all terms come to. ``known``: what they are of
+        is within this interval, too; in place, then, they are constants where both together are narrower than
+        functions that far apart."""
         ...
 
     def nearest(self, x: Array) -> Array:
@@ -145,12 +147,12 @@ class Ball:
             slope.reshape(*self.centre.shape, -1), centre, xp.zeros_like(centre), xp.zeros_like(centre)
         )
 
-    def reach(self, forms: Forms, terms: int = 0) -> Interval:
+    def reach(self, forms: Forms, terms: int = 0, known: Interval | None = None) -> Interval:
         xp, own = namespace(forms.slope), self._changed.shape[-1]
         if xp is not np:
             from gpu import intervals
 
-            return Interval(*intervals.reach(xp, *forms, self.radius, self.norm, own, terms))
+            return Interval(*intervals.reach(xp, *forms, self.radius, self.norm, own, terms, known))
         slope, offset, rest, size = forms
         rest += gamma(terms) * size
         steep = abs(slope)
@@ -161,7 +163,14 @@ class Ball:
             most = radius * self._dual(steep.reshape(*steep.shape[:-1], -1, own), [-1])[..., 0].sum(axis=-1)
         size[...] = abs(offset) + rest + most
         around = rest + most + gamma(2 * slope.shape[-1] + 8) * size
-        return Interval(offset - around, offset + around)
+        found = Interval(offset - around, offset + around)
+        if known is None:
+            return found
+        found = known.within(found)
+        constant = found.radius < rest
+        slope[constant] = 0.0
+        offset[constant], rest[constant] = found.centre[constant], found.radius[constant]
+        return found
 
     def nearest(self, x: Array) -> Array:
         xp, box = namespace(x), self.interval()
@@ -294,8 +303,8 @@ class Synonyms:
         """Of the box around the choices."""
         return self._box.forms()
 
-    def reach(self, forms: Forms, terms: int = 0) -> Interval:
-        return self._box.reach(forms, terms)
+    def reach(self, forms: Forms, terms: int = 0, known: Interval | None = None) -> Interval:
+        return self._box.reach(forms, terms, known)
 
     def nearest(self, x: Array) -> Array:
         xp = namespace(x)

@@ -10,13 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import reduce
+from functools import cached_property, reduce
 from operator import add
 from typing import NamedTuple, Self
 
 import numpy as np
 
-from bounds.arrays import Array, Namespace, gamma, times
+from bounds.arrays import Array, Namespace, gamma, namespace, times
 
 
 class Product(NamedTuple):
@@ -78,11 +78,21 @@ class Chain:
 
     def rest(self, rests: Mapping[str, Array]) -> Array:
         """[n, *shape]: how far the tensor is off at most where its sources are by so much."""
-        pairs = zip(self.sources, self.magnitudes, strict=True)
-        return reduce(add, (_through(magnitude, rests[name]) for name, magnitude in pairs))
+        read = [rests[name] for name in self.sources]
+        if self._beside is not None:
+            return _through(self._beside, namespace(read[0]).concatenate(read, axis=1))
+        return reduce(add, map(_through, self.magnitudes, read))
 
     def on(self, xp: Namespace) -> Self:
         return replace(self, magnitudes=tuple(xp.asarray(each) for each in self.magnitudes))
+
+    @cached_property
+    def _beside(self) -> Array | None:
+        """All matrices beside each other, for all sources at once, where there are several."""
+        if len(self.magnitudes) == 1 or any(each.ndim == 1 for each in self.magnitudes):
+            return None
+        beside: Array = namespace(self.magnitudes[0]).concatenate(self.magnitudes, axis=1)
+        return beside
 
 
 def _through(magnitude: Array, rest: Array) -> Array:

@@ -56,7 +56,7 @@ class Linear(Operation):
             return Interval(*(self.once(self.applied, list(each)) for each in zip(*read, strict=True)))
         centres, radii, magnitudes = zip(*(each.parts for each in read), strict=True)
         middle, size = self.once(self.applied, centres), self.once(self.absolute, magnitudes)
-        if self.whole and self._exact and float((size + abs(self.bias)).max()) < EXACT:
+        if self.whole and self._exact and float((size + self._size).max()) < EXACT:
             radius = self.once(self.absolute, [each.high / 2 - each.low / 2 for each in read])
             return Interval(middle + self.bias - radius, middle + self.bias + radius)
         radius = self.once(self.absolute, radii)
@@ -67,7 +67,7 @@ class Linear(Operation):
 
     def reach(self, read: Sequence[Interval]) -> Array:
         """What the absolute values of all terms add up to, at most but for rounding."""
-        return self.once(self.absolute, [each.magnitude for each in read]) + abs(self.bias)
+        return self.once(self.absolute, [each.magnitude for each in read]) + self._size
 
     def keeps(self) -> bool:
         return self.moves and all(isinstance(each, Moved) and each.permutes for each in self.maps)
@@ -83,6 +83,11 @@ class Linear(Operation):
     @cached_property
     def moves(self) -> bool:
         return all(isinstance(each, Moved) for each in self.maps) and not self.bias.any()
+
+    @cached_property
+    def _size(self) -> Array:
+        """The bias' part of what the absolute values of all terms add up to."""
+        return abs(self.bias)
 
     @cached_property
     def _exact(self) -> bool:
@@ -151,7 +156,7 @@ class _Through:
         size = once(operation.absolute, [each.size for each in read])
         if operation.moves:
             return Forms(slope, offset, rest, size)
-        return Forms(slope, offset + operation.bias, rest, size + abs(operation.bias))
+        return Forms(slope, offset + operation.bias, rest, size + operation._size)
 
 
 def chained(operations: Sequence[Operation]) -> list[Operation]:

@@ -11,9 +11,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import ClassVar, NamedTuple, Protocol, Self
 
-import numpy as np
-
-from bounds.arrays import Array, Interval, Mask, Namespace, fused, namespace
+from bounds.arrays import Array, Interval, Mask, Namespace
 from circuits.graphs.types import Shape
 
 
@@ -30,23 +28,6 @@ class Forms(NamedTuple):
     offset: Array
     rest: Array
     size: Array
-
-    def within(self, known: Interval) -> Forms:
-        """Constants where the interval is narrower than the functions are apart."""
-        centre, radius, _ = known.parts
-        constant = radius < self.rest
-        slope: Array = fused(_cleared, self.slope, constant[..., np.newaxis])[0]
-        offset, rest = fused(_chosen, self.offset, self.rest, centre, radius)
-        return Forms(slope, offset, rest, self.size)
-
-
-def _cleared(slope: Array, constant: Mask) -> tuple[Array]:
-    return (namespace(slope).where(constant, 0.0, slope),)
-
-
-def _chosen(offset: Array, rest: Array, centre: Array, radius: Array) -> tuple[Array, Array]:
-    xp, constant = namespace(offset), radius < rest
-    return xp.where(constant, centre, offset), xp.where(constant, radius, rest)
 
 
 class Relaxed(Protocol):

@@ -164,13 +164,13 @@ class Bounds:
         made = relaxed.forward([self._forms[each] for each in operation.inputs])
         if isinstance(operation, Linear):
             self._link(operation, made, gamma(terms) * made.size)
-        if not operation.linear or (name in self.network.read_by_curves and not operation.moves):
+        if not operation.linear:
+            self.intervals[name] = self.region.reach(made, terms, self.intervals[name])
+        elif name in self.network.read_by_curves and not operation.moves:
             found = self.region.reach(made, terms)
             self.intervals[name] = self.intervals[name].within(found)
         elif not operation.moves:
             made.rest[...] += gamma(terms) * made.size
-        if not operation.linear:
-            made = made.within(self.intervals[name])
         self._forms[name], self._rests[name] = made, made.rest
 
     def _link(self, operation: Linear, made: Forms, rounded: Array) -> None:

@@ -28,17 +28,19 @@ def reach(
     norm: str,
     own: int,
     terms: int,
+    known: tuple[Array, Array] | None,
 ) -> tuple[Array, Array]:
     """What functions of ``slope`` [n, *any, width] and ``offset`` [n, *any], give or take ``rest``, reach at
     least and at most, [n, *any], over balls of ``own`` coordinates with ``radius`` [n]; of ``inf``
-    coordinates are from -1 to 1. In place ``rest`` and ``size`` are what they come to: see
-    ``bounds.ball.Region``."""
+    coordinates are from -1 to 1; and within what is ``known``. In place ``rest`` and ``size`` are what they
+    come to, and functions constants: see ``bounds.ball.Region``."""
     shape, width = slope.shape[:-1], slope.shape[-1]
     low, high, rows = like.empty(shape), like.empty(shape), math.prod(shape)
     module = modules.load(Device.of(slope), "intervals")
     sizes = (rows, max(1, rows // len(slope)), width, own, _NORMS[norm], terms)
     blocks = -(-rows * _WARP // _THREADS)
-    arrays = (slope, offset, rest, size, radius, low, high)
+    ends = known and [like.ascontiguousarray(each) for each in known]
+    arrays = (slope, offset, rest, size, radius, *(ends or (None, None)), low, high)
     module.launch("reach", blocks, _THREADS, *arrays, *map(np.int64, sizes))
     return low, high
 

@@ -22,15 +22,16 @@ __device__ inline double larger(double a, double b) { return a >= b || a != a ? 
 __device__ inline double lesser(double a, double b) { return a <= b || a != a ? a : b; }
 
 // Of each row of slope[rows, width], by a warp: rest += gamma(terms) size, then what slope delta + offset, give or take
-// rest, reaches where delta is in balls of `own` coordinates each, by the dual norm (0: of boxes, 1, 2), and size.
+// rest, reaches where delta is in balls of `own` coordinates each, by the dual norm (0: of boxes, 1, 2), and size. Where
+// an interval is known, both at once; and where that is narrower than rest, slope is 0 and offset its centre.
 extern "C" __global__ void __launch_bounds__(128)
-    reach(const double* slope, const double* offset, double* rest, double* size, const double* radius, double* low,
-          double* high, long long rows, long long rows_of_one, long long width, long long own, long long norm,
-          long long terms) {
+    reach(double* slope, double* offset, double* rest, double* size, const double* radius, const double* known_low,
+          const double* known_high, double* low, double* high, long long rows, long long rows_of_one, long long width,
+          long long own, long long norm, long long terms) {
   const long long row = (blockIdx.x * 128ll + threadIdx.x) / 32;
   const int lane = threadIdx.x % 32;
   if (row >= rows) return;
-  const double* at = slope + row * width;
+  double* at = slope + row * width;
   constexpr double unit = 1.0 / (1ll << 53);
   const auto add = [](double a, double b) { return a + b; };
   double most = 0;
@@ -50,14 +51,27 @@ extern "C" __global__ void __launch_bounds__(128)
     found = norm == 1 ? across(found, larger) : across(found, add);
     most += norm == 2 ? sqrt(found) : found;
   }
-  if (lane) return;
   if (norm) most *= radius[row / rows_of_one];
   const double middle = offset[row], start = middle < 0 ? -middle : middle;
   const double slack = 2 * terms * unit / (1 - terms * unit), all = rest[row] + slack * size[row];
   const long long sums = 2 * width + 8;
   const double error = 2 * sums * unit / (1 - sums * unit), reached = start + all + most;
   const double around = all + most + error * reached;
-  rest[row] = all, size[row] = reached, low[row] = middle - around, high[row] = middle + around;
+  double least = middle - around, largest = middle + around, centre = middle, apart = all;
+  if (known_low) {
+    const double one = larger(known_low[row], least), other = lesser(known_high[row], largest);
+    least = lesser(one, other), largest = larger(one, other);
+    centre = least / 2 + largest / 2;
+    const double away = larger(largest - centre, centre - least);
+    constexpr double most_of_all = 1.7976931348623157e308;
+    apart = away == 0 ? 0 : away < most_of_all ? nextafter(away, most_of_all) : away + away;
+    if (apart < all)
+      for (long long i = lane; i < width; i += 32) at[i] = 0;
+    else centre = middle, apart = all;
+  }
+  __syncwarp();  // all lanes have read before one writes
+  if (lane) return;
+  offset[row] = centre, rest[row] = apart, size[row] = reached, low[row] = least, high[row] = largest;
 }
 
 // low, high, size[groups, m, n]: sums over k of the least and the largest of left[groups, m, k] right[groups, k, n], and
