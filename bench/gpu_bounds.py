@@ -1,19 +1,19 @@
 """Forward bounds of transformers that read sentences, on a card, and PyTorch's and auto_LiRPA's beside them.
 
-    python -m bench.gpu_bounds --sentences FOLDER [--topics speed tightness points operators]
+    python -m bench.gpu_bounds --sentences FOLDER [--topics speed tightness operators images points]
                                [--layers N ...] [--count N] [--compile] [--lirpa] [--json FILE]
 
 FOLDER has ``layers1.npz`` ... of ``examples.sentences.train``, and ``sst2_test.tsv`` if ZENSERVE_DATA none.
 PyTorch with CUDA has to be there; ``--lirpa`` where auto_LiRPA is, too; ``--compile``: by torch.compile, too.
 
 ``speed``: of one sentence of about 25 words. A pass bounds the margin of every word, or of one, at one
-radius. A sentence is the search for the radii of all words, in ten bits; the port's is the same search, and
-ten halvings; auto_LiRPA's CROWN takes a word at a time, and ten halvings are counted as ten of its passes.
+radius. A sentence is the search for the radii of all words, in ten bits; the port's is the same search;
+auto_LiRPA's CROWN takes a word at a time, and ten halvings are counted as ten of its passes.
 Medians, all in turn.
 ``tightness``: how far ends of what the last ReLU reads are from the port's in float64, in widths; radii
 beside the port's, and beside those of auto_LiRPA's CROWN-IBP and CROWN.
-``points``: of ``--count`` sentences and of images, how many points were looked at, and by how much the least
-margin of any is above its bound (``bench.bounds_points``). Without a card, too.
+``points``, ``images``: of ``--count`` sentences, and of images, how many points were looked at, and by how
+much the least margin of any is above its bound (``bench.bounds_points``). Without a card, too.
 ``operators``: single ones (``bench.bounds_operators``).
 """
 
@@ -29,7 +29,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import bounds
-from bench.bounds_operators import operators
+from bench.bounds_operators import FASTER, operator
 from bench.bounds_points import images, sentences
 from bench.measure import Contestants, argument_parser, in_turn, seconds
 from bench.report import Report, Row
@@ -150,15 +150,6 @@ class Port:
         own = self.margins(np.zeros(count), np.arange(count))
         return searched(self.margins, own, self.sentence.most, STEPS)
 
-    def halved(self) -> FloatArray:
-        count = self.sentence.count
-        low, high = np.zeros(count), np.full(count, self.sentence.most)
-        for _ in range(ROUNDS):
-            middle = (low + high) / 2
-            held = self.margins(middle, np.arange(count)) > 0
-            low, high = np.where(held, middle, low), np.where(held, high, middle)
-        return low
-
     def synchronize(self) -> None:
         self._torch.cuda.synchronize()
 
@@ -184,13 +175,12 @@ def speed(folder: Path, layers: int, *, compiled: bool, lirpa: bool) -> Iterator
             "launched": timed(ours, DEVICE.synchronize),
             **{name: timed(port.passes(count, radius), port.synchronize) for name, port in ports.items()},
         }
-        yield from _rows(f"{layers} layers, a pass of {count} words", count, contestants, 7)
+        yield from _rows(f"{layers} layers, a pass of {count} words", count, contestants, 5)
     del contestants, ours
     DEVICE.release()
     compared: Contestants = {
         "zenserve": lambda: seconds(lambda: sentence.furthest(sentence.network)),
         **{name: _search(port.furthest) for name, port in ports.items() if "compile" not in name},
-        "torch_float32_halvings": _search(ports["torch_float32"].halved),
     }
     more: dict[str, Any] = {
         "radius": float(sentence.furthest(sentence.network).mean()),
@@ -276,7 +266,7 @@ def _by_lirpa(sentence: Sentence, words: NDArray[np.int64], method: str) -> Floa
 
 def main() -> None:
     parser = argument_parser(__doc__)
-    topics = ["speed", "tightness", "points", "operators"]
+    topics = ["speed", "tightness", "operators", "images", "points"]
     parser.add_argument("--sentences", type=Path, required=True, metavar="FOLDER")
     parser.add_argument("--topics", nargs="*", choices=topics, default=topics)
     parser.add_argument("--layers", type=int, nargs="+", choices=LAYERS, default=[*LAYERS])
@@ -289,8 +279,10 @@ def main() -> None:
 
 
 def _measure(options: Namespace, xp: Any) -> None:
-    if xp is np and {*options.topics} != {"points"}:
-        raise SystemExit("set ZENSERVE_BACKEND to gpu where there is one; points alone are drawn without")
+    if xp is np and not {*options.topics} <= {"points", "images"}:
+        raise SystemExit(
+            "set ZENSERVE_BACKEND to gpu where there is one; points and images alone are looked at without"
+        )
     report = Report("gpu_bounds", hardware="" if xp is np else DEVICE.name())
     for layers in options.layers:
         if "speed" in options.topics:
@@ -301,11 +293,12 @@ def _measure(options: Namespace, xp: Any) -> None:
         if "tightness" in options.topics:
             report.show("Tightness", tightness(options.sentences, layers, lirpa=options.lirpa))
         report.write(options.json)
-    if "operators" in options.topics:
-        report.show("Operators", operators(compiled=options.compile))
+    for name in FASTER if "operators" in options.topics else ():
+        report.show("Operators", operator(name, compiled=options.compile))
         report.write(options.json)
-    if "points" in options.topics:
+    if "images" in options.topics:
         report.show("Points", images(xp))
+    if "points" in options.topics:
         for layers in options.layers:
             reader, known = read(options.sentences, layers)
             some = known[layers - 1 : len(LAYERS) if options.quick else options.count : len(LAYERS)]

@@ -34,6 +34,9 @@ extern "C" __global__ void __launch_bounds__(128)
   double* at = slope + row * width;
   constexpr double unit = 1.0 / (1ll << 53);
   const auto add = [](double a, double b) { return a + b; };
+  // On their way while the slopes are.
+  const double middle = offset[row], before = rest[row], sized = size[row];
+  const double least_known = known_low ? known_low[row] : 0, most_known = known_low ? known_high[row] : 0;
   double most = 0;
   for (long long ball = 0; ball < width; ball += own) {
     double found = 0;
@@ -52,14 +55,14 @@ extern "C" __global__ void __launch_bounds__(128)
     most += norm == 2 ? sqrt(found) : found;
   }
   if (norm) most *= radius[row / rows_of_one];
-  const double middle = offset[row], start = middle < 0 ? -middle : middle;
-  const double slack = 2 * terms * unit / (1 - terms * unit), all = rest[row] + slack * size[row];
+  const double start = middle < 0 ? -middle : middle;
+  const double slack = 2 * terms * unit / (1 - terms * unit), all = before + slack * sized;
   const long long sums = 2 * width + 8;
   const double error = 2 * sums * unit / (1 - sums * unit), reached = start + all + most;
   const double around = all + most + error * reached;
   double least = middle - around, largest = middle + around, centre = middle, apart = all;
   if (known_low) {
-    const double one = larger(known_low[row], least), other = lesser(known_high[row], largest);
+    const double one = larger(least_known, least), other = lesser(most_known, largest);
     least = lesser(one, other), largest = larger(one, other);
     centre = least / 2 + largest / 2;
     const double away = larger(largest - centre, centre - least);
