@@ -14,7 +14,7 @@ from typing import Any, Literal, Protocol, Self
 
 import numpy as np
 
-from bounds.arrays import Array, Interval, Mask, Namespace, down, fused, gamma, namespace, times, up
+from bounds.arrays import Array, Interval, Mask, Namespace, dot, down, fused, gamma, namespace, up
 from bounds.network import Forms
 
 Norm = Literal["inf", "2", "1"]
@@ -123,14 +123,16 @@ class Ball:
         if self.norm == "inf":
             box = self.interval()
             centre, radius = box.centre, box.radius
-            at, size = _dot(lines, centre), _dot(abs(lines), abs(centre) + radius)
-            return at - _dot(abs(lines), radius) - gamma(4 * _size(lines)) * size
-        size, steep = fused(_steep, lines, self._marked[:, np.newaxis])
+            at, size = dot(lines, centre), dot(lines, abs(centre) + radius, absolute=True)
+            return at - dot(lines, radius, absolute=True) - gamma(4 * _size(lines)) * size
+        (steep,) = fused(_steep, lines, self._marked[:, np.newaxis])
         reach = self.radius.reshape(-1, *(1 for _ in lines.shape[1:]))
         most = reach * self._dual(steep, [axis + 1 for axis in self._own])
         rest = tuple(range(2, most.ndim))
-        bound = _dot(lines, self.centre) - most.sum(axis=rest)
-        size = _dot(size, abs(self.centre)) + (reach * steep.sum(axis=axes, keepdims=True)).sum(axis=rest)
+        bound = dot(lines, self.centre) - most.sum(axis=rest)
+        size = dot(lines, abs(self.centre), absolute=True) + (
+            reach * steep.sum(axis=axes, keepdims=True)
+        ).sum(axis=rest)
         return bound - gamma(4 * _size(lines)) * size  # type: ignore[no-any-return]
 
     def forms(self) -> Forms:
@@ -358,16 +360,9 @@ def _box(
     return xp.minimum(xp.clip(low, least, most), centre), xp.maximum(xp.clip(high, least, most), centre)
 
 
-def _steep(lines: Array, marked: Mask) -> tuple[Array, Array]:
-    """Absolute values, and those of what may change."""
-    return abs(lines), namespace(lines).where(marked, abs(lines), 0.0)
-
-
-def _dot(lines: Array, x: Array) -> Array:
-    """[n, s] of lines[n, s, *shape] and x[n, *shape]."""
-    flat = lines.reshape(*lines.shape[:2], -1)
-    made: Array = times(flat, x.reshape(len(x), -1, 1))[..., 0]
-    return made
+def _steep(lines: Array, marked: Mask) -> tuple[Array]:
+    """Absolute values of what may change."""
+    return (namespace(lines).where(marked, abs(lines), 0.0),)
 
 
 def _size(lines: Array) -> int:

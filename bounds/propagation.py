@@ -13,7 +13,7 @@ from typing import Literal
 
 import numpy as np
 
-from bounds.arrays import Array, Interval, gamma, namespace, room, times
+from bounds.arrays import Array, Interval, dot, gamma, namespace, room
 from bounds.ball import Region
 from bounds.linear import Linear
 from bounds.network import Forms, Network, Operation, Relaxed
@@ -87,14 +87,10 @@ class Bounds:
 
     def _at(self, lines: Array, tensor: str) -> Array:
         """By the intervals of a tensor alone."""
-        xp, (low, high) = namespace(lines), self.intervals[tensor]
-        flat, (low, high) = (
-            lines.reshape(*lines.shape[:2], -1),
-            (each.reshape(len(each), -1, 1) for each in (low, high)),
-        )
-        exact = (times(xp.maximum(flat, 0), low) + times(xp.minimum(flat, 0), high))[..., 0]
-        size = times(abs(flat), xp.maximum(abs(low), abs(high)))[..., 0]
-        return exact - gamma(flat.shape[-1] + 4) * size
+        xp, known = namespace(lines), self.intervals[tensor]
+        exact = dot(xp.maximum(lines, 0), known.low) + dot(xp.minimum(lines, 0), known.high)
+        size = dot(lines, known.magnitude, absolute=True)
+        return exact - gamma(math.prod(lines.shape[2:]) + 4) * size
 
     def _tighten(self, operation: Operation) -> None:
         """The intervals of what it reads, where that makes its lines tighter."""
@@ -142,7 +138,7 @@ class Bounds:
             relaxed = self._relaxed[operation.name]
             made, added = relaxed.back(here)
             total = total + added
-            size = size + _dot(abs(here), relaxed.scale)
+            size = size + dot(here, relaxed.scale, absolute=True)
             terms = max(terms, 4 * operation.terms, 4 * math.prod(operation.shape))
             for name, each in zip(operation.inputs, made, strict=True):
                 waiting[name] = waiting[name] + each if name in waiting else each
@@ -187,10 +183,3 @@ class Bounds:
             made.rest[...] = chain.rest(self._rests) + since
             rounded = rounded + since
         self._rounded[operation.name] = rounded
-
-
-def _dot(lines: Array, x: Array) -> Array:
-    """[n, s] of lines[n, s, *shape] and x[n, *shape]."""
-    flat = lines.reshape(*lines.shape[:2], -1)
-    made: Array = times(flat, x.reshape(len(x), -1, 1))[..., 0]
-    return made
