@@ -88,7 +88,13 @@ def _ours(case: _Case, count: int) -> Callable[[], float]:
     changed = np.arange(x[0].size).reshape(shape) < WIDTH
     region = Ball(x, np.full(count, 0.05), "2", where=changed).on(xp)
     there = case.network.on(xp)
-    launch = device.recorded(lambda: Bounds(there, region, "forward").intervals)
+
+    def made() -> None:
+        forms = Bounds(there, region, "forward")._forms[there.output]
+        if there.operations[-1].linear:  # bounds ask what sums reach where curves read them
+            region.reach(forms)
+
+    launch = device.recorded(made)
 
     def call() -> None:
         launch()
