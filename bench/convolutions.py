@@ -166,7 +166,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     device, repetitions = Device(options.device), 1 if options.quick else 15
     report = Report("convolutions", f"median of {repetitions}", machine(device))
     bench = Roofline(device, repetitions, report)
-    sizes = [(1, 128)] if options.quick else [(images, each) for images in IMAGES for each in CHANNELS]
+    sizes = [(1, 32)] if options.quick else [(images, each) for images in IMAGES for each in CHANNELS]
     for topic, rows in (("kernels", kernels), ("fused", fused)):
         for images, channels in sizes if topic in options.topics else ():
             report.show(f"{topic}: {images} x {channels} channels", rows(bench, images, channels))

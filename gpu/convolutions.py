@@ -35,13 +35,27 @@ _MOST_SHARED: Final = 227 << 10
 _REGISTERS: Final = 1 << 16
 
 _LEAST_PRODUCT: Final = 24
-_LATENCY: Final = 75
-"""Cycles that products of the fewest columns take the cores, and one after the other."""
+"""Cycles of the cores for the fewest columns; half a column takes one."""
+
+_BLOCK: Final = 1300
+_GROUP: Final = 200
+_STAGE: Final = 400
+"""Cycles that a block, a group and a stage of it take at least."""
+
+_BROUGHT: Final = 30
+_COUNTED: Final = 48
+_WRITTEN: Final = 10
+"""Cycles of a thread for a cell, for a pixel's, and for a column's outputs."""
+
+_OWN: Final = 0.67
+"""Of these a processor works, at the least."""
+
+_COPIED: Final = 30
+"""Bytes a cycle that come from the caches to each of all processors."""
 
 _CYCLE: Final = 1 / 1.75e9
 _LAUNCH: Final = 2e-6
-_BLOCK: Final = 1.5e-6
-"""Seconds; measured on an H200."""
+"""Seconds. All are such that foretold times are near those measured on an H200."""
 
 Shape = tuple[int, int, int]
 """Channels, height and width."""
@@ -132,10 +146,9 @@ class Sums:
     def run(self, x: Array, out: Array) -> None:
         """``out``: int32[images, channels]."""
         channels, height, width = self._shape
-        count = len(x) * channels
-        sizes = np.int64(count), np.int64(height * width), np.int32(channels)
-        given = x, *sizes, np.int32(self._bits), np.int32(room(channels))
-        self._kernels.launch("sum_planes", -(-count // 256), 256, *given, out)
+        sizes = map(np.int32, (height * width, channels, self._bits, room(channels)))
+        blocks = len(x) * room(channels) // 4
+        self._kernels.launch("sum_planes", blocks, 256, x, *sizes, out, shared_bytes=4 * 256)
 
 
 class Convolution:
@@ -221,7 +234,7 @@ class Convolution:
         top, left = self._padding[:2]
         sizes = *self._size, height, width, top, left, self._quads, self._steps, outputs, room(outputs)
         numbers = *self._factors, shift, bits, self._adds, self._pool
-        given = x, self._weights, self._table, self._added, out, residual, np.int64(places)
+        given = x, self._weights, self._table, self._added, out, residual, np.uint32(places)
         grid = -(-places * self.plan.split // self.plan.groups), self._tiles
         threads, shared_bytes = 128 * self.plan.groups, self._shared
         rest = map(np.int32, (*sizes, *numbers))
@@ -337,17 +350,24 @@ class Sizes(NamedTuple):
         return needed + chosen.columns // self.weight_planes * 4
 
     def seconds(self, chosen: Plan, processors: int) -> float:
-        """About what it takes, on a card of so many processors, as an H200's do: blocks that are there at a
-        time wait for what they read and write, and share the cores."""
-        tiles = -(-8 * room(self.outputs) * self.weight_planes // chosen.columns)
-        blocks = -(-(-(-self.places * chosen.split // chosen.groups) * tiles) // processors)
-        registers = 128 * chosen.groups * (chosen.columns // 2 * self.planes + 40)
+        """About what it takes on a card of so many processors, as an H200's do: blocks that are there at a
+        time wait for what they bring, count, multiply and write, and share the cores and what comes from the
+        caches."""
+        columns, groups, split = chosen
+        cells, steps = self.cells, self.cells.steps_of(chosen)
+        tiles = -(-8 * room(self.outputs) * self.weight_planes // columns)
+        blocks = -(-(-(-self.places * split // groups) * tiles) // processors)
+        registers = 128 * groups * (columns // 2 * self.planes + 40)
         there = max(1, min(_REGISTERS // registers, _MOST_SHARED // self.shared_bytes(chosen)))
-        products = self.cells.steps_of(chosen) * self.planes
-        waves = -(-blocks // there)
-        cores = blocks * chosen.groups // chosen.split * products * max(chosen.columns // 2, _LEAST_PRODUCT)
-        alone = waves * products // chosen.split * max(chosen.columns // 2, _LATENCY)
-        return _LAUNCH + waves * _BLOCK + max(cores, alone) * _CYCLE
+        brought = cells.area * cells.quads * self.planes
+        work = _BROUGHT * brought / (128 * split) + _COUNTED * cells.quads * self.planes / split
+        work += _WRITTEN * columns / self.weight_planes + (split > 1) * 2 * split * self.planes * columns
+        cores = groups * steps / split * self.planes * max(columns / 2, _LEAST_PRODUCT)
+        stages = -(-steps // self.held(chosen))
+        copied = steps * columns * 2 * _QUAD + groups // split * brought * _QUAD
+        alone = _BLOCK + work + max(cores, copied / _COPIED) + _STAGE * stages
+        shared = max(cores, copied / _COPIED, groups * (_GROUP + _OWN * work))
+        return _LAUNCH + _CYCLE * max(-(-blocks // there) * alone, blocks * shared)
 
 
 def plan(sizes: Sizes, processors: int) -> Plan:

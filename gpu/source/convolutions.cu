@@ -19,6 +19,7 @@ ZEN_FN void become_largest(u32 (&a)[planes], const u32 (&b)[planes]) {
 constexpr int groups = ZEN_GROUPS, planes = ZEN_PLANES, weight_planes = ZEN_WEIGHT_PLANES, columns = ZEN_COLUMNS;
 constexpr int kernel_height = ZEN_HEIGHT, kernel_width = ZEN_WIDTH, stride = ZEN_STRIDE, folded = ZEN_FOLDED;
 constexpr int made = ZEN_MADE, kept = made ? made : 1;  // planes of the result, or none: 32 bits
+constexpr int field = kept < 3 ? kept : 4;  // bits of a number before they are planes
 constexpr Numbers numbers = ZEN_BITS ? Numbers::bits : Numbers::mixed_bytes;
 
 // Outputs of a tile, and of a thread's: it has neighbours, so that their bits are a part of a word, or words.
@@ -54,11 +55,11 @@ struct Place {
   int row, column;
   bool any;
 
-  ZEN_FN Place(long index, long count, int down, int across) {
+  ZEN_FN Place(u32 index, u32 count, u32 down, u32 across) {
     any = index < count;
     image = index / (down * across);
-    const int within = int(index % (down * across));
-    row = within / across * 8, column = within % across * 8;
+    const u32 within = index % (down * across);
+    row = int(within / across * 8), column = int(within % across * 8);
   }
 };
 
@@ -83,38 +84,41 @@ ZEN_FN void cut_out(const unsigned char* data, long at, int begin, int end, u32 
 ZEN_FN void bring(const Images& from, const Place& place, unsigned char* cells) {
   constexpr int threads = 128 * split;
   const int thread = int(threadIdx.x % threads), all = from.quads * planes;
+  const int top = place.row * stride - from.top, left = place.column * stride - from.left;
+  const unsigned char* const image = from.data + place.image * from.height * from.width * (all * 16L);
   if constexpr (!folded) {
-    int lanes = 1;
-    while (lanes < all && lanes < 32) lanes *= 2;
-    for (int i = thread / lanes; i < area; i += threads / lanes) {
-      const int r = i / cell_columns, c = i % cell_columns;
-      const int y = place.row * stride - from.top + r % phase_rows * stride + r / phase_rows;
-      const int x = place.column * stride - from.left + c % phase_columns * stride + c / phase_columns;
-      const bool there = place.any && y >= 0 && y < from.height && x >= 0 && x < from.width;
-      const unsigned char* const pixel =
-          from.data + (there ? ((place.image * from.height + y) * from.width + x) * long(all) * 16 : 0);
-      for (int e = thread % lanes; e < all; e += lanes)
-        copy_quad(cells + (e * quads_apart + i) * 16, pixel + (there ? e * 16 : 0), there);
+    int log_lanes = 0;
+    while (1 << log_lanes < all && (2 << log_lanes) * cell_columns <= threads) log_lanes++;
+    const int lane = thread & (1 << log_lanes) - 1, place_of_all = thread >> log_lanes;
+    const int rows = (threads >> log_lanes) / cell_columns, c = place_of_all % cell_columns;
+    const int x = left + c % phase_columns * stride + c / phase_columns;
+    const bool any = place.any && x >= 0 && x < from.width;
+    if (place_of_all >= rows * cell_columns) return;
+    for (int r = place_of_all / cell_columns; r < cell_rows; r += rows) {
+      const int y = top + r % phase_rows * stride + r / phase_rows;
+      const bool there = any && y >= 0 && y < from.height;
+      const unsigned char* const pixel = there ? image + (y * from.width + x) * all * 16 : from.data;
+      for (int e = lane; e < all; e += 1 << log_lanes)
+        copy_quad(cells + (e * quads_apart + r * cell_columns + c) * 16, there ? pixel + e * 16 : pixel, there);
     }
   } else {
-    constexpr int bytes = folded ? folded : 1;
-    for (int i = thread; i < area * all; i += threads) {
-      const int e = i / area, r = i % area / 8, plane = e / from.quads, first = e % from.quads * 16;
-      const int y = place.row * stride - from.top + r % phase_rows * stride + r / phase_rows;
-      const int x = (place.column + i % area % 8) * stride - from.left;
+    constexpr int bytes = folded ? folded : 1, quads = (kernel_width * bytes + 15) / 16;
+    const unsigned char* const whole = from.data + place.image * from.height * from.width * (bytes * planes);
+    for (int i = thread; i < area * quads * planes; i += threads) {
+      const int e = i / area, r = i % area / 8, plane = e / quads, first = e % quads * 16;
+      const int y = top + r % phase_rows * stride + r / phase_rows, x = left + i % area % 8 * stride;
       const bool row_there = place.any && y >= 0 && y < from.height;
-      const long row_pixel = row_there ? (place.image * from.height + y) * from.width : 0;
-      const unsigned char* const row = from.data + row_pixel * (bytes * planes);
+      const long row = row_there ? long(y) * from.width * (bytes * planes) : 0;
       u32 quad[4] = {};
       if constexpr (bytes % 4 == 0) {
         ZEN_UNROLL for (int b = 0; b < 4; b++) {
           const int at = (first + 4 * b) / bytes, within = (first + 4 * b) % bytes;
           if (row_there && at < kernel_width && x + at >= 0 && x + at < from.width)
-            quad[b] = *reinterpret_cast<const u32*>(row + (x + at) * (bytes * planes) + plane * bytes + within);
+            quad[b] = *reinterpret_cast<const u32*>(whole + row + (x + at) * (bytes * planes) + plane * bytes + within);
         }
       } else if (row_there) {
         const int begin = -x * bytes - first, end = min_of((from.width - x) * bytes, kernel_width * bytes) - first;
-        cut_out(from.data, row_pixel * bytes + x * bytes + first, begin, end, quad);
+        cut_out(from.data, whole - from.data + row + x * bytes + first, begin, end, quad);
       }
       *reinterpret_cast<uint4*>(cells + (e * quads_apart + i % area) * 16) = make_uint4(quad[0], quad[1], quad[2], quad[3]);
     }
@@ -161,7 +165,7 @@ ZEN_FN void put_word(unsigned char* at, u32 word) {
 
 extern "C" __global__ void __launch_bounds__(128 * groups)
     convolve(const unsigned char* images, const unsigned char* weights, const u32* table, const int* added, unsigned char* out,
-             const unsigned char* residual, long places, int height, int width, int out_height, int out_width, int top, int left,
+             const unsigned char* residual, u32 places, int height, int width, int out_height, int out_width, int top, int left,
              int quads, int steps, int channels, int room, int multiplier, int for_each, int shift, int bits, int residual_planes,
              int pool) {
   unsigned char* const shared = shared_memory<unsigned char>();
@@ -172,7 +176,7 @@ extern "C" __global__ void __launch_bounds__(128 * groups)
   unsigned char* const all_cells = reinterpret_cast<unsigned char*>(offsets + (steps + 3) / 4 * 4);
   unsigned char* const own_cells = all_cells + team * team_bytes;
   int* const own_added = reinterpret_cast<int*>(max_of(all_cells + groups / split * team_bytes, shared + sums_bytes));
-  const Place place(long(blockIdx.x) * (groups / split) + team, places, (out_height + 7) / 8, (out_width + 7) / 8);
+  const Place place(blockIdx.x * (groups / split) + team, places, u32(out_height + 7) / 8, u32(out_width + 7) / 8);
   const unsigned char* const own_weights = weights + long(blockIdx.y) * steps * (columns * 32);
   const auto bytes_of = [=](int stage) { return min_of(held, steps - stage * held) * (columns * 32); };
 
@@ -180,6 +184,11 @@ extern "C" __global__ void __launch_bounds__(128 * groups)
   ZEN_UNROLL for (int s = 0; s < planes; s++)
     ZEN_UNROLL for (int i = 0; i < columns / 2; i++) d[s][i] = 0;
   const u64 first = cells(own_cells, 0, cell_columns * 16);
+  u32 at[held / split];  // of the next stage, which are there before it is
+  const auto look_up = [&](int stage) {
+    ZEN_UNROLL for (int k = 0; k < held / split; k++)
+      at[k] = u32(first) + offsets[min_of(stage * held + k * split, steps - split) + part];
+  };
   by_stages<groups, stage_bytes, stages, 1>(
       (steps + held - 1) / held, bytes_of,
       [&](int stage, unsigned char* to, u64* barrier) {
@@ -194,14 +203,20 @@ extern "C" __global__ void __launch_bounds__(128 * groups)
       },
       [&](int stage, const unsigned char* own) {
         const u64 y = cells(own, columns * 16, 128);
-        u64 x[held / split];
-        ZEN_UNROLL for (int k = 0; k < held / split; k++) x[k] = first + offsets[min_of(stage * held + k * split, steps - split) + part];
-        ZEN_UNROLL for (int k = 0; k < held / split; k++)
-          if (stage * held + k * split < steps)
-            ZEN_UNROLL for (int s = 0; s < planes; s++)
-              wgmma<numbers>(d[s], x[k] + u64(s * quads * quads_apart), y + u64((k * split + part) * columns * 2));
+        if (stage == 0) look_up(0);
+        const auto multiply = [&](int k) {
+          const u64 x = (first >> 32 << 32 | at[k]), own_y = y + u64((k * split + part) * columns * 2);
+          ZEN_UNROLL for (int s = 0; s < planes; s++) wgmma<numbers>(d[s], x + u64(s * quads * quads_apart), own_y);
+        };
+        if ((stage + 1) * held <= steps) {
+          ZEN_UNROLL for (int k = 0; k < held / split; k++) multiply(k);
+        } else {
+          ZEN_UNROLL for (int k = 0; k < held / split; k++)
+            if (stage * held + k * split < steps) multiply(k);
+        }
       },
       [&](int stage) {
+        look_up(stage + 1);
         if (for_each && stage == 0) sum_up(own_cells, quads, reinterpret_cast<int*>(own_cells + cells_bytes), read);
       });
   ZEN_UNROLL for (int s = 0; s < planes; s++) settle(d[s]);
@@ -246,11 +261,11 @@ extern "C" __global__ void __launch_bounds__(128 * groups)
     ZEN_UNROLL for (int w = 0; w < words; w++) {
       u32 own[2][kept] = {};
       ZEN_UNROLL for (int h = 0; h < 2; h++) {
-        ZEN_UNROLL for (int i = 0; i < word_bits; i++) {
-          int value = sum_of(h, word_bits * w + i) >> shift;
-          value = value < 0 ? 0 : value > most ? most : value;
-          ZEN_UNROLL for (int s = 0; s < kept; s++) own[h][s] |= u32(value >> s & 1) << i;
-        }
+        u32 packed[field] = {};
+        ZEN_UNROLL for (int i = 0; i < word_bits; i++)
+          packed[i % field] += u32(clipped(sum_of(h, word_bits * w + i) >> shift, most)) << i / field * field;
+        ZEN_UNROLL for (int s = 0; s < kept; s++)
+          ZEN_UNROLL for (int i = 0; i < field; i++) own[h][s] |= (packed[i] >> s & ~0u / ((1 << field) - 1)) << i;
         const int left_over = channels - first_channel - word_bits * w;
         const u32 mask = left_over >= 32 ? ~0u : left_over <= 0 ? 0 : (1u << left_over) - 1;
         ZEN_UNROLL for (int s = 0; s < kept; s++) own[h][s] &= mask;
@@ -348,16 +363,23 @@ __global__ void __launch_bounds__(256)
     if (s < planes) put_word(out, place, planes, s, room, at, most[s]);
 }
 
-// A thread adds up a channel of an image.
+// Eight warps add up 32 channels of an image: a lane has a channel.
 __global__ void __launch_bounds__(256)
-    sum_planes(const unsigned char* data, long count, long plane_pixels, int channels, int planes, int room, int* out) {
-  const long i = thread_index(), image = i / channels;
-  if (i >= count) return;
-  const int channel = int(i % channels);
+    sum_planes(const unsigned char* data, int plane_pixels, int channels, int planes, int room, int* out) {
+  const int words = room / 4, lane = int(threadIdx.x % 32), warp = int(threadIdx.x / 32), word = int(blockIdx.x) % words;
+  const long image = blockIdx.x / words;
   int sum = 0;
-  for (long pixel = image * plane_pixels; pixel < (image + 1) * plane_pixels; pixel++)
-    for (int s = 0; s < planes; s++) sum += (data[(pixel * planes + s) * room + channel / 8] >> channel % 8 & 1) << s;
-  out[i] = sum;
+#pragma unroll 4
+  for (int pixel = warp; pixel < plane_pixels; pixel += 8)
+    for (int s = 0; s < planes; s++)
+      sum += int(word_of(data, image * plane_pixels + pixel, planes, s, room, 4 * word) >> lane & 1) << s;
+  int* const sums = shared_memory<int>();
+  sums[threadIdx.x] = sum;
+  __syncthreads();
+  const int channel = 32 * word + lane;
+  if (warp || channel >= channels) return;
+  for (int other = 1; other < 8; other++) sum += sums[32 * other + lane];
+  out[image * channels + channel] = sum;
 }
 
 // What a convolution of sums leaves to do: they become numbers of a byte.

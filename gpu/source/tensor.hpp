@@ -167,6 +167,9 @@ ZEN_FN void wgmma_halves(float (&d)[64], u64 a, u64 b, bool add) {
 }
 #endif
 
+// At most `most`, and at least zero.
+ZEN_FN int clipped(int x, int most) { return __vimin_s32_relu(x, most); }
+
 // A float's nearest half, and back.
 ZEN_FN unsigned short half_of(float x) {
   unsigned short half;

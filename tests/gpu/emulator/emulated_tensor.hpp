@@ -99,6 +99,8 @@ static void wgmma(int (&d)[count], u64 a, u64 b) {
   }
 }
 
+static int clipped(int x, int most) { return x < 0 ? 0 : x > most ? most : x; }
+
 static unsigned short half_of(float x) { return __builtin_bit_cast(unsigned short, static_cast<_Float16>(x)); }
 static float float_of(unsigned short half) { return __builtin_bit_cast(_Float16, half); }
 
