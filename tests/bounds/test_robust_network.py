@@ -1,4 +1,4 @@
-"""The network that was trained to be certified: its integers, on images that no training saw."""
+"""The networks that were trained to be certified: on images that no training saw."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ import pytest
 
 import bounds
 from bounds import attack
+from circuits import zoo
 from circuits.quantisation.quantiser import quantise
 from circuits.quantised.graph import QuantGraph
-from examples.robustness.network import calibration, held_out, network
-from examples.zoo.data import FOLDER, mnist
+from examples.robustness.network import EPSILON, calibration, convolutional, held_out, network
+from examples.zoo.data import FOLDER, cifar, mnist
 
 STEPS = 8.0
 
@@ -36,6 +37,44 @@ def test_lines_certify_what_intervals_do_not(qgraph: QuantGraph) -> None:
     assert (np.abs(found - x) <= STEPS).all()
     answers = qgraph.run(found.astype(np.int64)).argmax(axis=1)
     assert (answers[certified] == labels[certified]).all()
+
+
+def test_convolutions_are_certified_on_digits() -> None:
+    images, labels = held_out()
+    images, labels = images[:40], labels[:40]
+    floats = bounds.read(convolutional("mnist"))
+    region = bounds.Ball(images, np.full(len(images), EPSILON), domain=(0, 1))
+    certified = bounds.certify(floats, region, labels, "crown-ibp").robust
+    assert certified.mean() >= 0.85
+    found = attack.projected(floats, region, labels, np.random.default_rng(2))
+    assert (attack.margins(floats, found, labels)[certified] > 0).all()
+
+
+def test_convolutions_keep_labels_of_small_pictures() -> None:
+    """Of its own labels: these images are of the training set."""
+    floats, images = (
+        bounds.read(convolutional("cifar")),
+        zoo.calibration("lenet-small-cifar").astype(np.float64),
+    )
+    labels = floats.run(images).argmax(axis=1)
+    region = bounds.Ball(images, np.full(len(images), 0.5 / 255), domain=(0, 1))
+    certified = bounds.certify(floats, region, labels, "crown-ibp")
+    assert certified.robust.mean() >= 0.5
+    found = attack.projected(floats, region, labels, np.random.default_rng(3))
+    assert (attack.margins(floats, found, labels) >= certified.least).all()
+
+
+@pytest.mark.large
+@pytest.mark.skipif(not (FOLDER / "cifar10_test_first1000.npz").is_file(), reason="CIFAR-10 is not there")
+def test_convolutions_are_certified_on_pictures() -> None:
+    """A third of them within 2/255."""
+    pixels, labels = cifar(FOLDER).held_out
+    floats, robust = bounds.read(convolutional("cifar")), list[bool]()
+    for start in range(0, len(pixels), 50):
+        part, own = pixels[start : start + 50] / 255, labels[start : start + 50].astype(np.int64)
+        region = bounds.Ball(part, np.full(len(part), 2 / 255), domain=(0, 1))
+        robust += bounds.certify(floats, region, own, "crown-ibp").robust.tolist()
+    assert np.mean(robust) >= 0.32
 
 
 @pytest.mark.large
