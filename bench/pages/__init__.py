@@ -1,5 +1,5 @@
-"""docs/performance.md, docs/gpu.md, docs/coverage.md, docs/lowbit.md: the templates in bench/templates, with
-tables of bench/results.
+"""docs/performance.md, docs/gpu.md, docs/coverage.md, docs/lowbit.md, docs/robustness.md: the templates in
+bench/templates, with tables of bench/results.
 
     python -m bench.pages
 
@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Final
 
-from bench.pages import coverage, gpu, lowbit, performance
+from bench.pages import coverage, gpu, lowbit, performance, robustness
 from bench.pages.tables import RESULTS, ROOT
 from bench.report import read
 
@@ -24,6 +24,7 @@ TABLES: Final[Mapping[str, Mapping[str, Callable[[], str]]]] = {
     "gpu": gpu.TABLES,
     "lowbit": lowbit.TABLES,
     "performance": performance.TABLES,
+    "robustness": robustness.TABLES,
 }
 
 
