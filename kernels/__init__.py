@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from kernels.arrays import FrArray, Progress, WordArray, aligned
+from kernels.arrays import CheckedCsr, FrArray, Progress, WordArray, aligned, checked_csr
 from kernels.field import Field, PrimeField, ScalarField
 from kernels.group import Group
 from kernels.ntt import MAX_LOG_SIZE
@@ -29,6 +29,7 @@ g1 = _fastest.g1
 g2 = _fastest.g2
 multilinear = _fastest.multilinear
 blake3 = _fastest.blake3
+checked_multiply = _fastest.checked_multiply
 csr_multiply = _fastest.csr_multiply
 csr_multiply_transposed = _fastest.csr_multiply_transposed
 pairing_product_is_one = _fastest.pairing_product_is_one
@@ -36,14 +37,15 @@ sparse_forms = _fastest.sparse_forms
 scratch_bytes = _fastest.scratch_bytes
 
 
-@lru_cache(maxsize=2)
+@lru_cache(maxsize=4)
 def Domain(log_size: int) -> _Domain:  # noqa: N802 - reads as the class it returns
-    """The subgroup of size 2^log_size, its twiddles shared; the two used last are kept."""
+    """The subgroup of size 2^log_size, its twiddles shared; the four used last are kept."""
     return _fastest.domain(log_size)
 
 
 __all__ = [
     "MAX_LOG_SIZE",
+    "CheckedCsr",
     "Domain",
     "Field",
     "FrArray",
@@ -57,6 +59,8 @@ __all__ = [
     "aligned",
     "available_targets",
     "blake3",
+    "checked_csr",
+    "checked_multiply",
     "csr_multiply",
     "csr_multiply_transposed",
     "fp",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -52,14 +52,33 @@ def as_indices(array: NDArray[Any], dtype: type[np.generic], name: str) -> NDArr
     return contiguous(array)
 
 
-def as_csr(
+class CheckedCsr(NamedTuple):
+    """A sparse matrix in compressed rows whose indices are in range where there are ``width`` variables."""
+
+    offsets: NDArray[np.int64]
+    columns: NDArray[np.uint32]
+    coefficients: NDArray[np.uint32]
+    pool: FrArray
+    width: int
+
+    def within(self, variables: int) -> CsrArrays:
+        """What the extension takes; ``ValueError`` where a column is out of range."""
+        if self.width > variables:
+            raise ValueError("a column or a coefficient is out of range")
+        return self[:4]
+
+
+CsrArrays = tuple[NDArray[np.int64], NDArray[np.uint32], NDArray[np.uint32], FrArray]
+"""Offsets, columns, coefficients and pool, as ``csr_multiply`` takes them."""
+
+
+def checked_csr(
     offsets: NDArray[np.int64],
     columns: NDArray[np.uint32],
     coefficients: NDArray[np.uint32],
     pool: FrArray,
-    variables: int,
-) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any], FrArray]:
-    """A sparse matrix whose indices are all in range; ValueError otherwise."""
+) -> CheckedCsr:
+    """For who multiplies by a matrix again and again. ``ValueError`` for indices out of range."""
     offsets = as_indices(offsets, np.int64, "offsets")
     columns = as_indices(columns, np.uint32, "columns")
     coefficients = as_indices(coefficients, np.uint32, "coefficients")
@@ -69,9 +88,20 @@ def as_csr(
         raise ValueError("offsets must rise from 0 to the number of entries")
     if len(coefficients) != entries:
         raise ValueError("columns and coefficients must be equally long")
-    if entries and (int(columns.max()) >= variables or int(coefficients.max()) >= len(pool)):
+    if entries and int(coefficients.max()) >= len(pool):
         raise ValueError("a column or a coefficient is out of range")
-    return offsets, columns, coefficients, pool
+    return CheckedCsr(offsets, columns, coefficients, pool, int(columns.max()) + 1 if entries else 0)
+
+
+def as_csr(
+    offsets: NDArray[np.int64],
+    columns: NDArray[np.uint32],
+    coefficients: NDArray[np.uint32],
+    pool: FrArray,
+    variables: int,
+) -> CsrArrays:
+    """A sparse matrix whose indices are all in range; ValueError otherwise."""
+    return checked_csr(offsets, columns, coefficients, pool).within(variables)
 
 
 def contiguous(array: NDArray[Any]) -> NDArray[Any]:

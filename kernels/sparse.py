@@ -6,30 +6,26 @@ from collections.abc import Iterable
 from types import ModuleType
 
 import numpy as np
-from numpy.typing import NDArray
 
-from kernels.arrays import FrArray, as_csr, as_vector, require_in_place
-
-SparseArrays = tuple[NDArray[np.int64], NDArray[np.uint32], NDArray[np.uint32], FrArray]
-"""Offsets, columns, coefficients and pool, as ``csr_multiply`` takes them."""
+from kernels.arrays import CheckedCsr, FrArray, as_vector, require_in_place
 
 
 class SparseForms:
-    """Matrices M_k, checked once. ``placed``: of each the row of the vector on its left that its first row
-    belongs to, and its arrays, which are kept and must not change. ``ValueError`` for indices out of range:
-    there are so many ``variables``.
+    """Matrices M_k. ``placed``: of each the row of the vector on its left that its first row belongs to, and
+    the matrix, whose arrays are kept and must not change. ``ValueError`` for indices out of range: there are
+    so many ``variables``.
     """
 
     def __init__(
-        self, extension: ModuleType, placed: Iterable[tuple[int, SparseArrays]], variables: int
+        self, extension: ModuleType, placed: Iterable[tuple[int, CheckedCsr]], variables: int
     ) -> None:
         self._forms = extension.SparseForms()
         self._variables, self._rows = variables, 0
         self._kept = []
-        for first, arrays in placed:
+        for first, checked in placed:
             if first < 0:
                 raise ValueError(f"a matrix begins at row 0 at the earliest, not {first}")
-            matrix = as_csr(*arrays, variables)
+            matrix = checked.within(variables)
             self._forms.add(*matrix, first)
             self._kept.append(matrix)
             self._rows = max(self._rows, first + len(matrix[0]) - 1)

@@ -8,13 +8,23 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
-from kernels.arrays import FrArray, WordArray, as_csr, as_element, as_indices, as_vector, require_in_place
+from kernels.arrays import (
+    CheckedCsr,
+    FrArray,
+    WordArray,
+    as_csr,
+    as_element,
+    as_indices,
+    as_vector,
+    checked_csr,
+    require_in_place,
+)
 from kernels.cube import Multilinear
 from kernels.field import Field, PrimeField, ScalarField
 from kernels.group import Group
 from kernels.hashing import Blake3
 from kernels.ntt import Domain
-from kernels.sparse import SparseArrays, SparseForms
+from kernels.sparse import SparseForms
 from kernels.target import extension
 
 
@@ -50,7 +60,7 @@ class Kernels:
             raise ValueError(f"{len(p)} points of G1 and {len(q)} of G2 do not pair up")
         return bool(self._extension.pairing_product_is_one(p, q))
 
-    def sparse_forms(self, placed: Iterable[tuple[int, SparseArrays]], variables: int) -> SparseForms:
+    def sparse_forms(self, placed: Iterable[tuple[int, CheckedCsr]], variables: int) -> SparseForms:
         return SparseForms(self._extension, placed, variables)
 
     def csr_multiply(
@@ -71,14 +81,27 @@ class Kernels:
         Montgomery form. ``shorts``: ``fr.shorten(z)``, to read less where z is mostly short. ``ValueError``
         for indices out of range.
         """
+        matrix = checked_csr(offsets, columns, coefficients, pool)
+        return self.checked_multiply(matrix, z, shorts=shorts, out=out, threads=threads)
+
+    def checked_multiply(
+        self,
+        matrix: CheckedCsr,
+        z: FrArray,
+        *,
+        shorts: NDArray[np.int32] | None = None,
+        out: FrArray | None = None,
+        threads: int = 1,
+    ) -> FrArray:
+        """``csr_multiply`` by a matrix whose indices were looked at before."""
         z = as_vector(z, (4,), "z")
         if shorts is not None and len(as_indices(shorts, np.int32, "shorts")) != len(z):
             raise ValueError(f"shorts and z must be equally long, not {len(shorts)} and {len(z)}")
-        matrix = as_csr(offsets, columns, coefficients, pool, variables=len(z))
+        rows = len(matrix.offsets) - 1
         if out is None:
-            out = np.empty((len(offsets) - 1, 4), dtype=np.uint64)
-        require_in_place(out, (len(offsets) - 1, 4), "out")
-        self._extension.csr_multiply(*matrix, z, shorts, out, threads)
+            out = np.empty((rows, 4), dtype=np.uint64)
+        require_in_place(out, (rows, 4), "out")
+        self._extension.csr_multiply(*matrix.within(len(z)), z, shorts, out, threads)
         return out
 
     def csr_multiply_transposed(

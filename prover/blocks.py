@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import kernels
-from kernels import FrArray
+from kernels import CheckedCsr, FrArray
 from zenerrors import StatementError
 
 # Coefficients below this in absolute value are found in a table instead of by sorting.
@@ -91,6 +91,11 @@ class Csr:
         """``pool`` as uint64[len(pool), 4], Montgomery."""
         return kernels.fr.from_ints(self.pool)
 
+    @cached_property
+    def checked(self) -> CheckedCsr:
+        """As the kernels take it."""
+        return kernels.checked_csr(self.offsets, self.columns, self.coefficients, self.pool_mont)
+
     def entries(self, rows: slice) -> Entries:
         """``offsets``, ``columns`` and ``coefficients`` of these rows alone."""
         offsets = self.offsets[rows.start : rows.stop + 1]
@@ -104,16 +109,7 @@ class Csr:
 
         ``shorts``: ``fr.shorten(z)``, where it was made.
         """
-        return kernels.csr_multiply(
-            self.offsets,
-            self.columns,
-            self.coefficients,
-            self.pool_mont,
-            z,
-            shorts=shorts,
-            out=out,
-            threads=threads,
-        )
+        return kernels.checked_multiply(self.checked, z, shorts=shorts, out=out, threads=threads)
 
     def add_transposed(
         self, y: FrArray, out: FrArray, threads: int = 1, *, factor: FrArray | None = None

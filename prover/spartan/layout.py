@@ -197,11 +197,7 @@ class SystemMatrices:
 
 def _forms(blocks: Iterable[tuple[int, BlockMatrices]], variables: int) -> SparseForms:
     """Their A, B and C in turn."""
-    placed = (
-        (start, (matrix.offsets, matrix.columns, matrix.coefficients, matrix.pool_mont))
-        for start, matrices in blocks
-        for matrix in matrices
-    )
+    placed = ((start, matrix.checked) for start, matrices in blocks for matrix in matrices)
     return kernels.sparse_forms(placed, variables)
 
 

@@ -37,7 +37,7 @@ def test_both_products(matrix: list[tuple[int, int, int]], z: list[int], y: list
             out = k.fr.from_ints([1] * 7)
             k.csr_multiply_transposed(*arrays, k.fr.from_ints(y), out, threads=3)
             assert k.fr.to_ints(out) == backward
-            forms = k.sparse_forms([(1, arrays), (0, arrays)], 7)
+            forms = k.sparse_forms([(first, kernels.checked_csr(*arrays)) for first in (1, 0)], 7)
             outer, inner = k.fr.from_ints([2, 5]), k.fr.from_ints(range(1, 4))
             found = forms.at(outer, inner, k.fr.from_ints(z), threads=2)
             left = [2, 4, 6, 5, 10, 15]
@@ -79,7 +79,7 @@ def test_forms_of_many_rows_and_of_long_ones(k: kernels.Kernels, threads: int) -
     matrix = offsets, np.ascontiguousarray(columns), np.ascontiguousarray(coefficients)
     pool = k.fr.from_ints([1, -3, 77, 5 << 90])
     z, outer, inner = (draw.integers(0, 1 << 62, (count, 4), dtype=np.uint64) for count in (50, 16, 100))
-    found = k.sparse_forms([(7, (*matrix, pool))], 50).at(outer, inner, z, threads)
+    found = k.sparse_forms([(7, kernels.checked_csr(*matrix, pool))], 50).at(outer, inner, z, threads)
     left = k.fr.mul(np.repeat(outer, 100, axis=0), np.tile(inner, (16, 1)))[7 : 7 + len(lengths)]
     expected = k.multilinear.dot(left, k.csr_multiply(*matrix, pool, z))
     np.testing.assert_array_equal(found, [expected])
@@ -87,7 +87,7 @@ def test_forms_of_many_rows_and_of_long_ones(k: kernels.Kernels, threads: int) -
 
 def test_forms_refuse_what_their_matrices_do_not_fit(k: kernels.Kernels) -> None:
     one = np.array([0], np.uint32)
-    matrix = np.array([0, 1]), one, one, k.fr.from_ints([1])
+    matrix = kernels.checked_csr(np.array([0, 1]), one, one, k.fr.from_ints([1]))
     two = k.fr.from_ints([1, 1])
     forms = k.sparse_forms([(3, matrix)], 2)
     assert k.fr.to_ints(forms.at(two, two, two)) == [1]

@@ -21,6 +21,17 @@ inline constexpr int deepest = 20;  // of trees: messages below a gigabyte
 
 template <class Word>
 ZEN_FN Word rotated(const Word& x, int bits) {
+#if defined(__AVX2__) && !defined(__AVX512VL__)  // no rotations, but bytes can change places
+  if constexpr (sizeof(Word) == 32) {
+    using Bytes = unsigned char __attribute__((vector_size(32)));
+    if (bits == 16)
+      return Word(__builtin_shufflevector(Bytes(x), Bytes(x), 2, 3, 0, 1, 6, 7, 4, 5, 10, 11, 8, 9, 14, 15, 12, 13, 18, 19, 16, 17,
+                                          22, 23, 20, 21, 26, 27, 24, 25, 30, 31, 28, 29));
+    if (bits == 8)
+      return Word(__builtin_shufflevector(Bytes(x), Bytes(x), 1, 2, 3, 0, 5, 6, 7, 4, 9, 10, 11, 8, 13, 14, 15, 12, 17, 18, 19, 16,
+                                          21, 22, 23, 20, 25, 26, 27, 24, 29, 30, 31, 28));
+  }
+#endif
   return x >> bits | x << (32 - bits);
 }
 

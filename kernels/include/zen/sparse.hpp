@@ -227,6 +227,7 @@ class TransposedProducts {
   };
   static constexpr long rows_at_once = 1 << 17, windows = 1 << 12;
   static constexpr int64_t few_entries = 1 << 14, sampled = 1 << 14;
+  static constexpr int64_t a_product = 4;  // sums
   static constexpr int ahead = 16;
 
   void add_runs() {
@@ -245,7 +246,7 @@ class TransposedProducts {
     runs_.clear();
   }
 
-  // Columns that as many entries lie between, about, seen by some of them.
+  // Columns that as much work lies between, about, seen by some of the entries.
   std::vector<uint32_t> ends_of_shares(int64_t entries, int shares) const {
     std::vector<uint32_t> ends(shares, UINT32_MAX);
     if (shares == 1) return ends;
@@ -253,8 +254,12 @@ class TransposedProducts {
     std::vector<int64_t> seen(windows, 0);
     int64_t total = 0, skipped = 0;
     for (const Run& run : runs_) {
+      const SparseMatrix& m = run.placed->matrix;
       int64_t i = run.entries_from() + skipped;
-      for (; i < run.entries_to(); i += step, total++) seen[run.placed->matrix.columns[i] >> shift_]++;
+      for (; i < run.entries_to(); i += step) {
+        const int64_t small = run.placed->coefficients.small(m.coefficients[i]), work = small == 1 || small == -1 ? 1 : a_product;
+        seen[m.columns[i] >> shift_] += work, total += work;
+      }
       skipped = i - run.entries_to();
     }
     int64_t before = 0;
