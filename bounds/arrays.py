@@ -8,9 +8,10 @@ Every bound here is of real numbers, computed in float64 and then widened by wha
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
+from itertools import accumulate
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -154,6 +155,18 @@ def times(left: Array, right: Array, onto: Array | None = None) -> Array:
         return np.matmul(left, right)  # type: ignore[no-any-return]
     onto += np.matmul(left, right)
     return onto
+
+
+def beside(parts: Sequence[Array], axis: int) -> Array:
+    """``concatenate``, whose list of parts a card would be sent, by what may be recorded."""
+    xp, (first, *_) = namespace(parts[0]), parts
+    if xp is np:
+        return np.concatenate(parts, axis=axis)
+    ends = [*accumulate(each.shape[axis] for each in parts)]
+    made: Array = xp.empty((*first.shape[:axis], ends[-1], *first.shape[axis + 1 :]))
+    for end, each in zip(ends, parts, strict=True):
+        made[(slice(None),) * axis + (slice(end - each.shape[axis], end),)] = each
+    return made
 
 
 def dot(lines: Array, x: Array, *, absolute: bool = False) -> Array:

@@ -16,7 +16,7 @@ from typing import NamedTuple, Self
 
 import numpy as np
 
-from bounds.arrays import Array, Namespace, gamma, namespace, times
+from bounds.arrays import Array, Namespace, beside, gamma, times
 
 
 class Product(NamedTuple):
@@ -80,7 +80,7 @@ class Chain:
         """[n, *shape]: how far the tensor is off at most where its sources are by so much."""
         read = [rests[name] for name in self.sources]
         if self._beside is not None:
-            return _through(self._beside, namespace(read[0]).concatenate(read, axis=1))
+            return _through(self._beside, beside(read, 1))
         return reduce(add, map(_through, self.magnitudes, read))
 
     def on(self, xp: Namespace) -> Self:
@@ -91,8 +91,7 @@ class Chain:
         """All matrices beside each other, for all sources at once, where there are several."""
         if len(self.magnitudes) == 1 or any(each.ndim == 1 for each in self.magnitudes):
             return None
-        beside: Array = namespace(self.magnitudes[0]).concatenate(self.magnitudes, axis=1)
-        return beside
+        return beside(self.magnitudes, 1)
 
 
 def _through(magnitude: Array, rest: Array) -> Array:

@@ -15,7 +15,7 @@ from typing import Protocol, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from bounds.arrays import Array, Namespace, namespace, room, times
+from bounds.arrays import Array, Namespace, beside, namespace, room, times
 from circuits.graphs.types import Shape
 from relations.planes import Sliding
 
@@ -136,8 +136,7 @@ class Kernel:
         columns = self.sliding.image[0] * math.prod((*self.sliding.kernel, *self.sliding.out)) * x.shape[-1]
         at_once = max(1, (_UNROLLED if namespace(x) is np else room(namespace(x))) // columns)
         parts = [made(x[start : start + at_once], weight) for start in range(0, len(x), at_once)]
-        whole: Array = parts[0] if len(parts) == 1 else namespace(x).concatenate(parts)
-        return whole
+        return parts[0] if len(parts) == 1 else beside(parts, 0)
 
     def _along(self, x: Array, weight: Array) -> Array:
         xp, sliding = namespace(x), self.sliding
@@ -146,7 +145,7 @@ class Kernel:
         if not (self._points or self._once):
             pads = zip(sliding.padding[:rank], sliding.padding[rank:], strict=True)
             padded = xp.pad(x, ((0, 0), (0, 0), *pads, (0, 0)))
-            columns = xp.stack([padded[:, :, *at] for at in self._taps], axis=2)
+            columns = beside([padded[:, :, np.newaxis, *at] for at in self._taps], 2)
         columns = columns.reshape(len(x), groups, -1, math.prod(self._out) * x.shape[-1])
         matrix = weight.reshape(groups, len(weight) // groups, -1)
         made: Array = times(matrix, columns).reshape(len(x), len(weight), *self._out, x.shape[-1])

@@ -124,3 +124,20 @@ def test_a_backend_is_chosen(monkeypatch: pytest.MonkeyPatch) -> None:
         np.testing.assert_array_equal(found, forward)
     region = around(np.full(4, 0.05), np.arange(4))
     assert type(bounds.certify(network, region, labels, "forward").margins) is np.ndarray
+
+
+@pytest.mark.parametrize("kind", ["residual", "attention"])
+def test_recorded_passes_send_nothing(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An emulated device says so where one would refuse."""
+    from prover import backends
+
+    monkeypatch.setattr(backends, "_missing_gpu", lambda _: None)
+    monkeypatch.setenv(backends.VARIABLE, "gpu")
+    graph = KINDS[kind].make(np.random.default_rng(11))
+    network, x = bounds.read(graph), np.random.default_rng(12).uniform(-1, 1, (2, *graph.input.shape))
+    labels = network.run(x).argmax(axis=1)
+    for method in bounds.METHODS:
+        radii = bounds.furthest(
+            network, lambda radii, some: Ball(x[some], radii, "2"), labels, 0.1, method, steps=4
+        )
+        assert radii.shape == labels.shape

@@ -125,6 +125,9 @@ class _Namespace:
             return function
 
         def call(*args: Any, **kwargs: Any) -> Any:
+            lists = any(isinstance(each, (list, tuple)) and any(isinstance(one, Computed) for one in each)
+                        for each in args)  # fmt: skip
+            assert not (lists and recording()), f"{function.__name__} sends a list to what is recorded"
             return _own(function(*map(_plain, args), **{name: _plain(each) for name, each in kwargs.items()}))
 
         return call
