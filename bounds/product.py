@@ -103,18 +103,24 @@ class _Around(NamedTuple):
         return 4 * abs(operation.factor) * reach
 
     def back(self, lines: Array) -> tuple[list[Array], Array]:
-        operation, xp = self.operation, namespace(lines)
-        (left, a, _), (right, b, _) = self.left.parts, self.right.parts
-        fixed, rest = operation.multiplied(left, right), operation.multiplied(a, b)
-        of = (operation.factor, 1 + 2 * gamma(operation.length))
-        lines, paid = fused(_paid, lines, fixed[:, np.newaxis], rest[:, np.newaxis], of=of)
+        """By McCormick's planes (1976): of x from l to u, and y from m, ``x m + l y - l m`` is below ``x y``
+        and ``x m + u y - u m`` above it."""
+        operation, xp, (low, high), least = self.operation, namespace(lines), self.left, self.right.low
+        ends = operation.multiplied(low, least), operation.multiplied(high, least)
+        above, below, paid = fused(
+            _signed, lines, *(each[:, np.newaxis] for each in ends), of=(operation.factor,)
+        )
         added = paid.sum(axis=tuple(range(2, lines.ndim)))
-        if operation.matrices:
+        if not operation.matrices:
             return [
-                times(lines, xp.swapaxes(right, -1, -2)[:, np.newaxis]),
-                times(xp.swapaxes(left, -1, -2)[:, np.newaxis], lines),
+                (above + below) * least[:, np.newaxis],
+                above * low[:, np.newaxis] + below * high[:, np.newaxis],
             ], added
-        return [lines * right[:, np.newaxis], lines * left[:, np.newaxis]], added
+        turned = [xp.swapaxes(each, -1, -2)[:, np.newaxis] for each in (least, low, high)]
+        return [
+            times(above + below, turned[0]),
+            times(turned[1], above) + times(turned[2], below),
+        ], added
 
     def forward(self, read: Sequence[Forms]) -> Forms:
         (x, y), operation = read, self.operation
@@ -131,10 +137,11 @@ class _Around(NamedTuple):
         return Forms(slope, *fused(_constants, *terms, of=(abs(operation.factor),)))
 
 
-def _paid(factor: float, more: float, lines: Array, fixed: Array, rest: Array) -> tuple[Array, Array]:
-    """Lines of the product without its factor, and what each pays."""
-    lines = lines * factor
-    return lines, -(lines * fixed) - abs(lines) * (rest * more)
+def _signed(factor: float, lines: Array, low: Array, high: Array) -> tuple[Array, Array, Array]:
+    """What is not negative of lines, what is, and what is added for both."""
+    xp, scaled = namespace(lines), lines * factor
+    above, below = xp.maximum(scaled, 0.0), xp.minimum(scaled, 0.0)
+    return above, below, -(above * low + below * high)
 
 
 def _slopes(operation: Product, x: Array, right: Array, left: Array, y: Array) -> Array:

@@ -1,0 +1,37 @@
+"""Planes below and above products of what lies in intervals."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from bounds.arrays import Interval
+from bounds.product import Product
+from circuits.graphs.types import FloatArray
+
+
+@pytest.mark.parametrize("matrices", [False, True])
+@pytest.mark.parametrize("factor", [1.0, -0.5])
+def test_planes(factor: float, *, matrices: bool) -> None:
+    """No product is below what lines become, which touch it at a corner."""
+    rng = np.random.default_rng(1)
+    shapes = ((3, 4, 5), (3, 5, 2)) if matrices else ((3, 4, 2), (3, 4, 2))
+    ends = [np.sort(rng.normal(size=(2, *shape)), axis=0) for shape in shapes]
+    left, right = (Interval(*each) for each in ends)
+    operation = Product("made", ("x", "y"), (4, 2), False, matrices, factor, shapes[0][-1] if matrices else 1)
+    relaxed, lines = operation.relaxed(left, right), rng.normal(size=(3, 6, 4, 2))
+    (of_left, of_right), added = relaxed.back(lines)
+
+    def gap(x: FloatArray, y: FloatArray) -> FloatArray:
+        """[3, 6]: of the products less the planes."""
+        made, axes = operation.value(x, y)[:, np.newaxis], (2, 3)
+        planes = (of_left * x[:, np.newaxis]).sum(axes) + (of_right * y[:, np.newaxis]).sum(axes) + added
+        left_over: FloatArray = (lines * made).sum(axes) - planes
+        return left_over
+
+    for _ in range(2000):
+        share, other = (rng.uniform(size=shape).round(int(rng.integers(2))) for shape in shapes)
+        x, y = left.low + share * (left.high - left.low), right.low + other * (right.high - right.low)
+        assert (gap(x, y) >= -1e-12).all()
+    # Both planes are the product where y is least.
+    assert np.abs(gap(left.low, right.low)).max() < 1e-12
