@@ -9,6 +9,7 @@ from typing import Final
 import numpy as np
 
 from kernels import fr
+from kernels.hashing import CHUNK_BYTES
 from prover.size import Size
 from prover.spartan import layout
 from prover.spartan.commitment import HELD_BYTES, SLAB_BYTES
@@ -24,6 +25,11 @@ _ROW_BYTES: Final = 24
 """Of a circuit's file: a column and a coefficient for each entry, three offsets for each row."""
 _LOG_DEGREES: Final = range(10, 19)
 _MEASURED: Final = 1 << 14
+_CHUNK_ROWS: Final = CHUNK_BYTES // FR.element_bytes
+_BETWEEN: Final = 16
+"""Of what a proof takes, as much as one in so many lies between arrays of a heap that is held."""
+_FOLDING: Final = 12
+"""Numbers for each of the row that is folded: itself, its weights, the first level's code words and tree."""
 
 # Products for each variable, row, place or entry, as shallownet and two LeNets took them once, on two cores:
 # within a factor of two.
@@ -72,8 +78,8 @@ def _shape_of(size: Size, code: Code, tail: int) -> Shape:
 def memory(size: Size) -> int:
     """The peak beside the constraint system and the witness: a copy of that, which challenges complete; rows,
     where a root was made of them code words and trees; over these the tables of either sum-check, which lie
-    in one place, and some numbers of the witness; or as commitments are opened, their code words, some at a
-    time, and their trees.
+    in one place, and some numbers of the witness; or as commitments are opened, what they are folded to, and
+    of those that were made before the code words, some at a time, their hashes and tree.
     """
     shape = _shape(size)
     code, places = shape.code, 1 << shape.variables
@@ -83,9 +89,11 @@ def memory(size: Size) -> int:
     words = min((rows - linked) * code.length, own * HELD_BYTES // FR.element_bytes)
     kept = rows * code.degree + words + (3 * own + size.links) * code.length
     summed = max(3 << (size.rows - 1).bit_length(), 3 * places // 2) + size.variables // 8
-    slab = min(linked * code.length, SLAB_BYTES // FR.element_bytes)
-    opened = slab + 2 * code.length if size.links else 0
-    return FR.element_bytes * (size.variables + kept + max(summed, opened))
+    chunks = -(-linked // _CHUNK_ROWS)
+    slab = min(linked, _CHUNK_ROWS * max(1, SLAB_BYTES // (CHUNK_BYTES * code.length)))
+    opened = _FOLDING * code.degree + ((slab + chunks + 3) * code.length if size.links else 0)
+    taken = FR.element_bytes * (size.variables + kept + max(summed, opened))
+    return taken + taken // _BETWEEN
 
 
 def speed(threads: int, clock: Callable[[], float] = time.perf_counter) -> float:
