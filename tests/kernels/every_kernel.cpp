@@ -68,7 +68,7 @@ void fields() {
       std::copy(a.begin(), a.begin() + (1l << log_size), out);
       domain.quotient(out, left.data(), right.data(), threads, {});
     });
-    compare<Fr>(1l << log_size, [&](int, Fr* out) { domain.encode(a.data(), out); });
+    compare<Fr>(1l << log_size, [&](int threads, Fr* out) { domain.encode(a.data(), out, 1, threads); });
   }
 }
 
@@ -107,6 +107,11 @@ void sparse() {
   SparseForms forms;
   for (const long first : {0l, 13l}) forms.add(entries.matrix(), first);
   compare<Fr>(2, [&](int threads, Fr* out) { forms.at(y.data(), y.data() + 100, 70, z.data(), out, threads); });
+  const std::vector<Fr> longer = scalars(rows + 13);
+  compare<Fr>(variables, [&](int threads, Fr* out) {
+    std::fill(out, out + variables, Fr::zero());
+    forms.add_transposed(longer.data(), z.data(), 2, out, variables, threads);
+  });
 }
 
 template <class F>
