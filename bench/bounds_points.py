@@ -26,9 +26,9 @@ from examples.sentences.network import Reader
 
 NORMS: Final[tuple[Norm, ...]] = ("2", "inf", "1")
 # Of each region are looked at so many times so many points, and as many that have gone down these steps.
-TIMES: Final = 40
-DRAWS: Final = 6
-STEPS: Final = 4
+TIMES: Final = 60
+DRAWS: Final = 3
+STEPS: Final = 3
 
 
 class Tried:
