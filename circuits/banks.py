@@ -8,6 +8,8 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from circuits.quantised.graph import QuantGraph
+from prover.backends import Backend
+from prover.backends.cpu import CPU
 from relations.integers import IntArray
 from verifier.bank import ANSWER, PRIOR, SEEN
 from verifier.streams.skew import PARTS
@@ -51,10 +53,10 @@ def bit_of(step: float) -> int:
     return max(1, round(PARTS * math.log(2) / step))
 
 
-def profile(network: QuantGraph, images: IntArray) -> IntArray:
+def profile(network: QuantGraph, images: IntArray, on: Backend = CPU) -> IntArray:
     """int64[n, classes]: what the network computes of the integers of ``images`` without a prior."""
     (name,) = {entry.name for entry in network.inputs} - {PRIOR}
     (prior,) = (entry for entry in network.inputs if entry.name == PRIOR)
     none = np.full((len(images), *prior.shape), MARGIN)
     tensor = network.outputs[ANSWER]
-    return network.run_all({name: images, PRIOR: none}, {tensor})[tensor]
+    return network.run_all({name: images, PRIOR: none}, {tensor}, on)[tensor]

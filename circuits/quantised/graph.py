@@ -321,14 +321,26 @@ class QuantGraph:
 
         On a GPU, which makes the same, where it has kernels for all nodes and room.
         """
+        given = self.named(q)
         if on.index is not None:
             from circuits.quantised.resident import run_all
             from prover.backends.gpu import backend
 
-            found = run_all(backend(on.index).device, self, self.named(q), names)
+            found = run_all(backend(on.index).device, self, given, names)
             if found is not None:
                 return found
-        return {name: value for name, value in self.tensors(q) if name in names}
+        total, at_once = len(next(iter(given.values()))), max(1, MOST_ELEMENTS // self._widest)
+        parts = [
+            self.tensors({name: value[start : start + at_once] for name, value in given.items()})
+            for start in range(0, max(1, total), at_once)
+        ]
+        made = [{name: value for name, value in part if name in names} for part in parts]
+        return {name: np.concatenate([each[name] for each in made]) for name in made[0]}
+
+    @property
+    def _widest(self) -> int:
+        """Entries of the largest tensor, for one sample."""
+        return max(map(math.prod, self.shapes.values()))
 
     def to_bytes(self) -> bytes:
         """The network in the format of ``circuits.quantised.file``. Holds the weights."""

@@ -23,7 +23,7 @@ from circuits.shrinking.channels import narrower
 from circuits.shrinking.fitting import fitted
 from circuits.shrinking.smaller import coarser, shallower
 from circuits.tuning import tune
-from prover import registry
+from prover import backends, registry
 from relations.integers import IntArray
 from verifier.bank import PRIOR
 from verifier.registry import FIRST
@@ -115,9 +115,7 @@ def measured(cut: Cut, graph: Graph, bits: int, data: Data) -> Model:
     qgraph = tune(load_onnx(member.onnx), calibration, bits=bits).qgraph
     form = banks.form_of(qgraph)
     integers = qgraph.entries[form.input].type.quantise(images)
-    outputs = np.concatenate(
-        [banks.profile(qgraph, part) for part in np.array_split(integers, math.ceil(len(integers) / 50))]
-    )
+    outputs = banks.profile(qgraph, integers, backends.chosen())
     plan = planned.inference(qgraph, "committed")
     taken = registry.find(FIRST).estimate(plan.size, usable_cores())
     accuracy = float((outputs.argmax(axis=1) == labels).mean())

@@ -17,6 +17,7 @@ from sqlalchemy import Row, select
 from sqlalchemy.orm import Session
 
 from circuits import banks
+from circuits.schemes import proving
 from service import documents, encryption, engine, intake
 from service.encryption import Integers, Secret
 from service.jobs.claims import Claims, is_held
@@ -88,7 +89,7 @@ def _member(runtime: Runtime, hold: Hold, stream: Stream, model: Model, samples:
         cost=circuit.constraint_system.constraints,
         bit=taken.form.bit,
         margin=banks.MARGIN,
-        outputs=banks.profile(circuit.qgraph, samples).tolist(),
+        outputs=banks.profile(circuit.qgraph, samples, proving.where(keys.system)).tolist(),
     )
 
 
