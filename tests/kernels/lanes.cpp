@@ -3,6 +3,7 @@
 #include <array>
 #include <cstdio>
 #include <random>
+#include <type_traits>
 #include <vector>
 
 #include "zen/batch_add_lanes.hpp"
@@ -35,21 +36,26 @@ std::vector<Prime<P>> edge_elements() {
   return r;
 }
 
+// What multiplies elements of P side by side.
 template <class P>
-using Eight = std::array<Prime<P>, lane_count>;
+using Lane = std::conditional_t<P::words == FpParameters::words, LaneFp, LaneFr>;
+template <class P>
+constexpr int width = Lane<P>::lanes;
+template <class P>
+using Side = std::array<Prime<P>, width<P>>;
 
 template <class P>
-LanePrime<P> lanes(const Eight<P>& elements) {
+LanePrime<P> vector(const std::array<Prime<P>, lane_count>& elements) {
   Lanes words[P::words];
   for (int i = 0; i < P::words; i++)
     for (int lane = 0; lane < lane_count; lane++) words[i][lane] = elements[lane].v[i];
   return LanePrime<P>::from_words(words);
 }
 template <class P>
-Eight<P> elements(const LanePrime<P>& lanes) {
+std::array<Prime<P>, lane_count> elements_of(const LanePrime<P>& lanes) {
   Lanes words[P::words];
   lanes.to_words(words);
-  Eight<P> r;
+  std::array<Prime<P>, lane_count> r;
   for (int i = 0; i < P::words; i++)
     for (int lane = 0; lane < lane_count; lane++) r[lane].v[i] = words[i][lane];
   return r;
@@ -70,11 +76,38 @@ LanePrime<P> plus(const LanePrime<P>& a, u64 k) {
   return (a + LanePrime<P>::constant(MultipleOfModulus<P>(k).digit)).carried();
 }
 
+#if !defined(ZEN_LANES)
+LaneFp vector(const Side<FpParameters>& elements) {
+  const u64* from[LaneFp::lanes];
+  for (int lane = 0; lane < LaneFp::lanes; lane++) from[lane] = elements[lane].v;
+  return LaneFp::gather(from);
+}
+Side<FpParameters> elements_of(const LaneFp& lanes) {
+  Side<FpParameters> r;
+  u64* to[LaneFp::lanes];
+  for (int lane = 0; lane < LaneFp::lanes; lane++) to[lane] = r[lane].v;
+  lanes.scatter(to);
+  return r;
+}
+bool is_settled(const LaneFp& a) {
+  for (const WordFp& word : a.word)
+    if (double(word.v[5]) > (1 + 1.0 / 4096) * double(FpParameters::modulus[5])) return false;
+  return is_settled(a.vector);
+}
+LaneFp plus(const LaneFp& a, u64 k) {
+  LaneFp r = a;
+  r.vector = plus(a.vector, k);
+  for (WordFp& word : r.word)
+    for (u64 i = 0; i < k; i++) word = word.plus_modulus<1>();
+  return r;
+}
+#endif
+
 template <class P, class Expected>
-void expect(const LanePrime<P>& result, Expected expected) {
+void expect(const Lane<P>& result, Expected expected) {
   check(is_settled(result));
-  const Eight<P> actual = elements(result.canonical());
-  for (int lane = 0; lane < lane_count; lane++) check(actual[lane] == expected(lane));
+  const Side<P> actual = elements_of(result.canonical());
+  for (int lane = 0; lane < width<P>; lane++) check(actual[lane] == expected(lane));
 }
 
 template <class P>
@@ -87,31 +120,33 @@ void prime_field() {
   const std::vector<F> edges = edge_elements<P>();
   const auto pick = [&] { return draw() % 2 ? edges[draw() % edges.size()] : random_element<P>(); };
   for (size_t round = 0; round < 4 * edges.size(); round++) {
-    Eight<P> a, b, c, d;
-    for (int lane = 0; lane < lane_count; lane++) {
+    Side<P> a, b, c, d;
+    for (int lane = 0; lane < width<P>; lane++) {
       a[lane] = edges[(round + lane * lane) % edges.size()];
       b[lane] = pick(), c[lane] = pick(), d[lane] = pick();
     }
-    const LanePrime<P> la = lanes<P>(a), lb = lanes<P>(b), lc = lanes<P>(c), ld = lanes<P>(d);
-    check(elements(la) == a);
+    const Lane<P> la = vector(a), lb = vector(b), lc = vector(c), ld = vector(d);
+    check(elements_of(la) == a);
     const auto product = [&](int lane) { return a[lane] * b[lane] * factor; };
     if constexpr (P::words == FpParameters::words) {
-      constexpr u64 most = (1ull << (extra_bits<P> - 9) / 2) - 1;  // moduli: products of larger operands are not settled
+      // Moduli: products of larger operands are not settled, and words hold 9.8 of them.
+      constexpr u64 most = whole_products ? 7 : (1ull << (extra_bits<P> - 9) / 2) - 1;
       expect<P>(la * lb, product);
       expect<P>(plus(la, draw() % most) * plus(lb, draw() % most), product);
       expect<P>(square(plus(la, draw() % most)), [&](int lane) { return a[lane].square() * factor; });
-      expect<P>(sum_of_products(plus(la, 7), lb, lc, plus(ld, 9)),
+      const Lane<P> left[] = {plus(la, 3), lc};
+      expect<P>(sum_of_products(left, lb, plus(ld, 7)),
                 [&](int lane) { return (a[lane] * b[lane] + c[lane] * d[lane]) * factor; });
     } else {
-      const Eight<P> actual = elements((plus(la, draw() % 4) * plus(lb, draw() % 4)).canonical());
-      for (int lane = 0; lane < lane_count; lane++) check(actual[lane] == product(lane));
+      const Side<P> actual = elements_of((plus(la, draw() % 4) * plus(lb, draw() % 4)).canonical());
+      for (int lane = 0; lane < width<P>; lane++) check(actual[lane] == product(lane));
     }
     expect<P>((la - lb - lc - ld).settled(), [&](int lane) { return a[lane] - b[lane] - c[lane] - d[lane]; });
     expect<P>((la + lb + lc - ld).settled(), [&](int lane) { return a[lane] + b[lane] + c[lane] - d[lane]; });
     expect<P>((la - lb).template plus_modulus<2>().carried().settled(), [&](int lane) { return a[lane] - b[lane]; });
-    const unsigned bits = unsigned(draw() % (1u << lane_count));
-    check(bits_of(truth_of(bits)) == bits);
-    expect<P>(la.negated_where(truth_of(bits)).settled(), [&](int lane) { return bits >> lane & 1 ? -a[lane] : a[lane]; });
+    const unsigned bits = unsigned(draw() % (1u << width<P>));
+    check(bits_of(Lane<P>::truth(bits)) == bits);
+    expect<P>(la.negated_where(Lane<P>::truth(bits)).settled(), [&](int lane) { return bits >> lane & 1 ? -a[lane] : a[lane]; });
   }
 }
 

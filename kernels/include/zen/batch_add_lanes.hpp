@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "curve.hpp"
-#include "lane_field.hpp"
+#include "lane_fp.hpp"
 
 namespace zen {
 
@@ -27,12 +27,15 @@ struct LaneFieldOf<Fp2> {
 template <class F>
 using LaneField = typename LaneFieldOf<F>::type;
 
+inline constexpr int point_lanes = LaneFp::lanes;
+using Truth = LaneFp::Truth;
+
 // A point between additions: x and y (c0 before c1) on the isomorphic curve, settled. Infinity is all zero. Eight digits
 // of a coordinate fill a vector; others lie in words as in memory.
 template <class F>
 struct alignas(8 * lane_count) Summand {
   static constexpr int coordinates = 2 * sizeof(F) / sizeof(Fp);
-  static constexpr int length = whole_products ? FpParameters::words : LaneFp::digits;
+  static constexpr int length = whole_products ? FpParameters::words : LanePrime<FpParameters>::digits;
   u64 word[coordinates][length];
 
   static Summand infinity() { return {}; }
@@ -45,53 +48,39 @@ struct alignas(8 * lane_count) Summand {
   Summand operator-() const;
 };
 
+template <class Source>
+inline constexpr bool is_summand = false;
+template <class F>
+inline constexpr bool is_summand<Summand<F>> = true;
+
+// One coordinate of the points.
 #if !defined(ZEN_LANES)
 
-// One coordinate of the points, from six words each.
-ZEN_FN LaneFp gather_words(const u64* const (&from)[lane_count]) {
-  static_assert(lane_count == 4 && FpParameters::words == 6);
-  using Pair = u64 __attribute__((vector_size(16), aligned(8)));
-  Lanes rows[4], ends[2], words[6];
-  ZEN_UNROLL for (int i = 0; i < 4; i++) rows[i] = load_lanes(from[i]);
-  transpose(rows);
-  const auto end = [&](int i) { return *reinterpret_cast<const Pair*>(from[i] + 4); };
-  ends[0] = __builtin_shufflevector(end(0), end(2), 0, 1, 2, 3), ends[1] = __builtin_shufflevector(end(1), end(3), 0, 1, 2, 3);
-  ZEN_UNROLL for (int i = 0; i < 4; i++) words[i] = rows[i];
-  words[4] = __builtin_shufflevector(ends[0], ends[1], 0, 4, 2, 6), words[5] = __builtin_shufflevector(ends[0], ends[1], 1, 5, 3, 7);
-  return LaneFp::from_words(words);
-}
+#define ZEN_POINT_FN __attribute__((noinline))  // see mixed_fp.hpp
+
 template <class Point>
-ZEN_FN LaneFp gather_coordinate(const Point* const (&from)[lane_count], int c) {
-  const u64* words[lane_count];
-  ZEN_UNROLL for (int i = 0; i < lane_count; i++) words[i] = reinterpret_cast<const u64*>(from[i]) + FpParameters::words * c;
-  return gather_words(words);
+ZEN_POINT_FN LaneFp gather_coordinate(const Point* const (&from)[point_lanes], int c) {
+  const u64* words[point_lanes];
+  ZEN_UNROLL for (int i = 0; i < point_lanes; i++) words[i] = reinterpret_cast<const u64*>(from[i]) + FpParameters::words * c;
+  return LaneFp::gather(words);
 }
-ZEN_FN void scatter_words(const LaneFp& values, u64* const (&to)[lane_count]) {
-  using Pair = u64 __attribute__((vector_size(16), aligned(8)));
-  Lanes words[6], rows[4];
-  values.to_words(words);
-  ZEN_UNROLL for (int i = 0; i < 4; i++) rows[i] = words[i];
-  transpose(rows);
-  const Lanes low = __builtin_shufflevector(words[4], words[5], 0, 4, 2, 6), high = __builtin_shufflevector(words[4], words[5], 1, 5, 3, 7);
-  ZEN_UNROLL for (int i = 0; i < 4; i++) {
-    store_lanes(to[i], rows[i]);
-    const Lanes& both = i % 2 ? high : low;
-    *reinterpret_cast<Pair*>(to[i] + 4) = i < 2 ? __builtin_shufflevector(both, both, 0, 1) : __builtin_shufflevector(both, both, 2, 3);
-  }
-}
+ZEN_FN void scatter_words(const LaneFp& values, u64* const (&to)[point_lanes]) { values.scatter(to); }
+ZEN_FN void store_words(const LaneFp& values, u64* const (&to)[point_lanes]) { values.scatter(to); }
+ZEN_FN LaneFp load_words(const u64* const (&from)[point_lanes]) { return LaneFp::gather(from); }
 
 #else
 
-// One coordinate of eight points.
+#define ZEN_POINT_FN ZEN_FN
+
 template <class F>
-ZEN_FN LaneFp gather_coordinate(const Summand<F>* const (&from)[lane_count], int c) {
+ZEN_FN LaneFp gather_coordinate(const Summand<F>* const (&from)[point_lanes], int c) {
   LaneFp r;
-  ZEN_UNROLL for (int i = 0; i < lane_count; i++) r.v[i] = load_lanes(from[i]->word[c]);
+  ZEN_UNROLL for (int i = 0; i < point_lanes; i++) r.v[i] = load_lanes(from[i]->word[c]);
   transpose(r.v);
   return r;
 }
 template <class F>
-ZEN_FN LaneFp gather_coordinate(const Affine<F>* const (&from)[lane_count], int c) {
+ZEN_FN LaneFp gather_coordinate(const Affine<F>* const (&from)[point_lanes], int c) {
   constexpr int words = FpParameters::words, all = 2 * sizeof(F) / sizeof(u64);
   const int first = words * c + lane_count <= all ? words * c : all - lane_count;  // never read past the point
   Lanes rows[lane_count];
@@ -102,37 +91,36 @@ ZEN_FN LaneFp gather_coordinate(const Affine<F>* const (&from)[lane_count], int 
   return LaneFp::from_words(picked);
 }
 
-ZEN_FN void scatter_words(LaneFp values, u64* const (&to)[lane_count]) {
+// As summands have them, and as memory has.
+ZEN_FN void scatter_words(LaneFp values, u64* const (&to)[point_lanes]) {
   transpose(values.v);
-  ZEN_UNROLL for (int i = 0; i < lane_count; i++) store_lanes(to[i], values.v[i]);
+  ZEN_UNROLL for (int i = 0; i < point_lanes; i++) store_lanes(to[i], values.v[i]);
+}
+inline void store_words(const LaneFp& values, u64* const (&to)[point_lanes]) {
+  Lanes columns[FpParameters::words];
+  values.to_words(columns);
+  for (int lane = 0; lane < point_lanes; lane++)
+    for (int i = 0; i < FpParameters::words; i++) to[lane][i] = columns[i][lane];
+}
+inline LaneFp load_words(const u64* const (&from)[point_lanes]) {
+  Lanes columns[FpParameters::words];
+  for (int lane = 0; lane < point_lanes; lane++)
+    for (int i = 0; i < FpParameters::words; i++) columns[i][lane] = from[lane][i];
+  return LaneFp::from_words(columns);
 }
 
 #endif
 
-// y / 2^twist_bits: Montgomery's reduction by as many bits.
+// y is divided by the root of what the lanes divide by.
 inline constexpr int twist_bits = extra_bits<FpParameters> / 2;
-ZEN_FN LaneFp twisted(const LaneFp& y) {
-  constexpr int bits = twist_bits;
-  const Lanes m = low_digit(y.v[0], all_lanes(FpParameters::negative_inverse & digit_mask)) & ((1u << bits) - 1);
-  LaneFp sum = y;
-  Lanes beyond{};  // nothing: the sum fits
-  ZEN_UNROLL for (int i = 0; i < LaneFp::digits; i++)
-    add_uncarried(sum.v[i], i + 1 < LaneFp::digits ? sum.v[i + 1] : beyond, m, all_lanes(multiple<FpParameters, 1>.digit[i]));
-  sum = sum.carried();
-  ZEN_UNROLL for (int i = 0; i < LaneFp::digits; i++) {
-    sum.v[i] = sum.v[i] >> bits;
-    if (i + 1 < LaneFp::digits) sum.v[i] |= sum.v[i + 1] << (digit_bits - bits) & digit_mask;
-  }
-  return sum;
+// A coordinate of y, with a minus in lane i where bit i says so.
+template <class Source>
+ZEN_POINT_FN LaneFp gather_y(const Source* const (&from)[point_lanes], int c, unsigned negate) {
+  LaneFp y = gather_coordinate(from, c);
+  if constexpr (!is_summand<Source>) y = y.template divided<twist_bits>();
+  return negate ? y.negated_where(LaneFp::truth(negate)) : y;
 }
-template <class F>
-ZEN_FN LaneFp gather_y(const Summand<F>* const (&from)[lane_count], int c) {
-  return gather_coordinate(from, c);
-}
-template <class F>
-ZEN_FN LaneFp gather_y(const Affine<F>* const (&from)[lane_count], int c) {
-  return twisted(gather_coordinate(from, c));
-}
+#undef ZEN_POINT_FN
 
 // Points on the isomorphic curve.
 template <class F>
@@ -143,14 +131,14 @@ struct LanePoint<Fp> {
   LaneFp x, y;
 
   template <class Source>
-  static ZEN_FN LaneFp gather_x(const Source* const (&from)[lane_count]) {
+  static ZEN_FN LaneFp gather_x(const Source* const (&from)[point_lanes]) {
     return gather_coordinate(from, 0);
   }
   template <class Source>
-  static ZEN_FN LaneFp gather_y(const Source* const (&from)[lane_count]) {
-    return zen::gather_y(from, 1);
+  static ZEN_FN LaneFp gather_y(const Source* const (&from)[point_lanes], unsigned negate = 0) {
+    return zen::gather_y(from, 1, negate);
   }
-  ZEN_FN LaneFp coordinate(int c) const { return c ? y : x; }
+  ZEN_FN const LaneFp& coordinate(int c) const { return c ? y : x; }
 };
 
 template <>
@@ -158,57 +146,57 @@ struct LanePoint<Fp2> {
   LaneFp2 x, y;
 
   template <class Source>
-  static ZEN_FN LaneFp2 gather_x(const Source* const (&from)[lane_count]) {
+  static ZEN_FN LaneFp2 gather_x(const Source* const (&from)[point_lanes]) {
     return {gather_coordinate(from, 0), gather_coordinate(from, 1)};
   }
   template <class Source>
-  static ZEN_FN LaneFp2 gather_y(const Source* const (&from)[lane_count]) {
-    return {zen::gather_y(from, 2), zen::gather_y(from, 3)};
+  static ZEN_FN LaneFp2 gather_y(const Source* const (&from)[point_lanes], unsigned negate = 0) {
+    return {zen::gather_y(from, 2, negate), zen::gather_y(from, 3, negate)};
   }
-  ZEN_FN LaneFp coordinate(int c) const { return c == 0 ? x.c0 : c == 1 ? x.c1 : c == 2 ? y.c0 : y.c1; }
+  ZEN_FN const LaneFp& coordinate(int c) const { return c == 0 ? x.c0 : c == 1 ? x.c1 : c == 2 ? y.c0 : y.c1; }
 };
 
 template <class F>
-ZEN_FN void scatter(const LanePoint<F>& points, Summand<F>* const (&to)[lane_count]) {
+ZEN_FN void scatter(const LanePoint<F>& points, Summand<F>* const (&to)[point_lanes]) {
   ZEN_UNROLL for (int c = 0; c < Summand<F>::coordinates; c++) {
-    u64* words[lane_count];
-    ZEN_UNROLL for (int i = 0; i < lane_count; i++) words[i] = to[i]->word[c];
+    u64* words[point_lanes];
+    ZEN_UNROLL for (int i = 0; i < point_lanes; i++) words[i] = to[i]->word[c];
     scatter_words(points.coordinate(c), words);
   }
 }
 
 // Predicates that Fp2 asks of both coordinates.
-ZEN_FN SignedLanes is_zero(const LaneFp& a) { return a.is_multiple<0>(); }
-ZEN_FN SignedLanes is_zero(const LaneFp2& a) { return is_zero(a.c0) & is_zero(a.c1); }
+ZEN_FN Truth is_zero(const LaneFp& a) { return a.is_multiple<0>(); }
+ZEN_FN Truth is_zero(const LaneFp2& a) { return is_zero(a.c0) & is_zero(a.c1); }
 // -a, where zero stays the digits of zero.
 ZEN_FN LaneFp negated(const LaneFp& a) { return select(is_zero(a), a, (LaneFp::zero() - a).settled()); }
 ZEN_FN LaneFp2 negated(const LaneFp2& a) { return {negated(a.c0), negated(a.c1)}; }
 
 template <u64... k>
-ZEN_FN SignedLanes is_multiple(const LaneFp& a) {
+ZEN_FN Truth is_multiple(const LaneFp& a) {
   return (a.is_multiple<k>() | ...);
 }
 template <u64... k>
-ZEN_FN SignedLanes is_multiple(const LaneFp2& a) {
+ZEN_FN Truth is_multiple(const LaneFp2& a) {
   return is_multiple<k...>(a.c0) & is_multiple<k...>(a.c1);
 }
 // Lanes that may be k p, told from one digit.
 template <u64... k>
-ZEN_FN SignedLanes may_be_multiple(const LaneFp& a) {
-  return ((a.v[0] == multiple<FpParameters, k>.digit[0]) | ...);
+ZEN_FN Truth may_be_multiple(const LaneFp& a) {
+  return (a.template may_be_multiple<k>() | ...);
 }
 template <u64... k>
-ZEN_FN SignedLanes may_be_multiple(const LaneFp2& a) {
+ZEN_FN Truth may_be_multiple(const LaneFp2& a) {
   return may_be_multiple<k...>(a.c0);
 }
 
 // Runs work(from, to) over n elements of two arrays, a pointer for each lane at a time; the last ones may repeat.
 template <class In, class Out, class Work>
 void for_eights(const In* in, Out* out, long n, Work work) {
-  for (long first = 0; first < n; first += lane_count) {
-    const In* from[lane_count];
-    Out* to[lane_count];
-    for (int i = 0; i < lane_count; i++) {
+  for (long first = 0; first < n; first += point_lanes) {
+    const In* from[point_lanes];
+    Out* to[point_lanes];
+    for (int i = 0; i < point_lanes; i++) {
       const long at = first + i < n ? first + i : n - 1;
       from[i] = in + at;
       to[i] = out + at;
@@ -231,12 +219,9 @@ void to_affine(const Summand<F>* in, Affine<F>* out, long n) {
   for_eights(in, out, n, [&](const auto& from, const auto& to) {
     for (int c = 0; c < coordinates; c++) {
       const LaneFp value = gather_coordinate(from, c);
-      Lanes columns[words];
-      (2 * c < coordinates ? value : value * untwist).canonical().to_words(columns);
-      for (int lane = 0; lane < lane_count; lane++) {
-        u64* coordinate = reinterpret_cast<u64*>(to[lane]) + words * c;
-        for (int i = 0; i < words; i++) coordinate[i] = columns[i][lane];
-      }
+      u64* coordinate[point_lanes];
+      for (int lane = 0; lane < point_lanes; lane++) coordinate[lane] = reinterpret_cast<u64*>(to[lane]) + words * c;
+      store_words((2 * c < coordinates ? value : value * untwist).canonical(), coordinate);
     }
   });
 }
@@ -264,9 +249,9 @@ void endomorphism(const Summand<F>* in, Summand<F>* out, long n) {
 template <class F>
 Summand<F> Summand<F>::operator-() const {
   Summand r;
-  const Summand* from[lane_count];
+  const Summand* from[point_lanes];
   for (auto& p : from) p = this;
-  Summand* to[lane_count];
+  Summand* to[point_lanes];
   for (auto& p : to) p = &r;
   scatter(LanePoint<F>{LanePoint<F>::gather_x(from), negated(LanePoint<F>::gather_y(from))}, to);
   return r;
@@ -276,20 +261,16 @@ Summand<F> Summand<F>::operator-() const {
 inline LaneFp inverse(const LaneFp& a) {
   // For the integers that stand for the elements a scalar inverse is R^2 / a, and the lanes want R'^2 / a.
   constexpr auto missing = doubled<FpParameters>(FpParameters::one, 2 * extra_bits<FpParameters>);
-  Lanes words[FpParameters::words];
-  a.canonical().to_words(words);
-  Fp values[lane_count], scratch[lane_count];
-  for (int lane = 0; lane < lane_count; lane++)
-    for (int i = 0; i < FpParameters::words; i++) values[lane].v[i] = words[i][lane];
-  batch_inverse(values, scratch, lane_count);
-  for (int lane = 0; lane < lane_count; lane++) {
-    const Fp value = values[lane] * Fp::from_words(missing.data());
-    for (int i = 0; i < FpParameters::words; i++) words[i][lane] = value.v[i];
-  }
-  return LaneFp::from_words(words);
+  Fp values[point_lanes], scratch[point_lanes];
+  u64* words[point_lanes];
+  for (int lane = 0; lane < point_lanes; lane++) words[lane] = values[lane].v;
+  store_words(a.canonical(), words);
+  batch_inverse(values, scratch, point_lanes);
+  for (Fp& value : values) value = value * Fp::from_words(missing.data());
+  return load_words(words);
 }
 inline LaneFp2 inverse(const LaneFp2& a) {
-  const LaneFp norm = inverse(sum_of_products(a.c0, a.c0, a.c1, a.c1));
+  const LaneFp norm = inverse(sum_of_products(&a.c0, a.c0, a.c1));
   return {a.c0 * norm, negated(a.c1 * norm)};
 }
 
@@ -298,23 +279,25 @@ class BatchAdder {
  public:
   // The inversion of a batch costs about 3 % of its products, and its scratch fits a 1 MiB L2 beside the points; where
   // there is no AVX-512, one of 512 KiB.
-  static constexpr long capacity = (lane_count == 8 ? 2048 : 512) * sizeof(Fp) / sizeof(F);
+  static constexpr long group_capacity = (whole_products ? 128 : 256) * sizeof(Fp) / sizeof(F), capacity = group_capacity * point_lanes;
 
-  static constexpr long scratch_bytes() { return capacity / lane_count * long(sizeof(Work) + 2 * sizeof(Group)); }
+  static constexpr long scratch_bytes() { return group_capacity * long(sizeof(Work) + 2 * sizeof(Group)); }
 
   BatchAdder(const BatchAdder&) = delete;
   BatchAdder& operator=(const BatchAdder&) = delete;
-  BatchAdder() : work_(new Work[capacity / lane_count]) {}
+  BatchAdder() : work_(new Work[group_capacity]) {}
 
   ZEN_FN void push(const Source* left, const Source* right, Summand<F>* out, bool negate_left, bool negate_right) {
-    Group& group = filling_->groups[filling_->pushed / lane_count];
-    const long lane = filling_->pushed % lane_count;
+    Group& group = filling_->groups[filling_->full];
+    const int lane = filling_->lanes;
     group.left[lane] = left;
     group.right[lane] = right;
     group.out[lane] = out;
     group.negate_left = (lane ? group.negate_left : 0) | unsigned(negate_left) << lane;
     group.negate_right = (lane ? group.negate_right : 0) | unsigned(negate_right) << lane;
-    if (++filling_->pushed == capacity) turn();
+    if (++filling_->lanes < point_lanes) return;
+    filling_->lanes = 0;
+    if (++filling_->full == group_capacity) turn();
   }
 
   void flush() {
@@ -328,9 +311,9 @@ class BatchAdder {
   static constexpr int chains = 2;
 
   struct Group {
-    const Source* left[lane_count];
-    const Source* right[lane_count];
-    Summand<F>* out[lane_count];
+    const Source* left[point_lanes];
+    const Source* right[point_lanes];
+    Summand<F>* out[point_lanes];
     unsigned negate_left, negate_right;
   };
   struct Work {
@@ -339,22 +322,23 @@ class BatchAdder {
   };
   // What is to be done where the slope is not that of a chord.
   struct Careful {
-    SignedLanes doubling, take_left, take_right, infinite;
+    Truth doubling, take_left, take_right, infinite;
   };
 
   // Additions wait for one batch, so that their operands come from memory while the batch before is computed.
   struct Queue {
-    std::vector<Group> groups = std::vector<Group>(capacity / lane_count);
-    long pushed = 0;
+    std::vector<Group> groups = std::vector<Group>(group_capacity);
+    long full = 0;
+    int lanes = 0;  // of the group after the full ones
 
-    long group_count() const { return (pushed + lane_count - 1) / lane_count; }
+    long group_count() const { return full + (lanes > 0); }
   };
 
   void turn() {
     fill_last_group(*filling_);
     const long count = waiting_->group_count();
     if (count) compute(waiting_->groups.data(), count);
-    waiting_->pushed = 0;
+    waiting_->full = 0, waiting_->lanes = 0;
     careful_.clear();
     std::swap(filling_, waiting_);
   }
@@ -387,19 +371,13 @@ class BatchAdder {
   }
 
   void fill_last_group(Queue& queue) {
-    const long used = queue.pushed % lane_count;
-    if (!used) return;
-    Group& group = queue.groups[queue.pushed / lane_count];
-    for (long lane = used; lane < lane_count; lane++) {
+    if (!queue.lanes) return;
+    Group& group = queue.groups[queue.full];
+    for (int lane = queue.lanes; lane < point_lanes; lane++) {
       group.left[lane] = group.left[0];
       group.right[lane] = group.right[0];
       group.out[lane] = &sink_;
     }
-  }
-
-  static ZEN_FN Element signed_y(const Source* const (&from)[lane_count], unsigned negate) {
-    const Element y = LanePoint<F>::gather_y(from);
-    return negate ? y.negated_where(truth_of(negate)) : y;
   }
 
   void differences(const Group* groups, long count) {
@@ -408,7 +386,7 @@ class BatchAdder {
       Work& work = work_[g];
       work.left_x = LanePoint<F>::gather_x(group.left);
       const Element right_x = LanePoint<F>::gather_x(group.right);
-      work.denominator = (right_x - work.left_x).template plus_modulus<2>().carried();
+      work.denominator = Element::template carried_difference<2>(right_x, work.left_x);
       work.careful = -1;
       if (bits_of(may_be_multiple<1, 2, 3>(work.denominator) | may_be_multiple<0>(work.left_x) | may_be_multiple<0>(right_x)))
         be_careful(group, right_x, work);
@@ -417,12 +395,12 @@ class BatchAdder {
   }
 
   __attribute__((noinline)) void be_careful(const Group& group, const Element& right_x, Work& work) {
-    const Element left_y = signed_y(group.left, group.negate_left), right_y = signed_y(group.right, group.negate_right);
-    const SignedLanes no_left = is_zero(work.left_x) & is_zero(left_y), no_right = is_zero(right_x) & is_zero(right_y);
-    const SignedLanes same_x = is_multiple<1, 2, 3>(work.denominator) & ~(no_left | no_right);
-    const Element twice = left_y.doubled().template plus_modulus<4>().carried();
-    const SignedLanes same_y = is_multiple<1, 2, 3, 4, 5, 6, 7>((right_y - left_y).template plus_modulus<4>().carried());
-    const SignedLanes no_slope = is_multiple<1, 2, 3, 4, 5, 6, 7>(twice);
+    const Element left_y = LanePoint<F>::gather_y(group.left, group.negate_left), right_y = LanePoint<F>::gather_y(group.right, group.negate_right);
+    const Truth no_left = is_zero(work.left_x) & is_zero(left_y), no_right = is_zero(right_x) & is_zero(right_y);
+    const Truth same_x = is_multiple<1, 2, 3>(work.denominator) & ~(no_left | no_right);
+    const Element twice = left_y.doubled().settled();
+    const Truth same_y = is_multiple<1, 2, 3, 4, 5, 6, 7>((right_y - left_y).template plus_modulus<4>().carried());
+    const Truth no_slope = is_multiple<0, 1>(twice);
     Careful careful;
     careful.doubling = same_x & same_y & ~no_slope;
     careful.take_left = no_right & ~no_left;
@@ -435,7 +413,7 @@ class BatchAdder {
   }
   static Element any_unit() {
     Element r{};
-    reinterpret_cast<LaneFp&>(r).v[0] = all_lanes(1);
+    reinterpret_cast<LaneFp&>(r) = LaneFp::everywhere({1});
     return r;
   }
 
@@ -465,24 +443,28 @@ class BatchAdder {
     prefetch<1>(first);
     ZEN_UNROLL for (int k = 0; k < width; k++) {
       const Group& group = groups[first + k];
-      left_y[k] = signed_y(group.left, group.negate_left);
-      Element rise = (signed_y(group.right, group.negate_right) - left_y[k]).template plus_modulus<4>().carried();
+      left_y[k] = LanePoint<F>::gather_y(group.left, group.negate_left);
+      Element rise = Element::template carried_difference<4>(LanePoint<F>::gather_y(group.right, group.negate_right), left_y[k]);
       if (work_[first + k].careful >= 0) rise = tangent_where_doubling(work_[first + k], rise);
-      slope[k] = rise * inverse[k];
+      slope[k] = inverse[k] * rise;
     }
     prefetch<2>(first);
     ZEN_UNROLL for (int k = 0; k < width; k++) {
-      // right_x = denominator - 2 p + left_x, digit by digit
+      // right_x = left_x + denominator - 2 p
       const Work& work = work_[first + k];
-      Element both_x = (work.left_x + work.left_x + work.denominator) - Element{}.template plus_modulus<2>();
-      if (work.careful >= 0) both_x = select(careful_[work.careful].doubling, work.left_x + work.left_x, both_x);
-      sum[k].x = (square(slope[k]) - both_x).settled();
+      const Element squared = square(slope[k]);
+      if (work.careful < 0) {
+        sum[k].x = Element::settled_third(squared, work.left_x, work.denominator);
+      } else {
+        const Element same = Element{}.template plus_modulus<2>();
+        sum[k].x = Element::settled_third(squared, work.left_x, select(careful_[work.careful].doubling, same, work.denominator));
+      }
     }
     prefetch<3>(first);
     ZEN_UNROLL for (int k = 0; k < width; k++) {
       const Work& work = work_[first + k];
-      const Element down = (work.left_x - sum[k].x).template plus_modulus<2>().carried();
-      sum[k].y = (slope[k] * down - left_y[k]).settled();
+      const Element down = Element::template carried_difference<2>(work.left_x, sum[k].x);
+      sum[k].y = Element::settled_difference(slope[k] * down, left_y[k]);
     }
     ZEN_UNROLL for (int k = 0; k < width; k++) {
       const Work& work = work_[first + k];
@@ -497,7 +479,7 @@ class BatchAdder {
   }
   __attribute__((noinline)) void settle_exceptions(const Group& group, const Work& work, const Element& left_y, LanePoint<F>& sum) const {
     const Careful& careful = careful_[work.careful];
-    const Element right_x = LanePoint<F>::gather_x(group.right), right_y = signed_y(group.right, group.negate_right);
+    const Element right_x = LanePoint<F>::gather_x(group.right), right_y = LanePoint<F>::gather_y(group.right, group.negate_right);
     sum.x = select(careful.take_left, work.left_x, select(careful.take_right, right_x, sum.x));
     sum.y = select(careful.take_left, left_y.settled(), select(careful.take_right, right_y.settled(), sum.y));
     sum.x = select(careful.infinite, Element{}, sum.x);

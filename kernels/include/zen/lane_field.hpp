@@ -65,7 +65,8 @@ inline constexpr int extra_bits = digit_bits * MultipleOfModulus<P>::count - 64 
 
 template <class P>
 struct LanePrime {
-  static constexpr int digits = MultipleOfModulus<P>::count;
+  using Truth = SignedLanes;
+  static constexpr int digits = MultipleOfModulus<P>::count, lanes = lane_count;
   Lanes v[digits];
 
   static ZEN_FN LanePrime zero() { return LanePrime{}; }
@@ -103,14 +104,20 @@ struct LanePrime {
 
   // Digits are signed and of any size that leaves 64 bits room, the value is not negative: the same value, carried.
   ZEN_FN LanePrime carried() const {
+    return carried_digits([&](int i) __attribute__((always_inline)) { return v[i]; });
+  }
+  template <class Digit>
+  static ZEN_FN LanePrime carried_digits(Digit digit_at) {
     LanePrime r;
     Lanes carry{};
+    // Where signs cannot be shifted each digit is raised, at the next one's cost, so that none is negative.
+    constexpr u64 raise = whole_products ? 1ull << 40 : 0, paid = raise >> digit_bits;
     ZEN_UNROLL for (int i = 0; i < digits - 1; i++) {
-      const Lanes digit = v[i] + carry;
+      const Lanes digit = digit_at(i) + (raise - (i ? paid : 0)) + carry;
       r.v[i] = digit & digit_mask;
-      carry = shift_signed(digit, digit_bits);
+      carry = whole_products ? digit >> digit_bits : shift_signed(digit, digit_bits);
     }
-    r.v[digits - 1] = v[digits - 1] + carry;
+    r.v[digits - 1] = digit_at(digits - 1) - paid + carry;
     return r;
   }
 
@@ -121,12 +128,13 @@ struct LanePrime {
     constexpr u64 slack = 6;  // what carries may take away below
     const Lanes estimate = leading(v[digits - 1], v[digits - 2]) + (4 * top - slack);
     const Lanes quotient = rough_quotient(estimate, top + 1);
-    LanePrime r;
 #if !defined(ZEN_LANES)
     const Lanes times = quotient - 4;
-    ZEN_UNROLL for (int i = 0; i < digits; i++) r.v[i] = v[i] - signed_product(times, all_lanes(multiple<P, 1>.digit[i]));
-    return r.carried();
+    return carried_digits([&](int i) __attribute__((always_inline)) {
+      return v[i] - signed_product(times, all_lanes(multiple<P, 1>.digit[i]));
+    });
 #else
+    LanePrime r;
     ZEN_UNROLL for (int i = 0; i < digits; i++) {
       const Lanes table = {-multiple<P, 4>.digit[i], -multiple<P, 3>.digit[i],
                            -multiple<P, 2>.digit[i], -multiple<P, 1>.digit[i],
@@ -157,6 +165,18 @@ struct LanePrime {
     ZEN_UNROLL for (int i = 0; i < digits; i++) r.v[i] = v[i] + multiple<P, k>.digit[i];
     return r;
   }
+  // a - b + k p, carried; and a - b, settled.
+  template <u64 k>
+  static ZEN_FN LanePrime carried_difference(const LanePrime& a, const LanePrime& b) {
+    return carried_digits([&](int i) __attribute__((always_inline)) { return a.v[i] - b.v[i] + multiple<P, k>.digit[i]; });
+  }
+  static ZEN_FN LanePrime settled_difference(const LanePrime& a, const LanePrime& b) { return (a - b).settled(); }
+  // a - 2 b - c + 2 p, settled.
+  static ZEN_FN LanePrime settled_third(const LanePrime& a, const LanePrime& b, const LanePrime& c) {
+    LanePrime r;
+    ZEN_UNROLL for (int i = 0; i < digits; i++) r.v[i] = a.v[i] - (b.v[i] + b.v[i] + c.v[i] - multiple<P, 2>.digit[i]);
+    return r.settled();
+  }
   // -this where truth.
   ZEN_FN LanePrime negated_where(SignedLanes truth) const {
     LanePrime r;
@@ -182,6 +202,29 @@ struct LanePrime {
     return difference == 0;
   }
 
+  // / 2^bits: Montgomery's reduction by as many bits.
+  template <int bits>
+  ZEN_FN LanePrime divided() const {
+    const Lanes m = low_digit(v[0], all_lanes(P::negative_inverse & digit_mask)) & ((1u << bits) - 1);
+    LanePrime sum = *this;
+    Lanes beyond{};  // nothing: the sum fits
+    ZEN_UNROLL for (int i = 0; i < digits; i++)
+      add_uncarried(sum.v[i], i + 1 < digits ? sum.v[i + 1] : beyond, m, all_lanes(multiple<P, 1>.digit[i]));
+    sum = sum.carried();
+    ZEN_UNROLL for (int i = 0; i < digits; i++) {
+      sum.v[i] = sum.v[i] >> bits;
+      if (i + 1 < digits) sum.v[i] |= sum.v[i + 1] << (digit_bits - bits) & digit_mask;
+    }
+    return sum;
+  }
+
+  static ZEN_FN Truth truth(unsigned bits) { return truth_of(bits); }
+  // Whether it may be k p, if settled: told from one digit.
+  template <u64 k>
+  ZEN_FN SignedLanes may_be_multiple() const {
+    return v[0] == multiple<P, k>.digit[0];
+  }
+
   // The same words in every lane.
   static ZEN_FN LanePrime everywhere(const std::array<u64, P::words>& words) {
     Lanes all[P::words];
@@ -200,56 +243,7 @@ struct LaneFactors {
   const LanePrime<P>&a, &b;
 };
 
-#if !defined(ZEN_LANES)
-
-// A sum of products / R' modulo p. add_row(t, row) adds those of one row: to t[j], which stands for 2^(digit_bits (row +
-// j)). The digits of the sum that a row reaches are as many as there are registers, but for two.
-template <class P, class AddRow>
-ZEN_FN LanePrime<P> montgomery_rows(AddRow add_row) {
-  constexpr int digits = LanePrime<P>::digits;
-  static const LanePrime<P> modulus = LanePrime<P>::constant(multiple<P, 1>.digit);
-  const Lanes inverse = all_lanes(P::negative_inverse & digit_mask);
-  Lanes t[digits + 1] = {};
-  ZEN_UNROLL for (int row = 0; row < digits; row++) {
-    add_row(t, row);
-    const Lanes m = low_digit(t[0], inverse);
-    add_product(t[0], modulus.v[0], m);
-    t[1] += t[0] >> digit_bits;
-    ZEN_UNROLL for (int j = 1; j < digits; j++) add_product(t[j], modulus.v[j], m);
-    ZEN_UNROLL for (int j = 0; j < digits; j++) t[j] = t[j + 1];
-    t[digits] = Lanes{};
-  }
-  LanePrime<P> r;
-  Lanes carry{};
-  ZEN_UNROLL for (int i = 0; i < digits; i++) {
-    const Lanes digit = t[i] + carry;
-    r.v[i] = i < digits - 1 ? digit & digit_mask : digit;
-    carry = digit >> digit_bits;
-  }
-  return r;
-}
-
-// The sum of a b over the terms.
-template <class P, int terms>
-ZEN_FN LanePrime<P> montgomery_sum(const LaneFactors<P> (&term)[terms]) {
-  constexpr int digits = LanePrime<P>::digits;
-  static_assert(u64(terms + 1) * digits <= 1ull << (64 - 2 * digit_bits));
-  return montgomery_rows<P>([&](Lanes* t, int row) __attribute__((always_inline)) {
-    ZEN_UNROLL for (int k = 0; k < terms; k++)
-      ZEN_UNROLL for (int j = 0; j < digits; j++) add_product(t[j], term[k].a.v[j], term[k].b.v[row]);
-  });
-}
-
-__attribute__((noinline)) inline LanePrime<FpParameters> square(const LanePrime<FpParameters>& a) {
-  return montgomery_rows<FpParameters>([&](Lanes* t, int row) __attribute__((always_inline)) {
-    add_product(t[row], a.v[row], a.v[row]);
-    const Lanes twice = a.v[row] << 1;
-    ZEN_UNROLL for (int j = 1; j < LanePrime<FpParameters>::digits; j++)
-      if (j > row) add_product(t[j], a.v[j], twice);
-  });
-}
-
-#else
+#if defined(ZEN_LANES)
 
 // t / R' modulo p, t of twice as many digits, to which add_row(row) adds those of one row. One digit of it after the other
 // becomes a multiple of 2^52 by adding a multiple m p. That and the rows take turns: m waits for its digit, and the next
@@ -293,52 +287,6 @@ ZEN_FN LanePrime<P> montgomery_sum(const LaneFactors<P> (&term)[terms]) {
 }
 
 #endif
-
-using LaneFp = LanePrime<FpParameters>;
-
-// Long enough to be called.
-__attribute__((noinline)) inline LaneFp operator*(const LaneFp& a, const LaneFp& b) {
-  return montgomery_sum<FpParameters, 1>({{a, b}});
-}
-// a b + c d for one reduction.
-__attribute__((noinline)) inline LaneFp sum_of_products(const LaneFp& a, const LaneFp& b, const LaneFp& c, const LaneFp& d) {
-  return montgomery_sum<FpParameters, 2>({{a, b}, {c, d}});
-}
-
-#if defined(ZEN_LANES)
-// A square of its own would save 28 of 128 instructions, but takes longer: its doubled sums cannot take turns with m.
-ZEN_FN LaneFp square(const LaneFp& a) { return a * a; }
-#endif
-
-// Elements of Fp2.
-struct LaneFp2 {
-  LaneFp c0, c1;
-
-  friend ZEN_FN LaneFp2 operator+(const LaneFp2& a, const LaneFp2& b) { return {a.c0 + b.c0, a.c1 + b.c1}; }
-  friend ZEN_FN LaneFp2 operator-(const LaneFp2& a, const LaneFp2& b) { return {a.c0 - b.c0, a.c1 - b.c1}; }
-  friend ZEN_FN LaneFp2 select(SignedLanes truth, const LaneFp2& a, const LaneFp2& b) {
-    return {select(truth, a.c0, b.c0), select(truth, a.c1, b.c1)};
-  }
-  ZEN_FN LaneFp2 carried() const { return {c0.carried(), c1.carried()}; }
-  ZEN_FN LaneFp2 settled() const { return {c0.settled(), c1.settled()}; }
-  ZEN_FN LaneFp2 doubled() const { return {c0.doubled(), c1.doubled()}; }
-  ZEN_FN LaneFp2 negated_where(SignedLanes truth) const { return {c0.negated_where(truth), c1.negated_where(truth)}; }
-  template <u64 k>
-  ZEN_FN LaneFp2 plus_modulus() const {
-    return {c0.plus_modulus<k>(), c1.plus_modulus<k>()};
-  }
-
-  // Four products, but only two reductions and no sums: cheaper here than Karatsuba's three of each.
-  // Carried operands of at most 8 p.
-  friend ZEN_FN LaneFp2 operator*(const LaneFp2& a, const LaneFp2& b) {
-    const LaneFp minus_c1 = (LaneFp::zero() - b.c1).plus_modulus<8>().carried();
-    return {sum_of_products(a.c0, b.c0, a.c1, minus_c1), sum_of_products(a.c0, b.c1, a.c1, b.c0)};
-  }
-  friend ZEN_FN LaneFp2 square(const LaneFp2& a) {
-    const LaneFp sum = (a.c0 + a.c1).carried(), difference = (a.c0 - a.c1).plus_modulus<8>().carried();
-    return {sum * difference, a.c0.doubled().carried() * a.c1};
-  }
-};
 
 using LaneFr = LanePrime<FrParameters>;
 

@@ -1,11 +1,12 @@
 // Products for benchmarks: as fast as the target multiplies where products do not wait for each other.
 #pragma once
 
+#include <algorithm>
 #include <vector>
 
 #include "field.hpp"
 #if defined(ZEN_LANES) || defined(__AVX2__)
-#include "lane_field.hpp"
+#include "lane_fp.hpp"
 #endif
 
 namespace zen {
@@ -17,7 +18,7 @@ void multiply_repeatedly(Prime<P>* values, long n, const Prime<P>& factor, long 
     for (long k = 0; k < n; k++) values[k] = values[k] * factor;
 }
 
-#if defined(ZEN_LANES) || defined(__AVX2__)
+#if defined(ZEN_LANES)
 template <class P>
 void multiply_lanes_repeatedly(Prime<P>* values, long n, const Prime<P>& factor, long rounds) {
   using Lane = LanePrime<P>;
@@ -44,10 +45,29 @@ void multiply_lanes_repeatedly(Prime<P>* values, long n, const Prime<P>& factor,
 inline void multiply_repeatedly(Fp* values, long n, const Fp& factor, long rounds) {
   multiply_lanes_repeatedly(values, n, factor, rounds);
 }
-#endif
-#if defined(ZEN_LANES)
 inline void multiply_repeatedly(Fr* values, long n, const Fr& factor, long rounds) {
   multiply_lanes_repeatedly(values, n, factor, rounds);
+}
+#elif defined(__AVX2__)
+// The last lanes may repeat each other.
+inline void multiply_repeatedly(Fp* values, long n, const Fp& factor, long rounds) {
+  const LaneFp by = LaneFp::everywhere(doubled<FpParameters>(factor.v, extra_bits<FpParameters>));
+  const auto addresses = [&](long first, auto& to) {
+    for (long i = 0; i < LaneFp::lanes; i++) to[i] = values[std::min(first + i, n - 1)].v;
+  };
+  std::vector<LaneFp> lanes;
+  const u64* from[LaneFp::lanes];
+  for (long k = 0; k < n; k += LaneFp::lanes) {
+    addresses(k, from);
+    lanes.push_back(LaneFp::gather(from));
+  }
+  for (long i = 0; i < rounds; i++)
+    for (LaneFp& lane : lanes) lane = lane * by;
+  u64* to[LaneFp::lanes];
+  for (long k = 0; k < n; k += LaneFp::lanes) {
+    addresses(k, to);
+    lanes[k / LaneFp::lanes].canonical().scatter(to);
+  }
 }
 #endif
 

@@ -17,8 +17,7 @@ using safegcd::invert;
   "adcx %[hi], %[t" #j "]\n\t"       \
   "mulx " #offset "(%[a]), %[lo], %[hi]\n\t" \
   "adox %[lo], %[t" #j "]\n\t"
-#define ZEN_PRODUCT_BEGIN(offset, base)        \
-  "mov " #offset "(%[b]), %%rdx\n\t"           \
+#define ZEN_PRODUCT_START(base)                \
   "xor %k[lo], %k[lo]\n\t"                     \
   "mulx " #base "(%[a]), %[lo], %[hi]\n\t"     \
   "adox %[lo], %[t0]\n\t"
@@ -58,14 +57,33 @@ using safegcd::invert;
   "adcx %[lo], %[t" #last "]\n\t" \
   "adox %[hi], %[t" #last "]\n\t"
 
+// t += m modulus, m in rdx, which does not fit into t; and t / 2^right, word by word.
+#define ZEN_MULTIPLE_STEP(i, j, offset)            \
+  "mulx " #offset "(%[p]), %[lo], %[hi]\n\t"       \
+  "adcx %[lo], %[t" #i "]\n\t"                     \
+  "adox %[hi], %[t" #j "]\n\t"
+#define ZEN_SHIFT_STEP(low, high)                  \
+  "shlx %%rdx, %[" #high "], %[lo]\n\t"            \
+  "shr %[bits], %[" #low "]\n\t"                   \
+  "or %[lo], %[" #low "]\n\t"
+
+#define ZEN_DIVIDE6                                                                                          \
+  "xor %k[lo], %k[lo]\n\t" ZEN_MULTIPLE_STEP(0, 1, 0) ZEN_MULTIPLE_STEP(1, 2, 8) ZEN_MULTIPLE_STEP(2, 3, 16) \
+  ZEN_MULTIPLE_STEP(3, 4, 24) ZEN_MULTIPLE_STEP(4, 5, 32)                                                    \
+  "mulx 40(%[p]), %[lo], %[hi]\n\t adcx %[lo], %[t5]\n\t mov $0, %k[lo]\n\t"                                \
+  "adcx %[lo], %[hi]\n\t adox %[lo], %[hi]\n\t mov %[left], %%edx\n\t"                                      \
+  ZEN_SHIFT_STEP(t0, t1) ZEN_SHIFT_STEP(t1, t2) ZEN_SHIFT_STEP(t2, t3) ZEN_SHIFT_STEP(t3, t4)                \
+  ZEN_SHIFT_STEP(t4, t5) ZEN_SHIFT_STEP(t5, hi)
+
 #define ZEN_FIRST4 ZEN_FIRST_BEGIN ZEN_FIRST_STEP(1, 2, 8) ZEN_FIRST_STEP(2, 3, 16) ZEN_FIRST_END(3, 24)
-#define ZEN_FIRST6                                                                                           \
+#define ZEN_FIRST6                                                                                    \
   ZEN_FIRST_BEGIN ZEN_FIRST_STEP(1, 2, 8) ZEN_FIRST_STEP(2, 3, 16) ZEN_FIRST_STEP(3, 4, 24)                  \
   ZEN_FIRST_STEP(4, 5, 32) ZEN_FIRST_END(5, 40)
 #define ZEN_PRODUCT4(offset)                                                                                 \
-  ZEN_PRODUCT_BEGIN(offset, 0) ZEN_PRODUCT_STEP(1, 8) ZEN_PRODUCT_STEP(2, 16) ZEN_PRODUCT_STEP(3, 24) ZEN_PRODUCT_END
-#define ZEN_PRODUCT6(offset, base)                                                                           \
-  ZEN_PRODUCT_BEGIN(offset, base) ZEN_PRODUCT_STEP(1, base + 8) ZEN_PRODUCT_STEP(2, base + 16)               \
+  "mov " #offset "(%[b]), %%rdx\n\t" ZEN_PRODUCT_START(0) ZEN_PRODUCT_STEP(1, 8) ZEN_PRODUCT_STEP(2, 16) ZEN_PRODUCT_STEP(3, 24) ZEN_PRODUCT_END
+#define ZEN_PRODUCT6(offset, base) "mov " #offset "(%[b]), %%rdx\n\t" ZEN_PRODUCT6_BY_RDX(base)
+#define ZEN_PRODUCT6_BY_RDX(base)                                                                            \
+  ZEN_PRODUCT_START(base) ZEN_PRODUCT_STEP(1, base + 8) ZEN_PRODUCT_STEP(2, base + 16)               \
   ZEN_PRODUCT_STEP(3, base + 24) ZEN_PRODUCT_STEP(4, base + 32) ZEN_PRODUCT_STEP(5, base + 40) ZEN_PRODUCT_END
 #define ZEN_REDUCE4 \
   ZEN_REDUCE_BEGIN ZEN_REDUCE_STEP(0, 1, 8) ZEN_REDUCE_STEP(1, 2, 16) ZEN_REDUCE_STEP(2, 3, 24) ZEN_REDUCE_END(3)
@@ -201,21 +219,31 @@ ZEN_FN void mont_sum_of_products(limb* out, const limb* a, const limb* b) {
   reduce_once<P>(out, t);
 }
 
-#undef ZEN_PRODUCT_STEP
-#undef ZEN_PRODUCT_BEGIN
-#undef ZEN_PRODUCT_END
-#undef ZEN_FIRST_BEGIN
-#undef ZEN_FIRST_STEP
-#undef ZEN_FIRST_END
-#undef ZEN_REDUCE_BEGIN
-#undef ZEN_REDUCE_STEP
-#undef ZEN_REDUCE_END
-#undef ZEN_REDUCE4
-#undef ZEN_FIRST4
-#undef ZEN_PRODUCT4
-#undef ZEN_REDUCE6
-#undef ZEN_FIRST6
-#undef ZEN_PRODUCT6
-#undef ZEN_SECOND6
+// t = (t + m modulus) / 2^bits with t < 2^384: (1 + 2^-20) times the modulus at most.
+template <class P, int bits>
+ZEN_FN void divide_words(limb (&t)[6]) {
+  limb hi, lo, m = t[0] * P::negative_inverse & ((1ull << bits) - 1);
+  asm(ZEN_DIVIDE6
+      : [t0] "+&r"(t[0]), [t1] "+&r"(t[1]), [t2] "+&r"(t[2]), [t3] "+&r"(t[3]), [t4] "+&r"(t[4]), [t5] "+&r"(t[5]),
+        [hi] "=&r"(hi), [lo] "=&r"(lo), "+&d"(m)
+      : [p] "r"(P::modulus), [bits] "i"(bits), [left] "i"(64 - bits)
+      : "cc");
+}
+
+// a + b and a - b modulo 2^384.
+ZEN_FN void add_words(limb (&a)[6], const limb (&b)[6]) {
+  asm("add (%[b]), %[a0]\n\t adc 8(%[b]), %[a1]\n\t adc 16(%[b]), %[a2]\n\t"
+      "adc 24(%[b]), %[a3]\n\t adc 32(%[b]), %[a4]\n\t adc 40(%[b]), %[a5]\n\t"
+      : [a0] "+&r"(a[0]), [a1] "+&r"(a[1]), [a2] "+&r"(a[2]), [a3] "+&r"(a[3]), [a4] "+&r"(a[4]), [a5] "+&r"(a[5])
+      : [b] "r"(b), "m"(b)
+      : "cc");
+}
+ZEN_FN void subtract_words(limb (&a)[6], const limb (&b)[6]) {
+  asm("sub (%[b]), %[a0]\n\t sbb 8(%[b]), %[a1]\n\t sbb 16(%[b]), %[a2]\n\t"
+      "sbb 24(%[b]), %[a3]\n\t sbb 32(%[b]), %[a4]\n\t sbb 40(%[b]), %[a5]\n\t"
+      : [a0] "+&r"(a[0]), [a1] "+&r"(a[1]), [a2] "+&r"(a[2]), [a3] "+&r"(a[3]), [a4] "+&r"(a[4]), [a5] "+&r"(a[5])
+      : [b] "r"(b), "m"(b)
+      : "cc");
+}
 
 }  // namespace zen
