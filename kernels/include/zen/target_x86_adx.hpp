@@ -219,7 +219,7 @@ ZEN_FN void mont_sum_of_products(limb* out, const limb* a, const limb* b) {
   reduce_once<P>(out, t);
 }
 
-// t = (t + m modulus) / 2^bits with t < 2^384: (1 + 2^-20) times the modulus at most.
+// t = (t + m modulus) / 2^bits with t < 2^384: (1 + 10 / 2^bits) times the modulus at most.
 template <class P, int bits>
 ZEN_FN void divide_words(limb (&t)[6]) {
   limb hi, lo, m = t[0] * P::negative_inverse & ((1ull << bits) - 1);
