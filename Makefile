@@ -72,7 +72,7 @@ image-test: image $(VENV)/.installed-dev
 SANITIZE := build/sanitize
 sanitize:
 	mkdir -p $(SANITIZE)
-	for lanes in '' -mavx2 -DZEN_LANES; do for what in address,undefined thread; do \
+	for lanes in '' '-DZEN_TARGET_X86_ADX -mbmi2 -madx -mavx2' -DZEN_LANES; do for what in address,undefined thread; do \
 		$(CXX) -std=c++20 -O1 -g1 -Wno-psabi $$lanes -fsanitize=$$what -fno-sanitize-recover=all -Ikernels/include \
 			tests/kernels/every_kernel.cpp -o $(SANITIZE)/every_kernel && $(SANITIZE)/every_kernel || exit 1; \
 	done; done
