@@ -1,10 +1,12 @@
 """A bank's proofs, and what a camera's owner pays for them: topics of ``bench.streams``.
 
 "bank": the camera's networks (examples/camera), for CIFAR-10 and for faces, proven by Groth16, weights
-committed and images private: seconds of a frame's proof, witness included. "cameras": streams of test images,
+committed and images private: seconds of a frame's proof, witness included, and of a frame where four have one
+proof. "cameras": streams of test images,
 of which either half is profiled for streams of the other; each frame is the integers' answer of the network
 that its course asks for, at what "bank" measured. "times" is how many times as long the full network takes
-for all; "filter" what priors add to the smallest one's accuracy. "batches": proofs of several frames in a row
+for all; "in fours" the same where four frames have one proof, those by the full network, too; "filter" what
+priors add to the smallest one's accuracy. "batches": proofs of several frames in a row
 by each bank's smallest network, beside as many proofs of one. Needs CIFAR-10, or ORL's faces, or both
 (docs/zoo.md).
 """
@@ -25,7 +27,7 @@ import numpy as np
 from base.processors import usable_cores
 from base.progress import silent
 from bench.measure import Timing, alone, measure
-from bench.report import Cells, Row, number
+from bench.report import Cells, Row, more, number
 from circuits import (
     Graph,
     QuantGraph,
@@ -55,7 +57,8 @@ THREADS: Final = usable_cores()
 SYSTEM: Final = "groth16-bls12-381"
 CHANGES: Final = 6
 BANKS: Final = {bank.name: bank for bank in (CIFAR, FACES)}
-BATCHES: Final = (1, 4, 16)
+FOUR: Final = 4
+BATCHES: Final = (1, FOUR, 16)
 SHORTEST: Final = 30
 """Frames between two switches."""
 
@@ -69,9 +72,11 @@ class Together(NamedTuple):
 
 
 class Measured(NamedTuple):
-    """A network of the bank: what it takes to prove a frame, and its outputs of all test images."""
+    """A network of the bank: what it takes to prove a frame, ``each`` of as many as have one proof; and its
+    outputs of all test images."""
 
     seconds: Timing
+    each: Mapping[int, float]
     constraints: int
     prior: float
     bit: int
@@ -143,10 +148,11 @@ def measured(of: str, name: str, repetitions: int) -> Measured:
     """``prior``: the share of its constraints that the prior takes."""
     own = subject(of, name)
     seen, test = split(own.bank).seen.pixels[:64] / 255, split(own.bank).held_out.pixels / 255
-    _, seconds, constraints = own.proofs(1, repetitions)
+    (_, seconds, constraints), several = (own.proofs(size, repetitions) for size in (1, FOUR))
     without = plan_inference(quantise(own.graph, seen), weight_privacy="committed").rows
     outputs = profile(own.qgraph, own.kind.quantise(test))
-    return Measured(seconds, constraints, 1 - without / constraints, own.member.bit, outputs)
+    each = {1: seconds.median, FOUR: several.seconds.median / FOUR}
+    return Measured(seconds, each, constraints, 1 - without / constraints, own.member.bit, outputs)
 
 
 Banks = Mapping[str, Mapping[str, Measured]]
@@ -175,8 +181,8 @@ def networks(banks: Banks) -> Iterator[Row]:
         labels = split(BANKS[of]).held_out.labels
         for name, each in models.items():
             right = float((each.outputs.argmax(axis=1) == labels).mean())
-            more = {"prior": 100 * each.prior, "accuracy": 100 * right}
-            yield Row.of(f"{of}, {name}", each.constraints, each.seconds, threads=THREADS, more=more)
+            said = {"prior": 100 * each.prior, "accuracy": 100 * right, "four": round(each.each[FOUR], 3)}
+            yield Row.of(f"{of}, {name}", each.constraints, each.seconds, threads=THREADS, more=said)
 
 
 def batches(quick: bool) -> Iterator[Row]:
@@ -185,8 +191,8 @@ def batches(quick: bool) -> Iterator[Row]:
         name, repetitions = [*bank.networks][-1], 1 if quick else 3
         one, *several = alone(together, bank.name, name, repetitions)[0]
         for each in several:
-            more = {"batch": each.batch, "times": each.batch * one.seconds.median / each.seconds.median}
-            yield Row.of(f"{bank.name}, {name}", each.constraints, each.seconds, threads=THREADS, more=more)
+            said = {"batch": each.batch, "times": each.batch * one.seconds.median / each.seconds.median}
+            yield Row.of(f"{bank.name}, {name}", each.constraints, each.seconds, threads=THREADS, more=said)
 
 
 class Shape(NamedTuple):
@@ -225,19 +231,25 @@ def streams(banks: Banks, each: int) -> Iterator[Row]:
     for of, shape in itertools.product(banks, SHAPES):
         models, labels = [*banks[of].values()], split(BANKS[of]).held_out.labels
         both = films(banks[of], labels)
-        tallies = np.array(
-            [_filmed(shape, seed, film, models, labels) for film in both for seed in range(each)]
+        one, four = (
+            np.array(
+                [_filmed(shape, seed, film, models, labels, size) for film in both for seed in range(each)]
+            )
+            for size in (1, FOUR)
         )
-        frames, seconds, full, right, by_full, filtered, plain, _ = tallies.sum(axis=0)
-        more = {
+        frames, seconds, full, right, by_full, filtered, plain, _ = one.sum(axis=0)
+        _, seconds_four, full_four, right_four, *_ = four.sum(axis=0)
+        said = {
             "frames": frames,
             "accuracy": 100 * right / frames,
             "full": 100 * by_full / frames,
             "filter": 100 * (filtered - plain) / frames,
-            "switch_ms": 1e3 * tallies[:, -1].max(),
+            "switch_ms": 1e3 * one[:, -1].max(),
+            "four": round(full_four / seconds_four, 1),
+            "four_accuracy": round(100 * right_four / frames, 1),
         }
         name = f"{of}, {shape.minutes} minutes, {shape.classes} classes"
-        yield Row(name, int(frames), full / seconds, unit="times", more=more)
+        yield Row(name, int(frames), full / seconds, unit="times", more=said)
 
 
 def _filmed(
@@ -246,14 +258,16 @@ def _filmed(
     film: Film,
     bank: Sequence[Measured],
     labels: IntArray,
+    batch: int,
 ) -> tuple[float, ...]:
     """Of one stream: its frames, the seconds of its proofs and of those by the full network, frames that are
     labelled rightly, by the full one, by the smallest with the course's prior and without, and the seconds
-    of the course's slowest step, the processor's."""
+    of the course's slowest step, the processor's. ``batch``: frames that have one proof."""
     rng = np.random.default_rng([shape.minutes, shape.classes, seed])
     classes = film.choice.classes
     course = Course(film.choice, Detection(classes), Rules().patience)
     own, tally, slowest = np.zeros(0, np.int64), np.zeros(7), 0.0
+    said: list[int] = []
     smallest = bank[-1]
     gc.disable()  # as timeit does: a collection of all that the bench holds is no step's
     for _ in range(CHANGES):
@@ -267,16 +281,19 @@ def _filmed(
             found = np.array(plan.prior) * smallest.bit / chosen.bit
             tally += (
                 1,
-                chosen.seconds.median,
-                bank[0].seconds.median,
+                chosen.each[batch],
+                bank[0].each[batch],
                 (chosen.outputs[image] + plan.prior).argmax() == truth,
                 bank[0].outputs[image].argmax() == truth,
                 (smallest.outputs[image] + found).argmax() == truth,
                 smallest.outputs[image].argmax() == truth,
             )
-            start = time.thread_time()
-            course.observe([int(chosen.outputs[image].argmax())])
-            slowest = max(slowest, time.thread_time() - start)
+            said.append(int(chosen.outputs[image].argmax()))
+            if len(said) == batch:
+                start = time.thread_time()
+                course.observe(said)
+                slowest = max(slowest, time.thread_time() - start)
+                said = []
     gc.enable()
     return *tally, slowest
 
@@ -287,6 +304,7 @@ NETWORKS: Final[Cells] = {
     "for the prior %": lambda row: f"{row.more['prior']:.2f}",
     "accuracy %": lambda row: f"{row.more['accuracy']:.1f}",
     "s": lambda row: f"{row.median:.3f} ({row.spread:.0%})",
+    "of four": more("four"),
 }
 TOGETHER: Final[Cells] = {
     "network": lambda row: row.name,
@@ -300,7 +318,9 @@ STREAMS: Final[Cells] = {
     "stream": lambda row: row.name,
     "frames": lambda row: number(row.size),
     "times": lambda row: f"{row.median:.1f}",
+    "in fours": more("four"),
     "accuracy %": lambda row: f"{row.more['accuracy']:.1f}",
+    "in fours %": more("four_accuracy"),
     "the full one's %": lambda row: f"{row.more['full']:.1f}",
     "filter": lambda row: f"{row.more['filter']:+.1f}",
     "slowest step ms": lambda row: f"{row.more['switch_ms']:.1f}",

@@ -1,13 +1,16 @@
-"""A camera whose owner pays for the cheapest network that is enough: ``python -m examples.camera.demo``.
+"""A camera whose owner pays for the cheapest network that is enough.
+
+    python -m examples.camera.demo [--batch N]
 
 Starts the service, registers a bank of four networks, opens a stream, and shows it images of CIFAR-10
 (docs/zoo.md): of two classes, then of two others. Each frame is proven by the network that the frames before
 it ask for. The whole stream is verified from one file; then frames are left out and exchanged.
-The last line is for machines.
+With ``--batch`` so many frames in a row have one proof. The last line is for machines.
 """
 
 from __future__ import annotations
 
+import argparse
 import io
 import tempfile
 from collections.abc import Mapping
@@ -40,7 +43,7 @@ PROFILED: Final = 25
 """Samples of each class."""
 
 
-def main(folder: Path = FOLDER) -> int:
+def main(folder: Path = FOLDER, batch: int | None = None) -> int:
     """Run the demonstration; 0 if everything went as it should."""
     data = cifar(folder)
     samples, frames = split(data.held_out)
@@ -53,6 +56,7 @@ def main(folder: Path = FOLDER) -> int:
                 values(data.held_out, samples),
                 data.held_out.labels[samples].tolist(),
                 backlog=len(frames),
+                rules={"batch": batch} if batch else None,
             )
             client.begun(stream.id)
         with scene(f"{len(frames)} frames"):
@@ -108,22 +112,26 @@ def film(
         right += int(frame.label == truth)
         seconds[name] += frame.seconds
         answer = NAMES[frame.label or 0]
-        console.print(f"  {frame.number:3d}  {NAMES[truth]:<11}{answer:<11}{name:<8}{frame.seconds:6.2f} s")
+        proof = "" if frame.batch is None else f"  with the proof from {frame.batch} on"
+        console.print(
+            f"  {frame.number:3d}  {NAMES[truth]:<11}{answer:<11}{name:<8}{frame.seconds:6.2f} s{proof}"
+        )
     return right, {name: round(each, 2) for name, each in seconds.items()}
 
 
 def keys_of(client: Client, file: StreamFile) -> dict[str, OpenedKey]:
     """The verification keys of a stream's models, by their ids."""
-    ids = [model.verification_key for model in file.head.bank.models]
+    keys = [key for each in file.head.bank.models for key in (each.verification_key, each.batch_key)]
+    ids = [key for key in keys if key is not None]
     return {each: opened(checked(KeyFile, client.get_verification_key(each))) for each in ids}
 
 
 def cheated(file: StreamFile, keys: Mapping[str, OpenedKey]) -> dict[str, str]:
     """The reasons for which changed streams are refused, by what was changed."""
-    frames = file.frames
+    proofs = file.frames
     changes = {
-        "a frame left out": [*frames[:3], *frames[4:]],
-        "two frames exchanged": [frames[1], frames[0], *frames[2:]],
+        "a proof left out": [*proofs[:3], *proofs[4:]],
+        "two proofs exchanged": [proofs[1], proofs[0], *proofs[2:]],
     }
     reasons = {}
     for what, changed in changes.items():
@@ -136,4 +144,6 @@ def cheated(file: StreamFile, keys: Mapping[str, OpenedKey]) -> dict[str, str]:
 
 
 if __name__ == "__main__":
-    raise SystemExit(main())
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--batch", type=int, help="frames in a row that have one proof")
+    raise SystemExit(main(batch=parser.parse_args().batch))

@@ -53,11 +53,20 @@ def faces(folder: Path) -> Split:
 
 
 def persons(folder: Path) -> Split:
-    """Every second pixel; all but the first of the ten shots of each person are held out."""
+    """Every second pixel; of the ten shots of each person the first is seen, the last eight are held out."""
+    return Split(_shots(folder, 0, 1), _shots(folder, 2, 10))
+
+
+def second_shots(folder: Path) -> Images:
+    """Those of ``persons`` by which networks are compared before anything is held against the last eight."""
+    return _shots(folder, 1, 2)
+
+
+def _shots(folder: Path, first: int, end: int) -> Images:
     pixels, labels = _grey(folder / "orl_faces_112x92.npz")
-    first = np.arange(len(labels)) % 10 < 1
-    small = pixels[:, :, ::2, ::2]
-    return Split(Images(small[first], labels[first]), Images(small[~first], labels[~first]))
+    shot = np.arange(len(labels)) % 10
+    these = (first <= shot) & (shot < end)
+    return Images(pixels[these, :, ::2, ::2], labels[these])
 
 
 def _grey(path: Path) -> Images:
