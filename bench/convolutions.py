@@ -20,6 +20,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from base.randomness import Secrets
 from bench.lowbit import quantised
 from bench.report import Report, Row
 from bench.roofline import Roofline, captured, card_argument_parser, machine, on_device, published, replayed
@@ -55,7 +56,7 @@ def layer(
     if weight_bits == 1:
         weight = 2 * weight + 1
     zeros, size = np.zeros(channels, np.int64), (SIDE, SIDE)
-    made = Convolution(device, weight, zeros, size, bits, 1, _PADDING, images=images, **more)
+    made = Convolution(device, weight, zeros, size, bits, Secrets(), 1, _PADDING, images=images, **more)
     x = empty(device, images, (channels, SIDE, SIDE), bits)
     pack(device, device.upload(values), x)
     first = np.pad(values[0].astype(np.float32), ((1, 1), (1, 1), (0, 0)))

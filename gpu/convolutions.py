@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpu import modules
-from gpu.device import HOPPER, Array, Device
+from gpu.device import HOPPER, Array, Device, Secret
 
 MOST_BITS: Final = 4
 """Of numbers that lie as planes."""
@@ -155,8 +155,8 @@ class Convolution:
     """Of planes, or pixels of 8 bits, with ``weight``, integers[outputs, channels, *kernel], and ``bias``
     [outputs], over ``size`` = (height, width) and zeros around it, top, left, bottom, right: ``run``. Without
     ``rescaling`` sums are what it makes; with ``pool`` the largest of 2 x 2 numbers; with ``adds`` planes of
-    as many bits are added to what is rescaled. It is planned for as many ``images`` at a time. On Hopper
-    alone.
+    as many bits are added to what is rescaled. It is planned for as many ``images`` at a time. What it has of
+    weights is ``secret``. On Hopper alone.
 
     Raises ``ValueError`` where the weights take more planes than are faster than bytes, a sum may leave 32
     bits, or shared memory has no room.
@@ -169,6 +169,7 @@ class Convolution:
         bias: NDArray[np.int64],
         size: tuple[int, int],
         bits: int,
+        secret: Secret,
         stride: int = 1,
         padding: tuple[int, int, int, int] = (0, 0, 0, 0),
         rescaling: Rescaling | None = None,
@@ -223,8 +224,8 @@ class Convolution:
         of_tiles = np.zeros(tiles * self.plan.columns // encoded.planes, np.int32)
         of_tiles[:outputs] = added
         self._steps, self._tiles = stacks.shape[1], tiles
-        self._table, self._weights = device.upload(table), device.upload(stacks)
-        self._added = device.upload(of_tiles)
+        self._table, self._weights = device.upload(table), secret(device.upload(stacks))
+        self._added = secret(device.upload(of_tiles))
 
     def run(self, x: Array, out: Array, residual: Array | None = None) -> None:
         """``out``: planes of ``bits`` of ``shape``, or int32[images, height, width, outputs]."""
@@ -239,10 +240,6 @@ class Convolution:
         threads, shared_bytes = 128 * self.plan.groups, self._shared
         rest = map(np.int32, (*sizes, *numbers))
         self._products.launch("convolve", grid, threads, *given, *rest, shared_bytes=shared_bytes)
-
-    def erase(self) -> None:
-        for array in (self._weights, self._added):
-            self._device.fill(array, 0)
 
 
 class _Encoded(NamedTuple):

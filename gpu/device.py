@@ -21,6 +21,9 @@ Array = Any
 """An array on the device, C-contiguous: ``shape``, ``dtype``, ``nbytes``, slices along the first axis,
 ``reshape`` and ``view`` are as numpy has them, and so is ``fill`` where its device is current."""
 
+Secret = Callable[[Array], Array]
+"""Takes note of an array that is to be erased, and hands it back."""
+
 HOPPER: Final = "sm_90a"
 """With what no other card has: products of groups of four warps."""
 

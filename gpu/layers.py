@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpu import modules
-from gpu.device import Array, Device
+from gpu.device import Array, Device, Secret
 
 KINDS: Final = tuple(map(np.dtype, (np.uint8, np.int32, np.int64)))
 
@@ -122,7 +122,7 @@ class Weighted:
     of numbers of ``kind`` less the zero point, int64[outputs] and an integer.
 
     On tensor cores where entries and each output's weights are bytes but for an offset, and ``narrow`` says
-    that sums fit 32 bits.
+    that sums fit 32 bits. What it has of weights is ``secret``.
     """
 
     def __init__(
@@ -132,6 +132,7 @@ class Weighted:
         kind: np.dtype[Any],
         weight: Integers,
         bias: Integers,
+        secret: Secret,
         *,
         narrow: bool,
     ) -> None:
@@ -143,11 +144,12 @@ class Weighted:
         bytes_alone = kind == KINDS[0] and bool((most + offsets <= 255).all())
         self._tensor = narrow and bytes_alone and sliding.depth >= _ENOUGH
         if self._tensor:
-            self._pack(flat + offsets[:, np.newaxis], offsets, bias)
+            self._pack(flat + offsets[:, np.newaxis], offsets, bias, secret)
         else:
-            self._weights, self._biases = device.upload(flat.astype(np.int32)), device.upload(bias)
+            self._weights = secret(device.upload(flat.astype(np.int32)))
+            self._biases = secret(device.upload(bias))
 
-    def _pack(self, weight: Integers, offsets: Integers, bias: Integers) -> None:
+    def _pack(self, weight: Integers, offsets: Integers, bias: Integers, secret: Secret) -> None:
         """Weights as lanes read them, 16 bytes of each of eight outputs a block of them."""
         sliding, upload = self._sliding, self._device.upload
         outputs, depth = weight.shape
@@ -157,18 +159,14 @@ class Weighted:
         whole = np.zeros((sliding.groups, across * self._tiles * 8, self._steps * _STEP), np.uint8)
         whole[:, :of_group, :depth] = weight.reshape(sliding.groups, of_group, depth)
         lanes = whole.reshape(sliding.groups, across, self._tiles, 8, self._steps, _STEP // _PIECE, _PIECE)
-        self._weights = upload(np.ascontiguousarray(lanes.transpose(0, 1, 4, 2, 3, 5, 6)))
+        self._weights = secret(upload(np.ascontiguousarray(lanes.transpose(0, 1, 4, 2, 3, 5, 6))))
         self._blocks = sliding.groups * across
         channels = sliding.channels // sliding.groups
         self._piece = next(piece for piece in (16, 4, 1) if channels % piece == 0)
         self._taps = upload(sliding.taps(self._piece, self._steps))
         fixed = bias - sliding.fill * (weight.sum(axis=1) - depth * offsets)
-        self._biases = upload((fixed & 0xFFFFFFFF).astype(np.uint32))
-        self._offsets = upload(offsets.astype(np.uint32)) if offsets.any() else None
-
-    def erase(self) -> None:
-        for array in (self._weights, self._biases):
-            self._device.fill(array, 0)
+        self._biases = secret(upload((fixed & 0xFFFFFFFF).astype(np.uint32)))
+        self._offsets = secret(upload(offsets.astype(np.uint32))) if offsets.any() else None
 
     @property
     def source(self) -> modules.Source:

@@ -46,9 +46,10 @@ def recording() -> Iterator[None]:
 
 def launched(device: Any, name: str, launch: Callable[[], object]) -> None:
     """``launch``, beside events of ``device`` if it is measured."""
-    if not _measured or getattr(_thread, "records", False):
+    marks = next(iter(_measured), None)  # asked once: another thread may end what it measures
+    if marks is None or getattr(_thread, "records", False):
         launch()
         return
-    marks, first = _measured[0], device.mark()
+    first = device.mark()
     launch()
     marks.append((name, device, first, device.mark()))

@@ -10,7 +10,7 @@ import numpy as np
 
 from gpu.convolutions import MOST_BITS, MaxPool, Rescaling, Shape, Sums
 from gpu.convolutions import Convolution as Planes
-from gpu.device import Device
+from gpu.device import Device, Secret
 from relations.planes import Sizes, Sliding
 from relations.relation import Convolution, Linear, Lookup, Maximum, Relation, Relations, Tensor, WindowSum
 
@@ -32,11 +32,13 @@ class Fused(NamedTuple):
 
 
 class FewBits:
-    """``kept``: tensors that are asked for; ``samples``: about as many at a time. Methods give None where
-    other kernels are to make it."""
+    """``kept``: tensors that are asked for; ``samples``: about as many at a time; weights are ``secret``.
+    Methods give None where other kernels are to make it."""
 
-    def __init__(self, device: Device, relations: Relations, kept: Collection[Tensor], samples: int) -> None:
-        self._device, self._relations, self._samples = device, relations, samples
+    def __init__(
+        self, device: Device, relations: Relations, kept: Collection[Tensor], samples: int, secret: Secret
+    ) -> None:
+        self._device, self._relations, self._samples, self._secret = device, relations, samples, secret
         readers = Counter(tensor for relation in relations.relations for tensor in relation.reads)
         self._only = {
             tensor: relation
@@ -83,6 +85,7 @@ class FewBits:
                 relation.bias.values,
                 (size[0], size[1]),
                 bits,
+                self._secret,
                 sliding.stride[0],
                 (top, left, bottom, right),
                 rescaling,

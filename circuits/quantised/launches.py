@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from circuits.graphs.types import Shape
-from gpu.device import Array, Device
+from gpu.device import Array, Device, Secret
 from gpu.layers import (
     KINDS,
     MOST_TERMS,
@@ -80,53 +80,53 @@ def ending_of(device: Device, relations: Sequence[Relation], out: Tensor) -> End
 
 
 @singledispatch
-def launch_of(relation: Relation, device: Device) -> Launch:
-    """What makes ``relation`` on the device, but for what its ending does."""
+def launch_of(relation: Relation, device: Device, secret: Secret) -> Launch:
+    """What makes ``relation`` on the device, but for what its ending does; weights are ``secret``."""
     raise NotImplementedError(f"{relation} is the processor's")
 
 
 @launch_of.register(MatMul)
 @launch_of.register(Convolution)
-def _(relation: MatMul | Convolution, device: Device) -> Launch:
+def _(relation: MatMul | Convolution, device: Device, secret: Secret) -> Launch:
     low, high = relation.out.bound.interval
     weight, outputs = relation.weight.values, len(relation.weight.values)
     kernel = weight.reshape(outputs, -1, *relation.sliding.kernel)
     narrow = max(-low - 1, high) < 1 << 31
     sliding = _sliding(relation.sliding, outputs, relation.x.zero)
     kind, bias = kind_of(relation.x.tensor), relation.bias.values
-    return Weighted(device, sliding, kind, np.moveaxis(kernel, 1, -1), bias, narrow=narrow)
+    return Weighted(device, sliding, kind, np.moveaxis(kernel, 1, -1), bias, secret, narrow=narrow)
 
 
 @launch_of.register
-def _(relation: WindowSum, device: Device) -> Launch:
+def _(relation: WindowSum, device: Device, secret: Secret) -> Launch:
     sliding = _sliding(relation.sliding, relation.sliding.image[0], relation.x.zero)
     return Windows(device, sliding, largest=False)
 
 
 @launch_of.register
-def _(relation: Maximum, device: Device) -> Launch:
+def _(relation: Maximum, device: Device, secret: Secret) -> Launch:
     return Windows(device, _sliding(relation.sliding, relation.sliding.image[0], 0), largest=True)
 
 
 @launch_of.register
-def _(relation: Linear, device: Device) -> Launch:
+def _(relation: Linear, device: Device, secret: Secret) -> Launch:
     return _combined(relation.terms, device, product=False)
 
 
 @launch_of.register
-def _(relation: Product, device: Device) -> Launch:
+def _(relation: Product, device: Device, secret: Secret) -> Launch:
     return _combined((relation.left, relation.right), device, product=True)
 
 
 @launch_of.register(Lookup)
 @launch_of.register(Tabulated)
-def _(relation: Lookup | Tabulated, device: Device) -> Launch:
+def _(relation: Lookup | Tabulated, device: Device, secret: Secret) -> Launch:
     """Of what is no sum, or is read by others, too."""
     return _combined((Term(relation.value),), device, product=False)
 
 
 @launch_of.register
-def _(relation: MatrixProduct, device: Device) -> Launch:
+def _(relation: MatrixProduct, device: Device, secret: Secret) -> Launch:
     left, right = relation.left, relation.right
     (_, groups, down, depth), across = left.tensor.shape, right.tensor.shape[-1]
     factor = int(left.factor) * int(right.factor)
@@ -134,13 +134,13 @@ def _(relation: MatrixProduct, device: Device) -> Launch:
 
 
 @launch_of.register
-def _(relation: Move, device: Device) -> Launch:
+def _(relation: Move, device: Device, secret: Secret) -> Launch:
     sizes = [*map(entries_of, relation.sources)]
     return Moved(device, _places(relation), sizes, relation.constant)
 
 
 @launch_of.register
-def _(relation: Quotient, device: Device) -> Launch:
+def _(relation: Quotient, device: Device, secret: Secret) -> Launch:
     divisors, lie = relation.divisor.shape, order(relation.value.shape)
     places = np.argsort(order(divisors))[relation.rows.ravel()][lie].astype(np.uint32)
     return Quotients(device, places, entries_of(relation.divisor), relation.multiplier, relation.shift)

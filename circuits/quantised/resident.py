@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import cached_property
 from types import TracebackType
@@ -18,10 +19,12 @@ from typing import Any, Final, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from base.randomness import Secrets
 from circuits.graphs.types import Shape
 from circuits.quantised.few_bits import FewBits, Fused, is_planes
 from circuits.quantised.graph import QuantGraph
 from circuits.quantised.launches import (
+    Launch,
     ending_of,
     entries_of,
     in_place,
@@ -33,7 +36,7 @@ from circuits.quantised.launches import (
 )
 from circuits.quantised.typed import TypedGraph
 from gpu import convolutions
-from gpu.device import Array, Device
+from gpu.device import Array, Device, Secret
 from gpu.layers import KINDS, Combined, Ending, Moved
 from relations.integers import IntArray
 from relations.relation import Move, Parameter, Relation, Relations, Tensor
@@ -68,16 +71,24 @@ def runs(typed: TypedGraph) -> bool:
 
 class ResidentNetwork:
     """A network with public weights and a batch of one on ``device``, which takes up to ``samples`` at a
-    time, for the tensors of these ``names``. In its context; on leaving, all that it holds there is erased.
+    time, for the tensors of these ``names``. In its context; all that it holds there is erased on leaving,
+    and where it cannot be made.
 
     What is launched is recorded, and replayed for every batch. Raises ``ResourceError``
     (``resource.gpu_memory``) where there is no room for one sample.
     """
 
     def __init__(self, device: Device, typed: TypedGraph, names: Collection[str], samples: int) -> None:
-        self._device, self._names = device, names
-        self._wanted = {name: typed.made[name] for name in names if name not in typed.inputs}
-        made = _Making(device, typed.relations, {*self._wanted.values()}, samples)
+        self._device, self._names, self._secret = device, names, Secrets()
+        with ExitStack() as failing:
+            failing.callback(self._erase)
+            self._make(typed, samples)
+            failing.pop_all()
+
+    def _make(self, typed: TypedGraph, samples: int) -> None:
+        device = self._device
+        self._wanted = {name: typed.made[name] for name in self._names if name not in typed.inputs}
+        made = _Making(device, typed.relations, {*self._wanted.values()}, samples, self._secret)
         self._steps, self._given = made.steps, {name: made.given[each] for name, each in typed.inputs.items()}
         self._found = {name: made.numbers(tensor) for name, tensor in self._wanted.items()}
         held = [*self._given.values(), *self._found.values()]
@@ -86,7 +97,7 @@ class ResidentNetwork:
         self.samples = max(1, min(samples, device.free_bytes() // _PART // least, _MOST_ENTRIES // most))
         self._memory = _Memory(self._steps, held, self.samples)
         device.require(self._memory.size, "this network")
-        self._bytes = device.empty(self._memory.size, np.uint8)
+        self._bytes = self._secret(device.empty(self._memory.size, np.uint8))
 
     def __enter__(self) -> Self:
         return self
@@ -94,10 +105,11 @@ class ResidentNetwork:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._device.fill(self._bytes, 0)
-        for step in self._steps:
-            if step.erase is not None:
-                step.erase()
+        self._erase()
+
+    def _erase(self) -> None:
+        with self._device.current():
+            self._secret.erase()
         self._device.synchronize()
 
     def run(self, q: Mapping[str, NDArray[np.integer[Any]]]) -> dict[str, IntArray]:
@@ -156,7 +168,6 @@ class _Step(NamedTuple):
     launch: Callable[[int, Sequence[Array], Array], None]
     reads: Sequence[_Lying]
     out: _Lying
-    erase: Callable[[], None] | None
 
 
 class _Memory:
@@ -189,14 +200,14 @@ class _Memory:
 
 
 class _Making:
-    """The steps that make ``wanted``, of about as many ``samples`` at a time. ``given``: inputs as they are
-    on the host."""
+    """The steps that make ``wanted``, of about as many ``samples`` at a time, with ``secret`` weights.
+    ``given``: inputs as they are on the host."""
 
     def __init__(
-        self, device: Device, relations: Relations, wanted: Collection[Tensor], samples: int
+        self, device: Device, relations: Relations, wanted: Collection[Tensor], samples: int, secret: Secret
     ) -> None:
-        self._device, self._relations, self._wanted = device, relations, wanted
-        self._few = FewBits(device, relations, wanted, samples)
+        self._device, self._relations, self._wanted, self._secret = device, relations, wanted, secret
+        self._few = FewBits(device, relations, wanted, samples, secret)
         self._numbers, self._planes = dict[Tensor, _Lying](), dict[Tensor, _Lying]()
         self._same, self._done = dict[Tensor, Tensor](), set[Relation]()
         self.steps = list[_Step]()
@@ -214,7 +225,7 @@ class _Making:
         if tensor not in self._numbers:
             planes, out = self._planes[tensor], self._lie(tensor)
             self.steps.append(
-                _Step(lambda _, x, to: convolutions.unpack(self._device, x[0], to), [planes], out, None)
+                _Step(lambda _, x, to: convolutions.unpack(self._device, x[0], to), [planes], out)
             )
         return self._numbers[tensor]
 
@@ -226,7 +237,7 @@ class _Making:
             def pack(samples: int, xs: Sequence[Array], to: Array) -> None:
                 convolutions.pack(self._device, xs[0].reshape(samples, *plane, channels), to)
 
-            self.steps.append(_Step(pack, [numbers], out, None))
+            self.steps.append(_Step(pack, [numbers], out))
         return self._planes[tensor]
 
     def _make(self, relation: Relation) -> None:
@@ -238,22 +249,25 @@ class _Making:
             self._fuse(fused)
         elif (pool := self._few.maximum(relation)) and relation.reads[0] in self._planes:
             read, out = self._planes[relation.reads[0]], self._lie_as_planes(relation.out, pool.bits)
-            self.steps.append(_Step(lambda _, xs, to: pool.run(xs[0], to), [read], out, None))
+            self.steps.append(_Step(lambda _, xs, to: pool.run(xs[0], to), [read], out))
         elif (total := self._few.total(relation)) and relation.reads[0] in self._planes:
             read, sums = self._planes[relation.reads[0]], _Lying(KINDS[1], relation.out.shape[1:2])
-            self.steps.append(_Step(lambda _, xs, to: total.run(xs[0], to), [read], sums, None))
+            self.steps.append(_Step(lambda _, xs, to: total.run(xs[0], to), [read], sums))
             one, nothing = np.ones(1, np.int64), np.zeros(1, np.int64)
             self._end(relation, Combined(self._device, [sums.kind], [one], [nothing]), [sums])
         else:
             *heads, last = parts(relation)
             for part in heads:
                 self._emit(
-                    launch_of(part, self._device),
+                    self._launch_of(part),
                     ending_of(self._device, [], part.out),
                     self._reads(part),
                     self._lie(part.out),
                 )
-            self._end(last, launch_of(last, self._device), self._reads(last))
+            self._end(last, self._launch_of(last), self._reads(last))
+
+    def _launch_of(self, relation: Relation) -> Launch:
+        return launch_of(relation, self._device, self._secret)
 
     def _fuse(self, fused: Fused) -> None:
         few, x = fused.launch, fused.x
@@ -261,10 +275,10 @@ class _Making:
         if fused.residual is not None:
             reads.append(self._as_planes(fused.residual))
         out = self._lie_as_planes(fused.out, few.bits)
-        self.steps.append(_Step(lambda _, xs, to: few.run(xs[0], to, *xs[1:]), reads, out, few.erase))
+        self.steps.append(_Step(lambda _, xs, to: few.run(xs[0], to, *xs[1:]), reads, out))
         self._done.update(fused.relations)
 
-    def _end(self, relation: Relation, launch: Any, reads: Sequence[_Lying]) -> None:
+    def _end(self, relation: Relation, launch: Launch, reads: Sequence[_Lying]) -> None:
         """With the lookup and the table that alone read what it makes."""
         lookup = self._relations.lookups.get(relation.out)
         table = (
@@ -278,11 +292,11 @@ class _Making:
     def _reads(self, relation: Relation) -> list[_Lying]:
         return [self.numbers(tensor) for tensor in relation.reads if not isinstance(tensor, Parameter)]
 
-    def _emit(self, launch: Any, ending: Ending, reads: Sequence[_Lying], out: _Lying) -> None:
+    def _emit(self, launch: Launch, ending: Ending, reads: Sequence[_Lying], out: _Lying) -> None:
         def launched(samples: int, xs: Sequence[Array], to: Array) -> None:
             launch(samples, xs, ending, to)
 
-        self.steps.append(_Step(launched, reads, out, getattr(launch, "erase", None)))
+        self.steps.append(_Step(launched, reads, out))
 
     def _lie(self, tensor: Tensor) -> _Lying:
         channels, *plane = tensor.shape[1:]

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from base.randomness import Secrets
 from gpu.convolutions import (
     Convolution,
     MaxPool,
@@ -101,7 +102,7 @@ def run(device: Device, case: Case, multiplier: int, bits: int, **more: Any) -> 
     rescaling = spread(wanted, multiplier, bits) if bits else None
     adds, pool = more.get("adds", 0), more.get("pool", False)
     layer = Convolution(
-        device, weight, bias, case.size, case.bits, case.stride, case.padding, rescaling, **more
+        device, weight, bias, case.size, case.bits, Secrets(), case.stride, case.padding, rescaling, **more
     )
     if rescaling is None:
         out = device.empty(wanted.shape, np.int32)
@@ -160,19 +161,19 @@ def test_all_plans(device: Device, chosen: Plan) -> None:
 def test_no_more_than_fits(device: Device) -> None:
     weight, bias = np.ones((1, 128, 3, 3), np.int64), np.zeros(1, np.int64)
     most = ((1 << 31) - 1) // (3 * 9 * 128)
-    Convolution(device, weight, bias, (8, 8), 2, rescaling=Rescaling(most, 0, 30, 2))
+    Convolution(device, weight, bias, (8, 8), 2, Secrets(), rescaling=Rescaling(most, 0, 30, 2))
     with pytest.raises(ValueError, match="32 bits"):
-        Convolution(device, weight, bias, (8, 8), 2, rescaling=Rescaling(most + 1, 0, 30, 2))
+        Convolution(device, weight, bias, (8, 8), 2, Secrets(), rescaling=Rescaling(most + 1, 0, 30, 2))
     with pytest.raises(ValueError, match="more than 4 bits"):
-        Convolution(device, 16 * weight, bias, (8, 8), 2)
+        Convolution(device, 16 * weight, bias, (8, 8), 2, Secrets())
     with pytest.raises(ValueError, match="from -128 to 127"):
-        Convolution(device, 128 * weight, bias, (8, 8), 8)
+        Convolution(device, 128 * weight, bias, (8, 8), 8, Secrets())
     with pytest.raises(ValueError, match="slower than bytes"):
-        Convolution(device, 15 * weight, bias, (8, 8), 4)
+        Convolution(device, 15 * weight, bias, (8, 8), 4, Secrets())
     with pytest.raises(ValueError, match="leave shared memory"):
-        Convolution(device, np.ones((1, 4096, 3, 3), np.int64), bias, (8, 8), 4)
+        Convolution(device, np.ones((1, 4096, 3, 3), np.int64), bias, (8, 8), 4, Secrets())
     with pytest.raises(ValueError, match="are not made"):
-        Convolution(device, weight, bias, (8, 8), 2, rescaling=Rescaling(1, 0, 0, 4), adds=4)
+        Convolution(device, weight, bias, (8, 8), 2, Secrets(), rescaling=Rescaling(1, 0, 0, 4), adds=4)
 
 
 @pytest.mark.parametrize("window", [(3, 2, 1), (2, 2, 0), (3, 1, 0)])

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
 
+from base.randomness import Secrets
 from bench.lowbit import quantised
 from circuits.graphs.node import QuantNode
 from circuits.graphs.types import Affine, Rescale, WeightType
@@ -28,6 +30,7 @@ from relations import planes
 from relations.functions import Requantisation, Tabulation
 from tests.circuits.quantised import networks
 from tests.circuits.quantised.networks import KINDS
+from tests.gpu.emulator.place import EMULATED
 
 ON = gpu.backend(0)
 
@@ -107,7 +110,8 @@ def test_weighted_sums_of_bytes_at_all_extremes(
     )  # fmt: skip
     given = np.ascontiguousarray(np.moveaxis(x, 1, -1)).astype(np.uint8)
     for narrow in (True, False):
-        layer = Weighted(device, sliding, np.dtype(np.uint8), np.moveaxis(weight, 1, -1), bias, narrow=narrow)
+        lie, kind = np.moveaxis(weight, 1, -1), np.dtype(np.uint8)
+        layer = Weighted(device, sliding, kind, lie, bias, Secrets(), narrow=narrow)
         assert (layer.source == ("layers",)) != narrow
         out = device.empty((samples, sliding.entries), np.int32)
         layer(samples, [device.upload(given)], Ending(device, np.dtype(np.int32)), out)
@@ -174,7 +178,7 @@ def test_tensors_of_few_bits_are_planes(device: Device) -> None:
     graph = QuantGraph.of("x", (3, 9, 8), Affine(1.0, 0, 8), nodes, "y")
     require_same(device, graph, 3, 3)
     typed = TypedGraph(graph, "private", "public")
-    few = FewBits(device, typed.relations, {typed.made["y"]}, 1)
+    few = FewBits(device, typed.relations, {typed.made["y"]}, 1, Secrets())
     fused = [few.convolution(each, {typed.made["b"]}) for each in typed.relations.relations]
     assert [[part.out.name for part in each.relations][-1] for each in fused if each] == ["a", "d", "f"]
 
@@ -186,6 +190,40 @@ def test_large_networks_of_few_bits(device: Device, name: str) -> None:
 
 
 def test_networks_of_the_zoo(device: Device) -> None:
-    """In batches, the last of which is not full; nothing of it stays behind."""
+    """In batches, the last of which is not full."""
     graph = quantised("lenet-mnist-w1a2")
     require_same(device, graph, 3, 2)
+
+
+@pytest.mark.skipif(not EMULATED, reason="looks into the emulated device's memory")
+@pytest.mark.parametrize("room", [True, False])
+def test_weights_are_erased(device: Device, monkeypatch: pytest.MonkeyPatch, room: bool) -> None:
+    """Those of planes and of bytes: once a network has run, and where no room was left beside them."""
+    two, none = Affine(1.0, 0, 2), np.zeros(8, np.int64)
+    signs, eight = (WeightType(np.ones(1), np.array([0]), bits) for bits in (1, 8))
+    ones, rescale = np.ones((8, 128, 1, 1), np.uint8), Rescale(np.array([1]), 6, two, 0, 3)
+    nodes: tuple[QuantNode, ...] = (
+        QuantConv("conv", ("x",), ones, signs, none, rescale=rescale),
+        Reshape("flat", ("conv",), (128,)),
+        QuantDense("y", ("flat",), np.full((8, 128), 201, np.uint8), eight, none),
+    )
+    graph = QuantGraph.of("x", (128, 4, 4), two, nodes, "y")
+    arrays, seen, take, erase = list[Any](), list[bool](), device.empty, Secrets.erase
+
+    def taken(*given: Any) -> Any:
+        arrays.append(take(*given))
+        return arrays[-1]
+
+    def found() -> list[bool]:
+        return [any(bytes([each] * 16) in array.tobytes() for array in arrays) for each in (255, 201)]
+
+    def seen_before(secret: Secrets) -> None:
+        seen.extend(found())
+        erase(secret)
+
+    monkeypatch.setattr(device, "empty", taken)
+    monkeypatch.setattr(Secrets, "erase", seen_before)
+    if not room:
+        monkeypatch.setattr(device, "free_bytes", lambda: 0)
+    made = run_all(device, graph, {"x": np.zeros((2, 128, 4, 4), np.int64)}, ["y"])
+    assert (made is not None, seen, found()) == (room, [True, True], [False, False])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack
 from functools import cache, cached_property, partial
 from queue import SimpleQueue
@@ -15,7 +15,7 @@ import numpy as np
 from base.memory import Kept
 from base.randomness import Secrets
 from gpu import hashing, rows
-from gpu.device import Array, Device, Stream
+from gpu.device import Array, Device, Secret, Stream
 from gpu.elementwise import ScalarField
 from gpu.ntt import Domain
 from gpu.sparse import first_unsatisfied, transposed
@@ -46,8 +46,6 @@ _MOST_KEPT: Final = 1 << 33
 """Bytes of commitments."""
 
 _NO_ENTRIES: Final = np.zeros(0, np.uint32)
-
-Secret = Callable[[Array], Array]
 
 
 def voice(device: Device, count: int) -> Voice:

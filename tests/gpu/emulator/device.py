@@ -71,6 +71,9 @@ class Array(np.ndarray[Any, Any]):
         raise TypeError(f"numpy's {func.__name__} of an array on the device")
 
 
+Secret = Callable[[Any], Any]
+
+
 def missing(index: int = 0) -> str | None:
     return None if index < COUNT else f"{COUNT} are emulated"
 
