@@ -71,8 +71,8 @@ def shape_of(sizes: Sizes, code: Code, commitments: Sequence[Commitment]) -> Sha
     segments = tuple(
         Segment(size, next(given).tail if is_linked else None) for size, is_linked in sizes.segments
     )
-    log_rows, code = max(1, (sizes.rows - 1).bit_length()), code.of_proofs(len(linked))
-    shape = Shape(code, sizes.public, sizes.challenges, segments, sizes.private, log_rows)
+    log_rows, own = max(1, (sizes.rows - 1).bit_length()), code.of_proofs(len(linked))
+    shape = Shape(own, sizes.public, sizes.challenges, segments, sizes.private, log_rows)
     needed = (shape.known + sum(part.size for part in shape.parts) - 1).bit_length()
     too_long = code.log_degree > max(MOST_LOG_DEGREE, needed)
     if too_long or code.queries >= code.degree or max(log_rows, shape.variables) > _MOST_VARIABLES:

@@ -20,8 +20,8 @@ from verifier.spartan.renewal import is_renewed
 
 _LENGTH: Final = 4
 _MOST_FOUND: Final = 1024
-_FOUND: Final[dict[bytes, None]] = {}
-"""Links that hold, those found first going first."""
+_FOUND: Final[dict[tuple[bytes, int, bytes, bytes, bytes], None]] = {}
+"""Links that hold, those found first going first. No commitment's end can be taken for what follows it."""
 _TURN: Final = Lock()
 
 
@@ -70,7 +70,7 @@ def end(rows: Rows, size: int, root: bytes, chain: Sequence[Link]) -> bytes | No
 
 def _holds(rows: Rows, size: int, root: bytes, link: Link) -> bool:
     """Proofs about one commitment begin with the same links: each is verified once."""
-    what = blake3(rows.identity + size.to_bytes(8, "little") + root + link.root + link.proof).digest()
+    what = rows.identity, size, root, link.root, blake3(link.proof).digest()
     if what in _FOUND:
         return True
     if not is_renewed(rows, size, root, link.root, link.proof):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from random import Random
 
 import pytest
@@ -124,6 +124,31 @@ def test_a_salt_that_is_zero_lets_columns_be_guessed() -> None:
 
     assert not guessed(frozenset())
     assert guessed(frozenset({"salts"}))
+
+
+class _Again(Noise):
+    """With the same salts in each proof."""
+
+    def __init__(self) -> None:
+        super().__init__(OVER)
+        self._salts = Random(1)
+
+    def salt(self) -> bytes:
+        return self._salts.randbytes(32)
+
+
+def test_a_salt_of_two_proofs_lets_columns_be_guessed() -> None:
+    """One tells it, the other one hides a column behind it."""
+
+    def guessed(noise: Callable[[], Noise]) -> bool:
+        openings = [_prove(0, noise=noise()).openings[0] for _ in range(12)]
+        salts = {salt for opening in openings for salt in opening.salts}
+        values = [OVER.to_bytes([value]) for value in range(P)]
+        guesses = {blake3(salt + value, key=LEAF_KEY).digest() for salt in salts for value in values}
+        return any(digest in guesses for opening in openings for digest in opening.path)
+
+    assert not guessed(lambda: Noise(OVER))
+    assert guessed(_Again)
 
 
 def _rank(rows: list[list[int]]) -> int:

@@ -6,6 +6,7 @@ import secrets
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from random import Random
+from typing import Any
 
 import numpy as np
 import pytest
@@ -33,6 +34,7 @@ from verifier.spartan.admission import shape_of
 from verifier.spartan.code import Code
 from verifier.spartan.commitment import SEED_BYTES
 from verifier.spartan.field import FR
+from verifier.spartan.proof import Opening
 from verifier.spartan.shape import Shape
 from verifier.spartan.verification import verify
 from zenerrors import StatementError
@@ -200,7 +202,7 @@ def test_each_changed_byte_of_what_is_folded_is_refused(folded: Case) -> None:
     assert folded.reason(proof) == "ok"
     (level,), numbers = (
         folded.shape.folding.levels,
-        3 * folded.shape.log_rows + 3 + 2 * folded.shape.variables,
+        2 * folded.shape.log_rows + 3 + 2 * folded.shape.variables,
     )
     root = 32 * (len(folded.shape.parts) + 1 + numbers + 2)
     last = root + 32 + 2 * 32 * level.row_variables
@@ -271,6 +273,74 @@ def test_proofs_are_never_alike(case: Case, proof: bytes) -> None:
     again, linked = case.prove(), {each.root for each in case.linked}
     words = [{data[i : i + 32] for i in range(0, 4096, 32)} for data in (proof, again)]
     assert words[0] & words[1] == linked
+
+
+@pytest.fixture
+def openings(case: Case, monkeypatch: pytest.MonkeyPatch) -> Callable[[bytes], list[Opening]]:
+    """What a proof opens, in order: two commitments, a segment, the private variables, the pads."""
+
+    def found(proof: bytes) -> list[Opening]:
+        seen = list[Opening]()
+        real = Opening.root
+
+        def noted(self: Opening, *arguments: Any) -> bytes:
+            seen.append(self)
+            return real(self, *arguments)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(Opening, "root", noted)
+            roots = [each.root for each in case.linked]
+            assert verify(case.shape, SystemMatrices(case.system), case.public, roots, proof)
+        return seen
+
+    return found
+
+
+def test_salts_are_of_one_place_and_one_proof(case: Case, openings: Any, proof: bytes) -> None:
+    """But for the commitments', which are told at other places each time, and by the segment and the private
+    variables together: who opens one opens both."""
+    told = [openings(each) for each in (proof, case.prove())]
+    for _, _, segment, private, _ in told:
+        assert segment.salts == private.salts
+        assert (segment.salted, private.salted) == (True, False)
+    own = [salt for *_, segment, _, pads in told for each in (segment, pads) for salt in each.salts]
+    linked = {salt for first, second, *_ in told for each in (first, second) for salt in each.salts}
+    assert len({*own}) == len(own)
+    assert linked.isdisjoint(own)
+
+
+def test_salts_are_told_once(case: Case, openings: Any, proof: bytes) -> None:
+    """Neither again, of the private variables, nor of these alone."""
+    told = openings(proof)
+    body = proof[: len(proof) - sum(len(each.to_bytes()) for each in told)]
+
+    def put_together(**salted: bool) -> str:
+        first, second, segment, private, pads = told
+        segment = replace(segment, salted=salted["segment"])
+        private = replace(private, salted=salted["private"])
+        return case.reason(
+            body + b"".join(each.to_bytes() for each in (first, second, segment, private, pads))
+        )
+
+    assert put_together(segment=True, private=False) == "ok"
+    assert put_together(segment=True, private=True) == "malformed"
+    assert put_together(segment=False, private=True) == "malformed"
+    assert put_together(segment=False, private=False) == "malformed"
+
+
+def test_a_proof_of_as_many_queries_as_renewals_have_is_another(case: Case) -> None:
+    """By a prover of the version before, whose own columns were more."""
+    before = replace(case.shape, code=CODE)
+    assert before.code.queries > case.shape.code.queries
+    proof = proving.prove(
+        case.system,
+        before,
+        fr.from_ints(case.z),
+        linked=case.links,
+        post_challenge=complete_committed,
+    )
+    assert case.reason(proof, shape=before) == "ok"
+    assert case.reason(proof) == "malformed"
 
 
 def test_commitments_are_the_reference_s() -> None:

@@ -197,6 +197,18 @@ def test_proofs_are_about_the_commitment_that_was_registered(tmp_path: Path) -> 
     assert owner.verdict(proof[:5]).reason == "malformed"
 
 
+def test_a_link_that_was_found_before_is_of_its_own_root(tmp_path: Path) -> None:
+    """However long what somebody says to be a commitment is: here none at all, and the link has it, too."""
+    owner = Owner(tmp_path)
+    renewed = owner.basis.renew(owner.model, owner.z[3:5])
+    assert owner.verdict(owner.prove(tmp_path, renewed, owner.input)).valid
+    link, (root, _) = renewed.renewals[0].link, owner.model.current
+    proof = owner.prove(tmp_path, owner.model, owner.input)
+    longer = chain.to_bytes([Link(root, link.root + link.proof)])
+    claim = Claim(COMMITTED_Z[1:2], longer + proof[1:], [b"", owner.input.commitment])
+    assert owner.system.verify(owner.key, claim).reason == "link_mismatch"
+
+
 def test_a_chain_has_an_end(tmp_path: Path) -> None:
     owner = Owner(tmp_path)
     opening, value = owner.input, owner.z[6:7]

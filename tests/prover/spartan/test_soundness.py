@@ -174,6 +174,34 @@ def test_a_false_statement_passes_by_luck_alone(levels: int, monkeypatch: pytest
     assert accepted <= 200 * (3 * SHAPE.log_rows + 2 * SHAPE.variables + 8) / P
 
 
+@pytest.mark.parametrize("coordinate", [0, 1])
+@pytest.mark.parametrize("row", [0, 1])
+def test_a_point_of_zeros_and_ones_is_a_row(
+    coordinate: int, row: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """There a factor of eq vanishes: what is told of that row is held against it, of the other one nothing
+    (that is the ledger's first term), and nobody divides."""
+    real = Transcript.challenges
+
+    def drawn(self: Transcript, label: str, count: int) -> list[int]:
+        found = real(self, label, count)
+        return [coordinate] * count if label == "zero" else found
+
+    monkeypatch.setattr(Transcript, "challenges", drawn)
+    z = list(Z)
+    z[5 if row == 0 else 3] += 1  # of u v = y the first, or s of s + c = w
+
+    def complete(values: list[int], challenges: object) -> None:
+        values[7] = (Z[3] + values[2]) % P
+
+    def accepted(z: list[int]) -> int:
+        proofs = [reference.prove(SHAPE, MATRICES, list(z), complete=complete) for _ in range(8)]
+        return sum(verify(SHAPE, MATRICES, [12], [], proof.data).valid for proof in proofs)
+
+    assert accepted(Z) == 8
+    assert accepted(z) == 8 if row != coordinate else accepted(z) <= 2
+
+
 def test_rows_that_are_guessed_pass_as_often_as_the_ledger_says() -> None:
     """A row plus a polynomial with as many zeros as it can have passes where all columns drawn are zeros."""
     code = Code(OVER, 3, 5, query_bits=2)

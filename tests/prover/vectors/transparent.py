@@ -21,6 +21,7 @@ from tests.prover.spartan.reference import (
     Lie,
     Matrix,
     Noise,
+    Proof,
     matrix,
     prove,
     truthful,
@@ -71,15 +72,14 @@ class Maker:
     def committed(self, values: Sequence[int]) -> Matrix:
         return matrix(self.rows.code, values, self.rows.tail, self.noise)
 
-    def proof(self, public: int = Z[1], lie: Lie = truthful) -> bytes:
+    def proof(self, public: int = Z[1], lie: Lie = truthful) -> Proof:
         def complete(z: list[int], challenges: Sequence[int]) -> None:
             z[8:] = [challenges[0] * value % R for value in (z[4], z[7])]
 
         z = [1, public, *Z[2:]]
         dense = Dense(FR, ROWS, SYSTEM.digest)
         linked = [self.model, self.input]
-        made = prove(self.key.shape, dense, z, linked=linked, complete=complete, noise=self.noise, lie=lie)
-        return made.data
+        return prove(self.key.shape, dense, z, linked=linked, complete=complete, noise=self.noise, lie=lie)
 
     def renewal(self, values: Sequence[int], old: Matrix, new: Matrix, lie: Lie = truthful) -> bytes:
         """``prover.spartan.renewal.renew``, in plain Python."""
@@ -123,7 +123,7 @@ def places(shape: Shape, length: int) -> dict[str, int]:
         "a segment's root": 32,
         "the private root": 32,
         "the pads' root": 32,
-        "an outer round": 3 * number * shape.log_rows,
+        "an outer round": 2 * number * shape.log_rows,
         "a claim": 3 * number,
         "an inner round": 2 * number * shape.variables,
         "the mask's product": number,
@@ -212,7 +212,8 @@ def renewed(seed: int) -> Json:
 
 def document(seed: int) -> Json:
     maker = Maker(seed)
-    honest, roots = maker.proof(), [maker.model.root, maker.input.root]
+    made = maker.proof()
+    honest, roots = made.data, [maker.model.root, maker.input.root]
     starts = places(maker.key.shape, len(honest))
     cases = [
         case("honest", roots),
@@ -245,13 +246,17 @@ def document(seed: int) -> Json:
                 "the pads' row",
             )
         ),
+        *(
+            case(name, roots, change=change)
+            for name, change in moved(maker.key.shape, made, starts["an outer round"]).items()
+        ),
     ]
-    made, between = maker.model, [maker.old, *(maker.committed(MODEL) for _ in range(4)), maker.model]
+    new, between = maker.model, [maker.old, *(maker.committed(MODEL) for _ in range(4)), maker.model]
     changed = matrix(maker.rows.code, [3, 6], maker.rows.tail, Noise(FR, random=Random(seed + 1)))
     links = {
-        "right": _link(made, maker.renewal(MODEL, maker.old, made)),
-        "of a row of others": _link(made, maker.renewal(MODEL, maker.old, made, _once("row"))),
-        "of other values": _link(made, maker.renewal(MODEL, changed, made)),
+        "right": _link(new, maker.renewal(MODEL, maker.old, new)),
+        "of a row of others": _link(new, maker.renewal(MODEL, maker.old, new, _once("row"))),
+        "of other values": _link(new, maker.renewal(MODEL, changed, new)),
     }
     for index, (one, after) in enumerate(itertools.pairwise(between)):
         links[f"{index}"] = _link(after, maker.renewal(MODEL, one, after))
@@ -270,12 +275,17 @@ def document(seed: int) -> Json:
     cases.append(case("false, and proven", roots, public=["57"], proof="false"))
     cases.append(case("a row that is another, and proven", roots, proof="row"))
     cases.append(case("a row of pads that is another, and proven", roots, proof="pads"))
+    cases.append(case("false, and proven by zeros", roots, public=["57"], proof="zeros"))
     proofs = {
         "honest": honest,
-        "false": maker.proof(57),
-        "row": maker.proof(lie=_once("row")),
-        "pads": maker.proof(lie=_once("pad row")),
+        "false": maker.proof(57).data,
+        "row": maker.proof(lie=_once("row")).data,
+        "pads": maker.proof(lie=_once("pad row")).data,
+        "zeros": maker.proof(57, _zeros).data,
     }
+    maker.model = matrix(maker.rows.code, MODEL, maker.rows.tail + 1, maker.noise)
+    proofs["budget"] = maker.proof().data
+    cases.append(case("a commitment of another tail", [maker.model.root, roots[1]], proof="budget"))
     file = circuit_file(SYSTEM)
     return {
         "format": "zenserve transparent vectors",
@@ -316,6 +326,54 @@ def _once(label: str) -> Lie:
         return [(values[0] + 1) % R, *values[1:]] if which == label and told.count(label) == 1 else values
 
     return lie
+
+
+def _zeros(label: str, values: list[int]) -> list[int]:
+    return [0] * len(values) if label in ("round", "claims") else values
+
+
+def moved(shape: Shape, proof: Proof, rounds: int) -> dict[str, dict[int, int]]:
+    """What becomes of an honest proof, behind two empty chains, where its parts stand elsewhere. ``rounds``:
+    where those begin."""
+    data, number, (linked, other, made, private, *_) = bytes(2) + proof.data, FR.element_bytes, proof.openings
+    lengths = [len(opening.to_bytes()) for opening in proof.openings]
+    starts = itertools.accumulate(lengths, initial=len(data) - sum(lengths))
+    one, two, three, four, *_ = starts
+    column = len(made.columns[0])
+    step, path = 32 + column, three + len(made.salts) * (32 + column)
+    roots = 2 + 32 * shape.parts.index(shape.parts[-1])
+
+    def exchanged(one: int, other: int, length: int) -> dict[int, int]:
+        changes = enumerate(a ^ b for a, b in zip(data[one:][:length], data[other:][:length], strict=True))
+        return {at + start: change for at, change in changes for start in (one, other)}
+
+    def copied(one: int, other: int, length: int) -> dict[int, int]:
+        """In the second place, too."""
+        return dict(itertools.islice(exchanged(other, one, length).items(), 0, None, 2))
+
+    def spelt(at: int) -> dict[int, int]:
+        """The number's other spelling."""
+        value = int.from_bytes(data[at : at + number], "little")
+        spelling = (value + R).to_bytes(number, "little")
+        return {at + i: old ^ new for i, (old, new) in enumerate(zip(data[at:], spelling, strict=False))}
+
+    assert len(linked.columns[0]) == len(other.columns[0])
+    assert len(private.columns[0]) > number
+    return {
+        "two salts exchanged": exchanged(three, three + step, 32),
+        "a salt told of two places": copied(three, three + step, 32),
+        "two columns exchanged": exchanged(three + 32, three + step + 32, column),
+        "two places exchanged": exchanged(three, three + step, step),
+        "a place told twice": copied(three, three + step, step),
+        "two commitments' salts exchanged": exchanged(one, two, 32),
+        "two commitments' columns exchanged": exchanged(one + 32, two + 32, number),
+        "a commitment's salt told as the proof's": copied(one, three, 32),
+        "two numbers of a column exchanged": exchanged(four, four + number, number),
+        "two hashes of a path exchanged": exchanged(path, path + 32, 32),
+        "a number of a column spelt otherwise": spelt(four),
+        "two rounds exchanged": exchanged(rounds, rounds + 2 * number, 2 * number),
+        "the private root and the pads' exchanged": exchanged(roots, roots + 32, 32),
+    }
 
 
 def _link(new: Matrix, proof: bytes) -> bytes:
