@@ -17,7 +17,7 @@ from prover.backends import Backend
 from prover.backends.cpu import CPU
 from prover.size import Size
 from prover.system import CommitmentKey, Opening, ProofSystem
-from prover.witness import DeviceWitness, Witness
+from prover.witness import Witness
 from verifier.documents import KeyFile
 from verifier.keys import key_file
 from zenerrors import ModelError, StatementError
@@ -94,9 +94,7 @@ def prove(
     proving_key = system.load_key(key)
     progress("witness", 0.0)
     with Secrets() as secret:
-        z: Witness = witness(threads=threads, on=where(system))
-        if isinstance(z, DeviceWitness):
-            secret(z)
+        z: Witness = secret(witness(threads=threads, on=where(system)))
         linked = openings(z)
         return system.prove(
             proving_key,

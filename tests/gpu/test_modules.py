@@ -11,6 +11,7 @@ from types import ModuleType
 import pytest
 
 import gpu
+from tests.gpu.test_fused import mixed
 
 ARCHITECTURE = "sm_90a"
 
@@ -120,13 +121,13 @@ def test_every_source_compiles_for_the_card(
 def test_what_is_written_down_compiles_for_the_card(
     modules: ModuleType, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A formula between lines, as bounds have it."""
-    from bounds.curves import _lines
-    from gpu.fused import _source
+    from gpu.fused import _OPERATIONS, _source
 
     monkeypatch.setattr(modules, "_OPTIONS", (*modules._OPTIONS, "--Ofast-compile=max"))
-    text, _, count = _source(_lines, ("exp(x)",), (False, False), 2)
-    assert count == 4
+    text, _, count = _source(mixed, (2.5,), (False, False, True), 2)
+    assert count == 5
+    made = [each.text.replace("{0}", "{}").split("{}") for each in _OPERATIONS.values()]
+    assert all(max(parts, key=len).strip() in text for parts in made)
     assert modules._compiled(text, "made.cu", ARCHITECTURE, "-fmad=false")[:4] == b"\x7fELF"
 
 

@@ -14,6 +14,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 import zenserve
 from base.progress import silent
+from circuits.r1cs.program import Program
 from prover import registry
 from prover.spartan.layout import rows_for
 from tests.refusals import refuses
@@ -310,3 +311,18 @@ def test_what_does_not_take_an_output_is_refused() -> None:
         zenserve.prove(following(20), committed)
     with refuses("statement.system", "system"):
         zenserve.prove(following(), committed, system="spartan-bls12-381")
+
+
+@pytest.mark.parametrize("system", SYSTEMS)
+def test_witnesses_are_erased(monkeypatch: pytest.MonkeyPatch, system: str) -> None:
+    """Of the registration and of the inference: what is freed stays with a process."""
+    made, witness = list[Any](), Program.witness
+
+    def remembered(*asked: Any, **options: Any) -> Any:
+        made.append(witness(*asked, **options))
+        assert made[-1].any()
+        return made[-1]
+
+    monkeypatch.setattr(Program, "witness", remembered)
+    zenserve.prove(network([1, 4]), X, reveal="values", system=system)
+    assert [each.any() for each in made] == [False, False]

@@ -12,6 +12,7 @@ from typing import Final
 
 from sqlalchemy.orm import Session
 
+from base.randomness import Secrets
 from circuits import Circuit
 from circuits.schemes import proving
 from prover import registry
@@ -125,9 +126,9 @@ def prove(
     def spent(z: Witness) -> Mapping[str, Opening]:
         if not (counted and isinstance(keys.basis, Renewable)):
             return openings
-        counting = Openings(runtime, keys.system.commitments, keys.basis)
-        values = {name: proving.committed_values(circuit, z, name).copy() for name in counted}
-        hold.afterwards.append(partial(counting.renew_ahead, counted, values))
+        counting, secret = Openings(runtime, keys.system.commitments, keys.basis), Secrets()
+        values = {name: secret(proving.committed_values(circuit, z, name).copy()) for name in counted}
+        hold.afterwards += partial(counting.renew_ahead, counted, values), secret.erase
         return {**openings, **counting.spend(counted, values, hold.progress)}
 
     measured = next(_PROOFS) % _MEASURED_OF == 0

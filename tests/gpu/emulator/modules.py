@@ -131,9 +131,11 @@ def compiled(device: Device, source: Path, *defines: str) -> Module:
 
 
 def _compile(source: Path, defines: tuple[str, ...], library: Path) -> None:
+    # What a program writes runs once over few entries: g++ takes longer than that saves.
     command = [
         "g++",
         *OPTIONS,
+        *(["-O0"] if source.parent == CACHE else []),
         *(f"-D{each}" for each in defines),
         *(f"-I{path}" for path in (HEADERS, SOURCES, HERE)),
     ]
