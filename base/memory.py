@@ -61,10 +61,15 @@ class Kept:
         """What was kept by this key; None where there is nothing."""
         return self._recent.get(key)
 
-    def keep(self, key: Hashable, value: Sized, erase: Callable[[], None]) -> None:
-        """Keep ``value``, of which nobody else erases anything."""
-        weakref.finalize(value, erase)
+    def keep(self, key: Hashable, value: Sized, erase: Callable[[], None] | None = None) -> None:
+        """Keep ``value``, of which nobody else erases anything; or which is no secret."""
+        if erase is not None:
+            weakref.finalize(value, erase)
         self._recent.keep(key, value)
+
+    def take(self, key: Hashable) -> Any:
+        """What was kept by this key, and is no longer; None where there is nothing."""
+        return self._recent.take(key)
 
 
 class _Arenas(ctypes.Structure):

@@ -103,7 +103,8 @@ def _driver(path: Path) -> str:
 
 
 def profile(call: Callable[[], object]) -> dict[str, float]:
-    """Seconds of each kernel that ``call`` launches, one at a time and never recorded, the longest first."""
+    """Seconds of each kernel that ``call`` launches, one at a time and not recorded from now on, the longest
+    first."""
     taken: dict[str, float] = defaultdict(float)
     launch, recorded = Module.launch, Device.recorded
 
@@ -112,12 +113,18 @@ def profile(call: Callable[[], object]) -> dict[str, float]:
         taken[kernel] += module.device.milliseconds(run) / 1000
 
     Module.launch = measured  # type: ignore[method-assign, assignment]
-    Device.recorded = lambda _, launches: launches  # type: ignore[method-assign, assignment, return-value]
+    Device.recorded = _launched_one_by_one  # type: ignore[method-assign, assignment]
     try:
         call()
     finally:
         Module.launch, Device.recorded = launch, recorded  # type: ignore[method-assign]
     return dict(sorted(taken.items(), key=lambda item: -item[1]))
+
+
+def _launched_one_by_one(_: Device, call: Callable[[], object]) -> Callable[[], None]:
+    """``Device.recorded``, which makes the call as well."""
+    call()
+    return _repeated(call, 1)
 
 
 def on_device(device: Device, call: Callable[[], object], count: int = 1) -> Callable[[], float]:

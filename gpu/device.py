@@ -199,9 +199,9 @@ class Device:
     def recorded(self, call: Callable[[], object]) -> Callable[[], None]:
         """What ``call`` launches, to be launched again at once on the stream that is current then.
 
-        ``call`` is made twice: its modules must be loaded before they are recorded. It may neither wait nor
-        move anything from or to the host. The arrays that it is given must stay; those that it makes stay
-        with what is returned, in a pool of its own.
+        ``call`` is made, which loads its modules, and once more to be recorded, which does nothing. It may
+        neither wait nor move anything from or to the host. The arrays that it is given must stay; those that
+        it makes stay with what is returned, in a pool of its own.
         """
         self.synchronize()
         with self.current():
@@ -210,8 +210,10 @@ class Device:
                 call()
                 stream.synchronize()
                 stream.begin_capture()
-                call()
-                graph = stream.end_capture()
+                try:
+                    call()
+                finally:
+                    graph = stream.end_capture()
 
         def launch(_held: object = pool) -> None:
             with self.current():

@@ -54,38 +54,36 @@ def tree(device: Device, nodes: Array, key: Array) -> None:
         count >>= levels
 
 
-def of_elements(device: Device, values: Array, key: Array) -> Array:
-    """uint8[32]: the hash of ``values``, uint64[n, 4], n > 0, Montgomery, as canonical bytes."""
+def of_elements(device: Device, values: Array, key: Array, out: Array) -> None:
+    """``out``, uint8[32], becomes the hash of ``values``, uint64[n, 4], n > 0, Montgomery, as canonical
+    bytes."""
     module, count = _module(device), -(-len(values) // _CHUNK)
-    chains = device.empty((count, 32), np.uint8)
+    chains = out.reshape(1, 32) if count == 1 else device.empty((count, 32), np.uint8)
     module.launch("chunks", _grid(count), _THREADS, values, np.int64(len(values)), key, chains)
     while count > 1:
         blocks = -(-count // _OF_BLOCK)
-        merged = device.empty((blocks, 32), np.uint8)
+        merged = out.reshape(1, 32) if blocks == 1 else device.empty((blocks, 32), np.uint8)
         module.launch("merge_chains", blocks, _THREADS, chains, np.int64(count), key, merged)
         device.fill(chains, 0)  # they tell of the values
         chains, count = merged, blocks
-    return chains[0]
 
 
-def expand(device: Device, seed: Array, context: str, length: int) -> Array:
-    """uint8[length], a multiple of 64: BLAKE3's derivation from ``seed`` in a ``context`` of at most 64."""
-    out, blocks = device.empty(length, np.uint8), length // 64
-    numbers = out, np.int64(blocks)
-    _module(device).launch("expand", _grid(blocks), _THREADS, seed, *_context(device, context), *numbers)
-    return out
+class Context:
+    """Of at most 64 bytes, that BLAKE3 derives in, on ``device``."""
 
+    def __init__(self, device: Device, context: str) -> None:
+        self._device, text = device, context.encode()
+        self._words = device.upload(np.frombuffer(text.ljust(64, b"\0"), np.uint8)), np.int32(len(text))
 
-def derivation_key(device: Device, context: str) -> Array:
-    """uint8[32]: what BLAKE3's derivation in a ``context`` of at most 64 bytes begins with."""
-    out = device.empty(32, np.uint8)
-    _module(device).launch("derivation_key", 1, _THREADS, *_context(device, context), out)
-    return out
+    def key(self, out: Array) -> None:
+        """``out``, uint8[32], becomes what a derivation begins with."""
+        _module(self._device).launch("derivation_key", 1, _THREADS, *self._words, out)
 
-
-def _context(device: Device, context: str) -> tuple[Array, np.int32]:
-    text = context.encode()
-    return device.bring(np.frombuffer(text.ljust(64, b"\0"), np.uint8)), np.int32(len(text))
+    def expand(self, seed: Array, out: Array) -> None:
+        """``out``, uint8[n], n a multiple of 64, becomes what is derived from ``seed``."""
+        blocks = len(out) // 64
+        numbers = out, np.int64(blocks)
+        _module(self._device).launch("expand", _grid(blocks), _THREADS, seed, *self._words, *numbers)
 
 
 def _module(device: Device) -> modules.Module:

@@ -63,7 +63,7 @@ class Matrix:
         device.fill(out, 0)  # rows without entries are not written
         if not self.entries:
             return
-        workers = min(_WORKERS, -(-self.entries // LEAST_SHARE))
+        workers = workers_for(self.entries)
         carries, carry_rows = device.empty((workers, 4), np.uint64), device.empty(workers, np.uint32)
         counts = np.uint32(self.rows), np.uint32(workers)
         entries = self.offsets, self.columns, self.coefficients, self.pool if pool is None else pool
@@ -72,6 +72,11 @@ class Matrix:
             "multiply_shares", blocks, _WORKER_THREADS, *entries, z, *counts, out, carries, carry_rows
         )
         add_carries(module, "add_carries", carries, carry_rows, out)
+
+
+def workers_for(entries: int) -> int:
+    """How many threads share a product, each with one carry."""
+    return min(_WORKERS, -(-entries // LEAST_SHARE))
 
 
 def transposed(device: Device, stack: Matrix, height: int, places: Array, count: int) -> Matrix:
@@ -90,11 +95,17 @@ def transposed(device: Device, stack: Matrix, height: int, places: Array, count:
 
 def first_unsatisfied(device: Device, a: Array, b: Array, c: Array) -> int | None:
     """The first i with a[i] * b[i] != c[i], or None; each uint64[n, 4]. Waits for the device."""
-    row = device.bring(np.array([len(a)], dtype=np.uint64))
-    blocks = min(_grid(len(a)), _BLOCKS)
-    _module(device).launch("first_unsatisfied", blocks, _THREADS, a, b, c, np.int64(len(a)), row)
+    row = device.empty(1, np.uint64)
+    find_unsatisfied(device, a, b, c, row)
     first = int(device.download(row)[0])
     return None if first == len(a) else first
+
+
+def find_unsatisfied(device: Device, a: Array, b: Array, c: Array, row: Array) -> None:
+    """``row``, uint64[1], becomes the first i with a[i] * b[i] != c[i], or n; each uint64[n, 4]."""
+    device.fill(row, len(a))
+    blocks = min(_grid(len(a)), _BLOCKS)
+    _module(device).launch("first_unsatisfied", blocks, _THREADS, a, b, c, np.int64(len(a)), row)
 
 
 def _require_entries(count: int) -> None:

@@ -6,7 +6,7 @@ is on the device, too: nothing waits for the host between rounds.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -14,13 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpu import modules
-from gpu.device import Array, Device
+from gpu.device import Array, Device, Secret
 from gpu.elementwise import ScalarField
-from gpu.hashing import derivation_key
+from gpu.hashing import Context
 
 _THREADS: Final = 256
-_LOG_BLOCKS: Final = 9
-"""Of a round: they fill the card."""
+SUMS: Final = 1 << 9
+"""Blocks of a round: they fill the card."""
 
 _LOG_LAST: Final = 8
 """Variables that one block binds one after the other, without launches."""
@@ -32,14 +32,11 @@ _RADIX: Final = 1 << 256
 _RADIX_INVERSE: Final = pow(_RADIX, -1, _R)
 
 
-Keep = Callable[[Array], Array]
-"""Is given what is derived from a sum-check's tables, to erase it one day, and hands it back."""
-
-
 class Weights:
-    """The values of eq(point, x), as products of two tables of the square root's size."""
+    """The values of eq(point, x), as products of two tables of the square root's size; ``point``:
+    uint64[variables, 4], Montgomery."""
 
-    def __init__(self, device: Device, point: Sequence[int]) -> None:
+    def __init__(self, device: Device, point: Array) -> None:
         self._device, self.variables = device, len(point)
         self.low_bits = len(point) - len(point) // 2
         split = len(point) - self.low_bits
@@ -51,33 +48,25 @@ class Weights:
         rest = 1 << (count - bits)
         return self._high[rest : 2 * rest], self.low[1 << bits : 2 << bits], bits
 
-    def table(self) -> Array:
-        """uint64[2^variables, 4]"""
+    def table(self, out: Array) -> None:
+        """``out``: uint64[2^variables, 4]"""
         high, low, bits = self.last(self.variables)
         n = 1 << self.variables
-        out = self._device.empty((n, 4), np.uint64)
-        _module(self._device).launch(
-            "eq_product", -(-n // _THREADS), _THREADS, high, low, np.int32(bits), np.int64(n), out
-        )
-        return out
+        numbers = np.int32(bits), np.int64(n)
+        _module(self._device).launch("eq_product", -(-n // _THREADS), _THREADS, high, low, *numbers, out)
 
-    def dot(self, values: Array, keep: Keep) -> int:
-        """The sum of eq(point, i) values[i], uint64[2^variables, 4]."""
-        device, (high, low, bits) = self._device, self.last(self.variables)
-        blocks = max(1, min(1 << _LOG_BLOCKS, len(values) // _THREADS))
-        sums = keep(device.empty((blocks + 1, 1, 4), np.uint64))
-        numbers = np.int32(bits), np.int64(len(values))
-        _module(device).launch("weighted_sum", blocks, _THREADS, values, high, low, *numbers, sums[1:])
-        _module(device).launch("add_partial", 1, _THREADS, sums[1:], np.int64(blocks), sums)
-        (total,) = to_ints(device.download(sums[0]))
-        return total
+    def dot(self, values: Array, sums: Array) -> None:
+        """The first of ``sums``, uint64[1 + SUMS, 4], becomes the sum of eq(point, i) values[i]."""
+        high, low, bits = self.last(self.variables)
+        blocks = max(1, min(SUMS, len(values) // _THREADS))
+        numbers, module = (np.int32(bits), np.int64(len(values))), _module(self._device)
+        module.launch("weighted_sum", blocks, _THREADS, values, high, low, *numbers, sums[1:])
+        module.launch("add_partial", 1, _THREADS, sums[1:], np.int64(blocks), sums)
 
-    def _suffixes(self, point: Sequence[int]) -> Array:
-        device = self._device
-        out = device.empty((2 << len(point), 4), np.uint64)
-        coordinates = device.bring(to_words(point)) if point else None
+    def _suffixes(self, point: Array) -> Array:
+        out = self._device.empty((2 << len(point), 4), np.uint64)
         threads = max(32, min(512, 1 << max(0, len(point) - 1)))
-        _module(device).launch("eq_suffixes", 1, threads, coordinates, np.int32(len(point)), out)
+        _module(self._device).launch("eq_suffixes", 1, threads, point, np.int32(len(point)), out)
         return out
 
 
@@ -93,7 +82,7 @@ class Voice:
         self.lengths = np.int32(len(frame)), np.int32(len(question))
         self.array = device.zeros((4, 32), np.uint8)
         for index, context in enumerate((absorb, challenge)):
-            device.copy(derivation_key(device, context), self.array[index])
+            Context(device, context).key(self.array[index])
         for index, text in enumerate((frame, question), 2):
             device.copy(np.frombuffer(text, np.uint8), self.array[index][: len(text)])
         device.synchronize()
@@ -111,7 +100,8 @@ class Rounds:
 
 
 class SumCheck:
-    """A sum of products of ``tables``, uint64[tables, 2^v, 4], which stay as they are.
+    """A sum of products of ``tables``, uint64[tables, 2^v, 4], which stay as they are; so many ``rounds``,
+    all unless said. What they write to is made with this, and given to ``keep``: ``launch`` may be recorded.
 
     To fold costs no launch of its own: a round binds the variable of the one before.
     """
@@ -127,47 +117,68 @@ class SumCheck:
     last: str
     """The kernel of the last rounds, which one block makes, where there is one."""
 
-    def __init__(self, device: Device, tables: Array, keep: Keep) -> None:
-        self._device, self.tables, self._keep = device, tables, keep
+    def __init__(self, device: Device, tables: Array, keep: Secret, rounds: int | None = None) -> None:
+        self._device = device
         count, size = tables.shape[:2]
         self.variables = size.bit_length() - 1
-        # All that is folded, one after the other; what a round sums up.
-        self._folded = keep(device.empty((count * size, 4), np.uint64))
-        self._sums = keep(device.empty((1 << _LOG_BLOCKS, self.sums, 4), np.uint64))
+        self.rounds = self.variables if rounds is None else rounds
+        self._tables = [tables, *self._folded(keep(device.empty((count * size, 4), np.uint64)), count, size)]
+        self._sums = keep(device.empty((SUMS, self.sums, 4), np.uint64))
+        # What rounds say, the point, the tables' values there, and what ``bring`` brings.
+        self._values = self.rounds * (self.said + 1)
+        self._state = self._values + count
+        self._told = keep(device.empty((self._state + 2 + self.rounds, 4), np.uint64))
+        self.point = self._told[self.rounds * self.said : self._values]
 
-    def run(self, voice: Voice, state: bytes, pads: Array | None = None, rounds: int | None = None) -> Rounds:
-        """So many rounds, all unless said; then ``tables`` are those of the variables that are left. The
-        transcript begins with ``state``; ``pads``, uint64[rounds * said, 4], are added to what is said."""
-        device, width, count = self._device, self.said, len(self.tables)
-        n = self.variables if rounds is None else rounds
-        told = self._keep(device.empty((n * (width + 1) + count + 1, 4), np.uint64))
-        point, ends, state_now = told[n * width :], told[n * (width + 1) :], told[n * (width + 1) + count :]
-        device.copy(np.frombuffer(state, np.uint64), state_now[0])
-        equal, module = self._equal(), _module(device)
+    @property
+    def left(self) -> Array:
+        """The tables of the variables that rounds leave, uint64[tables, 2^(v - rounds), 4]."""
+        return self._tables[-1]
+
+    def bring(self, state: bytes, point: Sequence[int] = ()) -> None:
+        """What rounds begin with: the transcript's ``state``; ``point``, where they leave out eq."""
+        numbers = [0, *point] if point else []  # the claim is zero
+        words = np.frombuffer(state + _montgomery(numbers), np.uint64).reshape(-1, 4)
+        self._device.copy(words, self._told[self._state : self._state + len(words)])
+
+    def launch(self, voice: Voice, pads: Array | None = None) -> None:
+        """The rounds, once after each ``bring``; ``pads``, uint64[rounds * said, 4], are added to what is
+        said."""
+        n, width, told, point = self.rounds, self.said, self._told, self.point
+        equal, module, state = self._equal(), _module(self._device), told[self._state :]
 
         def talk(index: int) -> tuple[object, ...]:
             pad = None if pads is None else pads[index * width :]
             eq = (None, None, None) if equal is None else (equal[0][index:], equal[1][index:], equal[2])
-            return pad, *eq, voice.array, *voice.lengths, told[index * width :], state_now, point[index:]
+            return pad, *eq, voice.array, *voice.lengths, told[index * width :], state, point[index:]
 
         many = min(n, max(0, self.variables - self._most_last()))
         for index in range(many):
-            partial = self._round(index, point[index - 1 :] if index else None)
+            partial = self._round(index)
             numbers = np.int64(len(partial)), np.int32(self.sums)
             module.launch("say_round", 1, _THREADS, partial, *numbers, *talk(index))
         if many < n:
-            self._last(n - many, point[many - 1 :] if many else None, talk(many))
-        self._end(point[n - 1 :])
-        self.variables -= n
-        if not self.variables:
-            device.copy(self.tables.reshape(-1, 4), ends[:count])
-        rows = device.download(told)
+            self._last(many, talk(many))
+        self._end()
+        if n == self.variables:
+            self._device.copy(self.left.reshape(-1, 4), told[self._values : self._state])
+
+    def told(self) -> Rounds:
+        """Of the last launch. Waits for the device."""
+        n, width = self.rounds, self.said
+        rows = self._device.download(self._told[: self._state + 1])
         data = rows[: n * width].tobytes()
-        numbers_said = [int.from_bytes(data[i : i + 32], "little") for i in range(0, len(data), 32)]
-        said = [numbers_said[i : i + width] for i in range(0, len(numbers_said), width)]
-        drawn = to_ints(rows[n * width : n * (width + 1)])
-        values = [] if self.variables else to_ints(rows[-1 - count : -1])
-        return Rounds(said, drawn, values, rows[-1].tobytes())
+        numbers = [int.from_bytes(data[i : i + 32], "little") for i in range(0, len(data), 32)]
+        said = [numbers[i : i + width] for i in range(0, len(numbers), width)]
+        values = to_ints(rows[self._values : -1]) if n == self.variables else []
+        return Rounds(said, to_ints(rows[n * width : self._values]), values, rows[-1].tobytes())
+
+    def _folded(self, room: Array, count: int, size: int) -> Iterator[Array]:
+        """The tables that are left by each round, one after the other."""
+        for _ in range(self.rounds):
+            size //= 2
+            yield room[: count * size].reshape(count, size, 4)
+            room = room[count * size :]
 
     def _equal(self) -> tuple[Array, Array, Array] | None:
         """Where rounds leave out eq: its coordinates, their inverses, and the claim; uint64[n, 4]."""
@@ -185,42 +196,35 @@ class SumCheck:
         """How many variables are left, at most, when one block makes all further rounds."""
         return _LOG_LAST
 
-    def _round(self, index: int, bound: Array | None) -> Array:
+    def _bound(self, index: int) -> tuple[Array, Array, Array | None]:
+        """What a round reads, the tables that it binds the variable before in, and to what."""
+        if not index:
+            return self._tables[0], self._tables[0], None
+        return self._tables[index - 1], self._tables[index], self.point[index - 1 :]
+
+    def _round(self, index: int) -> Array:
         """The blocks' sums, uint64[blocks, sums, 4]."""
-        source = self.tables
-        folded = None if bound is None else self._next()
-        half = self.tables.shape[1] // 2
-        blocks = max(1, min(1 << _LOG_BLOCKS, half // _THREADS))
-        partial, more = self._sums[:blocks], self._arguments(index)
-        numbers = folded, np.int64(half), bound
-        _module(self._device).launch(self.kernel, blocks, _THREADS, source, *numbers, *more, partial)
+        source, tables, bound = self._bound(index)
+        half = tables.shape[1] // 2
+        partial = self._sums[: max(1, min(SUMS, half // _THREADS))]
+        arguments = source, tables if index else None, np.int64(half), bound, *self._arguments(index)
+        _module(self._device).launch(self.kernel, len(partial), _THREADS, *arguments, partial)
         return partial
 
-    def _last(self, rounds: int, bound: Array | None, talk: tuple[object, ...]) -> None:
-        """These rounds, by one block."""
-        half = self.tables.shape[1] // (2 if bound is None else 4)
-        numbers = np.int64(half), bound, np.int32(rounds)
-        _module(self._device).launch(
-            self.last, 1, _LAST_THREADS, self.tables, self._folded, *numbers, *self._last_arguments(), *talk
-        )
-        for _ in range(rounds - (bound is None)):
-            self._next()
+    def _last(self, index: int, talk: tuple[object, ...]) -> None:
+        """All further rounds, by one block."""
+        source, tables, bound = self._bound(index)
+        numbers = np.int64(tables.shape[1] // 2), bound, np.int32(self.rounds - index)
+        arguments = source, self._tables[max(1, index)], *numbers, *self._last_arguments(), *talk
+        _module(self._device).launch(self.last, 1, _LAST_THREADS, *arguments)
 
-    def _end(self, bound: Array) -> None:
+    def _end(self) -> None:
         """Binds the last round's variable."""
-        source, folded = self.tables, self._next()
+        source, folded, bound = self._bound(self.rounds)
         count, half = folded.shape[:2]
         grid = -(-count * half // _THREADS)
         numbers = np.int64(half), np.int64(count * half)
         _module(self._device).launch("fold", grid, _THREADS, source, *numbers, bound, folded)
-
-    def _next(self) -> Array:
-        """The room of the tables that the bound variable leaves."""
-        count, size = self.tables.shape[:2]
-        room = self._folded[: count * size // 2]
-        self._folded = self._folded[count * size // 2 :]
-        self.tables = room.reshape(count, size // 2, 4)
-        return self.tables
 
 
 class R1csSumCheck(SumCheck):
@@ -228,13 +232,10 @@ class R1csSumCheck(SumCheck):
 
     sums, said, kernel, last = 2, 2, "r1cs_round", "last_r1cs_rounds"
 
-    def __init__(self, device: Device, tables: Array, point: Sequence[int], keep: Keep) -> None:
-        super().__init__(device, tables, keep)
-        self._weights, self._point = Weights(device, point), point
-
     def _equal(self) -> tuple[Array, Array, Array]:
-        numbers = self._device.bring(to_words([0, *self._point]))
-        return numbers[1:], ScalarField(self._device).inverse(numbers[1:]), self._keep(numbers[:1])
+        claim, point = (self._told[self._state + i :] for i in (1, 2))
+        self._weights = Weights(self._device, point)
+        return point, ScalarField(self._device).inverse(point), claim
 
     def _arguments(self, index: int) -> tuple[object, ...]:
         high, low, bits = self._weights.last(self.variables - 1 - index)
@@ -260,7 +261,7 @@ class CubicSumCheck(SumCheck):
     sums, said, kernel, last = 3, 3, "cubic_round", ""
 
     def _arguments(self, index: int) -> tuple[object, ...]:
-        return (np.int32(len(self.tables) // 3),)
+        return (np.int32(len(self.left) // 3),)
 
     def _most_last(self) -> int:
         return 0
@@ -268,8 +269,11 @@ class CubicSumCheck(SumCheck):
 
 def to_words(values: Sequence[int]) -> NDArray[np.uint64]:
     """uint64[n, 4], Montgomery, on the host."""
-    data = b"".join((value * _RADIX % _R).to_bytes(32, "little") for value in values)
-    return np.frombuffer(data, np.uint64).reshape(-1, 4)
+    return np.frombuffer(_montgomery(values), np.uint64).reshape(-1, 4)
+
+
+def _montgomery(values: Sequence[int]) -> bytes:
+    return b"".join((value * _RADIX % _R).to_bytes(32, "little") for value in values)
 
 
 def to_ints(words: NDArray[np.uint64]) -> list[int]:

@@ -36,6 +36,13 @@ class Recent(Generic[Key, Value]):
             self._kept[key] = value, size
             self._forget(self._room)
 
+    def take(self, key: Key) -> Value | None:
+        """What was kept by this key, and is no longer."""
+        with self._turn:
+            value, size = self._kept.pop(key, (None, 0))
+            self._taken -= size
+            return value
+
     def shrink(self, room: int) -> None:
         """Let go of what was used longest ago, until the others are at most ``room``."""
         with self._turn:

@@ -227,7 +227,9 @@ class HashKernels:
 
 class CubeKernels(Partial):
     def eq(self, point: FrArray, out: FrArray, _: int) -> None:
-        out[...] = device.download(sumcheck.Weights(device, kernels.fr.to_ints(point)).table())
+        table = device.empty(out.shape, np.uint64)
+        sumcheck.Weights(device, device.upload(point)).table(table)
+        out[...] = device.download(table)
 
     def combine_rows(self, matrix: FrArray, coefficients: FrArray, out: FrArray, _: int) -> None:
         total = device.upload(out)

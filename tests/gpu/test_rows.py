@@ -23,13 +23,15 @@ def _bytes(data: bytes) -> np.ndarray[tuple[int], np.dtype[np.uint8]]:
 def test_elements_are_hashed_as_bytes(count: int) -> None:
     values = fr.from_ints([pow(3, i, R) for i in range(count)])
     message = fr.to_canonical(values).astype("<u8").tobytes()
-    found = hashing.of_elements(device, device.upload(values), device.upload(_bytes(KEY)))
+    found = device.empty(32, np.uint8)
+    hashing.of_elements(device, device.upload(values), device.upload(_bytes(KEY)), found)
     assert device.download(found).tobytes() == blake3(message, key=KEY).digest()
 
 
 @pytest.mark.parametrize("context", ["", "zenserve spartan 1: tails", "x" * 64])
 def test_streams(context: str) -> None:
-    found = hashing.expand(device, device.upload(_bytes(KEY)), context, 64 * 131)
+    found = device.empty(64 * 131, np.uint8)
+    hashing.Context(device, context).expand(device.upload(_bytes(KEY)), found)
     assert device.download(found).tobytes() == blake3(KEY, derive_key_context=context).digest(length=64 * 131)
 
 

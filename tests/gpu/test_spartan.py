@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
 import pytest
 
 from base.memory import Kept
 from base.randomness import Secrets
 from bench.synthetic import Shape, random_statement, random_witness
-from gpu.sumcheck import _LOG_BLOCKS
+from gpu.sumcheck import SUMS
 from kernels import FrArray, fr
 from prover.backends.gpu import backend
 from prover.constraint_system import ConstraintSystem
@@ -19,7 +18,7 @@ from prover.spartan import proving
 from prover.spartan.commitment import Linked, commit
 from prover.spartan.layout import SystemMatrices, sizes_of
 from prover.spartan.queries import Places
-from prover.spartan.sessions import gpu
+from prover.spartan.sessions import gpu, workspace
 from tests.gpu.emulator.place import EMULATED
 from tests.prover.statements import (
     COMMITTED_Z,
@@ -38,6 +37,11 @@ from zenerrors import StatementError
 
 CODE = Code(FR, 9, 11)
 Complete = Callable[[FrArray, FrArray], None]
+
+
+def forget_workspaces() -> None:
+    """And all else that is kept."""
+    gpu.resident_systems(0)._kept.make_room(1 << 60)
 
 
 class Case:
@@ -81,12 +85,13 @@ def network(values: Shape = "network", log_rows: int = 10) -> Case:
 
 @pytest.mark.parametrize("make", [cubic, committed, network])
 def test_proofs_are_those_of_the_processor(make: Callable[[], Case], use: Callable[[str], None]) -> None:
+    """The first, whose launches are recorded, and those that replay them."""
     case, proofs = make(), []
-    for name in ("cpu", "gpu"):
+    for name in ("cpu", "gpu", "gpu", "gpu"):
         use(name)
         proofs.append(case.prove())
-    assert proofs[0] == proofs[1]
-    assert case.is_right(proofs[1])
+    assert len(set(proofs)) == 1
+    assert case.is_right(proofs[0])
 
 
 def test_rows_are_folded_as_by_the_processor(
@@ -97,20 +102,20 @@ def test_rows_are_folded_as_by_the_processor(
         monkeypatch.setattr(geometry, name, value)
     case, proofs = network(log_rows=9), []  # whose system no other test has loaded
     assert case.shape.folding.rounds == (2, 2, 5)
-    for name in ("cpu", "gpu"):
+    for name in ("cpu", "gpu", "gpu"):
         use(name)
         proofs.append(case.prove())
-    assert proofs[0] == proofs[1]
-    assert case.is_right(proofs[1])
+    assert len(set(proofs)) == 1
+    assert case.is_right(proofs[0])
 
 
 @pytest.mark.skipif(not EMULATED, reason="counts the emulated device's memory")
 @pytest.mark.parametrize("make", [committed, network])
 def test_memory_is_what_is_asked_for_before(make: Callable[[], Case], use: Callable[[str], None]) -> None:
-    """Beside what a round's blocks sum up, which is as much for the largest proofs."""
+    """Beside what blocks sum up, which is as much for the largest proofs."""
     use("gpu")
     case, device = make(), backend(0).device
-    blocks = 2 * 2 * 32 << _LOG_BLOCKS
+    forget_workspaces()
 
     def taken(do: Callable[[], object]) -> int:
         device.release()
@@ -121,41 +126,11 @@ def test_memory_is_what_is_asked_for_before(make: Callable[[], Case], use: Calla
     systems = gpu.resident_systems(0)
     assert (
         taken(lambda: systems.load(case.system, case.shape, 1))
-        <= gpu._resident_bytes(case.system, case.shape) * 1.2
+        <= workspace.resident_bytes(case.system, case.shape) * 1.2
     )
-    found, expected = taken(case.prove), gpu._session_bytes(case.system, case.shape)
+    blocks = 32 * SUMS * (1 + 2 * (2 + len(case.shape.folding.rounds)))
+    found, expected = taken(case.prove), workspace.workspace_bytes(case.system, case.shape)
     assert expected / 1.2 <= found - blocks <= expected * 1.2
-
-
-@pytest.mark.skipif(not EMULATED, reason="looks into the emulated device's memory")
-def test_the_witness_is_erased_on_the_device(
-    use: Callable[[str], None], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """And so are the rows' values: what is not told of by chance."""
-    case, arrays = network("dense"), list[Any]()
-    use("gpu")
-    device = backend(0).device
-
-    def remembered(allocate: Callable[..., Any]) -> Callable[..., Any]:
-        def remember(*arguments: Any) -> Any:
-            arrays.append(allocate(*arguments))
-            return arrays[-1]
-
-        return remember
-
-    case.prove()
-    for name in ("empty", "zeros", "upload", "bring"):
-        monkeypatch.setattr(device, name, remembered(getattr(device, name)))
-    case.prove()
-    one = fr.from_ints([1])[0]
-    values = np.concatenate([case.z, *case.system.evaluate(case.z)])
-    telling = values[values[:, 1:].all(axis=1) & (values != one).any(axis=1)]
-    told = {value.tobytes() for value in (*telling, *fr.to_canonical(telling))}
-    assert len(told) > 400
-    left = [device.download(array) for array in arrays if array.nbytes % 32 == 0]
-    assert len(left) > 50
-    for array in left:
-        assert not told & {row.tobytes() for row in array.reshape(-1).view(np.uint8).reshape(-1, 32)}
 
 
 def test_a_witness_that_fails_is_named_by_the_row(use: Callable[[str], None]) -> None:
@@ -189,13 +164,13 @@ def test_what_lasts_is_kept_and_erased(use: Callable[[str], None], monkeypatch: 
     free, made = 1 << 40, []
     kept = Kept(1 << 20, lambda: free)
     monkeypatch.setattr(gpu.resident_systems(0), "_kept", kept)
-    encode = gpu.GpuSession._encode
+    rows_of = gpu.GpuSession._rows_of
 
     def counting(session: gpu.GpuSession, *parts: Any) -> gpu.GpuRows:
-        made.append(encode(session, *parts))
+        made.append(rows_of(session, *parts))
         return made[-1]
 
-    monkeypatch.setattr(gpu.GpuSession, "_encode", counting)
+    monkeypatch.setattr(gpu.GpuSession, "_rows_of", counting)
     case, proofs = Case(committed_statement(lasting=True), fr.from_ints(COMMITTED_Z), complete_committed), []
     for name in ("cpu", "gpu", "gpu"):
         use(name)

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from random import Random
 
+import numpy as np
 import pytest
 
 from gpu import sumcheck
 from gpu.device import Array
 from gpu.sumcheck import CubicSumCheck, ProductSumCheck, R1csSumCheck, SumCheck, Weights
 from kernels import fr
-from prover.spartan.sessions.gpu import voice
+from prover.spartan.sessions.workspace import voice
 from tests.gpu.known import device
 from tests.kernels.strategies import R
 from verifier.spartan.field import FR
@@ -49,10 +50,13 @@ def _sum(tables: list[Table], x: int, term: Term, weights: Sequence[int]) -> int
 @pytest.mark.parametrize("variables", [0, 1, 2, 5, 6, 11])
 def test_weights(variables: int) -> None:
     point = [Random(variables).randrange(R) for _ in range(variables)]
-    weights = Weights(device, point)
-    assert fr.to_ints(device.download(weights.table())) == FR.eq(point)
+    weights = Weights(device, device.upload(fr.from_ints(point).reshape(-1, 4)))
+    table, sums = (device.empty((count, 4), np.uint64) for count in (1 << variables, 1 + sumcheck.SUMS))
+    weights.table(table)
+    assert fr.to_ints(device.download(table)) == FR.eq(point)
     (values,) = _tables(1, variables)
-    assert weights.dot(_on_device([values])[0], lambda made: made) == FR.dot(values, FR.eq(point))
+    weights.dot(_on_device([values])[0], sums)
+    assert fr.to_ints(device.download(sums[:1])) == [FR.dot(values, FR.eq(point))]
     for count in range(variables + 1):
         high, low, bits = weights.last(count)
         found = [fr.to_ints(device.download(part)) for part in (high, low)]
@@ -79,7 +83,7 @@ CHECKS: dict[str, tuple[int, Term]] = {
 @pytest.mark.parametrize("padded", [True, False])
 def test_rounds(name: str, variables: int, padded: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """All rounds; the last ones by one block, of ten variables the others by two, or by one."""
-    monkeypatch.setattr(sumcheck, "_LOG_BLOCKS", 1)
+    monkeypatch.setattr(sumcheck, "SUMS", 2)
     monkeypatch.setattr(sumcheck, "_LOG_LAST", 4)
     random, (count, term) = Random(name), CHECKS[name]
     tables, kept = _tables(count, variables), list[Array]()
@@ -94,13 +98,15 @@ def test_rounds(name: str, variables: int, padded: bool, monkeypatch: pytest.Mon
     point = [random.randrange(R) for _ in range(variables)]
     check: SumCheck
     if name == "r1cs":
-        check = R1csSumCheck(device, array, point, keep)
+        check = R1csSumCheck(device, array, keep)
     else:
         check = (ProductSumCheck if name == "product" else CubicSumCheck)(device, array, keep)
     pads = [random.randrange(R) if padded else 0 for _ in range(variables * check.said)]
     transcript = Transcript(FR, b"")
     on_device = device.upload(fr.from_ints(pads)) if padded else None
-    found = check.run(voice(device, check.said), transcript.state, on_device)
+    check.bring(transcript.state, point if name == "r1cs" else ())
+    check.launch(voice(device, check.said), on_device)
+    found = check.told()
     for index in range(variables):
         weights = FR.eq(point[index + 1 :]) if name == "r1cs" else [1] * (len(tables[0]) // 2)
         at = {x: _sum(tables, x, term, weights) for x in (-1, 0, 1, 2)}
@@ -122,7 +128,7 @@ def test_rounds(name: str, variables: int, padded: bool, monkeypatch: pytest.Mon
     assert found.state == transcript.state
     assert array.shape == (count, 1 << variables, 4)
     assert fr.to_ints(device.download(array).reshape(-1, 4)) == [v for t in first for v in t]
-    assert len(kept) == (4 if name == "r1cs" else 3)
+    assert len(kept) == 3
 
 
 def test_a_challenge_is_a_remainder_of_all_bits() -> None:
@@ -130,6 +136,9 @@ def test_a_challenge_is_a_remainder_of_all_bits() -> None:
     table = _on_device([[1, 2], [3, 4]])
     for seed in range(40):
         transcript = Transcript(FR, bytes([seed]))
-        found = ProductSumCheck(device, table, lambda made: made).run(voice(device, 2), transcript.state)
+        check = ProductSumCheck(device, table, lambda made: made)
+        check.bring(transcript.state)
+        check.launch(voice(device, 2))
+        found = check.told()
         transcript.say("round", found.said[0])
         assert found.point == [transcript.challenge("round")]

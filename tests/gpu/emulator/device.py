@@ -9,7 +9,7 @@ import time
 import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import cache
+from functools import cache, partial
 from threading import local
 from typing import Any
 
@@ -32,8 +32,55 @@ _PROT_NONE = 0
 _CURRENT = local()
 
 
-def recording() -> bool:
-    return getattr(_CURRENT, "records", False)
+class _Recording:
+    """What a call does on a device: each time the same, to the same arrays, or it is not to be recorded."""
+
+    def __init__(self) -> None:
+        self._arrays, self._done = list[Array](), list[object]()
+        self._complete = False
+
+    def run(self, call: Callable[[], object]) -> None:
+        self._at = self._next = 0
+        if not self._complete:
+            self._arrays.clear()
+            self._done.clear()
+        _CURRENT.recording = self
+        try:
+            with times.recording():
+                call()
+            assert (self._at, self._next) == (len(self._done), len(self._arrays)), "less than was recorded"
+            self._complete = True
+        finally:
+            _CURRENT.recording = None
+
+    def does(self, *what: object) -> None:
+        if not self._complete:
+            self._done.append(what)
+        assert what in self._done[self._at : self._at + 1], f"{what} is other than what was recorded"
+        self._at += 1
+
+    def allocated(self, made: Callable[[], Array]) -> Array:
+        """Stays where it was."""
+        if not self._complete:
+            self._arrays.append(made())
+        self._next += 1
+        return self._arrays[self._next - 1]
+
+
+def recording() -> _Recording | None:
+    """What is launched again, if anything is: the host neither waits nor sends anything."""
+    return getattr(_CURRENT, "recording", None)
+
+
+def does(*what: object) -> None:
+    """Part of what is recorded, if anything is. Arrays are told by where they are."""
+    if own := recording():
+        own.does(*(_place(each) if isinstance(each, np.ndarray) else each for each in what))
+
+
+def _place(array: NDArray[Any]) -> object:
+    """What is computed by numpy's functions stands anywhere."""
+    return (array.ctypes.data if type(array) is Array else None), array.shape, array.dtype
 
 
 class _Use:
@@ -119,6 +166,12 @@ class Device:
     def empty(self, shape: int | tuple[int, ...], dtype: DTypeLike) -> Array:
         """Filled with a pattern, and followed by a page that nobody may touch."""
         shape = (shape,) if isinstance(shape, int) else shape
+        own, made = recording(), partial(self._allocated, shape, dtype)
+        array = own.allocated(made) if own else made()
+        assert (array.shape, array.dtype) == (shape, np.dtype(dtype)), "another array than was recorded"
+        return array
+
+    def _allocated(self, shape: tuple[int, ...], dtype: DTypeLike) -> Array:
         dtype = np.dtype(dtype)
         size = math.prod(shape) * dtype.itemsize
         aligned = -(-size // 16) * 16  # kernels load 16 bytes at a time
@@ -142,6 +195,7 @@ class Device:
         return array
 
     def fill(self, array: Array, value: int) -> None:
+        does("fill", array, value)
         with self.current():
             array.fill(value)
 
@@ -155,17 +209,20 @@ class Device:
         return array
 
     def download(self, array: Array) -> NDArray[Any]:
+        assert not recording(), "the host waits in what is recorded"
         assert array.index == self.index
         return array.view(np.ndarray).copy()
 
     def copy(self, source: Array | NDArray[Any], target: Array) -> None:
+        assert isinstance(source, Array) or not recording(), "an array of the host in what is recorded"
+        does("copy", source, target)
         assert source.shape == target.shape
         assert source.dtype == target.dtype
         assert target.index == self.index == getattr(source, "index", self.index)
         target.view(np.ndarray)[...] = source.view(np.ndarray)
 
     def synchronize(self) -> None:
-        pass
+        assert not recording(), "the host waits in what is recorded"
 
     def milliseconds(self, call: Callable[[], object]) -> float:
         start = time.perf_counter()
@@ -179,19 +236,11 @@ class Device:
         return last - first
 
     def recorded(self, call: Callable[[], object]) -> Callable[[], None]:
-        """Made twice, as a device has it; the host sends nothing while it records."""
+        """Made at once, and again each time: then it must do as it did."""
+        recording = _Recording()
         with times.recording():
             call()
-
-        def launch() -> None:
-            _CURRENT.records = True
-            try:
-                with times.recording():
-                    call()
-            finally:
-                _CURRENT.records = False
-
-        return lambda: times.launched(self, times.RECORDED, launch)
+        return lambda: times.launched(self, times.RECORDED, lambda: recording.run(call))
 
     def held_bytes(self) -> int:
         return _USE.most

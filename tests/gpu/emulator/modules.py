@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from gpu import times
-from tests.gpu.emulator.device import Array, Device
+from tests.gpu.emulator.device import Array, Device, does
 from zenerrors import ZenError
 
 ROOT = Path(__file__).parents[3]
@@ -68,6 +68,7 @@ class Module:
     ) -> None:
         blocks = (grid, 1) if isinstance(grid, int) else grid
         function = ctypes.cast(getattr(self._library, kernel), ctypes.c_void_p)
+        does(kernel, *blocks, threads, shared_bytes, *arguments)
         words = (ctypes.c_uint64 * len(arguments))(*map(self._word, arguments))
         dimensions = [ctypes.c_uint(each) for each in (*blocks, threads)]
         size, count = ctypes.c_size_t(shared_bytes), len(arguments)
