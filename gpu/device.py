@@ -207,8 +207,10 @@ class Device:
         with self.current():
             stream, pool = cupy.cuda.Stream(non_blocking=True), cupy.cuda.MemoryPool()
             with times.recording(), stream, cupy.cuda.using_allocator(pool.malloc):
-                call()
-                stream.synchronize()
+                try:
+                    call()
+                finally:
+                    stream.synchronize()
                 stream.begin_capture()
                 try:
                     call()

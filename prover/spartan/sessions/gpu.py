@@ -227,8 +227,9 @@ class GpuSession:
             turn = self._turns.get()
             stack.callback(self._turns.put, turn)
             stack.enter_context(turn.stream)
-            self._work = self._workspace(_place(self._resident, turn.which), stack)
-            stack.callback(self._work.erase)
+            place = _place(self._resident, turn.which)
+            self._work = self._workspace(place)
+            stack.callback(self._leave, place)
             self._leaving = stack.pop_all()
         return self
 
@@ -237,8 +238,8 @@ class GpuSession:
     ) -> None:
         self._leaving.close()
 
-    def _workspace(self, place: tuple[object, ...], leaving: ExitStack) -> Workspace:
-        """That of a turn, which is kept for the next proof while there is room."""
+    def _workspace(self, place: tuple[object, ...]) -> Workspace:
+        """What was kept there, or a new one."""
         found: Workspace | None = self._kept.take(place)
         if found is None or found.resident is not self._resident:
             size = workspace_bytes(self._system, self._shape)
@@ -246,9 +247,13 @@ class GpuSession:
             self._kept.make_room(size)
             self._device.require(size, "a proof of this circuit")
             found = Workspace(self._resident, stays=stays)
-        if found.stays:
-            leaving.callback(self._kept.keep, place, found)
         return found
+
+    def _leave(self, place: tuple[object, ...]) -> None:
+        """For the next proof, while there is room."""
+        self._work.erase()
+        if self._work.stays:
+            self._kept.keep(place, self._work)
 
     def commit(self, variables: slice, tail: int, seed: bytes, mask: bytes | None = None) -> GpuRows:
         index = self._bring(variables, seed)

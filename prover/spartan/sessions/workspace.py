@@ -6,7 +6,7 @@ it is recorded with the first, and launched at once for all others: arrays stay 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Final, NamedTuple
 
@@ -163,21 +163,12 @@ class Workspace:
         self.pads = self._elements(2 * max(shape.log_rows, shape.variables))
         self.factors, self.factor = self._elements(3), self._elements(1)
         self._pool = self._elements(len(resident.columns.pool))
-        self.mask_product, self._row_weights = (
-            self._elements(1 + SUMS),
-            self._elements(1 << shape.row_variables),
-        )
+        self.mask_product = self._elements(1 + SUMS)
+        self._row_weights = self._elements(1 << shape.row_variables)
         self._combined = self._elements(2, code.degree)  # its weights, and the row
         self._spread = self._elements(code.length)
         self.levels = list(self._folding())
-        self.folded = [
-            Folded(
-                level.code,
-                self._elements(level.rows, level.code.length),
-                self._array((2 * level.code.length, 32), np.uint8),
-            )
-            for level in shape.folding.levels
-        ]
+        self.folded = [self._rows_under(level.code, level.rows) for level in shape.folding.levels]
         self.told = self._elements(1 << shape.folding.told)
         self.erase()
 
@@ -229,13 +220,8 @@ class Workspace:
 
     def lay_out(self, index: int, room: Room) -> None:
         """Values and tails by place, and their code words."""
-        resident, shape, seed, own = (
-            self.resident,
-            self.resident.shape,
-            self.bound_seeds[index],
-            self.rows(index),
-        )
-        part, code = shape.parts[index], shape.code
+        resident, seed, own = self.resident, self.bound_seeds[index], self.rows(index)
+        shape, part, code = resident.shape, resident.shape.parts[index], resident.shape.code
         rows.lay_out(self._device, self.z[self._starts[index] :][: part.size], code.degree - part.tail, own)
         self._fill_tails(seed, self._streams[index], part.tail, own)
         if index == len(shape.parts) - 1:
@@ -305,17 +291,19 @@ class Workspace:
         rows.extend(self._device, tables[1].reshape(len(words), code.degree, 4), words)
         self.resident.encode(words, nodes, code)
 
-    def _folding(self) -> Sequence[Level]:
+    def _folding(self) -> Iterator[Level]:
         """What folds the combined row, tables by tables."""
         folding, tables = self.resident.shape.folding, self._combined
-        levels = list[Level]()
         codes = [self.resident.shape.code, *(level.code for level in folding.levels)]
         for code, count in zip(codes, folding.rounds, strict=True):
             check = ProductSumCheck(self._device, tables, self._keep, count)
             weights, at = self._elements(code.queries), self._array(code.queries, np.uint32)
-            levels.append(Level(code, weights, at, check))
+            yield Level(code, weights, at, check)
             tables = check.left
-        return levels
+
+    def _rows_under(self, code: Code, count: int) -> Folded:
+        words, nodes = self._elements(count, code.length), self._array((2 * code.length, 32), np.uint8)
+        return Folded(code, words, nodes)
 
     def _fill_tails(self, seed: Array, stream: Array, tail: int, own: Array) -> None:
         """``prover.spartan.commitment.elements``"""
