@@ -5,10 +5,10 @@ from __future__ import annotations
 import ctypes
 import os
 import weakref
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Collection, Hashable, Iterator
 from pathlib import Path
 from threading import Lock
-from typing import Any, Final, Protocol
+from typing import Any, Final, NamedTuple, Protocol
 
 from verifier.recent import Recent
 
@@ -26,6 +26,13 @@ class Sized(Protocol):
     def nbytes(self) -> int: ...
 
 
+class About(NamedTuple):
+    """What a secret is kept by that is about a commitment: it is forgotten with that."""
+
+    commitment: bytes
+    kind: tuple[Hashable, ...] = ()
+
+
 class Kept:
     """Secrets that are dear to make, kept by last use where nobody needs the memory: ``most`` bytes of
     it, which has ``free()`` bytes to spare. Who uses a value holds it; it is erased when nobody does.
@@ -34,6 +41,7 @@ class Kept:
     def __init__(self, most: int, free: Callable[[], int]) -> None:
         self._most, self._unused = most, free
         self._recent = Recent[Hashable, Any](most, lambda value: int(value.nbytes), least=0)
+        _ALL.add(self)
 
     def free(self) -> int:
         """Bytes that work can have if all this makes way."""
@@ -61,6 +69,16 @@ class Kept:
         """What was kept by this key; None where there is nothing."""
         return self._recent.get(key)
 
+    def commitments(self) -> set[bytes]:
+        """What any of it is about."""
+        return {key.commitment for key in self._recent if isinstance(key, About)}
+
+    def forget(self, commitments: Collection[bytes]) -> None:
+        """Have all make way that is about these."""
+        for key in self._recent:
+            if isinstance(key, About) and key.commitment in commitments:
+                self._recent.take(key)
+
     def keep(self, key: Hashable, value: Sized, erase: Callable[[], None] | None = None) -> None:
         """Keep ``value``, of which nobody else erases anything; or which is no secret."""
         if erase is not None:
@@ -70,6 +88,9 @@ class Kept:
     def take(self, key: Hashable) -> Any:
         """What was kept by this key, and is no longer; None where there is nothing."""
         return self._recent.take(key)
+
+
+_ALL: Final = weakref.WeakSet[Kept]()
 
 
 class _Arenas(ctypes.Structure):
@@ -122,6 +143,17 @@ def free_memory() -> int:
     """Bytes that new work can have without swapping, and without being killed for a container's limit: once
     ``make_room`` was called."""
     return KEPT.free()
+
+
+def kept_commitments() -> set[bytes]:
+    """What this process keeps secrets about, in its own memory and in cards'."""
+    return {commitment for kept in list(_ALL) for commitment in kept.commitments()}
+
+
+def forget(commitments: Collection[bytes]) -> None:
+    """Keep nothing about these. What is in use is erased when it is no more."""
+    for kept in list(_ALL):
+        kept.forget(commitments)
 
 
 def make_room(count: int) -> None:

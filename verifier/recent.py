@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterator
 from threading import Lock
 from typing import Generic, TypeVar
 
@@ -42,6 +42,11 @@ class Recent(Generic[Key, Value]):
             value, size = self._kept.pop(key, (None, 0))
             self._taken -= size
             return value
+
+    def __iter__(self) -> Iterator[Key]:
+        """Over the keys that there are now."""
+        with self._turn:
+            return iter(list(self._kept))
 
     def shrink(self, room: int) -> None:
         """Let go of what was used longest ago, until the others are at most ``room``."""

@@ -11,7 +11,7 @@ from blake3 import blake3
 from numpy.typing import NDArray
 
 import kernels
-from base.memory import KEPT
+from base.memory import KEPT, About
 from base.parallel import equal, in_turn, run
 from base.randomness import Secrets
 from kernels import FrArray, fr
@@ -167,7 +167,7 @@ def linked_to(
     ``beside`` bytes for this one; what is not is erased by ``secret``. Raises ``StatementError``
     (``statement.openings``).
     """
-    kept: Committed | None = KEPT.get(_key(linked, code, tail))
+    kept: Committed | None = KEPT.get(key_of(linked, code, tail))
     if kept is not None:
         if not kept.holds(values):
             raise other_values()
@@ -191,13 +191,13 @@ def linked_to(
 
 def keep(made: Committed, linked: Linked, secret: Secrets) -> None:
     """For ``linked_to``. All that ``secret`` erases is ``made``'s."""
-    key = _key(linked, made.code, made.commitment.tail)
+    key = key_of(linked, made.code, made.commitment.tail)
     KEPT.keep(key, made, partial(secret.erase, made.threads))
 
 
-def _key(linked: Linked, code: Code, tail: int) -> tuple[Linked, int, int]:
-    """However many columns are opened."""
-    return linked, code.log_degree, tail
+def key_of(linked: Linked, code: Code, tail: int) -> About:
+    """What it is kept by, however many columns are opened."""
+    return About(linked.root, (linked.seed, code.log_degree, tail))
 
 
 def _encoded(

@@ -11,6 +11,7 @@ from service import log, telemetry
 from service.jobs.claims import Claim, Claims
 from service.jobs.jobs import Jobs
 from service.jobs.scheduling import claim_next
+from service.openings import forget_deleted
 from service.runtime import Runtime
 from service.worker.heartbeat import Heartbeat, Hold, end_stopped
 from service.worker.tasks import TASKS
@@ -21,6 +22,7 @@ def run_next(runtime: Runtime, heartbeat: Heartbeat) -> None:
     """Take the next job that this worker can, and run it; nothing where there is none."""
     if heartbeat.shutting_down:
         return
+    forget_deleted(runtime)
     abilities, lease = heartbeat.abilities, runtime.settings.lease_seconds
     memory = abilities.free_memory()
     with runtime.database.write() as session:

@@ -19,6 +19,7 @@ from typing import Literal
 from base.memory import FREED
 from service import log
 from service.jobs.claims import Claim, Claims, late
+from service.openings import forget_deleted
 from service.runtime import Runtime
 from service.storage.repositories.workers import Workers
 from service.telemetry import JobSpan
@@ -150,6 +151,7 @@ class Heartbeat(threading.Thread):
         if hold is None and moment < self._next_beat:
             return
         if hold is None:  # idle: others may need the memory
+            forget_deleted(self._runtime)
             FREED.give_back()
         why = None
         with self._runtime.database.write() as session:

@@ -7,6 +7,7 @@ import shutil
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ import numpy as np
 import pytest
 from sqlalchemy import update
 
+from base.memory import About, Kept
 from kernels import FrArray
 from service import openings
 from service.openings import Openings
@@ -123,6 +125,21 @@ def test_no_root_is_opened_more_often_than_hides_it(counted: Openings, key: ToyK
     assert max(key.opened.values()) == OPENINGS
     assert (chains[0], chains[1], chains[2]) == (OPENINGS - RENEWALS - 1, 9, 81)
     assert chains[3] == 150 - 5 - 9 - 81
+
+
+def test_what_is_deleted_is_kept_no_more(each_runtime: Runtime, key: ToyKey) -> None:
+    """Nor is what nobody knows, and what there is stays."""
+    committed(each_runtime, key)
+    kept, erased = Kept(1 << 20, lambda: 1 << 20), list[bytes]()
+    for root in (FIRST.commitment, b"s" * 32):
+        kept.keep(About(root), np.zeros(8), partial(erased.append, root))
+    kept.keep("about no commitment", np.zeros(8))
+    openings.forget_deleted(each_runtime)
+    assert (kept.commitments(), erased) == ({FIRST.commitment}, [b"s" * 32])
+    with each_runtime.database.write() as session:
+        forget(session, ["mdl_1"])
+    openings.forget_deleted(each_runtime)
+    assert (kept.taken, erased) == (64, [b"s" * 32, FIRST.commitment])
 
 
 def test_a_commitment_ends(counted: Openings, key: ToyKey) -> None:

@@ -27,7 +27,16 @@ from service.storage.records.openings import Ledger, Root
 from service.storage.records.resources import Proof
 from service.storage.repositories import Circuits
 from tests.service.conftest import open_runtime
-from tests.service.support import labelled, serving, tiny_calibration, tiny_onnx, work_on, work_on_all
+from tests.service.support import (
+    heart,
+    labelled,
+    serving,
+    tiny_calibration,
+    tiny_onnx,
+    until,
+    work_on,
+    work_on_all,
+)
 from verifier import receipts
 from verifier.documents import KeyFile, OpeningFile, ProofDocument, Receipt, checked
 from verifier.judging import Known, Registration, Verification, judge
@@ -117,6 +126,7 @@ def test_from_a_registration_to_a_strangers_verdict(service: Service, committed:
 
 
 def test_a_worker_keeps_the_code_words_of_weights(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Until the model is deleted."""
     kept, found = Kept(1 << 30, lambda: 1 << 40), list[bool]()
     get = kept.get
 
@@ -128,11 +138,15 @@ def test_a_worker_keeps_the_code_words_of_weights(service: Service, monkeypatch:
     monkeypatch.setattr(kept, "get", asked)
     model = service.registered(weight_privacy="committed")
     assert found == [False]  # by the proof that registers it
-    document = service.made(model, INPUT, input_privacy="private")
+    proof = service.api.create_proof(model.id, INPUT, input_privacy="private")
+    work_on(service.runtime, proof.id)
     assert found == [False, True]
-    assert service.judged(document).valid
-    kept.make_room(1 << 41)
-    assert kept.taken == 0
+    assert service.judged(service.api.get_proof_document(proof.id)).valid
+    with heart(service.runtime):
+        assert kept.taken
+        service.api.delete_proof(proof.id)
+        service.api.delete_model(model.id)
+        until(lambda: kept.taken == 0)
 
 
 def test_who_has_a_circuit_loaded_pays_for_it(

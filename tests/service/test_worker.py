@@ -8,10 +8,11 @@ from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime
 
+import numpy as np
 import pytest
 from sqlalchemy.exc import OperationalError
 
-from base.memory import FREED
+from base.memory import FREED, About, Kept
 from service.jobs.claims import Claims
 from service.jobs.jobs import Jobs
 from service.jobs.reaping import Reaping
@@ -21,6 +22,7 @@ from service.settings import Settings
 from service.storage.records.jobs import Worker
 from service.storage.repositories.workers import SILENCE
 from service.worker import heartbeat, tasks
+from service.worker.attempts import run_next
 from service.worker.heartbeat import Heartbeat, Hold
 from tests.service.support import PATIENCE_SECONDS, add_job, heart, load, run_job, take_back, until, work_on
 from zenerrors import TensorError
@@ -214,6 +216,21 @@ def test_the_heartbeat_outlasts_work_that_reports_nothing(
     does(silent)
     work_on(runtime, add_job(runtime))
     assert (load(runtime).state, load(runtime).attempt) == ("succeeded", 1)
+
+
+def test_what_is_deleted_is_forgotten_before_the_next_job_and_while_there_is_none(runtime: Runtime) -> None:
+    """Code words of weights, that is: here of a commitment that there is not."""
+    kept = Kept(1 << 20, lambda: 1 << 20)
+
+    def keep() -> None:
+        kept.keep(About(bytes(32)), np.zeros(8), lambda: None)
+
+    keep()
+    run_next(runtime, Heartbeat(runtime, "worker_test"))
+    assert not kept.taken
+    keep()
+    with heart(runtime):
+        until(lambda: not kept.taken)
 
 
 def test_what_work_has_freed_goes_back_when_there_is_no_more(

@@ -20,7 +20,7 @@ from gpu.sumcheck import SumCheck, to_ints, to_words
 from kernels import FrArray
 from prover.backends.gpu import backend
 from prover.constraint_system import ConstraintSystem
-from prover.spartan.commitment import Linked, other_values
+from prover.spartan.commitment import Linked, key_of, other_values
 from prover.spartan.queries import Places, opening, siblings
 from prover.spartan.rounds import Rounds
 from prover.spartan.sessions.workspace import (
@@ -276,7 +276,7 @@ class GpuSession:
         work, device, code, part = self._work, self._device, self._shape.code, self._shape.parts[index]
         work.bind(index)
         own, seed = work.rows(index), work.bound_seeds[index]
-        key = linked, code.log_degree, part.tail  # however many columns are opened
+        key = key_of(linked, code, part.tail)
         kept: LinkedRows | None = self._kept.get(key)
         if kept is not None:
             if not self._resident.field.equal(_number(kept.seed), _number(seed)):

@@ -69,6 +69,10 @@ class Roots:
         """Whatever its epoch."""
         return self._session.get(Root, root, populate_existing=True)
 
+    def known(self, roots: Collection[str]) -> set[str]:
+        """Those of these that there are, whatever their epoch."""
+        return set(self._session.scalars(select(Root.root).where(Root.root.in_(roots))))
+
     def retired(self, roots: Collection[str]) -> str | None:
         """One of these that is of another epoch."""
         return self._session.scalar(

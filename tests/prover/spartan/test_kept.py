@@ -69,8 +69,8 @@ def seeded(case: Case, monkeypatch: pytest.MonkeyPatch) -> bytes:
 
 
 def kept_of(room: Memory, case: Case) -> Committed | None:
-    model, shape = case.links[0], case.shape
-    found: Committed | None = room.kept.get((model, shape.code.log_degree, shape.parts[0].tail))
+    key = commitment.key_of(case.links[0], case.shape.code, case.shape.parts[0].tail)
+    found: Committed | None = room.kept.get(key)
     return found
 
 
@@ -110,6 +110,22 @@ def test_what_makes_way_is_erased(case: Case, room: Memory) -> None:
     assert all(array.any() for array in arrays)  # by whom it is in use
     del found
     assert not any(array.any() for array in arrays)
+
+
+def test_what_is_about_others_stays(case: Case, room: Memory) -> None:
+    other = Case(committed_statement(lasting=True), COMMITTED_Z, complete_committed)
+    for each in (case, other):
+        each.prove()
+    found, (model, _) = kept_of(room, case), case.links
+    assert found is not None
+    array, taken = found.rows, room.kept.taken
+    del found
+    assert memory.kept_commitments() >= {model.root, other.links[0].root} == room.kept.commitments()
+    memory.forget({model.root, case.links[1].root, bytes(32)})
+    assert room.kept.commitments() == {other.links[0].root}
+    assert room.kept.taken == taken // 2
+    assert not array.any()
+    assert case.reason(case.prove()) == "ok"
 
 
 def test_other_values_are_refused(case: Case, room: Memory) -> None:
@@ -173,7 +189,6 @@ def test_a_renewal_reads_what_is_kept(room: Memory, encoded: list[int]) -> None:
     values, counts = fr.from_int64(np.arange(40)), list[int]()
     rows = rows_for(40)
     key, shape = CommitmentKey(rows), (rows.code, rows.tail)
-    place = rows.code.log_degree, rows.tail
     opening = key.commit(values)
     for kept in (False, True):
         if kept:
@@ -181,7 +196,7 @@ def test_a_renewal_reads_what_is_kept(room: Memory, encoded: list[int]) -> None:
         encoded[:] = []
         renewed = key.renew(opening, values)
         counts.append(len(encoded))
-        found = room.kept.get((Linked(*renewed.current), *place))
+        found = room.kept.get(commitment.key_of(Linked(*renewed.current), *shape))
         assert (found is not None) is kept
     assert counts[1] == counts[0] - 1
     assert found.root == renewed.root
