@@ -10,6 +10,7 @@ from typing import Final
 
 import numpy as np
 
+from base.memory import Kept
 from base.randomness import Secrets
 from gpu import modules, msm, ntt, points, times
 from gpu.device import Device
@@ -19,12 +20,14 @@ from kernels import FrArray, Group, Progress, WordArray
 from prover.blocks import Csr
 
 _OTHERS: Final = ("scan", "sparse", "hashing", "rows", "sumcheck", "integers", "scalars")
+_MOST_KEPT: Final = 1 << 33
+"""Bytes."""
 _PIECE: Final = 1 << 20
 """Points that are made at a time, between reports of progress."""
 
 
 class GpuBackend:
-    """``prover.backends.Backend`` on one device.
+    """``prover.backends.Backend`` on one device. ``kept``: what proofs keep there for others.
 
     To make it compiles for some seconds what provers take and this machine has not compiled before.
     """
@@ -34,6 +37,7 @@ class GpuBackend:
     def __init__(self, index: int) -> None:
         self.index = index
         self.device = Device(index)
+        self.kept = Kept(_MOST_KEPT, self.device.free_bytes)
         both = map(points.source, ("Fp", "Fp2"))
         others = ((name,) for name in _OTHERS)
         field = "elementwise", "ZEN_ELEMENT=Fr", "ZEN_CALL_PRODUCTS"

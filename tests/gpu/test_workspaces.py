@@ -9,16 +9,19 @@ import numpy as np
 import pytest
 
 from base.memory import Kept
+from base.progress import silent
 from gpu.device import Array
 from kernels import fr
-from prover import backends
+from prover import backends, groth16
 from prover.backends.gpu import backend
+from prover.groth16.sessions.gpu import resident_keys
 from prover.spartan import proving
 from prover.spartan.sessions import gpu
 from prover.spartan.sessions.workspace import Workspace
 from tests.gpu.emulator import device as emulated
 from tests.gpu.emulator.place import EMULATED
 from tests.gpu.test_spartan import Case, committed, forget_workspaces, network
+from tests.prover.statements import cubic_statement
 from zenerrors import ZenError
 
 Words = set[bytes]
@@ -193,6 +196,16 @@ def test_workspaces_make_way(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(gpu, "_SYSTEMS", 1)
     other.prove()
     assert [each.resident.system for each in idle()] == [other.system]
+
+
+def test_keys_of_groth16_take_their_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    system = cubic_statement()
+    key = groth16.setup(system)
+    network("dense").prove()
+    assert idle()
+    monkeypatch.setattr(backend(0).kept, "_unused", lambda: 0)
+    resident_keys(0).load(key, system, 1, silent)
+    assert not idle()
 
 
 def test_two_proofs_at_once_have_a_workspace_each(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -18,7 +18,7 @@ from base.randomness import Secrets
 from gpu.device import Array, Device, Stream
 from gpu.sparse import first_unsatisfied
 from kernels import Field, FrArray, Group, WordArray, fp, fp2, g1, g2
-from prover.backends.gpu import backend
+from prover.backends.gpu import GpuBackend, backend
 from prover.constraint_system import ConstraintSystem
 from prover.groth16.proving_key import ProvingKey
 from prover.groth16.sessions.resident import PROOFS_AT_ONCE, ResidentKey
@@ -32,13 +32,13 @@ class ResidentKeys:
     memory for ``PROOFS_AT_ONCE``, each with a stream of its own; others wait until one is done.
     """
 
-    def __init__(self, device: Device) -> None:
+    def __init__(self, on: GpuBackend) -> None:
         self.keys: WeakKeyDictionary[ProvingKey, ResidentKey] = WeakKeyDictionary()
-        self._device = device
+        self._device, self._kept = on.device, on.kept
         self._loading = Lock()
         self._streams: SimpleQueue[Stream] = SimpleQueue()
         for _ in range(PROOFS_AT_ONCE):
-            self._streams.put(device.stream())
+            self._streams.put(on.device.stream())
 
     def begin(
         self, key: ProvingKey, system: ConstraintSystem, z: Witness, threads: int, report: Progress
@@ -47,7 +47,8 @@ class ResidentKeys:
         return GpuSession(self._device, resident, self._streams, key, system, z, report)
 
     def load(self, key: ProvingKey, system: ConstraintSystem, threads: int, report: Progress) -> ResidentKey:
-        """What a session needs on the device. Other keys make way where it would be slower beside them.
+        """What a session needs on the device. What is kept makes way, and other keys where it would be slower
+        beside them.
 
         Raises ``ResourceError`` (``resource.gpu_memory``).
         """
@@ -55,6 +56,7 @@ class ResidentKeys:
             if key not in self.keys:
                 report("load key", 0.0)
                 resident = ResidentKey(self._device, key, system)
+                self._kept.make_room(resident.wanted_bytes)
                 if self.keys and resident.wanted_bytes > self._device.free_bytes():
                     self._make_room()
                 resident.settle(threads)
@@ -77,7 +79,7 @@ _MAKING: Final = Lock()
 def resident_keys(index: int) -> ResidentKeys:
     """Those of this process on the device of this index, whichever thread asks first."""
     with _MAKING:
-        return _resident_keys(backend(index).device)
+        return _resident_keys(backend(index))
 
 
 class GpuSession:

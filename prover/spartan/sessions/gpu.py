@@ -18,7 +18,7 @@ from gpu import rows
 from gpu.device import Array, Device, Stream
 from gpu.sumcheck import SumCheck, to_ints, to_words
 from kernels import FrArray
-from prover.backends.gpu import backend
+from prover.backends.gpu import GpuBackend, backend
 from prover.constraint_system import ConstraintSystem
 from prover.spartan.commitment import Linked, key_of, other_values
 from prover.spartan.queries import Places, opening, siblings
@@ -44,9 +44,6 @@ _PROOFS_AT_ONCE: Final = 2
 _SYSTEMS: Final = 4
 """Constraint systems that stay."""
 
-_MOST_KEPT: Final = 1 << 33
-"""Bytes of commitments, and of workspaces."""
-
 
 class _Turn(NamedTuple):
     """One of the proofs that are made at once."""
@@ -58,14 +55,13 @@ class _Turn(NamedTuple):
 class ResidentSystems:
     """Those on one device that were used last, and turns for proofs: others wait until one is done."""
 
-    def __init__(self, device: Device) -> None:
-        self._device = device
+    def __init__(self, on: GpuBackend) -> None:
+        self._device, self._kept = on.device, on.kept  # commitments, and workspaces
         self._systems: dict[tuple[bytes, Shape], ResidentSystem] = {}
         self._loading = Lock()
-        self._kept = Kept(_MOST_KEPT, device.free_bytes)
         self._turns = LifoQueue[_Turn]()  # proofs that do not meet are made in one place
         for which in range(_PROOFS_AT_ONCE):
-            self._turns.put(_Turn(which, device.stream()))
+            self._turns.put(_Turn(which, self._device.stream()))
 
     def begin(self, system: ConstraintSystem, shape: Shape, z: Witness, threads: int) -> GpuSession:
         return GpuSession(self.load(system, shape, threads), self._kept, self._turns, z)
@@ -99,7 +95,7 @@ _MAKING: Final = Lock()
 def resident_systems(index: int) -> ResidentSystems:
     """Those of this process on the device of this index, whichever thread asks first."""
     with _MAKING:
-        return _resident_systems(backend(index).device)
+        return _resident_systems(backend(index))
 
 
 class GpuRows:
