@@ -38,6 +38,12 @@ def test_the_key_is_what_its_digest_says() -> None:
     assert KEY.digest.hex() == RECORDED["key_digest"]
 
 
+def test_the_page_shows_this_key() -> None:
+    page = Path(__file__).parents[3] / "docs" / "formats.md"
+    _, _, behind = page.read_text().partition("### Key, commitments and circuit\n```json\n")
+    assert json.loads(behind.partition("```")[0]) == KEY.to_json() | {"circuit": "<hex>"}
+
+
 @pytest.mark.parametrize("case", named(RECORDED["cases"]))
 def test_proofs(system: VerifyingSystem, case: Any) -> None:
     judge(system, RECORDED, case)
