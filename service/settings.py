@@ -12,6 +12,7 @@ from pydantic import BeforeValidator, Field, SecretStr, ValidationError, field_v
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from base.processors import usable_cores
+from verifier.documents import said
 from zenerrors import RequestError
 
 QueueName = Literal["cpu", "gpu"]
@@ -116,7 +117,7 @@ class Settings(BaseSettings):
             return cls(**named | {"_secrets_dir": os.environ.get("CREDENTIALS_DIRECTORY")})
         except ValidationError as error:
             first = error.errors()[0]
-            reason = str(first["msg"]).removeprefix("Value error, ")
+            reason = said(first["msg"])
             if not first["loc"]:
                 raise RequestError("request.settings", reason) from None
             name = f"ZENSERVE_{str(first['loc'][0]).upper()}"

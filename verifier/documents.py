@@ -445,7 +445,10 @@ def key_id(system: str, key_digest: bytes, circuit: Mapping[str, Any]) -> str:
 
 def read(kind: type[DocumentKind], data: bytes | str) -> DocumentKind:
     """A document from JSON text. Raises ``FileFormatError`` (``file.json``), which names the field."""
-    return checked(kind, parse(data))
+    fields = parse(data)
+    if kind is KeyFile and isinstance(fields, dict) and "statement" in fields:
+        raise FileFormatError("file.json", "this is the file of a proof: name that of its key here")
+    return checked(kind, fields)
 
 
 def parse(data: bytes | str) -> Any:
@@ -470,4 +473,9 @@ def first_fault(error: ValidationError) -> tuple[str, str]:
     if error.error_count() > MOST_FAULTS:
         return "", f"{error.error_count()} fields are unknown, missing or wrong"
     first = error.errors(include_url=False, include_input=False)[0]
-    return ".".join(map(str, first["loc"])).encode(errors="replace").decode(), first["msg"]
+    return ".".join(map(str, first["loc"])).encode(errors="replace").decode(), said(first["msg"])
+
+
+def said(message: str) -> str:
+    """A fault's message, without what pydantic sets before one of ours."""
+    return message.removeprefix("Value error, ")

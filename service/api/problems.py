@@ -16,6 +16,7 @@ from starlette.routing import compile_path
 
 from service import log
 from service.api.headers import HEADERS
+from verifier.documents import said
 from zencodes import status_of
 from zenerrors import NotFoundError, RequestError, ResourceError, ZenError
 
@@ -178,7 +179,7 @@ async def _on_validation_error(request: Request, error: Exception) -> JSONRespon
         return respond(415, wrong)
     first = error.errors()[0]
     where = first["loc"][1:] or first["loc"][:1]  # without saying that it is of the body
-    message = "send a file (curl: -F name=@FILE)" if "UploadFile" in first["msg"] else first["msg"]
+    message = "send a file (curl: -F name=@FILE)" if "UploadFile" in first["msg"] else said(first["msg"])
     return answer(invalid(".".join(map(str, where)), message))
 
 

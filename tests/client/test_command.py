@@ -72,9 +72,11 @@ def test_a_refused_proof(here: Path, capsys: Captured, inferred: ProofDocument) 
     assert "All is well" not in words
 
 
-def test_a_key_in_place_of_the_proof(here: Path, capsys: Captured) -> None:
+def test_a_key_in_place_of_the_proof_and_a_proof_in_place_of_the_key(here: Path, capsys: Captured) -> None:
     assert main(["key.json", "--key", "proof.json"]) == 2
     assert "this is the file of a key" in capsys.readouterr().err
+    assert main(["proof.json", "--key", "proof.json"]) == 2
+    assert "this is the file of a proof: name that of its key here" in capsys.readouterr().err
 
 
 def test_a_reader_who_has_had_enough(here: Path) -> None:
