@@ -44,17 +44,18 @@ def extend(device: Device, rows: Array, out: Array) -> None:
     _launch(device, "extend", count * length, rows, *numbers, out)
 
 
-def gather_columns(device: Device, matrix: Array, places: Array, out: Array) -> None:
-    """``out``, 32 bytes an element, becomes the columns of ``matrix``, uint64[rows, 2^v, 4], one after the
-    other: column k, for each k in ``places``, uint32[n], stands in the place of k's bits in reverse."""
-    rows, count = matrix.shape[:2]
-    numbers = np.int64(rows), np.int32(count.bit_length() - 1), np.int64(rows * len(places))
-    _launch(device, "gather_columns", rows * len(places), matrix, places, *numbers, out)
-
-
-def gather(device: Device, entries: Array, places: Array, out: Array) -> None:
-    """``out`` becomes those of ``entries``, of 32 bytes each, at ``places``, uint32[n]."""
-    _launch(device, "gather", len(places), entries, places, np.int64(len(places)), out)
+def open_columns(
+    device: Device, salts: Array | None, matrix: Array, nodes: Array, places: Array, count: int
+) -> Array:
+    """uint8[n, 32]: what an opening has. ``salts``, if there are any, at the first ``count`` of ``places``,
+    uint32; columns there of ``matrix``, uint64[rows, 2^v, 4], one after the other, column k from the place of
+    k's bits in reverse; ``nodes`` at all other places."""
+    rows, length = matrix.shape[:2]
+    salted = 0 if salts is None else count
+    out = device.empty((salted + count * rows + len(places) - count, 32), np.uint8)
+    sizes = np.int64(count), np.int64(rows), np.int32(length.bit_length() - 1), np.int64(len(out))
+    _launch(device, "open_columns", len(out), salts, matrix, nodes, places, *sizes, out)
+    return out
 
 
 def scatter(device: Device, values: Array, places: Array, out: Array) -> None:

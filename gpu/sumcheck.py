@@ -40,7 +40,9 @@ class Weights:
         self._device, self.variables = device, len(point)
         self.low_bits = len(point) - len(point) // 2
         split = len(point) - self.low_bits
-        self._high, self.low = (self._suffixes(part) for part in (point[:split], point[split:]))
+        self._high, self.low = (device.empty((2 << n, 4), np.uint64) for n in (split, self.low_bits))
+        threads, numbers = max(32, min(512, 1 << self.low_bits)), (np.int32(split), np.int32(len(point)))
+        _module(device).launch("eq_suffixes", 2, threads, point, *numbers, self._high, self.low)
 
     def last(self, count: int) -> tuple[Array, Array, int]:
         """Of the last ``count`` coordinates: tables ``high`` and ``low``, and of how many ``low`` is."""
@@ -62,12 +64,6 @@ class Weights:
         numbers, module = (np.int32(bits), np.int64(len(values))), _module(self._device)
         module.launch("weighted_sum", blocks, _THREADS, values, high, low, *numbers, sums[1:])
         module.launch("add_partial", 1, _THREADS, sums[1:], np.int64(blocks), sums)
-
-    def _suffixes(self, point: Array) -> Array:
-        out = self._device.empty((2 << len(point), 4), np.uint64)
-        threads = max(32, min(512, 1 << max(0, len(point) - 1)))
-        _module(self._device).launch("eq_suffixes", 1, threads, point, np.int32(len(point)), out)
-        return out
 
 
 class Voice:

@@ -51,24 +51,24 @@ __global__ void extend(const Fr* rows, long degree, int log_length, long n, Fr* 
   store(out + i, column < degree ? load(rows + (i >> log_length) * degree + column).to_canonical() : Fr::zero());
 }
 
-// out[k][i] = matrix[i][j], of `rows` rows of 2^log_columns entries, n in all: j is places[k] with its bits in reverse.
-__global__ void gather_columns(const Fr* matrix, const u32* places, long rows, int log_columns, long n, Fr* out) {
-  const long at = thread_index();
+// An opening: out = salts[k], if there are salts, for `count` places k; for each of these column k of `rows` rows of
+// 2^log_columns entries, which stands in the place of k's bits in reverse; and nodes[k] for all other places. n in all.
+__global__ void open_columns(const Fr* salts, const Fr* matrix, const Fr* nodes, const u32* places, long count, long rows,
+                             int log_columns, long n, Fr* out) {
+  const long at = thread_index(), entry = at - (salts ? count : 0), node = entry - count * rows;
   if (at >= n) return;
-  const long column = reversed_bits(places[at / rows], log_columns);
-  store(out + at, load(matrix + (at % rows << log_columns) + column));
+  if (entry < 0)
+    store(out + at, load(salts + places[at]));
+  else if (node < 0)
+    store(out + at, load(matrix + (entry % rows << log_columns) + reversed_bits(places[entry / rows], log_columns)));
+  else
+    store(out + at, load(nodes + places[count + node]));
 }
 
 // out[j] = in[k], k < n, of 2^log_size entries: j is places[k] with its bits in reverse.
 __global__ void scatter_turned(const Fr* in, const u32* places, int log_size, long n, Fr* out) {
   const long k = thread_index();
   if (k < n) store(out + reversed_bits(places[k], log_size), load(in + k));
-}
-
-// out[k] = in[places[k]], k < n.
-__global__ void gather(const Fr* in, const u32* places, long n, Fr* out) {
-  const long k = thread_index();
-  if (k < n) store(out + k, load(in + places[k]));
 }
 
 // out[j] += the sum over i of coefficients[i] matrix[i][j], j < columns.

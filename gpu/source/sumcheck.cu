@@ -187,8 +187,12 @@ ZEN_FN void last_rounds(const Fr* in, Fr* room, long half, const Fr* bound, int 
 
 extern "C" {
 
-// suffixes[2^j .. 2^(j + 1)) = eq(the last j of n coordinates, x) for j <= n, by one block.
-__global__ void __launch_bounds__(512) eq_suffixes(const Fr* point, int n, Fr* suffixes) {
+// suffixes[2^j .. 2^(j + 1)) = eq(the last j of n coordinates, x) for j <= n: of the first `split` coordinates `high`, by
+// one block, of all others `low`, by another.
+__global__ void __launch_bounds__(512) eq_suffixes(const Fr* coordinates, int split, int count, Fr* high, Fr* low) {
+  const Fr* const point = coordinates + (blockIdx.x ? split : 0);
+  Fr* const suffixes = blockIdx.x ? low : high;
+  const int n = blockIdx.x ? count - split : split;
   if (threadIdx.x == 0) store(suffixes + 1, Fr::one());
   for (int j = 0; j < n; j++) {
     __syncthreads();

@@ -61,16 +61,17 @@ def test_rows_are_extended_and_columns_gathered() -> None:
     expected[:, :6] = fr.to_canonical(matrix)
     np.testing.assert_array_equal(device.download(extended), expected)
     places = np.array([0b1000, 0b1010, 0b1000, 0b1100], np.uint32)
-    found = device.empty((4, 3, 4), np.uint64)
-    rows.gather_columns(device, extended, device.upload(places), found)
     turned = [0b0001, 0b0101, 0b0001, 0b0011]
-    np.testing.assert_array_equal(device.download(found), expected[:, turned].swapaxes(0, 1))
+    columns = expected[:, turned].swapaxes(0, 1).copy().view(np.uint8).reshape(12, 32)
+    salts, nodes = np.random.default_rng(6).integers(0, 256, (2, 32, 32), dtype=np.uint8)
+    wanted = device.upload(np.array([*places, 30, 2], np.uint32))
+    for own, first in ((None, salts[:0]), (device.upload(salts), salts[places])):
+        found = rows.open_columns(device, own, extended, device.upload(nodes), wanted, 4)
+        np.testing.assert_array_equal(
+            device.download(found), np.concatenate([first, columns, nodes[[30, 2]]])
+        )
     sparse = device.upload(np.ones((16, 4), np.uint64))
     rows.scatter(device, device.upload(matrix[0, :3]), device.upload(places[1:]), sparse)
     expected = np.zeros((16, 4), np.uint64)
     expected[turned[1:]] = matrix[0, :3]
     np.testing.assert_array_equal(device.download(sparse), expected)
-    digests = np.random.default_rng(6).integers(0, 256, (16, 32), dtype=np.uint8)
-    gathered = device.empty((4, 32), np.uint8)
-    rows.gather(device, device.upload(digests), device.upload(places), gathered)
-    np.testing.assert_array_equal(device.download(gathered), digests[places])

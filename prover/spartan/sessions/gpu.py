@@ -127,19 +127,12 @@ class GpuRows:
         return merkle.root(top, self._size, self._tail, code.log_degree, code.log_length)
 
     def open(self, at: Places) -> bytes:
-        device, count, words = self._device, len(at), len(self._words)
-        path = siblings(at, self._code.log_length)
+        device, count, path = self._device, len(at), siblings(at, self._code.log_length)
         wanted = device.bring(np.concatenate([at, path]))
-        salts = 0 if self._salts is None else count
-        columns = salts + count * words
-        found = device.empty((columns + len(path), 32), np.uint8)  # one download for all three
-        if self._salts is not None:
-            rows.gather(device, self._salts, wanted[:count], found[:count])
-        rows.gather_columns(device, self._words, wanted[:count], found[salts:columns])
-        rows.gather(device, self._nodes, wanted[count:], found[columns:])
-        host = device.download(found)
-        by_place = host[salts:columns].reshape(count, 32 * words)
-        return opening(host[:salts] if salts else None, by_place, host[columns:])
+        found = rows.open_columns(device, self._salts, self._words, self._nodes, wanted, count)
+        host, salted = device.download(found), 0 if self._salts is None else count
+        salts, entries, nodes = np.split(host, [salted, len(host) - len(path)])
+        return opening(salts if salted else None, entries.reshape(count, 32 * len(self._words)), nodes)
 
 
 class LinkedRows:
