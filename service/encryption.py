@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from service import deleted
+
 if TYPE_CHECKING:  # the sandbox packs secrets, and has no use for a database and a broker
     from service.runtime import Runtime
     from service.storage.records.resources import Model
@@ -52,6 +54,7 @@ def get_secrets(runtime: Runtime, place: str, digest: str) -> dict[str, Secret]:
 
 def open_network(runtime: Runtime, model: Model) -> bytes:
     """The quantised network. Raises ``FileFormatError``."""
+    deleted.opened(model.id)
     return get(runtime, f"model:{model.id}", model.quantised)
 
 

@@ -19,6 +19,7 @@ from circuits import Circuit, Inference, QuantGraph, Recognition, Robustness
 from kernels import FrArray
 from prover.size import Size
 from prover.system import CommitmentKey, ProofSystem
+from service import deleted
 from service.encryption import Integers, Secret
 from verifier.fields import Values, canonical
 from verifier.recent import Recent
@@ -66,6 +67,7 @@ def _held_bytes(circuit: Circuit) -> int:
 
 
 _at_hand: Final = Recent[tuple[bytes, str, bytes], Circuit](2 * _KEPT_BYTES, _held_bytes, least=2)
+deleted.forgets(_at_hand.clear)
 
 
 @dataclass(frozen=True)

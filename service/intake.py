@@ -34,6 +34,7 @@ from circuits.schemes.outputs import committed_outputs, taking
 from circuits.schemes.recognition import embedding_type
 from circuits.schemes.robustness import require_certificates
 from circuits.tuning import Tuned
+from service import deleted
 from service.encryption import Integers, Secret, pack
 from verifier.datasets import LabelledData, one_input, quantise_targets
 from verifier.measures import takes_targets
@@ -639,3 +640,4 @@ def _graph(quantised: bytes) -> QuantGraph:
 
 
 _kept = lru_cache(maxsize=4)(QuantGraph.from_bytes)
+deleted.forgets(_kept.cache_clear)

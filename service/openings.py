@@ -24,7 +24,6 @@ from typing import Final
 
 from sqlalchemy.orm import Session
 
-from base import memory
 from base.progress import Progress, silent
 from kernels import FrArray
 from prover.system import CommitmentKey, Committing, Opening, Renewable
@@ -77,16 +76,6 @@ def add(
             columns=key.columns,
         )
     )
-
-
-def forget_deleted(runtime: Runtime) -> None:
-    """Have this process keep nothing about commitments that there are no more, such as the code words of a
-    deleted model's weights. What is kept before its commitment is known is made anew, if it is needed."""
-    kept = {root.hex(): root for root in memory.kept_commitments()}
-    if kept:
-        with runtime.database.read() as session:
-            gone = kept.keys() - Roots(session, "").known(kept.keys())
-        memory.forget({kept[root] for root in gone})
 
 
 def check(session: Session, commitments: Collection[str]) -> None:

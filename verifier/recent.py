@@ -43,6 +43,12 @@ class Recent(Generic[Key, Value]):
             self._taken -= size
             return value
 
+    def clear(self) -> None:
+        """Let go of all."""
+        with self._turn:
+            self._kept.clear()
+            self._taken = 0
+
     def __iter__(self) -> Iterator[Key]:
         """Over the keys that there are now."""
         with self._turn:

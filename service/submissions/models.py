@@ -12,6 +12,7 @@ from prover import registry
 from service import basis, encryption, intake, keys
 from service.access import audit
 from service.access.principal import Principal
+from service.deleted import forget_deleted
 from service.jobs.jobs import Jobs
 from service.runtime import Runtime
 from service.storage.records.base import new_id
@@ -114,6 +115,7 @@ def delete(runtime: Runtime, caller: Principal, model_id: str) -> None:
         model = Models(session, caller.tenant_id).delete(model_id)
         audit.note(session, caller, "model.delete", model_id)
     jobs.delete(runtime, [model.quantised])
+    forget_deleted(runtime)
 
 
 def _output_taken(runtime: Runtime, models: Models, place: str | None) -> dict[str, Any] | None:

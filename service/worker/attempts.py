@@ -8,10 +8,10 @@ from typing import Any
 from sqlalchemy.exc import OperationalError
 
 from service import log, telemetry
+from service.deleted import forget_deleted
 from service.jobs.claims import Claim, Claims
 from service.jobs.jobs import Jobs
 from service.jobs.scheduling import claim_next
-from service.openings import forget_deleted
 from service.runtime import Runtime
 from service.worker.heartbeat import Heartbeat, Hold, end_stopped
 from service.worker.tasks import TASKS

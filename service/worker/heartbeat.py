@@ -18,8 +18,8 @@ from typing import Literal
 
 from base.memory import FREED
 from service import log
+from service.deleted import forget_deleted
 from service.jobs.claims import Claim, Claims, late
-from service.openings import forget_deleted
 from service.runtime import Runtime
 from service.storage.repositories.workers import Workers
 from service.telemetry import JobSpan

@@ -17,12 +17,13 @@ from sqlalchemy import update
 
 from base.memory import About, Kept
 from kernels import FrArray
-from service import openings
+from service import deleted, openings
+from service.deleted import forget_deleted
 from service.openings import Openings
 from service.runtime import Runtime
 from service.storage.database import clock
 from service.storage.records.openings import Ledger, Root
-from service.storage.repositories import stored
+from service.storage.repositories import Models, stored
 from service.storage.repositories.openings import Roots, forget
 from tests.refusals import refuses
 from tests.servers import fresh_database
@@ -134,12 +135,31 @@ def test_what_is_deleted_is_kept_no_more(each_runtime: Runtime, key: ToyKey) -> 
     for root in (FIRST.commitment, b"s" * 32):
         kept.keep(About(root), np.zeros(8), partial(erased.append, root))
     kept.keep("about no commitment", np.zeros(8))
-    openings.forget_deleted(each_runtime)
+    forget_deleted(each_runtime)
     assert (kept.commitments(), erased) == ({FIRST.commitment}, [b"s" * 32])
     with each_runtime.database.write() as session:
         forget(session, ["mdl_1"])
-    openings.forget_deleted(each_runtime)
+    forget_deleted(each_runtime)
     assert (kept.taken, erased) == (64, [b"s" * 32, FIRST.commitment])
+
+
+def test_networks_and_circuits_of_deleted_models_are_forgotten(
+    each_runtime: Runtime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All of them, where one was opened here that there is no more."""
+    known, forgotten = {"mdl_1", "mdl_2"}, list[bool]()
+    monkeypatch.setattr(deleted, "_opened", set())
+    monkeypatch.setattr(deleted, "_remembering", [lambda: forgotten.append(True)])
+    monkeypatch.setattr(Models, "known", lambda _, models: known & models)
+    deleted.opened("mdl_1")
+    deleted.forget_deleted(each_runtime)
+    known.remove("mdl_2")
+    deleted.forget_deleted(each_runtime)
+    assert not forgotten
+    known.clear()
+    for _ in range(2):
+        deleted.forget_deleted(each_runtime)
+    assert forgotten == [True]
 
 
 def test_a_commitment_ends(counted: Openings, key: ToyKey) -> None:

@@ -18,7 +18,7 @@ from prover.registry import SYSTEMS
 from prover.spartan import commitment
 from prover.spartan.renewal import renew
 from prover.spartan.system import CommitmentKey, Opening, Renewed, Spartan
-from service import encryption, openings
+from service import encryption, engine, openings
 from service.api import effort
 from service.api.routes import verification
 from service.api.schemas import VerifyRequest
@@ -145,8 +145,9 @@ def test_a_worker_keeps_the_code_words_of_weights(service: Service, monkeypatch:
     with heart(service.runtime):
         assert kept.taken
         service.api.delete_proof(proof.id)
+        assert engine._at_hand.taken
         service.api.delete_model(model.id)
-        until(lambda: kept.taken == 0)
+        until(lambda: kept.taken == engine._at_hand.taken == 0)
 
 
 def test_who_has_a_circuit_loaded_pays_for_it(

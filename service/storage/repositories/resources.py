@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, Final, TypeVar
 
@@ -49,6 +49,10 @@ class Models:
     def get(self, model_id: str, field: str = "model_id") -> Model:
         """Raises ``NotFoundError``."""
         return _found(self._session.scalar(self._mine(model_id)), "model", model_id, field)
+
+    def known(self, model_ids: Collection[str]) -> set[str]:
+        """Those of these that there are, whoever's."""
+        return set(self._session.scalars(select(Model.id).where(Model.id.in_(model_ids))))
 
     def ready(self, model_id: str, field: str = "model_id") -> Model:
         """A registered model. Raises ``NotFoundError``, ``ConflictError`` (``conflict.model_not_ready``)."""

@@ -15,8 +15,8 @@ from typing import Any, Final
 from circuits import Accuracy
 from circuits.schemes import proving
 from service import basis as bases
+from service import deleted, encryption, engine, openings
 from service import documents as kept_documents
-from service import encryption, engine, openings
 from service.basis import open_openings
 from service.batches import Batch
 from service.jobs.claims import Claims
@@ -152,14 +152,16 @@ class _Shared:
 _at_hand: Final[dict[str, _Shared]] = {}
 """Of the proof that this worker last proved a shard of, by its id: until it takes up another one, or puts
 this one together."""
+deleted.forgets(_at_hand.clear)
 
 
 def _shared(runtime: Runtime, proof: Proof, dataset: Dataset) -> _Shared:
-    if proof.id not in _at_hand:
+    shared = _at_hand.get(proof.id)
+    if shared is None:
         _at_hand.clear()
         opened, parts = _open(runtime, dataset, proof.request), open_openings(runtime, dataset).parts
-        _at_hand[proof.id] = _Shared(*opened, parts, _statement(proof).scalar)
-    return _at_hand[proof.id]
+        shared = _at_hand[proof.id] = _Shared(*opened, parts, _statement(proof).scalar)
+    return shared
 
 
 def _open(runtime: Runtime, dataset: Dataset, asked: Mapping[str, Any]) -> tuple[Accuracy, list[Batch]]:
