@@ -36,9 +36,10 @@ _STEPS: Final = 64
 _DRAWN: Final = 4
 _SEED: Final = 0
 _STYLE: Final = """
-:root { color-scheme: light dark } svg { max-width: 100% }
+:root { color-scheme: light dark } svg { display: block; width: 100%; max-height: 20rem }
 body { font: 15px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 62rem; padding: 0 1rem }
-figure { display: inline-block; margin: 1rem 1.5rem 0 0; vertical-align: top }
+figure { display: inline-block; margin: 1rem 1.5rem 0 0; max-width: 100%; vertical-align: top; width: 28rem }
+figcaption { text-align: center }
 """
 
 

@@ -50,10 +50,9 @@ def show_robustness(
     ] = None,
 ) -> Answer:
     """Bound what a network makes of all inputs near given ones: who keeps the label for certain."""
-    import numpy as np
-
     from bounds.report import assess, classes
     from circuits import load_onnx, zoo
+    from circuits.graphs.tensors import as_finite_tensor
     from circuits.samples import parse_labels
 
     reach, ends = _number(eps, "eps"), _ends(within)
@@ -63,7 +62,8 @@ def show_robustness(
     reading = Reading(label_column, mean, std)
     samples = reading.samples(inputs, "inputs", graph.entries)
     given = parse_labels(labels.read_bytes(), "labels") if labels else samples.labels
-    x = np.asarray(samples.inputs[graph.input.name], np.float64).reshape(-1, *graph.input.shape)
+    with naming(inputs):
+        x = as_finite_tensor(samples.inputs[graph.input.name], (None, *graph.input.shape), field="inputs")
     bounded = graph if calibration is None else _integers(graph, calibration, reading, bits)
     report = assess(
         bounded,

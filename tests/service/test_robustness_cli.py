@@ -47,3 +47,15 @@ def test_what_makes_no_sense(run: Any, given: tuple[str, ...], more: tuple[str, 
     code, _, errors = run(*given, *more)
     assert code == 2
     assert said in errors
+
+
+def test_samples_that_do_not_fit(run: Any, given: tuple[str, ...], tmp_path: Path) -> None:
+    for name, values, said in (
+        ("shape.npy", np.zeros((3, 3)), "has shape [3, 3]; the network takes [n, 8, 8]"),
+        ("nan.npy", np.full((1, 8, 8), np.nan), "inputs[0, 0, 0] is nan"),
+    ):
+        np.save(tmp_path / name, values)
+        code, _, errors = run(*given[:2], str(tmp_path / name), "--eps", "1")
+        assert code == 2
+        assert f"{name}: " in errors
+        assert said in errors
