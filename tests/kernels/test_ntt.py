@@ -202,10 +202,11 @@ def test_arrays_that_cannot_be_changed_in_place_are_refused(k: Kernels) -> None:
 
 
 def test_scratch_is_two_tiles_a_thread(k: Kernels) -> None:
-    """2^10 octets of 256 bytes, 320 or 576 in lanes, and two tables of 2^10 elements for a domain of 2^20."""
-    octet = {256, 320, 576}
+    """2^10 groups, eight elements of 256 bytes, of 320 in lanes, or twelve of 704, and two tables of 2^10
+    elements for a domain of 2^20."""
+    group = {256, 320, 704}
     assert {k.scratch_bytes(20, threads) - (64 << 10) for threads in (1, 2)} <= {
-        2 * threads * size << 10 for threads in (1, 2) for size in octet
+        2 * threads * size << 10 for threads in (1, 2) for size in group
     }
     assert k.scratch_bytes(20, 16) > 7 * k.scratch_bytes(20, 2)
     assert k.scratch_bytes(4, 1) == 0

@@ -1,6 +1,8 @@
 // Work on whole arrays of field elements, element by element, in pieces that threads share. What multiplies in Fr runs
-// over octets; the rest of an array that fills none is done one by one.
+// over groups (octet.hpp); the rest of an array that fills none is done one by one.
 #pragma once
+
+#include <type_traits>
 
 #include "octet.hpp"
 #include "operations.hpp"
@@ -26,15 +28,42 @@ void map(const In* a, Out* out, long n, int threads, Operation operation) {
   });
 }
 
-// Run octet(i) for i = begin, begin + 8, .. and single(i) for the rest, over all i < n.
-template <class ByOctets, class ByOnes>
-void each_octet(long n, int threads, ByOctets octet, ByOnes single) {
-  parallel_ranges(n, elements_a_piece, threads, {}, [&](long begin, long end) {
-    long i = begin;
-    for (; i + 8 <= end; i += 8) octet(i);
-    for (; i < end; i++) single(i);
-  });
+// Run group<Group>(i) for the i at which a group begins, and single(i) for the rest, over all of [begin, end).
+template <class ByGroups, class ByOnes>
+ZEN_FN void in_groups(long begin, long end, ByGroups group, ByOnes single) {
+  long i = begin;
+  while (end - i >= Octet::size) {
+    if (end - i < Wide::size || end - i == 2 * Octet::size)  // so that none are left
+      group.template operator()<Octet>(i), i += Octet::size;
+    else
+      group.template operator()<Wide>(i), i += Wide::size;
+  }
+  for (; i < end; i++) single(i);
 }
+// The same over all i < n, in pieces.
+template <class ByGroups, class ByOnes>
+void each_group(long n, int threads, ByGroups group, ByOnes single) {
+  parallel_ranges(n, elements_a_piece, threads, {}, [&](long begin, long end) { in_groups(begin, end, group, single); });
+}
+
+// One element that groups are multiplied by.
+class SameFactor {
+ public:
+  explicit SameFactor(const Fr& value) : held_(to_factor(value)), octet_(Factor::same(held_)), wide_(Wide::Factor::same(held_)) {}
+  SameFactor(const SameFactor&) = delete;  // factors may be read where they stand
+  template <class Group>
+  const typename Group::Factor& of() const {
+    if constexpr (std::is_same_v<Group, Octet>)
+      return octet_;
+    else
+      return wide_;
+  }
+
+ private:
+  Fr held_;
+  Factor octet_;
+  Wide::Factor wide_;
+};
 
 template <class F>
 void multiply(const F* a, const F* b, long stride, F* out, long n, int threads) {
@@ -43,15 +72,15 @@ void multiply(const F* a, const F* b, long stride, F* out, long n, int threads) 
 
 // out[i] = a[i] factor
 inline void multiply_all(const Fr* a, const Fr& factor, Fr* out, long n, int threads) {
-  const Fr held = to_factor(factor);
-  const Factor by = Factor::same(held);
-  each_octet(n, threads, [&](long i) { (Octet::adjacent(a + i) * by).store_adjacent(out + i); },
+  const SameFactor by(factor);
+  each_group(n, threads, [&]<class Group>(long i) { (Group::adjacent(a + i) * by.of<Group>()).store_adjacent(out + i); },
              [&](long i) { out[i] = a[i] * factor; });
 }
 
 inline void multiply(const Fr* a, const Fr* b, long stride, Fr* out, long n, int threads) {
   if (stride == 0) return multiply_all(a, *b, out, n, threads);
-  each_octet(n, threads, [&](long i) { Octet::adjacent(a + i).times(Octet::adjacent(b + i)).store_adjacent(out + i); },
+  each_group(n, threads,
+             [&]<class Group>(long i) { Group::adjacent(a + i).times(Group::adjacent(b + i)).store_adjacent(out + i); },
              [&](long i) { out[i] = a[i] * b[i]; });
 }
 
@@ -64,7 +93,7 @@ void to_montgomery(const F* a, F* out, long n, int threads) {
   map(a, out, n, threads, [](const F& x) { return x.to_montgomery(); });
 }
 inline void to_canonical(const Fr* a, Fr* out, long n, int threads) {
-  each_octet(n, threads, [&](long i) { Octet::adjacent(a + i).plain().store_adjacent(out + i); },
+  each_group(n, threads, [&]<class Group>(long i) { Group::adjacent(a + i).plain().store_adjacent(out + i); },
              [&](long i) { out[i] = a[i].to_canonical(); });
 }
 // A product with R^2 brings R in.

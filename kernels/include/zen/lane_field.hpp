@@ -69,6 +69,16 @@ struct LanePrime {
   static constexpr int digits = MultipleOfModulus<P>::count, lanes = lane_count;
   Lanes v[digits];
 
+  LanePrime() = default;
+  // Compilers would call the library.
+  ZEN_FN LanePrime(const LanePrime& other) {
+    ZEN_UNROLL for (int i = 0; i < digits; i++) v[i] = other.v[i];
+  }
+  ZEN_FN LanePrime& operator=(const LanePrime& other) {
+    ZEN_UNROLL for (int i = 0; i < digits; i++) v[i] = other.v[i];
+    return *this;
+  }
+
   static ZEN_FN LanePrime zero() { return LanePrime{}; }
 
   // The bits of a value that stand where the modulus' first 17 do, from its two highest digits.
@@ -413,13 +423,13 @@ ZEN_FN LaneFr carried(const LaneFr& x) {
 }
 
 // The digits of a sum / R', from the lowest on, to take(i, digit). add_row(t, row) adds what it has from digit `row` on, to
-// t[j] what stands for 2^(29 (row + j)).
+// t[j] what stands for 2^(29 (row + j)). beside(row) is whatever other units may do meanwhile.
 //
 // r is 1 - 2^32 modulo 2^58: the lowest digit of a sum is the multiple of r to take away itself, and of the lowest two
 // digits' products one is that digit, the other a shift by 3. In place of r's multiples being added they are taken away,
 // and r is added in the end.
-template <class AddRow, class Take>
-ZEN_FN void reduce_rows(AddRow add_row, Take take) {
+template <class AddRow, class Take, class Beside>
+ZEN_FN void reduce_rows(AddRow add_row, Take take, Beside beside) {
   constexpr int digits = LaneFr::digits;
   constexpr const u64* r = multiple<FrParameters, 1>.digit;
   static_assert(r[0] == 1 && r[1] == (1 << digit_bits) - 8);
@@ -430,6 +440,7 @@ ZEN_FN void reduce_rows(AddRow add_row, Take take) {
   ZEN_UNROLL for (int row = 0; row < digits; row++) {
     t[digits] = first.v[digits + row];
     add_row(t, row);
+    beside(row);
     const Lanes m = t[0] & digit_mask;
     t[1] += (t[0] >> digit_bits) + (m << 3);
     t[2] -= m;
@@ -443,23 +454,29 @@ ZEN_FN void reduce_rows(AddRow add_row, Take take) {
     carry = digit >> digit_bits;
   }
 }
+ZEN_FN void nothing(int) {}
 // Those of a b.
-template <class Take>
-ZEN_FN void multiply(const LaneFr& a, const LaneFr& b, Take take) {
+template <class Take, class Beside = decltype(&nothing)>
+ZEN_FN void multiply(const LaneFr& a, const LaneFr& b, Take take, Beside beside = nothing) {
   constexpr int digits = LaneFr::digits;
   reduce_rows([&](Lanes* t, int row) __attribute__((always_inline)) {
     if (row == 0) add_product(t[0], a.v[0], b.v[0]);
     ZEN_UNROLL for (int j = 1; j < digits; j++) add_product(t[j], a.v[j], b.v[row]);
     if (row < digits - 1) add_product(t[1], a.v[0], b.v[row + 1]);  // in time
-  }, take);
+  }, take, beside);
+}
+// Those of x / 2^256.
+template <class Take, class Beside = decltype(&nothing)>
+ZEN_FN void reduce(const LaneFr& x, Take take, Beside beside = nothing) {
+  reduce_rows([&](Lanes* t, int row) __attribute__((always_inline)) {
+    if (row == 0)
+      ZEN_UNROLL for (int j = 0; j < LaneFr::digits; j++) t[j] += x.v[j] << extra_bits<FrParameters>;
+  }, take, beside);
 }
 // x / 2^256 modulo r.
 __attribute__((noinline)) inline LaneFr reduced(const LaneFr& x) {
   LaneFr result;
-  reduce_rows([&](Lanes* t, int row) __attribute__((always_inline)) {
-    if (row == 0)
-      ZEN_UNROLL for (int j = 0; j < LaneFr::digits; j++) t[j] += x.v[j] << extra_bits<FrParameters>;
-  }, [&](int i, Lanes digit) __attribute__((always_inline)) { result.v[i] = digit; });
+  reduce(x, [&](int i, Lanes digit) __attribute__((always_inline)) { result.v[i] = digit; });
   return result;
 }
 
@@ -491,14 +508,19 @@ __attribute__((noinline)) inline void scatter(LaneFr& a, LaneFr& b, const LaneFr
     a.v[i] = x + digit, b.v[i] = x - digit + raised<2>.v[i];
   });
 }
-// Of digits below 2^30: nine products of their differences with carried ones leave a column room.
-__attribute__((noinline)) inline void gather(LaneFr& a, LaneFr& b, const LaneFr& w) {
-  LaneFr factor;
+// a - b, to be multiplied, and a becomes a + b. Of digits below 2^30: nine products of their differences with carried ones
+// leave a column room.
+ZEN_FN LaneFr sum_and_difference(LaneFr& a, const LaneFr& b) {
+  LaneFr less;
   ZEN_UNROLL for (int i = 0; i < LaneFr::digits; i++) {
     const Lanes x = a.v[i], y = b.v[i];
     a.v[i] = x + y;
-    factor.v[i] = x - y + just_raised.v[i];
+    less.v[i] = x - y + just_raised.v[i];
   }
+  return less;
+}
+__attribute__((noinline)) inline void gather(LaneFr& a, LaneFr& b, const LaneFr& w) {
+  const LaneFr factor = sum_and_difference(a, b);
   multiply(factor, w, [&](int i, Lanes digit) __attribute__((always_inline)) { b.v[i] = digit; });
 }
 __attribute__((noinline)) inline void gather_sums(LaneFr& a, LaneFr& b, const LaneFr& w) {

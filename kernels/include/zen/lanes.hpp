@@ -43,17 +43,17 @@ ZEN_FN void store_lanes(u64* p, Lanes v) { *reinterpret_cast<UnalignedLanes*>(p)
 // a b, of the lower halves of their lanes; and with signs.
 ZEN_FN Lanes product(Lanes a, Lanes b) { return Lanes(_mm256_mul_epu32(__m256i(a), __m256i(b))); }
 ZEN_FN Lanes signed_product(Lanes a, Lanes b) { return Lanes(_mm256_mul_epi32(__m256i(a), __m256i(b))); }
-// sum += a b. Left alone GCC makes all products first and has no registers for them.
+// sum += a b. Left alone GCC makes all products first and has no registers for them; and their order is thought out.
 ZEN_FN void add_product(Lanes& sum, const Lanes& a, Lanes b) {
   Lanes made;
-  asm("vpmuludq %[a], %[b], %[made]\n\t vpaddq %[made], %[sum], %[sum]"
+  asm volatile("vpmuludq %[a], %[b], %[made]\n\t vpaddq %[made], %[sum], %[sum]"
       : [sum] "+x"(sum), [made] "=&x"(made)
       : [a] "m"(a), [b] "x"(b));
 }
 // sum -= a b
 ZEN_FN void subtract_product(Lanes& sum, const Lanes& a, Lanes b) {
   Lanes made;
-  asm("vpmuludq %[a], %[b], %[made]\n\t vpsubq %[made], %[sum], %[sum]"
+  asm volatile("vpmuludq %[a], %[b], %[made]\n\t vpsubq %[made], %[sum], %[sum]"
       : [sum] "+x"(sum), [made] "=&x"(made)
       : [a] "m"(a), [b] "x"(b));
 }

@@ -17,7 +17,7 @@ namespace zen {
 // Elements that are not initialised.
 template <class T>
 class Buffer {
-  static_assert(std::is_trivially_copyable_v<T> && std::is_trivially_destructible_v<T>);
+  static_assert(std::is_trivially_default_constructible_v<T> && std::is_trivially_destructible_v<T>);
 
  public:
   explicit Buffer(long count) : data_(allocate(size_t(count) * sizeof(T))) {}

@@ -54,7 +54,7 @@ class Domain {
   static long scratch_bytes(int log_size, int threads) {
     long result = 0;
     for (const Pass& pass : passes(log_size)) {
-      const long tile = long(sizeof(Octet)) << pass.layers, tiles = 1l << (log_size - pass.layers - 3);
+      const long tile = long(sizeof(Wide)) << pass.layers, tiles = Tiles(1l << (log_size - pass.layers)).count();
       const long tables = long(sizeof(Fr)) * ((1l << pass.layers) + (1l << (log_size - pass.layers)));
       result = std::max(result, 2 * tile * std::min<long>(threads, tiles) + tables);
     }
@@ -124,25 +124,25 @@ class Domain {
     int stage = 0;
     const auto report = [&] { return part(progress, stage++, stages); };
     for (int k = 0; k < columns; k++)
-      each_tile(passes_[k], 3, 1, threads, report(), [&](long index, Octet* buffer) {
-        scatter_columns(columns_tile(arrays[index % 3], backward(), passes_[k], index / 3), buffer);
+      each_column_tile(passes_[k], 3, threads, report(), [&](const Place& at, auto* buffer) {
+        scatter_columns(columns_tile(arrays[at.array], backward(), passes_[k], at, buffer), buffer);
       });
-    each_tile(passes_[columns], 1, 2, threads, report(), [&](long index, Octet* buffer) {
-      Octet* const factors = buffer + (1l << passes_[columns].layers);
-      scale.fill(passes_[columns], index, factors);
-      for (Fr* values : arrays) there_and_back(values, passes_[columns], index, buffer, factors);
+    each_row_tile(passes_[columns], 2, threads, report(), [&](const Place& at, auto* buffer) {
+      auto* const factors = buffer + (1l << passes_[columns].layers);
+      scale.fill(passes_[columns], at.first, factors);
+      for (Fr* values : arrays) there_and_back(values, passes_[columns], at, buffer, factors);
     });
     for (int k = columns - 1; k > 0; k--)
-      each_tile(passes_[k], 3, 1, threads, report(), [&](long index, Octet* buffer) {
-        gather_columns(columns_tile(arrays[index % 3], forward_, passes_[k], index / 3), buffer);
+      each_column_tile(passes_[k], 3, threads, report(), [&](const Place& at, auto* buffer) {
+        gather_columns(columns_tile(arrays[at.array], forward_, passes_[k], at, buffer), buffer);
       });
-    each_tile(passes_[0], 1, 1, threads, report(), [&](long index, Octet* buffer) {
-      const Columns left = columns_tile(a, forward_, passes_[0], index), right = columns_tile(b, forward_, passes_[0], index),
-                    less = columns_tile(c, forward_, passes_[0], index);
+    each_column_tile(passes_[0], 1, threads, report(), [&](const Place& at, auto* buffer) {
+      const auto tile = [&](Fr* values) { return columns_tile(values, forward_, passes_[0], at, buffer); };
+      const auto left = tile(a), right = tile(b), less = tile(c);
       gather_columns(right, buffer);
       gather_columns(less, buffer);
       gather_tile(left, buffer, [&](long i) { return left.load(i); },
-                  [&](long i, const Octet& x) { left.store(i, x.bounded().times(right.load(i)) - less.load(i)); });
+                  [&](long i, const auto& x) { left.store(i, x.bounded().times(right.load(i)) - less.load(i)); });
     });
   }
 
@@ -163,10 +163,11 @@ class Domain {
       rows_ = bit_reversed_powers(to_factor(first), ratio, bits);
       columns_ = bit_reversed_powers(to_factor(Fr::one()), column_ratio, layers);
     }
-    // Those of eight rows, in factor form.
-    void fill(const Pass& pass, long tile, Octet* factors) const {
-      const Octet rows = Octet::adjacent(&rows_[8 * tile]);
-      for (long i = 0; i < 1l << pass.layers; i++) (rows * Factor::same(columns_[i])).copy_to(factors[i]);
+    // Those of a group of rows, in factor form.
+    template <class Group>
+    void fill(const Pass& pass, long first, Group* factors) const {
+      const Group rows = Group::adjacent(&rows_[first]);
+      for (long i = 0; i < 1l << pass.layers; i++) (rows * Group::Factor::same(columns_[i])).copy_to(factors[i]);
     }
     // That of one position, where there are no passes.
     Fr at(long position) const { return from_factor(rows_[position]); }
@@ -202,43 +203,77 @@ class Domain {
     return result;
   }
 
-  Columns columns_tile(Fr* values, const std::vector<Fr>& table, const Pass& pass, long tile) const {
+  // Columns `first` .. of block `block` of an array, or rows.
+  struct Place {
+    long array, block, first;
+  };
+  // So many columns or rows, a power of two from eight on, as wide groups, and octets behind where some are left.
+  struct Tiles {
+    explicit constexpr Tiles(long count) {
+      while ((count - 8 * octets) % Wide::size) octets++;
+      wide = (count - 8 * octets) / Wide::size;
+    }
+    constexpr long count() const { return wide + octets; }
+    constexpr long first(long tile) const { return tile < wide ? tile * Wide::size : wide * Wide::size + (tile - wide) * 8; }
+    long wide = 0, octets = 0;
+  };
+
+  // What the buffer is of tells the tile's width.
+  template <class Group>
+  Columns<Group> columns_tile(Fr* values, const std::vector<Fr>& table, const Pass& pass, const Place& at, Group*) const {
     const int log_width = log_size_ - pass.depth - pass.layers;
-    const long block = tile >> (log_width - 3), column = 8 * tile & ((1l << log_width) - 1);
-    return {values + (block << (log_width + pass.layers)) + column, 1l << log_width, table.data(), block, pass.layers};
+    return {values + (at.block << (log_width + pass.layers)) + at.first, 1l << log_width, table.data(), at.block, pass.layers};
   }
-  static Rows rows_tile(Fr* values, const std::vector<Fr>& table, const Pass& pass, long tile) {
-    return {values + (8 * tile << pass.layers), table.data(), 8 * tile, pass.layers};
+  template <class Group>
+  static Rows<Group> rows_tile(Fr* values, const std::vector<Fr>& table, const Pass& pass, const Place& at, Group*) {
+    return {values + (at.first << pass.layers), table.data(), at.first, pass.layers};
   }
 
-  static void scatter_columns(const Columns& tile, Octet* buffer) {
-    scatter_tile(tile, buffer, [&](long i) { return tile.load(i); }, [&](long i, const Octet& x) { tile.store(i, x); });
+  template <class Group>
+  static void scatter_columns(const Columns<Group>& tile, Group* buffer) {
+    scatter_tile(tile, buffer, [&](long i) { return tile.load(i); }, [&](long i, const Group& x) { tile.store(i, x); });
   }
-  static void gather_columns(const Columns& tile, Octet* buffer) {
-    gather_tile(tile, buffer, [&](long i) { return tile.load(i); }, [&](long i, const Octet& x) { tile.store(i, x); });
+  template <class Group>
+  static void gather_columns(const Columns<Group>& tile, Group* buffer) {
+    gather_tile(tile, buffer, [&](long i) { return tile.load(i); }, [&](long i, const Group& x) { tile.store(i, x); });
   }
-  void there_and_back(Fr* values, const Pass& pass, long index, Octet* buffer, const Octet* factors) const {
-    const Rows there = rows_tile(values, backward(), pass, index), back = rows_tile(values, forward_, pass, index);
+  template <class Group>
+  void there_and_back(Fr* values, const Pass& pass, const Place& at, Group* buffer, const Group* factors) const {
+    const auto there = rows_tile(values, backward(), pass, at, buffer), back = rows_tile(values, forward_, pass, at, buffer);
     scatter_tile(there, buffer, [&](long i) { return there.load(i); },
-                 [&](long i, const Octet& x) { (x * Factor(factors[i])).copy_to(buffer[i]); });
-    gather_tile(back, buffer, Kept{buffer}, [&](long i, const Octet& x) { back.store(i, x); });
+                 [&](long i, const Group& x) { (x * typename Group::Factor(factors[i])).copy_to(buffer[i]); });
+    gather_tile(back, buffer, Kept<Group>{buffer}, [&](long i, const Group& x) { back.store(i, x); });
   }
 
-  // Run task(index, buffer) for all tiles of a pass over `arrays` arrays; each thread has `buffers` tiles of octets, and
-  // wipes them itself.
+  // Run task(place, buffer) for all tiles of a pass, those of `arrays` arrays in turn.
   template <class Task>
-  void each_tile(const Pass& pass, long arrays, long buffers, int threads, const Progress& progress, Task task) const {
-    const long tiles = arrays << (log_size_ - pass.layers - 3), workers = std::min<long>(threads, tiles);
+  void each_column_tile(const Pass& pass, long arrays, int threads, const Progress& progress, Task task) const {
+    each_tile(pass, Tiles(1l << (log_size_ - pass.depth - pass.layers)), 1l << pass.depth, arrays, 1, threads, progress, task);
+  }
+  template <class Task>
+  void each_row_tile(const Pass& pass, long buffers, int threads, const Progress& progress, Task task) const {
+    each_tile(pass, Tiles(1l << (log_size_ - pass.layers)), 1, 1, buffers, threads, progress, task);
+  }
+  // The same of so many blocks; each thread has `buffers` tiles of groups, and wipes them itself.
+  template <class Task>
+  void each_tile(const Pass& pass, const Tiles& tiles, long blocks, long arrays, long buffers, int threads,
+                 const Progress& progress, Task task) const {
+    const long count = arrays * blocks * tiles.count(), workers = std::min<long>(threads, count);
     std::atomic<long> next{0};
     parallel_for(workers, int(workers), {}, [&](long, int thread) {
-      SecretBuffer<Octet> buffer(buffers << pass.layers);
+      SecretBuffer<Wide> buffer(buffers << pass.layers);
       try {
-        for (long index; (index = next++) < tiles;) {
-          task(index, buffer.data());
-          if (thread == 0 && progress && index + 1 < tiles) progress(double(index + 1) / double(tiles));
+        for (long index; (index = next++) < count;) {
+          const long each = index / arrays, tile = each % tiles.count();
+          const Place at{index % arrays, each / tiles.count(), tiles.first(tile)};
+          if (tile < tiles.wide)
+            task(at, buffer.data());
+          else
+            task(at, reinterpret_cast<Octet*>(buffer.data()));
+          if (thread == 0 && progress && index + 1 < count) progress(double(index + 1) / double(count));
         }
       } catch (...) {
-        next = tiles;
+        next = count;
         throw;
       }
     });
@@ -251,19 +286,20 @@ class Domain {
       return forward(values, nullptr, Order::natural, 1, {});
     }
     const Pass& first = passes_.back();
-    each_tile(first, 1, 1, threads, {}, [&](long index, Octet* buffer) {
-      const Rows tile = rows_tile(values, forward_, first, index);
+    each_row_tile(first, 1, threads, {}, [&](const Place& at, auto* buffer) {
+      using Group = std::remove_pointer_t<decltype(buffer)>;
+      const auto tile = rows_tile(values, forward_, first, at, buffer);
       const int bits = log_size_ - first.layers;
-      const Fr* from[8];
-      for (int row = 0; row < 8; row++) from[row] = coefficients + reverse_bits(8 * index + row, bits);
+      const Fr* from[Group::size];
+      for (int row = 0; row < Group::size; row++) from[row] = coefficients + reverse_bits(at.first + row, bits);
       spread_tile(tile, buffer,
                   [&](long i) {
                     const long offset = reverse_bits(i, first.layers - 2) << bits;
-                    const Fr* const at[8] = {from[0] + offset, from[1] + offset, from[2] + offset, from[3] + offset,
-                                             from[4] + offset, from[5] + offset, from[6] + offset, from[7] + offset};
-                    return Octet::gathered(at).plain();
+                    const Fr* there[Group::size];
+                    for (int row = 0; row < Group::size; row++) there[row] = from[row] + offset;
+                    return Group::gathered(there).plain();
                   },
-                  [&](long i, const Octet& x) { tile.store(i, x); });
+                  [&](long i, const Group& x) { tile.store(i, x); });
     });
     gather_on(values, forward_, threads, {});
   }
@@ -281,17 +317,18 @@ class Domain {
     }
     const int columns = int(passes_.size()) - 1;
     for (int k = 0; k < columns; k++)
-      each_tile(passes_[k], 1, 1, threads, part(progress, k, columns + 1), [&](long index, Octet* buffer) {
-        scatter_columns(columns_tile(values, table, passes_[k], index), buffer);
+      each_column_tile(passes_[k], 1, threads, part(progress, k, columns + 1), [&](const Place& at, auto* buffer) {
+        scatter_columns(columns_tile(values, table, passes_[k], at, buffer), buffer);
       });
     const Pass& last = passes_[columns];
-    each_tile(last, 1, 2, threads, part(progress, columns, columns + 1), [&](long index, Octet* buffer) {
-      const Rows tile = rows_tile(values, table, last, index);
+    each_row_tile(last, 2, threads, part(progress, columns, columns + 1), [&](const Place& at, auto* buffer) {
+      using Group = std::remove_pointer_t<decltype(buffer)>;
+      const auto tile = rows_tile(values, table, last, at, buffer);
       const auto read = [&](long i) { return tile.load(i); };
-      if (!scale) return scatter_tile(tile, buffer, read, [&](long i, const Octet& x) { tile.store(i, x); });
-      Octet* const factors = buffer + (1l << last.layers);
-      scale->fill(last, index, factors);
-      scatter_tile(tile, buffer, read, [&](long i, const Octet& x) { tile.store(i, x * Factor(factors[i])); });
+      if (!scale) return scatter_tile(tile, buffer, read, [&](long i, const Group& x) { tile.store(i, x); });
+      Group* const factors = buffer + (1l << last.layers);
+      scale->fill(last, at.first, factors);
+      scatter_tile(tile, buffer, read, [&](long i, const Group& x) { tile.store(i, x * typename Group::Factor(factors[i])); });
     });
   }
 
@@ -308,13 +345,14 @@ class Domain {
     }
     const int columns = int(passes_.size()) - 1;
     const Pass& first = passes_[columns];
-    each_tile(first, 1, 2, threads, part(progress, 0, columns + 1), [&](long index, Octet* buffer) {
-      const Rows tile = rows_tile(values, table, first, index);
-      const auto write = [&](long i, const Octet& x) { tile.store(i, x); };
+    each_row_tile(first, 2, threads, part(progress, 0, columns + 1), [&](const Place& at, auto* buffer) {
+      using Group = std::remove_pointer_t<decltype(buffer)>;
+      const auto tile = rows_tile(values, table, first, at, buffer);
+      const auto write = [&](long i, const Group& x) { tile.store(i, x); };
       if (!scale) return gather_tile(tile, buffer, [&](long i) { return tile.load(i); }, write);
-      Octet* const factors = buffer + (1l << first.layers);
-      scale->fill(first, index, factors);
-      gather_tile(tile, buffer, [&](long i) { return tile.load(i) * Factor(factors[i]); }, write);
+      Group* const factors = buffer + (1l << first.layers);
+      scale->fill(first, at.first, factors);
+      gather_tile(tile, buffer, [&](long i) { return tile.load(i) * typename Group::Factor(factors[i]); }, write);
     });
     gather_on(values, table, threads, progress);
   }
@@ -323,8 +361,8 @@ class Domain {
   void gather_on(Fr* values, const std::vector<Fr>& table, int threads, const Progress& progress) const {
     const int columns = int(passes_.size()) - 1;
     for (int k = columns - 1; k >= 0; k--)
-      each_tile(passes_[k], 1, 1, threads, part(progress, columns - k, columns + 1), [&](long index, Octet* buffer) {
-        gather_columns(columns_tile(values, table, passes_[k], index), buffer);
+      each_column_tile(passes_[k], 1, threads, part(progress, columns - k, columns + 1), [&](const Place& at, auto* buffer) {
+        gather_columns(columns_tile(values, table, passes_[k], at, buffer), buffer);
       });
   }
 

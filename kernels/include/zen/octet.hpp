@@ -18,6 +18,7 @@
 //                             it takes them, so that two layers begin and end alike
 //   a.bounded(), a.bound()    the same, or made so, where gathering has let values grow
 //   a.copy_to(b)              b = a
+//   Wide                      octets too, or twelve elements where four are best multiplied beside eight: `size` says it
 //   differs(x, y)             bit i: whether element i is another one
 //
 // Vector targets reduce lazily. How large values may become between a load and a store is said in octet_lanes.hpp.

@@ -10,7 +10,11 @@ struct One {};
 inline Fr to_factor(const Fr& x) { return x; }
 inline Fr from_factor(const Fr& x) { return x; }
 
+class Factor;
+
 struct Octet {
+  static constexpr int size = 8;
+  using Factor = zen::Factor;
   using At = Octet&;
   Fr v[8];
 
@@ -110,5 +114,7 @@ inline void scatter(Octet& a, Octet& b, One) {
 }
 inline void gather(Octet& a, Octet& b, One) { scatter(a, b, One{}); }
 inline void gather_sums(Octet& a, Octet& b, const auto& w) { gather(a, b, w); }
+
+using Wide = Octet;
 
 }  // namespace zen

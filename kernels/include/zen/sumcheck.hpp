@@ -3,6 +3,7 @@
 // tables are folded onto each other.
 #pragma once
 
+#include <deque>
 #include <vector>
 
 #include "elementwise.hpp"
@@ -10,26 +11,42 @@
 namespace zen {
 
 // Sums of terms below 8 r, unreduced for a while.
-class OctetSum {
+template <class Group>
+class GroupSum {
  public:
-  void add(const Octet& term) {
+  void add(const Group& term) {
     sum_ += term;
     if (++terms_ % 4 == 0) sum_.bound();  // from below 34 r
   }
   Fr total() const {
-    Fr parts[8], sum = Fr::zero();
+    Fr parts[Group::size], sum = Fr::zero();
     sum_.store_adjacent(parts);
     for (const Fr& part : parts) sum = sum + part;
     return sum;
   }
 
  private:
-  static Octet zeros() {
-    const Fr zero[8] = {};
-    return Octet::adjacent(zero);
+  static Group zeros() {
+    const Fr zero[Group::size] = {};
+    return Group::adjacent(zero);
   }
-  Octet sum_ = zeros();
+  Group sum_ = zeros();
   unsigned terms_ = 0;
+};
+class GroupsSum {
+ public:
+  template <class Group>
+  void add(const Group& term) {
+    if constexpr (std::is_same_v<Group, Octet>)
+      octets_.add(term);
+    else
+      wide_.add(term);
+  }
+  Fr total() const { return octets_.total() + wide_.total(); }
+
+ private:
+  GroupSum<Octet> octets_;
+  GroupSum<Wide> wide_;
 };
 
 // out[i], i < 2^v: the product over all variables k of r[k] where bit v - 1 - k of i is set, else of 1 - r[k].
@@ -59,11 +76,10 @@ inline Fr dot(const Fr* a, const Fr* b, long n, int threads) {
   std::vector<Fr> sums(pieces, Fr::zero());
   parallel_for(pieces, threads, {}, [&](long piece, int) {
     const long begin = piece * elements_a_piece, end = std::min(begin + elements_a_piece, n);
-    OctetSum sum;
-    long i = begin;
-    for (; i + 8 <= end; i += 8) sum.add(Octet::adjacent(a + i).rough(Octet::adjacent(b + i)));
-    sums[piece] = to_factor(sum.total());
-    for (; i < end; i++) sums[piece] = sums[piece] + a[i] * b[i];
+    GroupsSum sum;
+    in_groups(begin, end, [&]<class Group>(long i) { sum.add(Group::adjacent(a + i).rough(Group::adjacent(b + i))); },
+              [&](long i) { sums[piece] = sums[piece] + a[i] * b[i]; });
+    sums[piece] = sums[piece] + to_factor(sum.total());
   });
   Fr total = Fr::zero();
   for (const Fr& sum : sums) total = total + sum;
@@ -72,15 +88,13 @@ inline Fr dot(const Fr* a, const Fr* b, long n, int threads) {
 
 // out[j] += the sum over i of coefficients[i] matrix[i][j], j < columns.
 inline void combine_rows(const Fr* matrix, const Fr* coefficients, long rows, long columns, Fr* out, int threads) {
-  std::vector<Fr> held(rows);
-  for (long i = 0; i < rows; i++) held[i] = to_factor(coefficients[i]);
-  std::vector<Factor> factors;
-  for (const Fr& each : held) factors.push_back(Factor::same(each));
-  each_octet(columns, threads,
-             [&](long j) {
-               Octet sum = Octet::adjacent(out + j);
+  std::deque<SameFactor> factors;
+  for (long i = 0; i < rows; i++) factors.emplace_back(coefficients[i]);
+  each_group(columns, threads,
+             [&]<class Group>(long j) {
+               Group sum = Group::adjacent(out + j);
                for (long i = 0; i < rows; i++) {
-                 sum += Octet::adjacent(matrix + i * columns + j) * factors[i];
+                 sum += Group::adjacent(matrix + i * columns + j) * factors[i].of<Group>();
                  if (i % 8 == 7) sum.bound();
                }
                sum.store_adjacent(out + j);
@@ -92,12 +106,11 @@ inline void combine_rows(const Fr* matrix, const Fr* coefficients, long rows, lo
 
 // table[i] += r (table[i + half] - table[i]) for i < half.
 inline void fold(Fr* table, const Fr& r, long half, int threads) {
-  const Fr held = to_factor(r);
-  const Factor by = Factor::same(held);
-  each_octet(half, threads,
-             [&](long i) {
-               const Octet low = Octet::adjacent(table + i), high = Octet::adjacent(table + half + i);
-               (low + (high - low) * by).store_adjacent(table + i);
+  const SameFactor by(r);
+  each_group(half, threads,
+             [&]<class Group>(long i) {
+               const Group low = Group::adjacent(table + i), high = Group::adjacent(table + half + i);
+               (low + (high - low) * by.of<Group>()).store_adjacent(table + i);
              },
              [&](long i) { table[i] = table[i] + r * (table[half + i] - table[i]); });
 }
@@ -120,7 +133,12 @@ struct Halves {
   const Fr* table;
   long half;
 
-  Ends<Octet> octets(long i) const { return {Octet::adjacent(table + i), Octet::adjacent(table + half + i)}; }
+  template <class Group>
+  Ends<Group> groups(long i) const {
+    return {Group::adjacent(table + i), Group::adjacent(table + half + i)};
+  }
+  // So many neighbours stand side by side, at least, from each multiple on.
+  long run() const { return elements_a_piece; }
   Ends<Fr> ones(long i) const { return {table[i], table[half + i]}; }
 };
 
@@ -128,13 +146,16 @@ struct Halves {
 struct Folding {
   Fr* table;
   long quarter;
-  Fr r, held = to_factor(r);
+  Fr r;
+  SameFactor by{r};
 
-  Ends<Octet> octets(long i) const {
-    const Factor by = Factor::same(held);
+  long run() const { return elements_a_piece; }
+
+  template <class Group>
+  Ends<Group> groups(long i) const {
     const auto at = [&](long j) {
-      const Octet low = Octet::adjacent(table + j), high = Octet::adjacent(table + 2 * quarter + j);
-      return (low + (high - low) * by).stored(table + j);
+      const Group low = Group::adjacent(table + j), high = Group::adjacent(table + 2 * quarter + j);
+      return (low + (high - low) * by.of<Group>()).stored(table + j);
     };
     return {at(i), at(quarter + i)};
   }
@@ -157,20 +178,27 @@ struct HalvesOfRows {
   TableRows table;
   long half;
 
-  Ends<Octet> octets(long i) const { return {Octet::adjacent(table.at(i)), Octet::adjacent(table.at(half + i))}; }
+  template <class Group>
+  Ends<Group> groups(long i) const {
+    return {Group::adjacent(table.at(i)), Group::adjacent(table.at(half + i))};
+  }
+  long run() const { return 1l << table.log_width; }
   Ends<Fr> ones(long i) const { return {*table.at(i), *table.at(half + i)}; }
 };
 struct FoldingOfRows {
   TableRows table;
   Fr* out;
   long quarter;
-  Fr r, held = to_factor(r);
+  Fr r;
+  SameFactor by{r};
 
-  Ends<Octet> octets(long i) const {
-    const Factor by = Factor::same(held);
+  long run() const { return 1l << table.log_width; }
+
+  template <class Group>
+  Ends<Group> groups(long i) const {
     const auto at = [&](long j) {
-      const Octet low = Octet::adjacent(table.at(j)), high = Octet::adjacent(table.at(2 * quarter + j));
-      return (low + (high - low) * by).stored(out + j);
+      const Group low = Group::adjacent(table.at(j)), high = Group::adjacent(table.at(2 * quarter + j));
+      return (low + (high - low) * by.of<Group>()).stored(out + j);
     };
     return {at(i), at(quarter + i)};
   }
@@ -183,22 +211,23 @@ struct FoldingOfRows {
 // The sum over i < count of x(X) y(X), the tables' values read by `x` and `y`.
 template <class X, class Y>
 Round product_round(const X& x, const Y& y, long count, int threads) {
-  const long pieces = (count + elements_a_piece - 1) / elements_a_piece;
+  const long size = std::min({elements_a_piece, x.run(), y.run()}), pieces = (count + size - 1) / size;
   std::vector<Round> sums(pieces);
   parallel_for(pieces, threads, {}, [&](long piece, int) {
-    const long begin = piece * elements_a_piece, end = std::min(begin + elements_a_piece, count);
-    OctetSum constant, leading;
-    long i = begin;
-    for (; i + 8 <= end; i += 8) {
-      const Ends<Octet> a = x.octets(i), b = y.octets(i);
-      constant.add(a.at_0.rough(b.at_0));
-      leading.add((a.at_1 - a.at_0).rough(b.at_1 - b.at_0));
-    }
-    sums[piece] = {to_factor(constant.total()), to_factor(leading.total())};
-    for (; i < end; i++) {
-      const Ends<Fr> a = x.ones(i), b = y.ones(i);
-      sums[piece] = sums[piece] + Round{a.at_0 * b.at_0, (a.at_1 - a.at_0) * (b.at_1 - b.at_0)};
-    }
+    const long begin = piece * size, end = std::min(begin + size, count);
+    GroupsSum constant, leading;
+    Round ones{Fr::zero(), Fr::zero()};
+    in_groups(begin, end,
+              [&]<class Group>(long i) {
+                const Ends<Group> a = x.template groups<Group>(i), b = y.template groups<Group>(i);
+                constant.add(a.at_0.rough(b.at_0));
+                leading.add((a.at_1 - a.at_0).rough(b.at_1 - b.at_0));
+              },
+              [&](long i) {
+                const Ends<Fr> a = x.ones(i), b = y.ones(i);
+                ones = ones + Round{a.at_0 * b.at_0, (a.at_1 - a.at_0) * (b.at_1 - b.at_0)};
+              });
+    sums[piece] = ones + Round{to_factor(constant.total()), to_factor(leading.total())};
   });
   Round total{Fr::zero(), Fr::zero()};
   for (const Round& sum : sums) total = total + sum;
@@ -215,21 +244,23 @@ Round r1cs_round(const Table& a, const Table& b, const Table& c, const Fr* outer
   const long step = std::min(inner_size, elements_a_piece), blocks = count / step;
   std::vector<Round> sums(blocks);
   parallel_for(blocks, threads, {}, [&](long block, int) {
-    OctetSum constant, leading;
+    GroupsSum constant, leading;
+    Round round{Fr::zero(), Fr::zero()};
     const long begin = block * step, offset = begin % inner_size;
-    long i = 0;
-    for (; i + 8 <= step; i += 8) {
-      const Factor weight = Factor::adjacent(held.data() + offset + i);
-      const Ends<Octet> x = a.octets(begin + i), y = b.octets(begin + i), z = c.octets(begin + i);
-      constant.add((x.at_0.times(y.at_0) - z.at_0) * weight);
-      leading.add((x.at_1 - x.at_0).rough(y.at_1 - y.at_0) * weight);
-    }
-    Round round{constant.total(), to_factor(leading.total())};
-    for (; i < step; i++) {
-      const Fr weight = inner[offset + i];
-      const Ends<Fr> x = a.ones(begin + i), y = b.ones(begin + i), z = c.ones(begin + i);
-      round = round + Round{weight * (x.at_0 * y.at_0 - z.at_0), weight * ((x.at_1 - x.at_0) * (y.at_1 - y.at_0))};
-    }
+    in_groups(0, step,
+              [&]<class Group>(long i) {
+                const auto weight = Group::Factor::adjacent(held.data() + offset + i);
+                const Ends<Group> x = a.template groups<Group>(begin + i), y = b.template groups<Group>(begin + i),
+                                  z = c.template groups<Group>(begin + i);
+                constant.add((x.at_0.times(y.at_0) - z.at_0) * weight);
+                leading.add((x.at_1 - x.at_0).rough(y.at_1 - y.at_0) * weight);
+              },
+              [&](long i) {
+                const Fr weight = inner[offset + i];
+                const Ends<Fr> x = a.ones(begin + i), y = b.ones(begin + i), z = c.ones(begin + i);
+                round = round + Round{weight * (x.at_0 * y.at_0 - z.at_0), weight * ((x.at_1 - x.at_0) * (y.at_1 - y.at_0))};
+              });
+    round = round + Round{constant.total(), to_factor(leading.total())};
     const Fr scale = outer[begin / inner_size];
     sums[block] = {scale * round.constant, scale * round.leading};
   });
