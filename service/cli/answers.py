@@ -118,10 +118,10 @@ def _typed(context: typer.Context, error: Exception) -> str | None:
     """What the caller types for the field at fault: the name of the option or argument, and its file."""
     field = getattr(error, "field", None) or ("model" if isinstance(error, ModelError) else "")
     name = field.partition(".")[0]
-    name = "input" if name == "inputs" else name  # one file has all of them
+    names = {name, "input"} if name == "inputs" else {name}  # one file has all of them
     for parameter in context.command.params:
         value = context.params.get(parameter.name)
-        if parameter.name.rstrip("_") == name:
+        if parameter.name.rstrip("_") in names:
             option = parameter.opts[0]
             hint = option if option.startswith("-") else parameter.metavar or parameter.name
             return f"{value} ({hint})" if isinstance(value, Path) else hint

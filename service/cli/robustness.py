@@ -62,8 +62,7 @@ def show_robustness(
     reading = Reading(label_column, mean, std)
     samples = reading.samples(inputs, "inputs", graph.entries)
     given = parse_labels(labels.read_bytes(), "labels") if labels else samples.labels
-    with naming(inputs):
-        x = as_finite_tensor(samples.inputs[graph.input.name], (None, *graph.input.shape), field="inputs")
+    x = as_finite_tensor(samples.inputs[graph.input.name], (None, *graph.input.shape), field="inputs")
     bounded = graph if calibration is None else _integers(graph, calibration, reading, bits)
     report = assess(
         bounded,

@@ -57,5 +57,5 @@ def test_samples_that_do_not_fit(run: Any, given: tuple[str, ...], tmp_path: Pat
         np.save(tmp_path / name, values)
         code, _, errors = run(*given[:2], str(tmp_path / name), "--eps", "1")
         assert code == 2
-        assert f"{name}: " in errors
+        assert f"{name} (INPUTS): " in errors
         assert said in errors
