@@ -22,7 +22,7 @@ from bench.pages.tables import (
 from bench.report import Cells, Row, duration, figure, more, number, ratio
 
 GPU: Final = "gpu-2026-11-21-h200"
-SPARTAN_GPU: Final = "spartan-gpu-2026-11-23-h200"
+SPARTAN_GPU: Final = "spartan-gpu-2026-11-24-h200"
 WITNESSES: Final = "witness-2026-11-23-h200"
 NETWORKS: Final = "networks-2026-11-24-h200"
 PRODUCTS: Final = "products-2026-11-23-h200"
