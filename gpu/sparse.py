@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,12 +39,12 @@ class Matrix:
         pool: NDArray[np.uint64],
     ) -> None:
         _require_entries(len(columns))
-        parts: tuple[NDArray[Any], ...] = (offsets.astype(np.uint32), columns, coefficients, pool)
-        arrays, small = [*map(device.upload, parts)], device.empty(len(pool), np.int32)
+        starts, others, indices = map(device.upload, (offsets.astype(np.uint32), columns, coefficients))
+        numbers, small = device.upload(pool), device.empty(len(pool), np.int32)
         count = np.int64(len(pool))
-        _module(device).launch("small_integers", _grid(len(pool)), _THREADS, arrays[-1], count, small)
+        _module(device).launch("small_integers", _grid(len(pool)), _THREADS, numbers, count, small)
         device.synchronize()  # any stream may read it
-        self._hold(device, *arrays, small)
+        self._hold(device, starts, others, indices, numbers, small)
 
     @classmethod
     def held(cls, like: Matrix, offsets: Array, columns: Array, coefficients: Array) -> Matrix:
