@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import gc
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from threading import local
+from threading import RLock, local
 from typing import Any, Final
 
 RECORDED: Final = "recorded"
 """What launches are called that come from a graph, all together."""
 
 _Marks = list[tuple[str, Any, Any, Any]]
-_thread = local()
+_thread, _turn = local(), RLock()
 _measured: list[_Marks] = []
 """The one that takes note, if any."""
 
@@ -36,12 +37,19 @@ def measured() -> Iterator[dict[str, float]]:
 
 @contextmanager
 def recording() -> Iterator[None]:
-    """What this thread launches in the context is recorded, or done before that, and is not measured."""
-    _thread.records = True
-    try:
-        yield
-    finally:
-        _thread.records = False
+    """What this thread launches in the context is recorded, or done before that, and is not measured. One
+    thread at a time; nothing is collected meanwhile: what is erased when it goes would be by every launch.
+    """
+    with _turn:
+        collects = gc.isenabled()
+        gc.disable()
+        _thread.records = True
+        try:
+            yield
+        finally:
+            _thread.records = False
+            if collects:
+                gc.enable()
 
 
 def launched(device: Any, name: str, launch: Callable[[], object]) -> None:

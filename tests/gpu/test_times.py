@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
+import gc
+
 import numpy as np
 
 from gpu import layers, times
 from gpu.device import Device
 from prover.backends.cpu import CPU
 from prover.backends.gpu import backend
+
+
+def test_nothing_is_collected_while_launches_are_recorded() -> None:
+    found = list[bool]()
+    launch = Device().recorded(lambda: found.append(gc.isenabled()))
+    launch()
+    assert found
+    assert not any(found)
+    assert gc.isenabled()
 
 
 def test_kernels_are_measured_in_the_context_alone() -> None:
