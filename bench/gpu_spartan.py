@@ -31,7 +31,7 @@ from gpu import hashing, modules, times
 from gpu.device import Array, Device
 from gpu.ntt import Domain, passes
 from gpu.sumcheck import CubicSumCheck, ProductSumCheck, R1csSumCheck, SumCheck
-from kernels import FrArray
+from kernels import FrArray, fr
 from prover import backends, groth16
 from prover.constraint_system import ConstraintSystem
 from prover.spartan import proving
@@ -91,18 +91,18 @@ def trees(bench: Roofline, sizes: Sizes) -> Iterator[Row]:
 def sum_checks(bench: Roofline, sizes: Sizes) -> Iterator[Row]:
     """Over twelve tables of products of three, over the tables of an R1CS, over two of a product."""
     device, (log_size,) = bench.device, sizes
-    size, point = 1 << log_size, list(range(2, 2 + log_size))
+    size, point = 1 << log_size, fr.from_ints([0, *range(2, 2 + log_size)])
     tables = _elements(device, 12 * size).reshape(12, size, 4)
     voices, state = {count: voice(device, count) for count in (2, 3)}, bytes(_DIGEST)
     for name, count, products, folds, make in (
         ("cubic", 12, 4 * 6, 12, lambda: CubicSumCheck(device, tables, _kept)),
-        ("r1cs", 3, 4, 3, lambda: R1csSumCheck(device, tables[:3], _kept)),
+        ("r1cs", 3, 4, 3, lambda: R1csSumCheck(device, tables[:3], _kept, given=1 + log_size)),
         ("product", 2, 2, 2, lambda: ProductSumCheck(device, tables[:2], _kept)),
     ):
 
         def run(make: Callable[[], SumCheck] = make) -> None:
             check = make()
-            check.bring(state, point if isinstance(check, R1csSumCheck) else ())
+            check.bring(state, *([point] if isinstance(check, R1csSumCheck) else []))
             check.launch(voices[check.said])
             check.told()
 

@@ -57,13 +57,13 @@ class Weights:
         numbers = np.int32(bits), np.int64(n)
         _module(self._device).launch("eq_product", -(-n // _THREADS), _THREADS, high, low, *numbers, out)
 
-    def dot(self, values: Array, sums: Array) -> None:
-        """The first of ``sums``, uint64[1 + SUMS, 4], becomes the sum of eq(point, i) values[i]."""
+    def dot(self, values: Array, sums: Array, out: Array) -> None:
+        """``out``, uint64[4], becomes the sum of eq(point, i) values[i], of ``sums``, uint64[SUMS, 4]."""
         high, low, bits = self.last(self.variables)
         blocks = max(1, min(SUMS, len(values) // _THREADS))
         numbers, module = (np.int32(bits), np.int64(len(values))), _module(self._device)
-        module.launch("weighted_sum", blocks, _THREADS, values, high, low, *numbers, sums[1:])
-        module.launch("add_partial", 1, _THREADS, sums[1:], np.int64(blocks), sums)
+        module.launch("weighted_sum", blocks, _THREADS, values, high, low, *numbers, sums)
+        module.launch("add_partial", 1, _THREADS, sums, np.int64(blocks), out)
 
 
 class Voice:
@@ -87,12 +87,13 @@ class Voice:
 @dataclass(frozen=True)
 class Rounds:
     """``said`` in each, as integers; the ``point`` that was drawn; the ``values`` of the tables there, if all
-    variables were bound; the transcript's ``state`` after the last, 32 bytes."""
+    variables were bound; the transcript's ``state`` after the last, and what is ``beside``, 32 bytes each."""
 
     said: list[list[int]]
     point: list[int]
     values: list[int]
     state: bytes
+    beside: bytes
 
 
 class SumCheck:
@@ -113,35 +114,39 @@ class SumCheck:
     last: str
     """The kernel of the last rounds, which one block makes, where there is one."""
 
-    def __init__(self, device: Device, tables: Array, keep: Secret, rounds: int | None = None) -> None:
+    def __init__(
+        self, device: Device, tables: Array, keep: Secret, *, rounds: int | None = None, given: int = 0
+    ) -> None:
         self._device = device
         count, size = tables.shape[:2]
         self.variables = size.bit_length() - 1
         self.rounds = self.variables if rounds is None else rounds
         self._tables = [tables, *self._folded(keep(device.empty((count * size, 4), np.uint64)), count, size)]
         self._sums = keep(device.empty((SUMS, self.sums, 4), np.uint64))
-        # What rounds say, the point, the tables' values there, and what ``bring`` brings.
+        # What rounds say, the point, the tables' values there, what is told beside, what ``bring`` brings.
         self._values = self.rounds * (self.said + 1)
-        self._state = self._values + count
-        self._told = keep(device.empty((self._state + 2 + self.rounds, 4), np.uint64))
-        self.point = self._told[self.rounds * self.said : self._values]
+        self._beside = self._values + count
+        self._told = keep(device.empty((self._beside + 2 + given, 4), np.uint64))
+        self.point, self.beside = self._told[self.rounds * self.said : self._values], self._told[self._beside]
+        self._begin = self._told[self._beside + 1 :]
+        self.given = self._begin[1:]
 
     @property
     def left(self) -> Array:
         """The tables of the variables that rounds leave, uint64[tables, 2^(v - rounds), 4]."""
         return self._tables[-1]
 
-    def bring(self, state: bytes, point: Sequence[int] = ()) -> None:
-        """What rounds begin with: the transcript's ``state``; ``point``, where they leave out eq."""
-        numbers = [0, *point] if point else []  # the claim is zero
-        words = np.frombuffer(state + _montgomery(numbers), np.uint64).reshape(-1, 4)
-        self._device.copy(words, self._told[self._state : self._state + len(words)])
+    def bring(self, state: bytes, *given: NDArray[np.uint64]) -> None:
+        """What rounds begin with: the transcript's ``state``, and all that is ``given``, uint64[.., 4]."""
+        words = np.concatenate([np.frombuffer(state, np.uint64).reshape(1, 4), *given])
+        self._device.copy(words, self._begin)
+        words.fill(0)  # pads are secret
 
     def launch(self, voice: Voice, pads: Array | None = None) -> None:
         """The rounds, once after each ``bring``; ``pads``, uint64[rounds * said, 4], are added to what is
         said."""
         n, width, told, point = self.rounds, self.said, self._told, self.point
-        equal, module, state = self._equal(), _module(self._device), told[self._state :]
+        equal, module, state = self._equal(), _module(self._device), self._begin
 
         def talk(index: int) -> tuple[object, ...]:
             pad = None if pads is None else pads[index * width :]
@@ -157,17 +162,18 @@ class SumCheck:
             self._last(many, talk(many))
         self._end()
         if n == self.variables:
-            self._device.copy(self.left.reshape(-1, 4), told[self._values : self._state])
+            self._device.copy(self.left.reshape(-1, 4), told[self._values : self._beside])
 
     def told(self) -> Rounds:
         """Of the last launch. Waits for the device."""
         n, width = self.rounds, self.said
-        rows = self._device.download(self._told[: self._state + 1])
+        rows = self._device.download(self._told[: self._beside + 2])
         data = rows[: n * width].tobytes()
         numbers = [int.from_bytes(data[i : i + 32], "little") for i in range(0, len(data), 32)]
         said = [numbers[i : i + width] for i in range(0, len(numbers), width)]
-        values = to_ints(rows[self._values : -1]) if n == self.variables else []
-        return Rounds(said, to_ints(rows[n * width : self._values]), values, rows[-1].tobytes())
+        values = to_ints(rows[self._values : self._beside]) if n == self.variables else []
+        point, (beside, state) = to_ints(rows[n * width : self._values]), rows[self._beside :]
+        return Rounds(said, point, values, state.tobytes(), beside.tobytes())
 
     def _folded(self, room: Array, count: int, size: int) -> Iterator[Array]:
         """The tables that are left by each round, one after the other."""
@@ -224,12 +230,13 @@ class SumCheck:
 
 
 class R1csSumCheck(SumCheck):
-    """Of eq(point, x) (a b - c), which is zero. Says the coefficients of X and X^2 of what eq leaves."""
+    """Of eq(point, x) (a b - c), which is zero. Says the coefficients of X and X^2 of what eq leaves. Given
+    is zero, the claim, then the point."""
 
     sums, said, kernel, last = 2, 2, "r1cs_round", "last_r1cs_rounds"
 
     def _equal(self) -> tuple[Array, Array, Array]:
-        claim, point = (self._told[self._state + i :] for i in (1, 2))
+        claim, point = self.given, self.given[1 : 1 + self.rounds]
         self._weights = Weights(self._device, point)
         return point, ScalarField(self._device).inverse(point), claim
 
@@ -265,11 +272,8 @@ class CubicSumCheck(SumCheck):
 
 def to_words(values: Sequence[int]) -> NDArray[np.uint64]:
     """uint64[n, 4], Montgomery, on the host."""
-    return np.frombuffer(_montgomery(values), np.uint64).reshape(-1, 4)
-
-
-def _montgomery(values: Sequence[int]) -> bytes:
-    return b"".join((value * _RADIX % _R).to_bytes(32, "little") for value in values)
+    data = b"".join((value * _RADIX % _R).to_bytes(32, "little") for value in values)
+    return np.frombuffer(data, np.uint64).reshape(-1, 4)
 
 
 def to_ints(words: NDArray[np.uint64]) -> list[int]:

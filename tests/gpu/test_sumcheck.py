@@ -51,12 +51,13 @@ def _sum(tables: list[Table], x: int, term: Term, weights: Sequence[int]) -> int
 def test_weights(variables: int) -> None:
     point = [Random(variables).randrange(R) for _ in range(variables)]
     weights = Weights(device, device.upload(fr.from_ints(point).reshape(-1, 4)))
-    table, sums = (device.empty((count, 4), np.uint64) for count in (1 << variables, 1 + sumcheck.SUMS))
+    table, sums = (device.empty((count, 4), np.uint64) for count in (1 << variables, sumcheck.SUMS))
     weights.table(table)
     assert fr.to_ints(device.download(table)) == FR.eq(point)
     (values,) = _tables(1, variables)
-    weights.dot(_on_device([values])[0], sums)
-    assert fr.to_ints(device.download(sums[:1])) == [FR.dot(values, FR.eq(point))]
+    found = device.empty(4, np.uint64)
+    weights.dot(_on_device([values])[0], sums, found)
+    assert fr.to_ints(device.download(found).reshape(1, 4)) == [FR.dot(values, FR.eq(point))]
     for count in range(variables + 1):
         high, low, bits = weights.last(count)
         found = [fr.to_ints(device.download(part)) for part in (high, low)]
@@ -98,13 +99,13 @@ def test_rounds(name: str, variables: int, padded: bool, monkeypatch: pytest.Mon
     point = [random.randrange(R) for _ in range(variables)]
     check: SumCheck
     if name == "r1cs":
-        check = R1csSumCheck(device, array, keep)
+        check = R1csSumCheck(device, array, keep, given=1 + variables)
     else:
         check = (ProductSumCheck if name == "product" else CubicSumCheck)(device, array, keep)
     pads = [random.randrange(R) if padded else 0 for _ in range(variables * check.said)]
     transcript = Transcript(FR, b"")
     on_device = device.upload(fr.from_ints(pads)) if padded else None
-    check.bring(transcript.state, point if name == "r1cs" else ())
+    check.bring(transcript.state, *([fr.from_ints([0, *point])] if name == "r1cs" else []))
     check.launch(voice(device, check.said), on_device)
     found = check.told()
     for index in range(variables):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 
 from base.memory import Kept
 from base.progress import silent
+from gpu import times
 from gpu.device import Array
 from kernels import fr
 from prover import backends, groth16
@@ -62,7 +64,8 @@ def test_replays_have_randomness_of_their_own(monkeypatch: pytest.MonkeyPatch) -
         work = session._work
         (room,) = work.rooms.values()
         tails = download(work.rows(0))[:, -case.shape.parts[0].tail :].copy()
-        secret = [work.pads, work.mask, work.seeds, work.bound_seeds, *room]
+        pads = work.outer.given[1 + work.outer.rounds :], work.inner.given[3:]
+        secret = [*pads, work.mask, work.seeds, work.bound_seeds, *room]
         found.append([*(words(download(array)) for array in secret), words(tails)])
         return combine(session, factor)
 
@@ -74,6 +77,34 @@ def test_replays_have_randomness_of_their_own(monkeypatch: pytest.MonkeyPatch) -
             assert min(len(one), len(other)) > 0
             assert not one & other
         assert not words(proofs[i]) & words(proofs[j])
+
+
+@pytest.mark.skipif(not EMULATED, reason="counts calls of the emulated device")
+def test_a_proof_takes_few_calls(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Graphs: commitment, both sum-checks, the combined row, its folding, erasing. Brought: witness, what is
+    known of it, two seeds, what each of three sum-checks is given, a factor. Awaited: a root, the row, what
+    each sum-check says, an opening."""
+    case, counts, device = network("dense"), Counter[str](), backend(0).device
+    launched, copy, download = times.launched, device.copy, device.download
+
+    def launching(on: Any, name: str, launch: Callable[[], object]) -> None:
+        counts[name] += emulated.recording() is None
+        launched(on, name, launch)
+
+    def copying(source: Any, target: Array) -> None:
+        counts["brought"] += not isinstance(source, emulated.Array)
+        copy(source, target)
+
+    def downloading(array: Array) -> Any:
+        counts["awaited"] += 1
+        return download(array)
+
+    case.prove()
+    monkeypatch.setattr(times, "launched", launching)
+    monkeypatch.setattr(device, "copy", copying)
+    monkeypatch.setattr(device, "download", downloading)
+    case.prove()
+    assert +counts == {times.RECORDED: 6, "open_columns": 1, "brought": 8, "awaited": 6}
 
 
 def telling(case: Case) -> Words:

@@ -111,9 +111,10 @@ class GpuRows:
         words: Array,
         salts: Array | None,
         nodes: Array,
+        top: bytes = b"",
     ) -> None:
         self._device, self._code, self._size, self._tail = device, code, size, tail
-        self._words, self._salts, self._nodes = words, salts, nodes
+        self._words, self._salts, self._nodes, self._top = words, salts, nodes, top
 
     @property
     def nbytes(self) -> int:
@@ -122,8 +123,8 @@ class GpuRows:
 
     @cached_property
     def root(self) -> bytes:
-        """Waits for the device."""
-        code, top = self._code, self._device.download(self._nodes[1]).tobytes()
+        """Waits for the device, where the tree's ``top`` was not told."""
+        code, top = self._code, self._top or self._device.download(self._nodes[1]).tobytes()
         return merkle.root(top, self._size, self._tail, code.log_degree, code.log_length)
 
     def open(self, at: Places) -> bytes:
@@ -170,37 +171,34 @@ class GpuVector:
 
     def __init__(self, workspace: Workspace) -> None:
         self._workspace, self._device = workspace, workspace.resident.device
-        self._committed = self._folded = 0
+        self._folded, self._top = 0, b""
 
     def commit(self, code: Code) -> GpuRows:
-        made = self._workspace.folded[self._committed]
-        self._committed += 1
+        made = self._workspace.folded[self._folded]
         size = len(made.words) * code.degree
-        return GpuRows(self._device, code, size, 0, made.words, None, made.nodes)
+        return GpuRows(self._device, code, size, 0, made.words, None, made.nodes, self._top)
 
     def weigh(self, code: Code, at: Places, by: FrArray) -> None:
         """The sum of weight times root^(place i), for all i: values of a polynomial of few coefficients."""
-        level = self._workspace.levels[self._folded]
-        self._device.copy(by, level.weights)
-        self._device.copy(at, level.places)
+        self._given = self._workspace.levels[self._folded].letter(by, at)
 
     def rounds(self, count: int, transcript: Transcript) -> list[list[int]]:
-        work, index = self._workspace, self._folded
-        check = work.levels[index].check
+        work, check = self._workspace, self._workspace.levels[self._folded].check
+        check.bring(transcript.state, *self._given)
+        work.launch(work.fold, self._folded)
         self._folded += 1
-        check.bring(transcript.state)
-        work.launch(work.fold, index)
-        return _answered(check, transcript).said
+        found, self._top = _answered(check, transcript)
+        return found.said
 
     def told(self) -> bytes:
         return self._device.download(self._workspace.told).tobytes()
 
 
-def _answered(check: SumCheck, transcript: Transcript) -> Rounds:
-    """What rounds said, and the transcript after them."""
+def _answered(check: SumCheck, transcript: Transcript) -> tuple[Rounds, bytes]:
+    """What rounds said, and what is told beside. The transcript goes on behind them."""
     found = check.told()
     transcript.state = found.state
-    return Rounds(found.said, found.point, found.values)
+    return Rounds(found.said, found.point, found.values), found.beside
 
 
 class GpuSession:
@@ -307,37 +305,32 @@ class GpuSession:
         return twin
 
     def outer(self, zero: Sequence[int], pads: FrArray, transcript: Transcript) -> Rounds:
-        work, device = self._work, self._device
-        work.outer.bring(transcript.state, zero)
-        self._bring_pads(work.outer, pads)
+        work, check = self._work, self._work.outer
+        check.bring(transcript.state, to_words([0, *zero]), pads[: check.rounds * check.said])
         work.launch(work.sum_rows)
-        row = int(device.download(work.unsatisfied)[0])
+        found, beside = _answered(check, transcript)
+        row = int.from_bytes(beside[:8], "little")
         if row < self._system.constraints:
             raise self._system.unsatisfied(row)
-        return _answered(work.outer, transcript)
+        return found
 
     def inner(
         self, outer: Sequence[int], weights: Sequence[int], pads: FrArray, transcript: Transcript
     ) -> Rounds:
-        work = self._work  # the point is there
-        work.inner.bring(transcript.state)
-        self._bring_pads(work.inner, pads)
-        self._device.copy(to_words(weights), work.factors)
+        work, check = self._work, self._work.inner  # the point is there
+        check.bring(transcript.state, to_words(weights), pads[: check.rounds * check.said])
         work.launch(work.sum_places)
-        return _answered(work.inner, transcript)
+        found, self._mask_product = _answered(check, transcript)
+        return found
 
     def open(self, point: Sequence[int]) -> int:
-        (product,) = to_ints(self._device.download(self._work.mask_product[0]))
+        (product,) = to_ints(np.frombuffer(self._mask_product, np.uint64))
         return product
 
     def combine(self, factor: int) -> GpuVector:
         self._device.copy(to_words([factor]), self._work.factor)
         self._work.launch(self._work.combine)
         return GpuVector(self._work)
-
-    def _bring_pads(self, check: SumCheck, pads: FrArray) -> None:
-        count = check.rounds * check.said
-        self._device.copy(pads[:count], self._work.pads[:count])
 
     def _bring(self, variables: slice, seed: bytes) -> int:
         """The next part's values and its seed; which it is."""

@@ -11,7 +11,7 @@ from functools import partial
 from typing import Final, NamedTuple
 
 import numpy as np
-from numpy.typing import DTypeLike
+from numpy.typing import DTypeLike, NDArray
 
 from gpu import hashing, rows
 from gpu.device import Array, Device, Secret
@@ -19,6 +19,7 @@ from gpu.elementwise import ScalarField
 from gpu.ntt import Domain
 from gpu.sparse import find_unsatisfied, transposed, workers_for
 from gpu.sumcheck import SUMS, ProductSumCheck, R1csSumCheck, Voice, Weights
+from kernels import FrArray
 from prover.backends.gpu import joined
 from prover.blocks import Csr
 from prover.constraint_system import ConstraintSystem
@@ -33,6 +34,8 @@ from verifier.spartan.shape import Shape
 from verifier.spartan.transcript import ABSORB, ASKING, CHALLENGE, frame
 
 _NO_ENTRIES: Final = np.zeros(0, np.uint32)
+_PLACES: Final = 8
+"""As long as an element."""
 
 
 def voice(device: Device, count: int) -> Voice:
@@ -107,13 +110,21 @@ class Room(NamedTuple):
 
 
 class Level(NamedTuple):
-    """Rounds that fold the combined row, behind ``weights``, uint64[queries, 4], of the columns at
-    ``places``, uint32[queries], of ``code``, under which it was told before."""
+    """Rounds that fold the combined row. Given are the weights of columns of ``code``, under which it was
+    told before, and their places: uint64[queries, 4], and uint32[queries], filled with zeros."""
 
     code: Code
-    weights: Array
-    places: Array
     check: ProductSumCheck
+
+    def given(self) -> tuple[Array, Array]:
+        count = self.code.queries
+        return self.check.given[:count], self.check.given[count:].view(np.uint32).reshape(-1)[:count]
+
+    def letter(self, weights: FrArray, places: NDArray[np.uint32]) -> tuple[FrArray, FrArray]:
+        """What is given, on the host."""
+        padded = np.zeros((-(-len(places) // _PLACES), _PLACES), np.uint32)
+        padded.reshape(-1)[: len(places)] = places
+        return weights, padded.view(np.uint64)
 
 
 class Folded(NamedTuple):
@@ -139,7 +150,7 @@ class Workspace:
         code, parts, height = shape.code, shape.parts, 1 << shape.log_rows
         self.z = self._elements(system.variables)
         self.by_place = self._elements(2, 1 << shape.variables)  # the combined matrices, and the witness
-        self._products, self.unsatisfied = self._elements(3, height), self._array(1, np.uint64)
+        self._products = self._elements(3, height)
         self._weights = self._elements(3, height)
         self.seeds = self._array((len(parts) + 1, 32), np.uint8)  # the mask's is the last
         self.bound_seeds = self._array((len(parts), 32), np.uint8)
@@ -149,11 +160,11 @@ class Workspace:
         self.rooms = {index: self.room(index) for index, last in enumerate([*lasting, False]) if not last}
         # Of all parts that are made here: the first one's.
         self._salts = next(room.salts for index, room in self.rooms.items() if not parts[index].linked)
-        self.outer = R1csSumCheck(self._device, self._products, self._keep)
-        self.inner = ProductSumCheck(self._device, self.by_place, self._keep)
-        self.pads = self._elements(2 * max(shape.log_rows, shape.variables))
-        self.factors, self.factor = self._elements(3), self._elements(1)
-        self.mask_product = self._elements(1 + SUMS)
+        # Behind what is given there stand the pads. Beside, the first row that does not hold is told, and the
+        # mask's product.
+        self.outer = R1csSumCheck(self._device, self._products, self._keep, given=1 + 3 * shape.log_rows)
+        self.inner = ProductSumCheck(self._device, self.by_place, self._keep, given=3 + 2 * shape.variables)
+        self.factor, self._sums = self._elements(1), self._elements(SUMS)
         self._row_weights = self._elements(1 << shape.row_variables)
         self._combined = self._elements(2, code.degree)  # its weights, and the row
         self._spread = self._elements(code.length)
@@ -232,24 +243,24 @@ class Workspace:
         device.copy(self.z[:known], self.by_place[1][:known])
         self.resident.rows.multiply(self.z, self._products.reshape(-1, 4))
         a, b, c = (table[: system.constraints] for table in self._products)
-        find_unsatisfied(device, a, b, c, self.unsatisfied)
+        find_unsatisfied(device, a, b, c, self.outer.beside[:1])
 
     def sum_rows(self) -> None:
-        self.outer.launch(self.resident.voice, self.pads)
+        self.outer.launch(self.resident.voice, self.outer.given[1 + self.outer.rounds :])
 
     def sum_places(self) -> None:
         """And what follows from the point that was drawn."""
         device, resident, shape = self._device, self.resident, self.resident.shape
         Weights(device, self.outer.point).table(self._weights[0])
         for index in (2, 1, 0):
-            resident.field.mul(self._weights[0], self.factors[index], self._weights[index])
+            resident.field.mul(self._weights[0], self.inner.given[index], self._weights[index])
         resident.columns.multiply(self._weights.reshape(-1, 4), self.by_place[0])
-        self.inner.launch(resident.voice, self.pads)
+        self.inner.launch(resident.voice, self.inner.given[3:])
         high, low = self.inner.point[: shape.row_variables], self.inner.point[shape.row_variables :]
         Weights(device, high).table(self._row_weights)
         columns = Weights(device, low)
         columns.table(self._combined[0])
-        columns.dot(self.mask, self.mask_product)
+        columns.dot(self.mask, self._sums, self.inner.beside)
 
     def combine(self) -> None:
         """The mask and all rows, weighted."""
@@ -262,16 +273,19 @@ class Workspace:
         self._tell(0, self._combined)
 
     def fold(self, index: int) -> None:
-        """A level's rounds, and what is told behind them."""
+        """A level's rounds, and what is told behind them; beside, the top of its tree."""
         device, resident, level = self._device, self.resident, self.levels[index]
         tables = self.levels[index - 1].check.left if index else self._combined
         spread = self._spread[: level.code.length]
-        rows.scatter(device, level.weights, level.places, spread)
+        rows.scatter(device, *level.given(), spread)
         resident.domains[level.code].ntt(spread, order="from_bit_reversed")
         resident.field.add(tables[0], spread[: len(tables[0])], tables[0])
         level.check.launch(resident.voice)
         if index < len(self.folded):
             self._tell(index + 1, level.check.left)
+            if index + 1 < len(self.folded):
+                top = self.folded[index + 1].nodes[1]
+                device.copy(top.view(np.uint64), level.check.beside)
 
     def _tell(self, index: int, tables: Array) -> None:
         """The row's code words, or itself."""
@@ -287,9 +301,9 @@ class Workspace:
         folding, tables = self.resident.shape.folding, self._combined
         codes = [self.resident.shape.code, *(level.code for level in folding.levels)]
         for code, count in zip(codes, folding.rounds, strict=True):
-            check = ProductSumCheck(self._device, tables, self._keep, count)
-            weights, at = self._elements(code.queries), self._array(code.queries, np.uint32)
-            yield Level(code, weights, at, check)
+            given = code.queries + -(-code.queries // _PLACES)
+            check = ProductSumCheck(self._device, tables, self._keep, rounds=count, given=given)
+            yield Level(code, check)
             tables = check.left
 
     def _rows_under(self, code: Code, count: int) -> Folded:
