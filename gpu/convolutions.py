@@ -188,32 +188,18 @@ class Convolution:
             (height + top + bottom - kernel[0]) // stride + 1,
             (width + left + right - kernel[1]) // stride + 1,
         )
-        of_bits = bits <= MOST_BITS
-        encoded = _encoded(weight) if of_bits else _Encoded(weight, 1, 1, 0)
-        planes = bits if of_bits else 1
-        if not of_bits and (bits != BYTES or np.abs(weight * 2 + 1).max() > 255):
-            raise ValueError(f"numbers have 1 to {MOST_BITS} bits or {BYTES}, with weights from -128 to 127")
-        if not of_bits and channels >= _QUAD and channels % _QUAD:
-            raise ValueError(f"pixels of {channels} bytes are no whole words")
-        if planes * encoded.planes > BYTES:
-            raise ValueError(f"{planes} x {encoded.planes} planes are slower than bytes")
+        encoded, cells = _encoded(weight, bits), Cells(kernel[0], kernel[1], stride, channels, bits)
         self._rescaling = rescaling or Rescaling(1, 0, 0, 0)
         self.bits = max(self._rescaling.bits, adds) + (adds > 0)
         if self.bits > MOST_BITS or (pool and adds):
             raise ValueError(f"planes of {self.bits} bits are not made")
-        multiplier = self._rescaling.multiplier
-        added = multiplier * bias + self._rescaling.offset
-        reach = (np.abs(weight).sum(axis=(1, 2, 3)) * ((1 << bits) - 1) * multiplier + np.abs(added)).max()
-        if reach >= 1 << 31:
-            raise ValueError("sums may not fit 32 bits")
+        added, multiplier = _added(weight, bias, bits, self._rescaling), self._rescaling.multiplier
         self.shape: Shape = (
             (outputs, self._plane[0] // 2, self._plane[1] // 2) if pool else (outputs, *self._plane)
         )
-        self._factors = multiplier * encoded.step, multiplier * encoded.offset
-        cells = Cells(kernel[0], kernel[1], stride, channels, bits)
-        self._quads = cells.quads
+        self._factors, self._quads = (multiplier * encoded.step, multiplier * encoded.offset), cells.quads
         places = images * -(-self._plane[0] // TILE) * -(-self._plane[1] // TILE)
-        of_all = Sizes(cells, places, outputs, planes, encoded.planes)
+        of_all = Sizes(cells, places, outputs, cells.planes, encoded.planes)
         self.plan = chosen or plan(of_all, device.processors())
         self._shared = of_all.shared_bytes(self.plan)
         if self._shared > _MOST_SHARED:
@@ -251,15 +237,40 @@ class _Encoded(NamedTuple):
     offset: int
 
 
-def _encoded(weight: NDArray[np.int64]) -> _Encoded:
-    """In bits. Raises ``ValueError`` where they are more than four."""
+def _encoded(weight: NDArray[np.int64], bits: int) -> _Encoded:
+    """For numbers of so many bits. Raises ``ValueError`` where these, or weights, have too many."""
+    if bits > MOST_BITS:
+        return _in_bytes(weight, bits)
     if (np.abs(weight) == 1).all():
         return _Encoded((weight + 1) // 2, 1, 2, 1)
     low, high = min(0, int(weight.min())), int(weight.max())
-    bits = max(1, (high - low).bit_length())
-    if bits > MOST_BITS:
+    own = max(1, (high - low).bit_length())
+    if own > MOST_BITS:
         raise ValueError(f"weights from {low} to {high} have more than {MOST_BITS} bits")
-    return _Encoded(weight - low, 1 << (bits - 1).bit_length(), 1, -low)
+    planes = 1 << (own - 1).bit_length()
+    if bits * planes > BYTES:
+        raise ValueError(f"{bits} x {planes} planes are slower than bytes")
+    return _Encoded(weight - low, planes, 1, -low)
+
+
+def _in_bytes(weight: NDArray[np.int64], bits: int) -> _Encoded:
+    if bits != BYTES or np.abs(weight * 2 + 1).max() > 255:
+        raise ValueError(f"numbers have 1 to {MOST_BITS} bits or {BYTES}, with weights from -128 to 127")
+    channels = weight.shape[1]
+    if channels >= _QUAD and channels % _QUAD:
+        raise ValueError(f"pixels of {channels} bytes are no whole words")
+    return _Encoded(weight, 1, 1, 0)
+
+
+def _added(
+    weight: NDArray[np.int64], bias: NDArray[np.int64], bits: int, rescaling: Rescaling
+) -> NDArray[np.int64]:
+    """To sums that were multiplied, [outputs]. Raises ``ValueError`` where these may leave 32 bits."""
+    added: NDArray[np.int64] = rescaling.multiplier * bias + rescaling.offset
+    sums = np.abs(weight).sum(axis=(1, 2, 3)) * ((1 << bits) - 1)
+    if (sums * rescaling.multiplier + np.abs(added)).max() >= 1 << 31:
+        raise ValueError("sums may not fit 32 bits")
+    return added
 
 
 class Cells(NamedTuple):
@@ -276,6 +287,10 @@ class Cells(NamedTuple):
     @property
     def in_bytes(self) -> bool:
         return self.bits > MOST_BITS
+
+    @property
+    def planes(self) -> int:
+        return 1 if self.in_bytes else self.bits
 
     @property
     def per_quad(self) -> int:
