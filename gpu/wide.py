@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import math
 from itertools import product
-from typing import Any, Final, Literal, NamedTuple
+from typing import Final, Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gpu import modules
 from gpu.device import HOPPER, Array, Device
@@ -366,9 +365,3 @@ def _tiles(shape: tuple[int, int], tile: tuple[int, int]) -> tuple[int, int]:
 def _word(x: int) -> np.uint64:
     """Modulo 2^64."""
     return np.uint64(x % (1 << 64))
-
-
-def of_type(numbers: NDArray[Any] | np.dtype[Any]) -> Range:
-    """All that an integer type may hold."""
-    found = np.iinfo(numbers.dtype if isinstance(numbers, np.ndarray) else numbers)
-    return int(found.min), int(found.max)

@@ -216,11 +216,6 @@ class QuantGraph:
         return hashlib.sha256(self.to_bytes()).digest()
 
     @property
-    def has_classes(self) -> bool:
-        """Whether a label, the argmax, can be said of the outputs."""
-        return self.classes >= 2
-
-    @property
     def classes(self) -> int:
         """How many outputs there are."""
         return math.prod(self.shapes[self.output])
