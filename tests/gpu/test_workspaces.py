@@ -47,8 +47,7 @@ def words(array: np.ndarray[Any, Any]) -> Words:
 
 def idle() -> list[Workspace]:
     kept = gpu.resident_systems(0)._kept
-    found = [kept._recent._kept[key][0] for key in list(kept._recent._kept)]
-    return [each for each in found if isinstance(each, Workspace)]
+    return [each for key in kept._recent if isinstance(each := kept.get(key), Workspace)]
 
 
 def left(arrays: list[Array]) -> Words:
