@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,30 +39,26 @@ class Matrix:
         pool: NDArray[np.uint64],
     ) -> None:
         _require_entries(len(columns))
-        starts, others, indices = map(device.upload, (offsets.astype(np.uint32), columns, coefficients))
-        numbers, small = device.upload(pool), device.empty(len(pool), np.int32)
-        count = np.int64(len(pool))
-        _module(device).launch("small_integers", _grid(len(pool)), _THREADS, numbers, count, small)
-        device.synchronize()  # any stream may read it
-        self._hold(device, starts, others, indices, numbers, small)
+        parts: tuple[NDArray[Any], ...] = (offsets.astype(np.uint32), columns, coefficients, pool)
+        self._hold(device, *map(device.upload, parts))
 
     @classmethod
-    def held(cls, like: Matrix, offsets: Array, columns: Array, coefficients: Array) -> Matrix:
-        """Of arrays on the device, ``offsets`` uint32, with the pool of another."""
+    def held(cls, device: Device, offsets: Array, columns: Array, coefficients: Array, pool: Array) -> Matrix:
+        """Of arrays on the device, ``offsets`` uint32."""
         matrix = cls.__new__(cls)
-        matrix._hold(like._device, offsets, columns, coefficients, like.pool, like.small)
+        matrix._hold(device, offsets, columns, coefficients, pool)
         return matrix
 
-    def _hold(
-        self, device: Device, offsets: Array, columns: Array, coefficients: Array, pool: Array, small: Array
-    ) -> None:
+    def _hold(self, device: Device, offsets: Array, columns: Array, coefficients: Array, pool: Array) -> None:
         self._device = device
         self.rows, self.entries = len(offsets) - 1, len(columns)
         self.offsets, self.columns, self.coefficients, self.pool = offsets, columns, coefficients, pool
-        self.small = small  # of the pool
 
-    def multiply(self, z: Array, out: Array) -> None:
-        """``out``, uint64[rows, 4], becomes the product with ``z``, uint64[columns, 4]; Montgomery form."""
+    def multiply(self, z: Array, out: Array, pool: Array | None = None) -> None:
+        """``out``, uint64[rows, 4], becomes the product with ``z``, uint64[columns, 4]; Montgomery form.
+
+        ``pool``: other coefficients in the place of the matrix's own.
+        """
         device = self._device
         device.fill(out, 0)  # rows without entries are not written
         if not self.entries:
@@ -70,7 +66,7 @@ class Matrix:
         workers = workers_for(self.entries)
         carries, carry_rows = device.empty((workers, 4), np.uint64), device.empty(workers, np.uint32)
         counts = np.uint32(self.rows), np.uint32(workers)
-        entries = self.offsets, self.columns, self.coefficients, self.pool, self.small
+        entries = self.offsets, self.columns, self.coefficients, self.pool if pool is None else pool
         module, blocks = _module(device), -(-workers // _WORKER_THREADS)
         module.launch(
             "multiply_shares", blocks, _WORKER_THREADS, *entries, z, *counts, out, carries, carry_rows
@@ -83,16 +79,18 @@ def workers_for(entries: int) -> int:
     return min(_WORKERS, -(-entries // LEAST_SHARE))
 
 
-def transposed(device: Device, matrix: Matrix, places: Array, count: int) -> Matrix:
-    """``count`` rows, row places[j] for what stands in column j of ``matrix``, uint32."""
-    module, counts, n = _module(device), device.zeros(count, np.uint32), matrix.entries
+def transposed(device: Device, stack: Matrix, height: int, places: Array, count: int) -> Matrix:
+    """The sum of the matrices in ``stack``, one under the other and of ``height`` rows each, transposed:
+    ``count`` rows, row places[j] for what stands in column j, uint32. Its pool is that of the stack.
+    """
+    module, counts, n = _module(device), device.zeros(count, np.uint32), stack.entries
     ranks, rows, coefficients = (device.empty(n, np.uint32) for _ in range(3))
-    module.launch("count_columns", _grid(n), _THREADS, matrix.columns, places, np.int64(n), counts, ranks)
+    module.launch("count_columns", _grid(n), _THREADS, stack.columns, places, np.int64(n), counts, ranks)
     starts = starts_of(device, counts)
-    entries = matrix.columns, matrix.coefficients, places, starts, ranks, np.int64(n)
-    out = rows, coefficients
-    module.launch("place_entries", _grid(n), _THREADS, matrix.offsets, np.uint32(matrix.rows), *entries, *out)
-    return Matrix.held(matrix, starts, rows, coefficients)
+    numbers = np.uint32(stack.rows), np.uint32(height)
+    entries = stack.columns, stack.coefficients, places, starts, ranks, np.int64(n)
+    module.launch("place_entries", _grid(n), _THREADS, stack.offsets, *numbers, *entries, rows, coefficients)
+    return Matrix.held(device, starts, rows, coefficients, stack.pool)
 
 
 def first_unsatisfied(device: Device, a: Array, b: Array, c: Array) -> int | None:

@@ -46,7 +46,7 @@ def voice(device: Device, count: int) -> Voice:
 
 class ResidentSystem:
     """What proofs of a constraint system read on ``device``: ``rows``, A, B and C one under the other, to be
-    multiplied at once; ``columns``, the same by the variables' places; the transform of code words."""
+    multiplied at once; ``columns``, their sum by the variables' places; the transform of code words."""
 
     def __init__(self, device: Device, system: ConstraintSystem, shape: Shape, threads: int) -> None:
         self.device, self.system, self.shape = device, system, shape
@@ -54,9 +54,10 @@ class ResidentSystem:
         blocks = (matrices for _, matrices in system.matrices(threads))
         below = Csr(np.zeros(height - system.constraints + 1, np.int64), _NO_ENTRIES, _NO_ENTRIES, ())
         matrices = [[*parts, below] for parts in zip(*blocks, strict=True)]
+        self._coefficients = [sum(len(part.pool) for part in parts) for parts in matrices]
         self.rows = joined(device, [part for parts in matrices for part in parts])
         by_variable = device.upload(places(system, shape).astype(np.uint32))
-        self.columns = transposed(device, self.rows, by_variable, 1 << shape.variables)
+        self.columns = transposed(device, self.rows, height, by_variable, 1 << shape.variables)
         codes = [shape.code, *(level.code for level in shape.folding.levels)]
         self.domains = {code: Domain(device, code.log_length) for code in codes}
         self.field = ScalarField(device)
@@ -74,6 +75,14 @@ class ResidentSystem:
         hashing.columns(self.device, words, self.leaf_key, nodes[code.length :], salts, turned=True)
         hashing.tree(self.device, nodes, self.node_key)
 
+    def combine(self, factors: Array, pool: Array) -> None:
+        """``pool`` becomes that of ``columns``, each matrix times its factor, the first of ``factors``."""
+        first = 0
+        for index, count in enumerate(self._coefficients):
+            part = slice(first, first + count)
+            self.field.mul(self.columns.pool[part], factors[index], pool[part])
+            first = part.stop
+
 
 def resident_bytes(system: ConstraintSystem, shape: Shape) -> int:
     """Of a ``ResidentSystem`` while its columns are sorted, but for the pools of coefficients."""
@@ -86,12 +95,12 @@ def workspace_bytes(system: ConstraintSystem, shape: Shape) -> int:
     """Of a ``Workspace``, with the code words of lasting commitments.
 
     The witness; by place that, the combined matrices, and what both are folded to; the products, what they
-    are folded to, and the rows' weights in each matrix; of each part code words, salts, a tree and what its
+    are folded to, and the rows' weights; of each part code words, salts, a tree and what its
     tails are made of; the mask, the row that is combined and what it is folded to; of that row code words and
     trees; what both products carry.
     """
     code, levels = shape.code, shape.folding.levels
-    count = system.variables + 4 * (1 << shape.variables) + 9 * (1 << shape.log_rows)
+    count = system.variables + 4 * (1 << shape.variables) + 7 * (1 << shape.log_rows)
     for part in shape.parts:
         mask = part is shape.parts[-1]
         count += (part.rows + mask + 3) * code.length + part.rows * part.tail
@@ -151,7 +160,7 @@ class Workspace:
         self.z = self._elements(system.variables)
         self.by_place = self._elements(2, 1 << shape.variables)  # the combined matrices, and the witness
         self._products = self._elements(3, height)
-        self._weights = self._elements(3, height)
+        self._weights = self._elements(height)
         self.seeds = self._array((len(parts) + 1, 32), np.uint8)  # the mask's is the last
         self.bound_seeds = self._array((len(parts), 32), np.uint8)
         self._streams = [self._stream(part.rows * part.tail) for part in parts]
@@ -165,6 +174,7 @@ class Workspace:
         self.outer = R1csSumCheck(self._device, self._products, self._keep, given=1 + 3 * shape.log_rows)
         self.inner = ProductSumCheck(self._device, self.by_place, self._keep, given=3 + 2 * shape.variables)
         self.factor, self._sums = self._elements(1), self._elements(SUMS)
+        self._pool = self._elements(len(resident.columns.pool))
         self._row_weights = self._elements(1 << shape.row_variables)
         self._combined = self._elements(2, code.degree)  # its weights, and the row
         self._spread = self._elements(code.length)
@@ -251,10 +261,9 @@ class Workspace:
     def sum_places(self) -> None:
         """And what follows from the point that was drawn."""
         device, resident, shape = self._device, self.resident, self.resident.shape
-        Weights(device, self.outer.point).table(self._weights[0])
-        for index in (2, 1, 0):
-            resident.field.mul(self._weights[0], self.inner.given[index], self._weights[index])
-        resident.columns.multiply(self._weights.reshape(-1, 4), self.by_place[0])
+        Weights(device, self.outer.point).table(self._weights)
+        resident.combine(self.inner.given, self._pool)
+        resident.columns.multiply(self._weights, self.by_place[0], self._pool)
         self.inner.launch(resident.voice, self.inner.given[3:])
         high, low = self.inner.point[: shape.row_variables], self.inner.point[shape.row_variables :]
         Weights(device, high).table(self._row_weights)
