@@ -7,14 +7,17 @@ FOLDER has ``layers1.npz`` ... of ``examples.sentences.train``, and ``sst2_test.
 PyTorch with CUDA has to be there; ``--lirpa`` where auto_LiRPA is, too; ``--compile``: by torch.compile, too.
 
 ``speed``: of one sentence of about 25 words. A pass bounds the margin of every word, or of one, at one
-radius. A sentence is the search for the radii of all words, in ten bits; the port's is the same search;
-auto_LiRPA's CROWN takes a word at a time, and ten halvings are counted as ten of its passes.
+radius. A sentence is the search for the radii of all words, in ten bits. Beside it are two ports to PyTorch,
+both of all words as one batch: of Shi et al.'s bounds (``shi``), which halves radii ten times, and of ours
+(``torch``), which has our search; auto_LiRPA's CROWN takes a word at a time, and ten halvings are counted as
+ten of its passes.
 Medians, all in turn; of one layer, too, as the host launches kernels one by one.
 ``tightness``: how far ends of what the last ReLU reads are from the port's in float64, in widths; radii
 beside the port's, and beside those of auto_LiRPA's CROWN-IBP and CROWN.
 ``points``, ``images``: of ``--count`` sentences, and of images, how many points were looked at, and by how
 much the least margin of any is above its bound (``bench.bounds_points``). Without a card, too.
-``operators``: single ones (``bench.bounds_operators``).
+``operators``: single ones (``bench.bounds_operators``). ``compiled``: a pass of one word and one layer by
+both ports, with torch.compile and without; not asked for unless named.
 """
 
 from __future__ import annotations
@@ -112,15 +115,16 @@ def long(folder: Path, layers: int) -> Sentence:
 
 
 class Port:
-    """The port's margins of a sentence."""
+    """A port's margins of a sentence: what Shi et al. have (``bench.peers.shi``), or what ours has."""
 
-    def __init__(self, sentence: Sentence, dtype: str, *, compiled: bool = False) -> None:
+    def __init__(self, sentence: Sentence, of: str, dtype: str, *, compiled: bool = False) -> None:
         import torch
 
-        from bench.peers.forward import Forward
+        from bench.peers import forward, shi
 
-        self._torch, self._dtype = torch, getattr(torch, dtype)
-        made = Forward(sentence.reader, CUDA, self._dtype)
+        self._torch, self._dtype, self._of = torch, getattr(torch, dtype), of
+        kind = shi.Shi if of == "shi" else forward.Forward
+        made: shi.Shi | forward.Forward = kind(sentence.reader, CUDA, self._dtype)
         self._margins = torch.compile(made.margins) if compiled else made.margins
         self._inside = made.inside
         self._x, self.sentence = self._there(sentence.x.T), sentence
@@ -146,9 +150,17 @@ class Port:
         return low.cpu().numpy(), high.cpu().numpy()
 
     def furthest(self) -> FloatArray:
-        count = self.sentence.count
-        own = self.margins(np.zeros(count), np.arange(count))
-        return searched(self.margins, own, self.sentence.most, STEPS)
+        """Shi's by halving the radius ten times, as Faith has it; ours by our search."""
+        count, most = self.sentence.count, self.sentence.most
+        if self._of == "own":
+            own = self.margins(np.zeros(count), np.arange(count))
+            return searched(self.margins, own, most, STEPS)
+        low, high = np.zeros(count, np.int64), np.full(count, STEPS)
+        for _ in range(ROUNDS):
+            middle = (low + high) // 2
+            held = self.margins(middle * most / STEPS, np.arange(count)) > 0
+            low, high = np.where(held, middle, low), np.where(held, high, middle)
+        return low * most / STEPS
 
     def synchronize(self) -> None:
         self._torch.cuda.synchronize()
@@ -162,11 +174,12 @@ def timed(call: Callable[[], Any], wait: Callable[[], Any]) -> Callable[[], floa
     return lambda: seconds(lambda: (call(), wait()))
 
 
-def speed(folder: Path, layers: int, *, compiled: bool, lirpa: bool) -> Iterator[Row]:
+def speed(folder: Path, layers: int, *, lirpa: bool) -> Iterator[Row]:
     sentence = long(folder, layers)
-    ports = {f"torch_{dtype}": Port(sentence, dtype) for dtype in ("float32", "float64")}
-    if compiled:
-        ports["torch_compile_float32"] = Port(sentence, "float32", compiled=True)
+    ports = {
+        "shi_float32": Port(sentence, "shi", "float32"),
+        **{f"torch_{dtype}": Port(sentence, "own", dtype) for dtype in ("float32", "float64")},
+    }
     radius = sentence.most / 8
     for count in (1, sentence.count):
         ours = sentence.passes(count, radius)
@@ -180,7 +193,7 @@ def speed(folder: Path, layers: int, *, compiled: bool, lirpa: bool) -> Iterator
     DEVICE.release()
     compared: Contestants = {
         "zenserve": lambda: seconds(lambda: sentence.furthest(sentence.network)),
-        **{name: _search(port.furthest) for name, port in ports.items() if "compile" not in name},
+        **{name: _search(port.furthest) for name, port in ports.items()},
     }
     more: dict[str, Any] = {
         "radius": float(sentence.furthest(sentence.network).mean()),
@@ -190,6 +203,21 @@ def speed(folder: Path, layers: int, *, compiled: bool, lirpa: bool) -> Iterator
     yield from _rows(f"{layers} layers, a sentence", sentence.count, compared, 3, more)
     if lirpa:
         yield _lirpa_speed(sentence, layers)
+
+
+def compiled(folder: Path) -> Iterator[Row]:
+    """One word, one layer."""
+    sentence = long(folder, 1)
+    radius = sentence.most / 8
+    contestants: Contestants = {
+        "zenserve": timed(DEVICE.recorded(sentence.passes(1, radius)), DEVICE.synchronize)
+    }
+    for of in ("shi", "own"):
+        for made in (False, True):
+            port = Port(sentence, of, "float32", compiled=made)
+            name = f"{of}_{'compile' if made else 'eager'}"
+            contestants[name] = timed(port.passes(1, radius), port.synchronize)
+    yield from _rows("1 layers, a pass of 1 words", 1, contestants, 5)
 
 
 def _search(call: Callable[[], Any]) -> Callable[[], float]:
@@ -223,7 +251,7 @@ def _lirpa_speed(sentence: Sentence, layers: int) -> Row:
 
 def tightness(folder: Path, layers: int, *, lirpa: bool) -> Iterator[Row]:
     sentence = long(folder, layers)
-    port, count = Port(sentence, "float64"), sentence.count
+    port, count = Port(sentence, "own", "float64"), sentence.count
     ours, theirs = sentence.furthest(sentence.network), port.furthest()
     differences = []
     for share in (32, 16, 8):
@@ -235,7 +263,9 @@ def tightness(folder: Path, layers: int, *, lirpa: bool) -> Iterator[Row]:
             away = np.abs(one - other.transpose(0, 2, 1))
             differences.append(float((away / np.maximum(high - low, 1e-9)).max()))
     known = theirs > 4 * sentence.most / STEPS
+    shi = Port(sentence, "shi", "float64").furthest()
     more: dict[str, Any] = {
+        "shi_radius": float(shi.mean()),
         "largest_difference": max(differences),
         "least_of_port": float((ours[known] / theirs[known]).min()) if known.any() else None,
     }
@@ -272,9 +302,9 @@ def _share(sentences: list[FloatArray], layers: int, count: int) -> list[FloatAr
 
 def main() -> None:
     parser = argument_parser(__doc__)
-    topics = ["speed", "tightness", "operators", "images", "points"]
+    topics = ["speed", "tightness", "operators", "images", "points", "compiled"]
     parser.add_argument("--sentences", type=Path, required=True, metavar="FOLDER")
-    parser.add_argument("--topics", nargs="*", choices=topics, default=topics)
+    parser.add_argument("--topics", nargs="*", choices=topics, default=topics[:-1])
     parser.add_argument("--layers", type=int, nargs="+", choices=LAYERS, default=[*LAYERS])
     parser.add_argument("--count", type=int, default=SENTENCES, help="sentences that points are drawn of")
     parser.add_argument("--compile", action="store_true", help="torch.compile, too")
@@ -294,10 +324,13 @@ def _measure(options: Namespace, xp: Any) -> None:
         if "speed" in options.topics:
             report.show(
                 "Speed",
-                speed(options.sentences, layers, compiled=options.compile, lirpa=options.lirpa),
+                speed(options.sentences, layers, lirpa=options.lirpa),
             )
         if "tightness" in options.topics:
             report.show("Tightness", tightness(options.sentences, layers, lirpa=options.lirpa))
+        report.write(options.json)
+    if "compiled" in options.topics:
+        report.show("Compiled", compiled(options.sentences))
         report.write(options.json)
     for name in FASTER if "operators" in options.topics else ():
         report.show("Operators", operator(name, compiled=options.compile))

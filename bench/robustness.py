@@ -166,7 +166,8 @@ def operators(quick: bool) -> Iterator[Row]:
 
     def made(operation: Operation, *read: Interval) -> Callable[[], object]:
         lines = rng.standard_normal((n, 10, *operation.shape))
-        return lambda: (operation.image(*read), operation.relaxed(*read).back(lines))
+        added = np.zeros(lines.shape[:2])
+        return lambda: (operation.image(*read), operation.relaxed(*read).back(lines, added))
 
     matrix = Matrix(rng.standard_normal((size, size)))
     wide: tuple[tuple[str, Operation, tuple[Interval, ...]], ...] = (

@@ -170,17 +170,24 @@ def beside(parts: Sequence[Array], axis: int) -> Array:
 
 
 def dot(lines: Array, x: Array, *, absolute: bool = False) -> Array:
-    """[n, s] of lines[n, s, *shape], or of their ``absolute`` values, and x[n, *shape]."""
-    flat, xp = lines.reshape(*lines.shape[:2], -1), namespace(lines)
-    if xp is np:
-        made: Array = times(abs(flat) if absolute else flat, x.reshape(len(x), -1, 1))[..., 0]
-    else:  # a card's product of so few rows takes several times as long
-        made = fused(_weighed, flat, x.reshape(len(x), 1, -1), of=(absolute,))[0].sum(axis=-1)
+    """[n, s] of lines[n, s, *shape], or of their ``absolute`` values, and x[n, *shape], or [1, *shape]."""
+    made: Array = namespace(lines).zeros(lines.shape[:2])
+    add_dot(made, lines, x, absolute=absolute)
     return made
 
 
-def _weighed(absolute: bool, line: Array, x: Array) -> tuple[Array]:
-    return ((abs(line) if absolute else line) * x,)
+def add_dot(onto: Array, lines: Array, x: Array | None = None, *, absolute: bool = False) -> None:
+    """``dot`` to ``onto``, in place; without x the sums of lines."""
+    flat, xp = lines.reshape(*lines.shape[:2], -1), namespace(lines)
+    if xp is not np:
+        from gpu import intervals
+
+        # A card's product of so few rows takes several times as long.
+        intervals.weigh(xp, flat, None if x is None else x.reshape(len(x), -1), onto, absolute)
+    elif x is None:
+        onto += flat.sum(axis=-1)
+    else:
+        onto += times(abs(flat) if absolute else flat, x.reshape(len(x), -1, 1))[..., 0]
 
 
 def fused(function: Callable[..., tuple[Array, ...]], *arrays: Any, of: tuple[Any, ...] = ()) -> Any:

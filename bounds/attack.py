@@ -73,7 +73,7 @@ def slope(network: Network, x: Array, labels: NDArray[np.int64]) -> Array:
             continue
         here = waiting.pop(operation.name)
         tangent = operation.tangent(*(values[name] for name in operation.inputs))
-        made, _ = tangent.back(here)
+        made = tangent.back(here, xp.zeros(here.shape[:2]))
         for name, each in zip(operation.inputs, made, strict=True):
             waiting[name] = waiting[name] + each if name in waiting else each
     return waiting[network.input][:, 0] if network.input in waiting else xp.zeros_like(x)  # type: ignore[no-any-return]

@@ -12,11 +12,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property, reduce
 from operator import add
-from typing import NamedTuple, Self
+from typing import Final, NamedTuple, Self
 
 import numpy as np
 
 from bounds.arrays import Array, Namespace, beside, gamma, times
+
+SOURCES: Final = 64
+"""Of a chain at most."""
 
 
 class Product(NamedTuple):
@@ -49,7 +52,7 @@ class Product(NamedTuple):
     @property
     def magnitude(self) -> Array:
         """No less than the absolute values in exact arithmetic, with what adding up by them may round off."""
-        terms = self.terms + self.columns + 64  # of so many sources at most
+        terms = self.terms + self.columns + SOURCES
         magnitude: Array = (abs(self.through) + gamma(terms) * self.size) * (1 + 2 * gamma(terms))
         return magnitude
 
@@ -67,14 +70,16 @@ def _matrix(product: Array) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class Chain:
-    """From ``sources`` to a tensor: by which ``magnitudes`` [out, in], or [channels], of each, at most."""
+    """From ``sources`` to a tensor: by which ``magnitudes`` [out, in], or [channels], of each, at most.
+    ``terms``: of the sums on the longest way, all together."""
 
     sources: tuple[str, ...]
     magnitudes: tuple[Array, ...]
+    terms: int
 
     @classmethod
-    def of(cls, products: Mapping[str, Product]) -> Self:
-        return cls(tuple(products), tuple(each.magnitude for each in products.values()))
+    def of(cls, products: Mapping[str, Product], terms: int) -> Self:
+        return cls(tuple(products), tuple(each.magnitude for each in products.values()), terms)
 
     def rest(self, rests: Mapping[str, Array]) -> Array:
         """[n, *shape]: how far the tensor is off at most where its sources are by so much."""

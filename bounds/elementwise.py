@@ -15,7 +15,7 @@ from typing import Any, Final, NamedTuple, Protocol, Self
 
 import numpy as np
 
-from bounds.arrays import UNIT, Array, Interval, Mask, Namespace, fused, namespace
+from bounds.arrays import UNIT, Array, Interval, Mask, Namespace, add_dot, fused, namespace
 from bounds.given import Given, Rules
 from bounds.network import Forms, Operation, Relaxed
 from circuits.graphs.types import Affine, Rescale
@@ -105,9 +105,10 @@ class Between(NamedTuple):
         largest: Array = fused(_largest, *self.lines, self.magnitude)[0]
         return largest
 
-    def back(self, lines: Array) -> tuple[list[Array], Array]:
+    def back(self, lines: Array, added: Array) -> list[Array]:
         made, paid = fused(_through, lines, *(each[:, np.newaxis] for each in self.lines))
-        return [made], paid.sum(axis=tuple(range(2, lines.ndim)))
+        add_dot(added, paid)
+        return [made]
 
     def forward(self, read: Sequence[Forms]) -> Forms:
         raise NotImplementedError("forms have one slope")
@@ -148,8 +149,8 @@ class _Over:
     def scale(self) -> Array:
         return self._between.scale
 
-    def back(self, lines: Array) -> tuple[list[Array], Array]:
-        return self._between.back(lines)
+    def back(self, lines: Array, added: Array) -> list[Array]:
+        return self._between.back(lines, added)
 
     def forward(self, read: Sequence[Forms]) -> Forms:
         (x,), band = read, self.function.band(self.x)

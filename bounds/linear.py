@@ -11,8 +11,8 @@ from typing import Any, Final, Self
 
 import numpy as np
 
-from bounds.arrays import EXACT, Array, Interval, Namespace, down, fused, gamma, namespace, times, up
-from bounds.chains import Chain, Product
+from bounds.arrays import EXACT, Array, Interval, Namespace, add_dot, down, fused, gamma, namespace, up
+from bounds.chains import SOURCES, Chain, Product
 from bounds.elementwise import rescaled
 from bounds.given import Given, Rules
 from bounds.maps import Kernel, Map, Matrix, Moved, Scaled
@@ -56,18 +56,27 @@ class Linear(Operation):
             return Interval(*(self.once(self.applied, list(each)) for each in zip(*read, strict=True)))
         centres, radii, magnitudes = zip(*(each.parts for each in read), strict=True)
         middle, size = self.once(self.applied, centres), self.once(self.absolute, magnitudes)
-        if self.whole and self._exact and float((size + self._size).max()) < EXACT:
+        if self.whole and self._exact and float((size + abs(self.bias)).max()) < EXACT:
             radius = self.once(self.absolute, [each.high / 2 - each.low / 2 for each in read])
             return Interval(middle + self.bias - radius, middle + self.bias + radius)
         radius = self.once(self.absolute, radii)
         return Interval(*fused(_outward, middle, radius, size, self.bias, of=(gamma(self.terms + 4),)))
 
     def relaxed(self, *read: Interval) -> Relaxed:
-        return _Through(self, read)
+        return self.through([each.magnitude for each in read])
 
-    def reach(self, read: Sequence[Interval]) -> Array:
-        """What the absolute values of all terms add up to, at most but for rounding."""
-        return self.once(self.absolute, [each.magnitude for each in read]) + self._size
+    def through(self, sizes: Sequence[Array]) -> Through:
+        """Of what is read, absolute values are no more than ``sizes`` [n, *input shape]."""
+        return Through(self, sizes)
+
+    @property
+    def rests_on(self) -> Sequence[str]:
+        return self.chain.sources if self.chain else self.inputs
+
+    @property
+    def rounds(self) -> int:
+        """How many terms rounding is to be counted of, since what its rest is known by."""
+        return self.chain.terms if self.chain else _rounds(self)
 
     def keeps(self) -> bool:
         return self.moves and all(isinstance(each, Moved) and each.permutes for each in self.maps)
@@ -82,12 +91,21 @@ class Linear(Operation):
 
     @cached_property
     def moves(self) -> bool:
-        return all(isinstance(each, Moved) for each in self.maps) and not self.bias.any()
+        return all(isinstance(each, Moved) for each in self.maps) and not self.biased
 
     @cached_property
-    def _size(self) -> Array:
-        """The bias' part of what the absolute values of all terms add up to."""
-        return abs(self.bias)
+    def biased(self) -> bool:
+        return bool(self.bias.any())
+
+    @cached_property
+    def biases(self) -> Array:
+        """Of each entry, [1, *shape]."""
+        made: Array = namespace(self.bias).broadcast_to(self.bias, (1, *self.shape)).copy()
+        return made
+
+    @cached_property
+    def bias_sizes(self) -> Array:
+        return abs(self.biases)
 
     @cached_property
     def _exact(self) -> bool:
@@ -131,42 +149,51 @@ def _outward(error: float, middle: Array, radius: Array, size: Array, bias: Arra
 
 
 @dataclass(frozen=True, eq=False)
-class _Through:
+class Through:
     operation: Linear
-    read: Sequence[Interval]
+    sizes: Sequence[Array]
 
     @cached_property
     def scale(self) -> Array:
-        return self.operation.reach(self.read)
-
-    def back(self, lines: Array) -> tuple[list[Array], Array]:
+        """What the absolute values of all terms add up to, at most but for rounding."""
         operation = self.operation
-        xp, ahead = namespace(lines), lines.shape[:2]
+        size = operation.once(operation.absolute, self.sizes)
+        return size + operation.bias_sizes if operation.biased else size
+
+    def back(self, lines: Array, added: Array) -> list[Array]:
+        operation, ahead = self.operation, lines.shape[:2]
         flat = lines.reshape(-1, *operation.shape)
         made = [each.back(flat) for each in operation.maps]
-        bias = xp.broadcast_to(operation.bias, operation.shape).ravel()
-        added = times(flat.reshape(len(flat), -1), bias[:, np.newaxis])
-        return [each.reshape(*ahead, *each.shape[1:]) for each in made], added.reshape(ahead)
+        if operation.biased:
+            add_dot(added, lines, operation.biases)
+        return [each.reshape(*ahead, *each.shape[1:]) for each in made]
 
-    def forward(self, read: Sequence[Forms]) -> Forms:
+    def forward(self, read: Sequence[Forms], rest: Array | None = None) -> Forms:
+        """``rest``: of what is made, where it is known, or nobody asks for it."""
         operation, once = self.operation, self.operation.once
         slope = operation.applied([each.slope for each in read])
         offset = once(operation.applied, [each.offset for each in read])
-        rest = once(operation.absolute, [each.rest for each in read])
-        size = once(operation.absolute, [each.size for each in read])
-        if operation.moves:
-            return Forms(slope, offset, rest, size)
-        return Forms(slope, offset + operation.bias, rest, size + operation._size)
+        if operation.biased:
+            offset = offset + operation.biases
+        if rest is None:
+            rest = once(operation.absolute, [each.rest for each in read])
+        return Forms(slope, offset, rest, self.scale)
+
+
+def _rounds(operation: Operation) -> int:
+    return 8 * operation.terms + 32
 
 
 def chained(operations: Sequence[Operation]) -> list[Operation]:
     """The same, where sums that read sums know the products of matrices, back to what is no such sum."""
-    sums, made = dict[str, dict[str, Product]](), list[Operation]()
+    sums, terms, made = dict[str, dict[str, Product]](), dict[str, int](), list[Operation]()
     for operation in operations:
         if isinstance(operation, Linear) and (products := _products(operation, sums)):
+            before = [terms[name] for name in operation.inputs if name in sums]
             sums[operation.name] = products
-            if not sums.keys().isdisjoint(operation.inputs):
-                operation = replace(operation, chain=Chain.of(products))
+            terms[operation.name] = _rounds(operation) + max(before, default=0)
+            if before:
+                operation = replace(operation, chain=Chain.of(products, terms[operation.name]))
         made.append(operation)
     return made
 
@@ -186,7 +213,7 @@ def _products(operation: Linear, sums: Mapping[str, dict[str, Product]]) -> dict
             parts = {source: last.after(first) for source, first in sums[name].items()}
         for source, part in parts.items():
             products[source] = products[source].plus(part) if source in products else part
-    return products
+    return products if len(products) <= SOURCES else {}
 
 
 def _summed(given: Given, maps: Sequence[Map], bias: Any = 0.0) -> Linear:

@@ -242,7 +242,13 @@ class Moved:
     def back(self, lines: Array) -> Array:
         if self._same:
             return lines.reshape(len(lines), *self.shape)
+        if self._repeated is not None:
+            spread = tuple(axis + 1 for axis, extent in enumerate(self._repeated) if extent == 1)
+            sums: Array = lines.reshape(len(lines), *self.places.shape).sum(axis=spread)
+            return sums.reshape(len(lines), *self.shape)
         flat = lines.reshape(len(lines), -1)
+        if self._turned is not None:
+            return namespace(lines).take(flat, self._turned, axis=1).reshape(len(lines), *self.shape)  # type: ignore[no-any-return]
         made: Array = namespace(lines).zeros((len(lines), math.prod(self.shape)))
         for there, here in self._turns:
             made[:, there] += flat[:, here]
@@ -267,6 +273,14 @@ class Moved:
         if math.prod(own) != math.prod(self.shape):
             return None
         return own if bool((xp.arange(math.prod(own)).reshape(own) == places).all()) else None
+
+    @cached_property
+    def _turned(self) -> NDArray[np.int64] | None:
+        """Where entries of the input went, where all went to one place each."""
+        if len(self._turns) > 1 or len(self._turns[0][0]) < math.prod(self.shape):
+            return None
+        ((_, here),) = self._turns
+        return here
 
     @cached_property
     def _zeros(self) -> bool:
@@ -313,7 +327,11 @@ class Scaled:
         return abs(self.factor)
 
     def back(self, lines: Array) -> Array:
-        return lines * self.factor
+        return lines if self._one else lines * self.factor
+
+    @cached_property
+    def _one(self) -> bool:
+        return bool((self.factor == 1).all())
 
     def on(self, xp: Namespace) -> Self:
         return replace(self, factor=xp.asarray(self.factor))

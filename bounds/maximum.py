@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from bounds.arrays import Array, Interval, Mask, namespace
+from bounds.arrays import Array, Interval, Mask, add_dot, namespace
 from bounds.given import Given, Rules
 from bounds.linear import Linear
 from bounds.maps import Moved
@@ -64,13 +64,14 @@ class _First(NamedTuple):
         alone = others <= least
         return cls(index, alone, least, x.high.max(axis=-1), length, x.magnitude.max(axis=-1))
 
-    def back(self, lines: Array) -> tuple[list[Array], Array]:
+    def back(self, lines: Array, added: Array) -> list[Array]:
         xp = namespace(lines)
         alone = self.alone[:, np.newaxis]
         slope = xp.where(alone, lines, xp.maximum(lines, 0))
         constant = xp.where(alone, 0.0, xp.minimum(lines, 0)) * self.most[:, np.newaxis]
         own = xp.arange(self.length) == self.index[:, np.newaxis, ..., np.newaxis]
-        return [slope[..., np.newaxis] * own], constant.sum(axis=tuple(range(2, lines.ndim)))
+        add_dot(added, constant)
+        return [slope[..., np.newaxis] * own]
 
     def forward(self, read: Sequence[Forms]) -> Forms:
         """Where another may be larger, half of the entry and, for the other half, from its least to

@@ -33,9 +33,9 @@ class Forms(NamedTuple):
 class Relaxed(Protocol):
     """What an operation makes, between linear functions of what it reads, for a batch of intervals."""
 
-    def back(self, lines: Array) -> tuple[list[Array], Array]:
+    def back(self, lines: Array, added: Array) -> list[Array]:
         """Of what is bounded from below by ``lines`` [n, s, *shape] times what is made: the lines of what is
-        read, [n, s, *input shape] each, and what is added to them, [n, s]."""
+        read, [n, s, *input shape] each. What comes besides is ``added`` in place, [n, s]."""
         ...
 
     @property
@@ -99,6 +99,11 @@ class Operation:
         """Of the longest sum in it."""
         return 1
 
+    @property
+    def rests_on(self) -> Sequence[str]:
+        """By the rests of which tensors' forms that of its own is known."""
+        return self.inputs
+
 
 @dataclass(frozen=True, eq=False)
 class Network:
@@ -130,6 +135,26 @@ class Network:
         for operation in reversed(self.operations):
             if not operation.linear or (operation.moves and operation.name in names):
                 names |= {*operation.inputs}
+        return names
+
+    @cached_property
+    def formed(self) -> set[str]:
+        """Tensors whose forms are needed, so that those of what is not linear reads are known."""
+        names = set[str]()
+        for operation in reversed(self.operations):
+            if not operation.linear or operation.name in names:
+                names |= {*operation.inputs}
+        return names
+
+    @cached_property
+    def rested(self) -> set[str]:
+        """Of these the ones whose rests are needed: not inside a chain, which goes by its sources'."""
+        names = set[str]()
+        for operation in reversed(self.operations):
+            if not operation.linear:
+                names |= {*operation.inputs}
+            elif operation.name in names:
+                names |= {*operation.rests_on}
         return names
 
     def on(self, xp: Namespace) -> Network:

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bounds.arrays import EXACT, UNIT, Array, Interval, Mask, fused, gamma, namespace, times
+from bounds.arrays import EXACT, UNIT, Array, Interval, Mask, add_dot, fused, gamma, namespace, times
 from bounds.elementwise import rescaled
 from bounds.given import Given, Rules
 from bounds.network import Forms, Operation, Relaxed
@@ -102,7 +102,7 @@ class _Around(NamedTuple):
         reach = operation.multiplied(self.left.magnitude, self.right.magnitude)
         return 4 * abs(operation.factor) * reach
 
-    def back(self, lines: Array) -> tuple[list[Array], Array]:
+    def back(self, lines: Array, added: Array) -> list[Array]:
         """By McCormick's planes (1976): of x from l to u, and y from m, ``x m + l y - l m`` is below ``x y``
         and ``x m + u y - u m`` above it."""
         operation, xp, (low, high), least = self.operation, namespace(lines), self.left, self.right.low
@@ -110,17 +110,17 @@ class _Around(NamedTuple):
         above, below, paid = fused(
             _signed, lines, *(each[:, np.newaxis] for each in ends), of=(operation.factor,)
         )
-        added = paid.sum(axis=tuple(range(2, lines.ndim)))
+        add_dot(added, paid)
         if not operation.matrices:
             return [
                 (above + below) * least[:, np.newaxis],
                 above * low[:, np.newaxis] + below * high[:, np.newaxis],
-            ], added
+            ]
         turned = [xp.swapaxes(each, -1, -2)[:, np.newaxis] for each in (least, low, high)]
         return [
             times(above + below, turned[0]),
-            times(turned[1], above) + times(turned[2], below),
-        ], added
+            times(turned[2], below, times(turned[1], above)),
+        ]
 
     def forward(self, read: Sequence[Forms]) -> Forms:
         (x, y), operation = read, self.operation

@@ -13,7 +13,7 @@ from typing import Literal
 
 import numpy as np
 
-from bounds.arrays import Array, Interval, dot, gamma, namespace, room
+from bounds.arrays import Array, Interval, add_dot, dot, gamma, namespace, room
 from bounds.ball import Region
 from bounds.linear import Linear
 from bounds.network import Forms, Network, Operation, Relaxed
@@ -35,10 +35,11 @@ class Bounds:
     method: Method
     intervals: dict[str, Interval] = field(default_factory=dict)
     _relaxed: dict[str, Relaxed] = field(default_factory=dict)
+    # Of ``forward``: forms that are still read, how far those are off that were made, and what absolute
+    # values of all tensors are no more than.
     _forms: dict[str, Forms] = field(default_factory=dict)
-    # Of forms that were made: how far they are off, and of sums how much of that rounding did in their chain.
     _rests: dict[str, Array] = field(default_factory=dict)
-    _rounded: dict[str, Array] = field(default_factory=dict)
+    _sizes: dict[str, Array] = field(default_factory=dict)
     _direct: set[str] = field(default_factory=set)
     _whole: set[str] = field(default_factory=set)
 
@@ -53,16 +54,19 @@ class Bounds:
         for operation in self.network.operations:
             if self.method == "crown":
                 self._tighten(operation)
-            read = [self.intervals[name] for name in operation.inputs]
-            self.intervals[operation.name] = operation.image(*read)
+            if self.method == "forward" and isinstance(operation, Linear):
+                self._sum(operation, independent)
+            else:
+                read = [self.intervals[name] for name in operation.inputs]
+                self.intervals[operation.name] = operation.image(*read)
+                if self.method != "ibp" or operation.linear:
+                    self._relaxed[operation.name] = operation.relaxed(*read)
+                if self.method == "forward":
+                    self._bend(operation)
             if operation.whole:
                 self._whole.add(operation.name)
-            if self.method != "ibp" or operation.linear:
-                self._relaxed[operation.name] = operation.relaxed(*read)
-            if self.method == "forward":
-                self._step(operation)
-                for name in {*operation.inputs} - ahead[operation.name] - {self.network.output}:
-                    del self._forms[name]
+            for name in {*operation.inputs} - ahead[operation.name]:
+                self._forms.pop(name, None)
             if set(operation.inputs) <= independent and len(operation.inputs) == 1:
                 self._direct.add(operation.name)
                 if operation.keeps():
@@ -74,6 +78,8 @@ class Bounds:
         lines = lines.reshape(*lines.shape[:2], *self.network.shapes[output])
         if output in self._direct:
             return self._at(lines, output)
+        if self.method == "forward":
+            return self._back(lines, output)[0]
         # Where intervals are wide they may say more than lines.
         by_intervals, _ = self._back(lines, output, short=True)
         if self.method == "ibp":
@@ -136,9 +142,9 @@ class Bounds:
                 total = total + self._at(here, operation.name)
                 continue
             relaxed = self._relaxed[operation.name]
-            made, added = relaxed.back(here)
-            total = total + added
-            size = size + dot(here, relaxed.scale, absolute=True)
+            made = relaxed.back(here, total)
+            if not operation.moves:
+                add_dot(size, here, relaxed.scale, absolute=True)
             terms = max(terms, 4 * operation.terms, 4 * math.prod(operation.shape))
             for name, each in zip(operation.inputs, made, strict=True):
                 waiting[name] = waiting[name] + each if name in waiting else each
@@ -153,33 +159,40 @@ class Bounds:
         self._forms[name] = self.region.forms()
         self._rests[name] = self._forms[name].rest
         self.region.reach(self._forms[name])  # for the forms' sizes
+        self._sizes[name] = self._forms[name].size
 
-    def _step(self, operation: Operation) -> None:
-        """Forms of what an operation makes, whose ``rest`` takes what rounding did to them, and intervals."""
-        relaxed, name, terms = self._relaxed[operation.name], operation.name, 8 * operation.terms + 32
-        made = relaxed.forward([self._forms[each] for each in operation.inputs])
-        if isinstance(operation, Linear):
-            self._link(operation, made, gamma(terms) * made.size)
-        if not operation.linear:
-            self.intervals[name] = self.region.reach(made, terms, self.intervals[name])
-        elif name in self.network.read_by_curves and not operation.moves:
-            found = self.region.reach(made, terms)
-            self.intervals[name] = self.intervals[name].within(found)
-        elif not operation.moves:
-            made.rest[...] += gamma(terms) * made.size
+    def _sum(self, operation: Linear, independent: set[str]) -> None:
+        """Forms of a sum where any are needed, and its interval where that is: of what curves read."""
+        name, asked = operation.name, operation.name in self.network.read_by_curves
+        if (asked or {*operation.inputs} <= independent) and self.intervals.keys() >= {*operation.inputs}:
+            self.intervals[name] = operation.image(*(self.intervals[each] for each in operation.inputs))
+        relaxed = operation.through([self._sizes[each] for each in operation.inputs])
+        self._relaxed[name], self._sizes[name] = relaxed, relaxed.scale
+        if name not in self.network.formed:
+            return
+        made = relaxed.forward([self._forms[each] for each in operation.inputs], self._rest(operation))
+        if asked and not operation.moves:
+            # What follows in a chain counts rounding by sizes as they are.
+            found = self.region.reach(made._replace(size=made.size.copy()), operation.rounds)
+            self.intervals[name] = self.intervals[name].within(found) if name in self.intervals else found
+        elif name in self.network.rested and not operation.moves:
+            made.rest[...] += gamma(operation.rounds) * made.size
         self._forms[name], self._rests[name] = made, made.rest
 
-    def _link(self, operation: Linear, made: Forms, rounded: Array) -> None:
-        """At the end of a chain the rest is what those of its sources come to, and what was rounded since."""
-        chain = operation.chain
-        if chain:
-            read = [
-                namespace(rounded).zeros_like(self._rests[each])
-                if each in chain.sources
-                else self._rounded[each]
-                for each in operation.inputs
-            ]
-            since = operation.once(operation.absolute, read)
-            made.rest[...] = chain.rest(self._rests) + since
-            rounded = rounded + since
-        self._rounded[operation.name] = rounded
+    def _rest(self, operation: Linear) -> Array | None:
+        """By the sources of its chain; where nobody asks for it no number, which would certify nothing."""
+        if operation.name not in self.network.rested:
+            some = self._sizes[operation.name]
+            xp = namespace(some)
+            return xp.broadcast_to(xp.full((), np.nan), some.shape)  # type: ignore[no-any-return]
+        return operation.chain.rest(self._rests) if operation.chain else None
+
+    def _bend(self, operation: Operation) -> None:
+        """Forms of what is no sum, where any are needed, whose ``rest`` takes what rounding did to them."""
+        name = operation.name
+        if name not in self.network.formed:
+            self._sizes[name] = self.intervals[name].magnitude
+            return
+        made = self._relaxed[name].forward([self._forms[each] for each in operation.inputs])
+        self.intervals[name] = self.region.reach(made, 8 * operation.terms + 32, self.intervals[name])
+        self._forms[name], self._rests[name], self._sizes[name] = made, made.rest, made.size

@@ -14,6 +14,7 @@ from gpu import modules
 from gpu.device import Array, Device
 
 _THREADS: Final = 128
+_WIDE: Final = 512
 _WARP: Final = 32
 _NORMS: Final = {"inf": 0, "1": 1, "2": 2}
 
@@ -43,6 +44,18 @@ def reach(
     arrays = (slope, offset, rest, size, radius, *(ends or (None, None)), low, high)
     module.launch("reach", blocks, _THREADS, *arrays, *map(np.int64, sizes))
     return low, high
+
+
+def weigh(like: Any, lines: Array, x: Array | None, onto: Array, absolute: bool) -> None:
+    """Sums of ``lines`` [n, s, size], or of their ``absolute`` values, times x[n or 1, size], or 1, to
+    ``onto`` [n, s], in place."""
+    n, rows, size = lines.shape
+    if not (n * rows):
+        return
+    module = modules.load(Device.of(lines), "intervals")
+    of_one = rows if x is not None and len(x) > 1 else n * rows
+    arrays = (like.ascontiguousarray(lines), x if x is None else like.ascontiguousarray(x), onto)
+    module.launch("weigh", n * rows, _WIDE, *arrays, *map(np.int64, (size, of_one, absolute)))
 
 
 def product(like: Any, left: tuple[Array, Array], right: tuple[Array, Array]) -> tuple[Array, Array, Array]:

@@ -6,6 +6,7 @@ Lines are slopes [n, d, ...] and offsets [n, ...]; perturbations are within ``ra
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import torch
@@ -24,15 +25,19 @@ def reach(x: Lines, radius: Tensor) -> tuple[Tensor, Tensor]:
     return x.low_offset - wide * x.low.norm(dim=1), x.high_offset + wide * x.high.norm(dim=1)
 
 
-def dense(x: Lines, weight: Tensor, radius: Tensor) -> tuple[Lines, tuple[Tensor, Tensor]]:
-    """weight [in, out], of entries along the last axis."""
-    positive, negative = weight.clamp(min=0), weight.clamp(max=0)
-    made = Lines(
+def through(x: Lines, sides: tuple[Tensor, Tensor]) -> Lines:
+    """What is positive of a weight [in, out] and what is negative, of entries along the last axis."""
+    positive, negative = sides
+    return Lines(
         x.low @ positive + x.high @ negative,
         x.low_offset @ positive + x.high_offset @ negative,
         x.high @ positive + x.low @ negative,
         x.high_offset @ positive + x.low_offset @ negative,
     )
+
+
+def dense(x: Lines, weight: Tensor, radius: Tensor) -> tuple[Lines, tuple[Tensor, Tensor]]:
+    made = through(x, (weight.clamp(min=0), weight.clamp(max=0)))
     return made, reach(made, radius)
 
 
@@ -40,7 +45,7 @@ def relu(x: Lines, radius: Tensor) -> tuple[Lines, tuple[Tensor, Tensor]]:
     low, high = reach(x, radius)
     chord = (high.clamp(min=0) - low.clamp(min=0)) / (high - low).clamp(min=1e-30)
     below = torch.where(low >= 0, 1.0, torch.where(high <= 0, 0.0, (high > -low).to(low.dtype)))
-    made = _between(x, below, torch.zeros_like(low), chord, high.clamp(min=0) - chord * high)
+    made = between(x, below, torch.zeros_like(low), chord, high.clamp(min=0) - chord * high)
     return made, reach(made, radius)
 
 
@@ -55,40 +60,45 @@ def tanh(x: Lines, radius: Tensor) -> tuple[Lines, tuple[Tensor, Tensor]]:
     above = torch.where(low >= 0, tangent, torch.where(high <= 0, chord, flat))
     under = torch.where(high <= 0, value - below * middle, least - below * low)
     over = torch.where(low >= 0, value - above * middle, most - above * high)
-    made = _between(x, below, under, above, over)
+    made = between(x, below, under, above, over)
     return made, reach(made, radius)
 
 
 def dot(x: Lines, y: Lines, radius: Tensor) -> tuple[Lines, tuple[Tensor, Tensor]]:
-    """Products of matrices [.., m, k] and [.., k, n], by McCormick's planes through two corners."""
+    """Products of matrices [.., m, k] and [.., k, n]."""
+    made = planes(x, y, radius, torch.matmul)
+    return made, reach(made, radius)
+
+
+def planes(x: Lines, y: Lines, radius: Tensor, times: Callable[[Tensor, Tensor], Tensor]) -> Lines:
+    """``times`` of both, which is linear in either: by McCormick's planes through two corners."""
     (a, b), (c, _) = reach(x, radius), reach(y, radius)
 
     def plane(w: Tensor, m: Tensor, upper: bool) -> tuple[Tensor, Tensor]:
         """``w x + m y - m w`` from one side."""
         one, other = (x, y) if not upper else (_turned(x), _turned(y))
         slope = (
-            one.low @ w.clamp(min=0)[:, None]
-            + one.high @ w.clamp(max=0)[:, None]
-            + m.clamp(min=0)[:, None] @ other.low
-            + m.clamp(max=0)[:, None] @ other.high
+            times(one.low, w.clamp(min=0)[:, None])
+            + times(one.high, w.clamp(max=0)[:, None])
+            + times(m.clamp(min=0)[:, None], other.low)
+            + times(m.clamp(max=0)[:, None], other.high)
         )
         offset = (
-            one.low_offset @ w.clamp(min=0)
-            + one.high_offset @ w.clamp(max=0)
-            + m.clamp(min=0) @ other.low_offset
-            + m.clamp(max=0) @ other.high_offset
+            times(one.low_offset, w.clamp(min=0))
+            + times(one.high_offset, w.clamp(max=0))
+            + times(m.clamp(min=0), other.low_offset)
+            + times(m.clamp(max=0), other.high_offset)
         )
-        return slope, offset - m @ w
+        return slope, offset - times(m, w)
 
-    made = Lines(*plane(c, a, False), *plane(c, b, True))
-    return made, reach(made, radius)
+    return Lines(*plane(c, a, False), *plane(c, b, True))
 
 
 def _turned(x: Lines) -> Lines:
     return Lines(x.high, x.high_offset, x.low, x.low_offset)
 
 
-def _between(x: Lines, below: Tensor, under: Tensor, above: Tensor, over: Tensor) -> Lines:
+def between(x: Lines, below: Tensor, under: Tensor, above: Tensor, over: Tensor) -> Lines:
     def by(line: Tensor, upper: Tensor, lower: Tensor) -> Tensor:
         return line.clamp(min=0) * upper + line.clamp(max=0) * lower
 

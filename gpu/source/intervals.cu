@@ -77,6 +77,32 @@ extern "C" __global__ void __launch_bounds__(128)
   offset[row] = centre, rest[row] = apart, size[row] = reached, low[row] = least, high[row] = largest;
 }
 
+// Onto each row's sum, of a block: its line[rows, size], or absolute values, times x[., size] of its sample, or 1.
+extern "C" __global__ void __launch_bounds__(512)
+    weigh(const double* line, const double* x, double* onto, long long size, long long rows_of_one, long long absolute) {
+  const double* at = line + blockIdx.x * size;
+  const double* by = x ? x + blockIdx.x / rows_of_one * size : nullptr;
+  __shared__ double sums[16];
+  const auto add = [](double a, double b) { return a + b; };
+  double sum = 0;
+  for (long long first = threadIdx.x; first < size; first += 4 * 512) {
+    double value[4];  // on their way at the same time
+#pragma unroll
+    for (int i = 0; i < 4; i++) {
+      const long long place = first + 512 * i;
+      const double here = place < size ? at[place] : 0;
+      value[i] = (absolute && here < 0 ? -here : here) * (by && place < size ? by[place] : 1);
+    }
+    sum += (value[0] + value[1]) + (value[2] + value[3]);
+  }
+  sum = across(sum, add);
+  if (threadIdx.x % 32 == 0) sums[threadIdx.x / 32] = sum;
+  __syncthreads();
+  if (threadIdx.x >= 32) return;
+  sum = across(threadIdx.x < 16 ? sums[threadIdx.x] : 0, add);
+  if (!threadIdx.x) onto[blockIdx.x] += sum;
+}
+
 // low, high, size[groups, m, n]: sums over k of the least and the largest of left[groups, m, k] right[groups, k, n], and
 // of the larger of their absolute values.
 extern "C" __global__ void __launch_bounds__(128)

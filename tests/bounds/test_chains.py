@@ -77,7 +77,7 @@ def test_rests_through_chains_are_no_more_than_through_each_layer() -> None:
     chained, separate = Bounds(network, region, "forward"), Bounds(apart(network), region, "forward")
     for name in network.read_by_curves:
         one, other = chained.intervals[name], separate.intervals[name]
-        assert (one.radius <= other.radius * (1 + 1e-9)).all()
+        assert (one.radius <= other.radius * (1 + 1e-9) + 1e-12).all()
     lines: FloatArray = np.broadcast_to([[[1.0, -1.0, 0.0]]], (5, 1, 3))
     gained = chained.least(lines) - separate.least(lines)
     assert (gained >= -1e-9).all()

