@@ -37,7 +37,8 @@ def test_what_is_not_monotone_is_certified_where_it_ends() -> None:
     held = np.concatenate([np.ones((40, 1)), rng.uniform(-1, 1, (40, STEPS))], axis=1)
 
     def margins(radii: FloatArray, some: NDArray[np.int64]) -> FloatArray:
-        return held[some, np.rint(radii * STEPS).astype(int)]
+        found: FloatArray = held[some, np.rint(radii * STEPS).astype(int)]
+        return found
 
     for places in (0, 100):
         ends = np.rint(searched(margins, held[:, 0], 1.0, STEPS, places) * STEPS).astype(int)
