@@ -29,6 +29,7 @@ PRODUCTS: Final = "products-2026-11-23-h200"
 CONVOLUTIONS: Final = "convolutions-2026-11-24-h200"
 WIDE: Final = "wide-2026-11-23-h200"
 BOUNDS: Final = "bounds-2026-11-24-h200"
+BOUNDS_POINTS: Final = "bounds-points-2026-11-24-h200"
 LINES: Final = "lines-2026-11-23"
 
 
@@ -191,7 +192,8 @@ def bounds_speed() -> str:
     cells: Cells = {
         "ours": _by("zenserve"),
         "not recorded": _by("launched"),
-        "PyTorch, float32": _by("torch_float32"),
+        "Shi et al., float32": _by("shi_float32"),
+        "our forms, float32": _by("torch_float32"),
         "float64": _by("torch_float64"),
         "radius": lambda row: number(row.more.get("radius")),
         "Faith, an A100": lambda row: f"{row.more['faith_s']:g} s" if "faith_s" in row.more else "",
@@ -214,7 +216,6 @@ def bounds_operators() -> str:
     cells: Cells = {
         "ours": _by("zenserve"),
         "PyTorch": _by("torch_eager"),
-        "torch.compile": _by("torch_compile"),
         "Faith, an A100": lambda row: f"{row.more['faith']:g}x" if "faith" in row.more else "",
     }
     return grouped(rows(BOUNDS, "Operators"), key, cells)
@@ -227,6 +228,13 @@ def bounds_tightness() -> str:
     }
     cells: Cells = {"radius": _plain, **{heading: more(of) for heading, of in said.items()}}
     return grouped(rows(BOUNDS, "Tightness"), {"": kernel, "words": size}, cells)
+
+
+def bounds_points() -> str:
+    """Of regions, and by how much the least margin of any point is above its bound."""
+    said = ("regions", "certified", "violations")
+    cells: Cells = {"points": size, **{each: more(each) for each in said}, "above": _plain}
+    return listed(rows(BOUNDS_POINTS, "Points"), {"": kernel, **cells})
 
 
 def _plain(row: Row) -> str:
@@ -337,6 +345,7 @@ TABLES: Final[dict[str, Callable[[], str]]] = {
     "fused convolutions": fused_convolutions,
     "convolved networks": convolved_networks,
     "bounds speed": bounds_speed,
+    "bounds points": bounds_points,
     "bounds tightness": bounds_tightness,
     "bounds operators": bounds_operators,
     "wide integers": wide_integers,
