@@ -29,12 +29,13 @@ from bench.report import Row, figure, lines_of, more, number, ratio
 from bench.schemes import CELLS, of_paper
 
 CPU: Final = "cpu-2026-11-21-xeon-avx512"
+PROOFS_AVX2: Final = "proofs-2026-11-24-epyc-avx2"
 COMPILER: Final = "compiler-2026-11-23-epyc"
 SHARING: Final = "sharing-2026-11-21-epyc-milan"
 SCHEMES: Final = "schemes-2026-11-21-epyc-milan"
 SCHEMES_AVX512: Final = "schemes-2026-11-21-xeon-avx512"
-SPARTAN: Final = "spartan-2026-11-23-epyc"
-SPARTAN_AVX2: Final = "spartan-2026-11-23-epyc-avx2"
+SPARTAN: Final = "spartan-2026-11-24-epyc"
+SPARTAN_AVX2: Final = "spartan-2026-11-24-epyc-avx2"
 LARGE: Final = "large-2026-11-23-epyc"
 CAMERAS: Final = "streams-2026-11-23-epyc"
 SERVICE: Final = "service-2026-11-22-epyc-avx512"
@@ -65,6 +66,12 @@ def cpu_proofs() -> str:
     foretold = {"peak MB": megabytes, "foretold": lambda row: number(round(row.more["formula_mb"]))}
     columns = {"rows": power, "threads": threads, "witness": more("scalars"), "proof": figure, **foretold}
     return listed(proofs, columns | {part.replace("msm_", "Σ "): stage(part) for part in parts})
+
+
+def proofs_beside_gnark() -> str:
+    proofs = [row for row in rows(PROOFS_AVX2, "Groth16") if row.name.endswith("groth16_prove")]
+    key = {"rows": power, "threads": threads, "witness": more("scalars")}
+    return grouped(proofs, key, {"ours": ours, "gnark": beside("gnark"), "peak MB": megabytes})
 
 
 def digits() -> str:
@@ -192,6 +199,7 @@ def ezkl() -> str:
 TABLES: Final[dict[str, Callable[[], str]]] = {
     "cpu kernels": cpu_kernels,
     "cpu proofs": cpu_proofs,
+    "proofs beside gnark": proofs_beside_gnark,
     "digits": digits,
     "segments": segments,
     "estimates": estimates,
