@@ -112,7 +112,7 @@ class Maker:
         folded, levels = folder.fold(transcript, 2 * len(places), weigh)
         openings = [*(each.open(places) for each in (old, new, masked)), *levels]
         opened = [each.to_bytes() for each in openings]
-        return Renewal(masked.root, product, folded, opened).to_bytes()
+        return Renewal(masked.root, product, folded, opened).to_bytes(FR)
 
 
 def places(shape: Shape, length: int) -> dict[str, int]:
