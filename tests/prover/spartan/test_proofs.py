@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from random import Random
 from typing import Any
@@ -349,13 +349,7 @@ def test_commitments_are_the_reference_s() -> None:
     seed = bytes(SEED_BYTES)
     made = commit(fr.from_ints(values), CODE, TAIL, seed, secret=Secrets(), threads=2)
     rows = [fr.to_ints(row) for row in made.rows]
-    salts: Iterator[bytes] = iter([bytes(salt) for salt in made.salts])
-
-    class Given(reference.Noise):
-        def salt(self) -> bytes:
-            return next(salts)
-
-    slow = reference.Matrix(CODE, rows, len(values), TAIL, Given(FR))
+    slow = reference.Matrix(CODE, rows, len(values), TAIL, [bytes(salt) for salt in made.salts])
     assert slow.root == made.root
     width = CODE.degree - TAIL
     assert [value for row in rows for value in row[:width]][: len(values)] == values

@@ -14,7 +14,7 @@ import pytest
 
 from prover.spartan.layout import best_code, sizes_of
 from tests.prover.spartan import reference
-from tests.prover.spartan.test_hiding import MATRICES, OVER, SHAPE, P
+from tests.prover.spartan.toy import MATRICES, OVER, SHAPE, P
 from tests.prover.statements import cubic_statement
 from verifier.spartan import folding, ledger, verification
 from verifier.spartan import shape as geometry
