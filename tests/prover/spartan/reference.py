@@ -276,7 +276,7 @@ def prove(
     lie: Lie = truthful,
 ) -> Proof:
     """As ``prover.spartan.proving.prove``, of the values ``z``. ``lie``: what is said in place of the truth,
-    by its label, before the pads come on top; of "pads" what is committed to."""
+    by its label, before the pads come on top; of "pads" and "masks" what is committed to."""
     code, over, pads = shape.code, shape.code.field, shape.pads
     p, noise = over.modulus, noise or Noise(over)
     starts = [shape.known]
@@ -382,7 +382,7 @@ def renew(
     """``prover.spartan.renewal.renew``, and the openings that are in it."""
     code, over = rows.code, rows.code.field
     width = code.degree - rows.tail
-    masks = noise.elements("masks", 2 * code.degree)
+    masks = lie("masks", noise.elements("masks", 2 * code.degree))
     halves = [masks[: code.degree], masks[code.degree :]]
     masked = Matrix(code, halves, len(masks), 0, noise.salts("masks", code.length))
     transcript = begin_renewal(rows, size, old.root, new.root)
