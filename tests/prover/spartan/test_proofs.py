@@ -296,6 +296,55 @@ def openings(case: Case, monkeypatch: pytest.MonkeyPatch) -> Callable[[bytes], l
     return found
 
 
+def interpolated(points: dict[int, int]) -> list[int]:
+    """The coefficients of the polynomial with these values at powers of the root of unity (Newton)."""
+    x = [pow(FR.root_of_unity(CODE.log_length), place, R) for place in points]
+    divided, count = list(points.values()), len(points)
+    for step in range(1, count):
+        inverses = inverted([x[i] - x[i - step] for i in range(step, count)])
+        for i in reversed(range(step, count)):
+            divided[i] = (divided[i] - divided[i - 1]) * inverses[i - step] % R
+    result = [divided[-1]]
+    for i in reversed(range(count - 1)):
+        result = [(low - x[i] * high) % R for low, high in zip([0, *result], [*result, 0], strict=True)]
+        result[0] = (result[0] + divided[i]) % R
+    return result
+
+
+def inverted(values: list[int]) -> list[int]:
+    """Of all at once."""
+    products = [1]
+    for value in values:
+        products.append(products[-1] * value % R)
+    inverse, found = pow(products[-1], -1, R), list[int]()
+    for value, before in zip(reversed(values), reversed(products[:-1]), strict=True):
+        found.append(inverse * before % R)
+        inverse = inverse * value % R
+    return found[::-1]
+
+
+def test_more_proofs_than_there_are_openings_tell_what_a_commitment_hides(
+    case: Case, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where nobody counts them. In as many as are counted there are fewer columns than places of tail."""
+    points, real = dict[int, int](), Opening.root
+
+    def noted(self: Opening, code: Code, values: int, tail: int, places: Sequence[int]) -> bytes:
+        if tail == TAIL and values == 2:  # the model's, not the input's
+            points.update(zip(places, (FR.from_bytes(column)[0] for column in self.columns), strict=True))
+        return real(self, code, values, tail, places)
+
+    monkeypatch.setattr(Opening, "root", noted)
+    (model, _), proofs = case.linked, 0
+    while len(points) < CODE.degree:
+        assert case.reason(case.prove()) == "ok"
+        proofs += 1
+        assert proofs > model.commitment.openings(CODE) or len(points) <= TAIL
+    assert proofs > model.commitment.openings(CODE)
+    some = dict(list(points.items())[: CODE.degree])
+    assert interpolated(some)[:2] == case.z[3:5]
+
+
 def test_salts_are_of_one_place_and_one_proof(case: Case, openings: Any, proof: bytes) -> None:
     """But for the commitments', which are told at other places each time, and by the segment and the private
     variables together: who opens one opens both."""

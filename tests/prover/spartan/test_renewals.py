@@ -6,7 +6,6 @@ import secrets
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from random import Random
 
 import numpy as np
 import pytest
@@ -21,7 +20,7 @@ from prover.spartan.layout import most_values, rows_for
 from prover.spartan.renewal import renew
 from prover.spartan.system import CommitmentKey, Spartan
 from prover.spartan.system import Opening as Secret
-from tests.prover.statements import COMMITTED_Z, R, committed_statement, complete_committed
+from tests.prover.statements import COMMITTED_Z, committed_statement, complete_committed
 from tests.refusals import refuses
 from verifier.spartan import chain, ledger, merkle
 from verifier.spartan.admission import Commitment, Sizes, shape_of
@@ -30,12 +29,10 @@ from verifier.spartan.code import Code
 from verifier.spartan.commitment import SEED_BYTES, Rows
 from verifier.spartan.field import FR
 from verifier.spartan.ledger import MOST_LINKS
-from verifier.spartan.proof import MalformedError, Opening, Reader
+from verifier.spartan.proof import MalformedError
 from verifier.spartan.renewal import is_renewed
 from verifier.system import Claim
 from verifier.verdict import Verdict
-
-Opened = tuple[list[int], Opening]
 
 CODE = Code(FR, 10, 12)
 ROWS = Rows(CODE, 2 * CODE.queries)
@@ -243,54 +240,3 @@ def test_chains_are_taken_from_what_is_there() -> None:
     for wrong in (chain.to_bytes(links)[:-1], b"\x01" + bytes(32) + b"\xff" * 4, b"\x01", b""):
         with pytest.raises(MalformedError):
             chain.split(wrong, 1)
-
-
-def columns(openings: list[Opened], row: int) -> dict[int, int]:
-    """By their places, the entries that openings show of a row's code word."""
-    shown = {}
-    for places, opening in openings:
-        for place, column in zip(places, opening.columns, strict=True):
-            shown[place] = FR.from_bytes(column)[row]
-    return shown
-
-
-def interpolated(points: dict[int, int]) -> list[int]:
-    """The coefficients of the polynomial with these values at powers of the root of unity (Newton)."""
-    x = [pow(FR.root_of_unity(CODE.log_length), place, R) for place in points]
-    divided, count = list(points.values()), len(points)
-    for step in range(1, count):
-        inverses = inverted([x[i] - x[i - step] for i in range(step, count)])
-        for i in reversed(range(step, count)):
-            divided[i] = (divided[i] - divided[i - 1]) * inverses[i - step] % R
-    result = [divided[-1]]
-    for i in reversed(range(count - 1)):
-        result = [(low - x[i] * high) % R for low, high in zip([0, *result], [*result, 0], strict=True)]
-        result[0] = (result[0] + divided[i]) % R
-    return result
-
-
-def inverted(values: list[int]) -> list[int]:
-    """Of all at once."""
-    products = [1]
-    for value in values:
-        products.append(products[-1] * value % R)
-    inverse, found = pow(products[-1], -1, R), list[int]()
-    for value, before in zip(reversed(values), reversed(products[:-1]), strict=True):
-        found.append(inverse * before % R)
-        inverse = inverse * value % R
-    return found[::-1]
-
-
-def test_more_openings_than_there_is_room_for_give_the_values_away(old: Committed) -> None:
-    """Nothing of them in as many as there is room for: what is shown has a solution for all values then."""
-    random, opened = Random(2), list[Opened]()
-    while len(columns(opened, 0)) < CODE.degree:
-        places = sorted(random.sample(range(CODE.length), CODE.queries))
-        reader = Reader(FR, old.open(np.array(places, np.uint32)))
-        found = reader.openings([len(old.rows)], places, CODE.log_length, [True])
-        opened += [(places, each) for each in found]
-        if len(opened) == 2:
-            assert len(columns(opened, 0)) <= ROWS.tail
-    assert len(opened) >= 3
-    points = dict(list(columns(opened, 1).items())[: CODE.degree])
-    assert interpolated(points)[:WIDTH] == list(range(WIDTH, 2 * WIDTH))
