@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from base.randomness import Secrets
+from base.randomness import Secrets, random_elements
 from kernels import FrArray, fr
 from prover.constraint_system import ConstraintSystem
 from prover.spartan import proving
@@ -19,6 +19,7 @@ from prover.spartan.commitment import Committed, Linked, commit
 from prover.spartan.field import KERNEL_FR
 from prover.spartan.layout import SystemMatrices, sizes_of
 from tests.prover.spartan import reference
+from tests.prover.spartan.oracle import foreseen
 from tests.prover.statements import (
     COMMITTED_Z,
     CUBIC_Z,
@@ -268,13 +269,6 @@ def test_a_public_input_has_one_spelling(case: Case) -> None:
     assert case.reason(case.prove(), commitments=[*roots, roots[0]]) == "malformed"
 
 
-def test_proofs_are_never_alike(case: Case, proof: bytes) -> None:
-    """But for the commitments that both are about."""
-    again, linked = case.prove(), {each.root for each in case.linked}
-    words = [{data[i : i + 32] for i in range(0, 4096, 32)} for data in (proof, again)]
-    assert words[0] & words[1] == linked
-
-
 @pytest.fixture
 def openings(case: Case, monkeypatch: pytest.MonkeyPatch) -> Callable[[bytes], list[Opening]]:
     """What a proof opens, in order: two commitments, a segment, the private variables, the pads."""
@@ -294,6 +288,42 @@ def openings(case: Case, monkeypatch: pytest.MonkeyPatch) -> Callable[[bytes], l
         return seen
 
     return found
+
+
+@pytest.fixture
+def in_common(case: Case, openings: Any) -> Callable[[], tuple[set[int], set[int]]]:
+    """Where two proofs, challenged alike, have the same words of 32 bytes; where the commitments' are."""
+
+    def found() -> tuple[set[int], set[int]]:
+        with foreseen():
+            first, second = case.prove(), case.prove()
+            parts = [len(each.to_bytes()) for each in openings(first)]
+        start = len(first) - sum(parts)
+        linked = {0, 1, *range(start // 32, (start + sum(parts[:2])) // 32)}
+        return {i for i in range(len(first) // 32) if first[32 * i :][:32] == second[32 * i :][:32]}, linked
+
+    return found
+
+
+def test_two_proofs_have_nothing_in_common(in_common: Any) -> None:
+    """No told number, row, salt, column or hash, but for the commitments that both are about."""
+    same, linked = in_common()
+    assert same == linked
+
+
+@pytest.mark.parametrize("source", ["pads", "seeds"])
+def test_random_numbers_of_two_proofs_are_noticed(
+    source: str, in_common: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept, real = dict[int, FrArray](), random_elements
+    if source == "pads":
+        monkeypatch.setattr(
+            proving, "random_elements", lambda count: kept.setdefault(count, real(count)).copy()
+        )
+    else:
+        monkeypatch.setattr(secrets, "token_bytes", bytes)
+    same, linked = in_common()
+    assert len(same - linked) > 8
 
 
 def interpolated(points: dict[int, int]) -> list[int]:

@@ -6,6 +6,7 @@ import secrets
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,12 +15,14 @@ import kernels
 from base.progress import silent
 from base.randomness import Secrets
 from kernels import FrArray, fr
-from prover.spartan import commitment
+from prover.spartan import commitment, queries, renewal
 from prover.spartan.commitment import Committed, Encoded, commit
 from prover.spartan.layout import most_values, rows_for
+from prover.spartan.queries import Places
 from prover.spartan.renewal import renew
 from prover.spartan.system import CommitmentKey, Spartan
 from prover.spartan.system import Opening as Secret
+from tests.prover.spartan.oracle import foreseen
 from tests.prover.statements import COMMITTED_Z, committed_statement, complete_committed
 from tests.refusals import refuses
 from verifier.spartan import chain, ledger, merkle
@@ -139,10 +142,28 @@ def test_each_changed_byte_is_refused(old: Committed, new: Committed, proof: byt
         assert not is_renewed(ROWS, SIZE, old.root, new.root, wrong)
 
 
-def test_no_two_renewals_are_alike(old: Committed, new: Committed, proof: bytes) -> None:
-    again = renew(ROWS, old, new, secret=SECRET)
-    words = [{data[i : i + 32] for i in range(0, HEAD, 32)} for data in (proof, again)]
-    assert not words[0] & words[1]
+@pytest.mark.parametrize("reused", [False, True])
+def test_two_renewals_have_nothing_in_common(
+    reused: bool, old: Committed, new: Committed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Challenged alike, no number, salt, column or hash but for what they open of both commitments: masks of
+    both are noticed."""
+    masks, opened = fr.from_ints(range(2 * CODE.degree)), list[bytes]()
+
+    def places(*arguments: Any) -> Places:
+        at = queries.places(*arguments)
+        opened.append(old.open(at) + new.open(at))
+        return at
+
+    monkeypatch.setattr(renewal, "places", places)
+    if reused:
+        monkeypatch.setattr(renewal, "random_elements", lambda _: masks.copy())
+    with foreseen():
+        first, second = (renew(ROWS, old, new, secret=SECRET) for _ in range(2))
+    start = first.index(opened[0])
+    linked = {*range(start // 32, (start + len(opened[0])) // 32)}
+    same = {i for i in range(len(first) // 32) if first[32 * i :][:32] == second[32 * i :][:32]}
+    assert (same == linked) == (not reused)
 
 
 class Owner:
