@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from itertools import pairwise
 from random import Random
 from typing import Any, NamedTuple
-from unittest.mock import ANY
+from unittest.mock import ANY, patch
 
 import pytest
 
 from prover.spartan.layout import best_code, sizes_of
-from tests.prover.spartan import reference
+from tests.prover.spartan import reference, toy
 from tests.prover.spartan.toy import MATRICES, OVER, SHAPE, P
 from tests.prover.statements import cubic_statement
 from verifier.spartan import folding, ledger, verification
@@ -23,6 +25,7 @@ from verifier.spartan.admission import shape_of
 from verifier.spartan.code import Code
 from verifier.spartan.field import FR, Field
 from verifier.spartan.proof import Body, Folded, Opening
+from verifier.spartan.renewal import is_renewed
 from verifier.spartan.shape import Shape
 from verifier.spartan.transcript import Transcript
 from verifier.spartan.verification import verify
@@ -185,10 +188,9 @@ def _no_lie(seen: Seen, label: str, values: list[int]) -> list[int]:
     return values
 
 
-def _bent(values: list[int], more: int, drawn: int) -> list[int]:
-    """Of a quadratic the coefficients that are told, ``more`` (X - 3) (X - 5) above the truth, where nothing
-    was ``drawn``."""
-    return values if drawn else [(values[0] + 15 * more) % P, (values[1] + more) % P]
+def _bent(values: list[int], more: int) -> list[int]:
+    """Of a quadratic the coefficients of 1 and X^2, ``more`` (X - 3) (X - 5) above the truth."""
+    return [(values[0] + 15 * more) % P, (values[1] + more) % P]
 
 
 def _outer(seen: Seen, label: str, values: list[int]) -> list[int]:
@@ -204,16 +206,18 @@ def _outer(seen: Seen, label: str, values: list[int]) -> list[int]:
 
 def _claims(seen: Seen, label: str, values: list[int]) -> list[int]:
     """The claim c is what the rounds ask for: too little by what fails."""
-    ((w,),) = seen["zero"] if label == "claims" else [[1]]
-    return [*values[:2], (values[2] - 1 + w) % P] if label == "claims" else values
+    if label != "claims":
+        return values
+    ((w,),) = seen["zero"]
+    return [*values[:2], (values[2] - 1 + w) % P]
 
 
 def _inner(seen: Seen, label: str, values: list[int]) -> list[int]:
-    if label != "round" or "matrices" not in seen:
+    if label != "round" or len(seen.get("round", [])) != SHAPE.log_rows:
         return _claims(seen, label, values)
     ((w,),), ((*_, c),) = seen["zero"], seen["matrices"]
     # (X - 3) (X - 5) is 15 at 0 and 8 at 1.
-    return _bent(values, c * (w - 1) * pow(23, -1, P), len(seen["round"]) > 1)
+    return _bent(values, c * (w - 1) * pow(23, -1, P))
 
 
 def _mask(seen: Seen, label: str, values: list[int]) -> list[int]:
@@ -240,13 +244,16 @@ def _row(seen: Seen, label: str, values: list[int]) -> list[int]:
 def _fold(seen: Seen, label: str, values: list[int]) -> list[int]:
     if label == "product":
         return [values[0] + 23]
-    return (
-        _bent(values, 1, len(seen["round"]) > SHAPE.log_rows + SHAPE.variables) if label == "fold" else values
-    )
+    first = label == "fold" and len(seen["round"]) == SHAPE.log_rows + SHAPE.variables
+    return _bent(values, 1) if first else values
+
+
+def _renewal_product(seen: Seen, label: str, values: list[int]) -> list[int]:
+    return [(values[0] + 1) % P] if label == "product" else values
 
 
 class Best(NamedTuple):
-    """The best lie about what one challenge tests: the number at ``place`` of what is drawn with this
+    """The best lie about what one challenge tests, the number at ``place`` of what is drawn with this
     ``label`` for the ``time``-th time. It passes at so many ``values``, as the ledger says."""
 
     label: str
@@ -259,9 +266,7 @@ class Best(NamedTuple):
 
 
 BEST = {
-    "a point at which the constraints vanish": Best(
-        "zero", 0, 0, SHAPE.log_rows, lambda _, __, values: values
-    ),
+    "a point at which the constraints vanish": Best("zero", 0, 0, SHAPE.log_rows, _no_lie),
     "rounds of the first sum-check": Best("round", 0, 0, 2, _outer),
     "matrices combined": Best("matrices", 0, 2, 1, _claims),
     "rounds of the second sum-check": Best("round", 1, 0, 2, _inner),
@@ -274,9 +279,15 @@ BEST = {
 }
 
 
-def _passes(best: Best, value: int, luck: int, monkeypatch: pytest.MonkeyPatch) -> bool:
-    """Where this is drawn, and what follows depends on ``luck``, too. Where no row fails, all but the pads'
-    equations."""
+RENEWED = {
+    "a renewal's weights": Best("columns", 0, 0, 1, _no_lie),
+    "a renewal's mask": Best("mask", 0, 0, 1, _renewal_product),
+}
+
+
+@contextmanager
+def _drawn_as(best: Best, value: int, luck: int) -> Iterator[Seen]:
+    """This challenge, and what follows depends on ``luck``, too."""
     seen, real = Seen(), Transcript.challenges
 
     def drawn(self: Transcript, label: str, count: int) -> list[int]:
@@ -289,31 +300,42 @@ def _passes(best: Best, value: int, luck: int, monkeypatch: pytest.MonkeyPatch) 
         seen.setdefault(label, []).append(found)
         return found
 
+    with patch.object(Transcript, "challenges", drawn):
+        yield seen
+
+
+def _passes(best: Best, value: int, luck: int) -> bool:
+    """Where no row fails, all but the pads' equations."""
+
     def complete(z: list[int], challenges: object) -> None:
         z[7] = (z[3] + z[2] + (best.rows == "all")) % P
 
-    public = 12 if best.rows == "none" else 13
-    with monkeypatch.context() as patch:
-        patch.setattr(Transcript, "challenges", drawn)
-        proof = reference.prove(
-            SHAPE,
-            MATRICES,
-            [1, public, *Z[2:]],
-            complete=complete,
-            noise=reference.Noise(OVER, random=Random(1)),
-            lie=lambda label, values: best.lie(seen, label, values),
-        )
+    public, noise = 12 if best.rows == "none" else 13, reference.Noise(OVER, random=Random(1))
+    with _drawn_as(best, value, luck) as seen:
+        lie = partial(best.lie, seen)
+        z = [1, public, *Z[2:]]
+        proof = reference.prove(SHAPE, MATRICES, z, complete=complete, noise=noise, lie=lie)
         verdict = verify(SHAPE, MATRICES, [public], [], proof.data)
     return verdict.reason == "constraints" if best.rows == "none" else verdict.valid
 
 
-def _passing(best: Best, values: Iterable[int], monkeypatch: pytest.MonkeyPatch) -> list[int]:
+def _is_renewed(best: Best, value: int, luck: int) -> bool:
+    """Between values of which the first is another."""
+    noise = reference.Noise(OVER, random=Random(1))
+    old, new = (toy.root([first, 6, 7], noise) for first in (5, 6))
+    with _drawn_as(best, value, luck) as seen:
+        made, _ = reference.renew(toy.ROOTS, toy.SIZE, old, new, noise, partial(best.lie, seen))
+        return is_renewed(toy.ROOTS, toy.SIZE, old.root, new.root, made.to_bytes(OVER))
+
+
+def _passing(best: Best, values: Iterable[int]) -> list[int]:
     """Whatever else is drawn: by luck a proof passes now and then, but not three times."""
-    return [value for value in values if all(_passes(best, value, luck, monkeypatch) for luck in range(3))]
+    passes = _is_renewed if best in RENEWED.values() else _passes
+    return [value for value in values if all(passes(best, value, luck) for luck in range(3))]
 
 
-def test_the_best_lie_in_a_round_passes_at_two_of_all_challenges(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert _passing(BEST["rounds of the first sum-check"], range(P), monkeypatch) == [3, 5]
+def test_the_best_lie_in_a_round_passes_at_two_of_all_challenges() -> None:
+    assert _passing(BEST["rounds of the first sum-check"], range(P)) == [3, 5]
 
 
 def test_the_ledger_s_terms_have_lies() -> None:
@@ -322,23 +344,24 @@ def test_the_ledger_s_terms_have_lies() -> None:
     assert names == [*BEST]
 
 
-@pytest.mark.parametrize("name", BEST)
-def test_the_best_lies_pass_as_often_as_the_ledger_says(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert len(_passing(BEST[name], range(9), monkeypatch)) <= BEST[name].values
+@pytest.mark.parametrize("name", [*BEST, *RENEWED])
+def test_the_best_lies_pass_as_often_as_the_ledger_says(name: str) -> None:
+    best = (BEST | RENEWED)[name]
+    assert len(_passing(best, range(9))) <= best.values
 
 
 @pytest.mark.large
-@pytest.mark.parametrize("name", BEST)
-def test_the_best_lies_pass_at_as_many_challenges_as_the_ledger_says(
-    name: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    assert len(_passing(BEST[name], range(P), monkeypatch)) == BEST[name].values
-    rounds = {
+@pytest.mark.parametrize("name", [*BEST, *RENEWED])
+def test_the_best_lies_pass_at_as_many_challenges_as_the_ledger_says(name: str) -> None:
+    best = (BEST | RENEWED)[name]
+    assert len(_passing(best, range(P))) == best.values
+    each = {term.name: term.bits for term in [*ledger.terms(SHAPE), *ledger.of_renewal(toy.CODE, 2)]}
+    challenges = {
         "rounds of the second sum-check": SHAPE.variables,
         "rounds of a row's sum-check": SHAPE.folding.variables,
+        "a renewal's weights": 1 + toy.CODE.log_degree,
     }
-    (term,) = (each for each in ledger.terms(SHAPE) if each.name == name)
-    assert term.bits == pytest.approx(math.log2(P / (BEST[name].values * rounds.get(name, 1))))
+    assert each[name] == pytest.approx(math.log2(P / (best.values * challenges.get(name, 1))))
 
 
 @pytest.mark.parametrize("coordinate", [0, 1])
