@@ -90,6 +90,11 @@ class Claims:
         """Note how long each stage took before."""
         self._session.execute(update(Job).where(is_held(claim)).values(expected=seconds))
 
+    def took(self, claim: Claim, kernels: dict[str, float]) -> None:
+        """Note how long a GPU's kernels took of a job that this worker has ended well."""
+        self._session.execute(update(Job).where(Job.id == claim.id).values(kernels=kernels))
+        Totals(self._session).add_seconds("kernel", kernels)
+
     def wait(self, claim: Claim, stage: str, timings: dict[str, float]) -> bool:
         """Let the job go until the children that this transaction makes are over. False if it was lost or is
         to be canceled: the caller must then make none.

@@ -116,15 +116,25 @@ def test_the_answer_of_other_schemes(busy: Site, kind: str, scheme: str, answer:
 
 
 def test_stages_are_ranked_over_all_shards(busy: Site) -> None:
-    jobs = [Job(timings={"witness": 1.0, "quotient": 0.5}), Job(timings={"quotient": 2.5, "commit": 0.0})]
-    assert ranked(jobs) == [Spent("quotient", 3.0, 0.75), Spent("witness", 1.0, 0.25)]
-    assert ranked([Job(timings={})]) == []
+    timings = [{"witness": 1.0, "quotient": 0.5}, {"quotient": 2.5, "commit": 0.0}]
+    assert ranked(timings) == [Spent("quotient", 3.0, 0.75), Spent("witness", 1.0, 0.25)]
+    assert ranked([{}]) == []
     page = busy.visitor("read").get(f"/admin/jobs/{first(busy, LOCAL_TENANT, 'succeeded')}").text
     with busy.database.read() as session:
         timings = session.get_one(Job, first(busy, LOCAL_TENANT, "succeeded")).timings
     _, _, shown = page.partition("Where the time went")
     places = [shown.index(words(name)) for name in sorted(timings, key=timings.__getitem__, reverse=True)[:3]]
     assert places == sorted(places)
+
+
+def test_kernels_are_ranked_where_they_were_measured(busy: Site) -> None:
+    job_id = first(busy, LOCAL_TENANT, "succeeded")
+    page = f"/admin/jobs/{job_id}"
+    assert "kernels took" not in busy.visitor("read").get(page).text
+    with busy.database.write() as session:
+        session.get_one(Job, job_id).kernels = {"add_pairs": 0.25, "recorded": 0.75}
+    _, _, shown = busy.visitor("read").get(page).text.partition("kernels took")
+    assert shown.index("recorded") < shown.index("add_pairs")
 
 
 def test_a_public_input_is_a_picture_for_who_may_see_the_proof(busy: Site) -> None:
