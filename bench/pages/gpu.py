@@ -30,7 +30,7 @@ CONVOLUTIONS: Final = "convolutions-2026-11-24-h200"
 WIDE: Final = "wide-2026-11-23-h200"
 BOUNDS: Final = "bounds-2026-11-24-h200"
 BOUNDS_POINTS: Final = "bounds-points-2026-11-24-h200"
-LINES: Final = "lines-2026-11-23"
+LINES: Final = "lines-2026-11-28"
 
 
 def rate(row: Row) -> str:
