@@ -12,6 +12,7 @@ from prover.spartan.commitment import Committed, commit
 from prover.spartan.folding import CpuVector, Folder
 from prover.spartan.queries import places
 from verifier.spartan.commitment import SEED_BYTES, Rows
+from verifier.spartan.field import FR
 from verifier.spartan.renewal import Renewal, begin, weights
 from verifier.spartan.shape import renewal_folding
 
@@ -43,4 +44,4 @@ def renew(rows: Rows, old: Committed, new: Committed, *, secret: Secrets, thread
     at = places(transcript, "places", code)
     folded = folder.fold(transcript, code, at)
     openings = [*(each.open(at) for each in (old, new, masked)), *folded.openings]
-    return Renewal(masked.root, product, folded.body, openings).to_bytes()
+    return Renewal(masked.root, product, folded.body, openings).to_bytes(FR)

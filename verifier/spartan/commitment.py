@@ -1,4 +1,4 @@
-"""Commitments to vectors of Fr: roots over code words, and how they are opened in public."""
+"""Commitments to vectors: roots over code words, and how they are opened in public."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from blake3 import blake3
 from verifier.document import check_header, from_hex
 from verifier.spartan import merkle
 from verifier.spartan.code import LOG_BLOWUP, MOST_LOG_DEGREE, Code
-from verifier.spartan.field import FR
+from verifier.spartan.field import FR, Field
 from zenerrors import FileFormatError
 
 SEED_BYTES: Final = 32
@@ -35,7 +35,7 @@ class Rows:
 
     @classmethod
     def from_identity(cls, identity: bytes) -> Rows:
-        """The inverse of ``identity``. Raises ``FileFormatError`` (``file.json``) for numbers of no code."""
+        """The inverse of ``identity``, over Fr. Raises ``FileFormatError`` (``file.json``): no such code."""
         parts = (identity[i : i + _NUMBER] for i in range(0, len(identity), _NUMBER))
         numbers = [int.from_bytes(part, "little") for part in parts]
         if len(identity) != 2 * _NUMBER or numbers[0] > MOST_LOG_DEGREE:
@@ -67,22 +67,20 @@ class Revealed:
 
 def commit(rows: Rows, values: Sequence[int], seed: bytes) -> bytes:
     """The root of a commitment to ``values``, canonical: ``prover.spartan.commitment.commit``, slowly."""
-    code, tail = rows.code, rows.tail
-    seed = bound(seed, FR.to_bytes(values))
+    code, over, tail = rows.code, rows.code.field, rows.tail
+    seed = bound(seed, over.to_bytes(values))
     width = code.degree - tail
     parts = [list(values[start : start + width]) for start in range(0, len(values), width)]
-    tails = _elements(seed, tail * len(parts))
+    tails = _elements(over, seed, tail * len(parts))
     words = []
     for index, part in enumerate(parts):
         padded = part + [0] * (width - len(part))
-        words.append(FR.encode(padded + tails[index * tail : (index + 1) * tail], code.log_length))
+        words.append(over.encode(padded + tails[index * tail : (index + 1) * tail], code.log_length))
     salts = stream(seed, SALTS, code.length * SEED_BYTES)
-    level = [
-        merkle.leaf(
-            salts[place * SEED_BYTES : (place + 1) * SEED_BYTES], FR.to_bytes([word[place] for word in words])
-        )
-        for place in range(code.length)
-    ]
+    level = []
+    for place in range(code.length):
+        salt = salts[place * SEED_BYTES : (place + 1) * SEED_BYTES]
+        level.append(merkle.leaf(salt, over.to_bytes([word[place] for word in words])))
     while len(level) > 1:
         level = [merkle.node(left, right) for left, right in zip(level[::2], level[1::2], strict=True)]
     return merkle.root(level[0], len(values), tail, code.log_degree, code.log_length)
@@ -97,13 +95,13 @@ def stream(seed: bytes, what: str, length: int, start: int = 0) -> bytes:
     return blake3(seed, derive_key_context=what).digest(length=length, seek=start)
 
 
-def _elements(seed: bytes, count: int) -> list[int]:
-    """The first ``count`` of the stream's words of 255 bits that are below the modulus."""
-    wanted = count
+def _elements(over: Field, seed: bytes, count: int) -> list[int]:
+    """The first ``count`` of the stream's words, as long as the modulus, that are below it."""
+    wanted, mask = count, (1 << over.modulus.bit_length()) - 1
     while True:
-        data = stream(seed, TAILS, FR.element_bytes * wanted)
-        words = (word & ((1 << FR.modulus.bit_length()) - 1) for word in FR.from_bytes(data))
-        found = [word for word in words if word < FR.modulus]
+        data = stream(seed, TAILS, over.element_bytes * wanted)
+        words = (word & mask for word in over.from_bytes(data))
+        found = [word for word in words if word < over.modulus]
         if len(found) >= count:
             return found[:count]
         wanted = 2 * wanted + 1

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from verifier.spartan.commitment import Rows
-from verifier.spartan.field import FR, Field
+from verifier.spartan.field import Field
 from verifier.spartan.folding import Claim, shown, words_at
 from verifier.spartan.proof import Folded, MalformedError, Reader
 from verifier.spartan.shape import renewal_folding
@@ -33,8 +33,9 @@ class Renewal:
     rows: Folded
     openings: Sequence[bytes]
 
-    def to_bytes(self) -> bytes:
-        return b"".join([self.mask_root, FR.to_bytes([self.product]), self.rows.to_bytes(FR), *self.openings])
+    def to_bytes(self, field: Field) -> bytes:
+        told = [field.to_bytes([self.product]), self.rows.to_bytes(field)]
+        return b"".join([self.mask_root, *told, *self.openings])
 
 
 def row_count(rows: Rows, size: int) -> int:
@@ -45,7 +46,8 @@ def begin(rows: Rows, size: int, old: bytes, new: bytes) -> Transcript:
     """What both have seen of commitments to ``size`` values."""
     code = rows.code
     numbers = (code.log_degree, code.log_length, code.query_bits, rows.tail, size)
-    transcript = Transcript(FR, b"renewal" + b"".join(number.to_bytes(8, "little") for number in numbers))
+    statement = b"renewal" + b"".join(number.to_bytes(8, "little") for number in numbers)
+    transcript = Transcript(code.field, statement)
     transcript.absorb("old", old)
     transcript.absorb("new", new)
     return transcript
@@ -61,7 +63,7 @@ def is_renewed(rows: Rows, size: int, old: bytes, new: bytes, proof: bytes) -> b
     """Whether ``old`` and ``new`` are commitments, near to code words, to the same ``size`` values. Never
     raises for bad data.
     """
-    reader = Reader(FR, proof)
+    reader = Reader(rows.code.field, proof)
     try:
         return _holds(rows, size, old, new, reader)
     except MalformedError:
@@ -70,7 +72,7 @@ def is_renewed(rows: Rows, size: int, old: bytes, new: bytes, proof: bytes) -> b
 
 def _holds(rows: Rows, size: int, old: bytes, new: bytes, reader: Reader) -> bool:
     code, count = rows.code, row_count(rows, size)
-    folding = renewal_folding(code)
+    field, folding = code.field, renewal_folding(code)
     (mask_root,), (product,) = reader.digests(1), reader.elements(1)
     told = reader.folded(folding)
     transcript = begin(rows, size, old, new)
@@ -85,10 +87,10 @@ def _holds(rows: Rows, size: int, old: bytes, new: bytes, reader: Reader) -> boo
     for opening, (values, tail), expected in zip(openings, sizes, (old, new, mask_root), strict=True):
         if opening.root(code, values, tail, places) != expected:
             return False
-    by_row = FR.eq(r)[:count]
-    *both, masks = ([FR.from_bytes(column) for column in opening.columns] for opening in openings)
+    by_row = [*field.eq(r)[:count]]
+    *both, masks = ([field.from_bytes(column) for column in opening.columns] for opening in openings)
     entries = [
-        (mask[which] + factor * FR.dot(by_row, column)) % FR.modulus
+        (mask[which] + factor * field.dot(by_row, column)) % field.modulus
         for which, columns in enumerate(both)
         for mask, column in zip(masks, columns, strict=True)
     ]
@@ -104,7 +106,7 @@ def _at(
     """``Claim.at`` for both rows, of which the point's first number chooses one."""
     which, *column = point
     old, new = (words_at(rows.code, places, half, column) for half in _halves(weights))
-    compared = eq_below(FR, rows.code.degree - rows.tail, s, column)
+    compared = eq_below(rows.code.field, rows.code.degree - rows.tail, s, column)
     return (1 - 2 * which) * compared + (1 - which) * old + which * new
 
 

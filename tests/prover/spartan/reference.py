@@ -10,10 +10,14 @@ from blake3 import blake3
 
 from verifier.spartan.claims import Drawn, Known, Said, combined, forms
 from verifier.spartan.code import Code
+from verifier.spartan.commitment import Rows
 from verifier.spartan.field import Field
 from verifier.spartan.merkle import LEAF_KEY, NODE_KEY, root, siblings
 from verifier.spartan.proof import Body, Folded, Opening
-from verifier.spartan.shape import Folding, Segment, Shape
+from verifier.spartan.renewal import Renewal
+from verifier.spartan.renewal import begin as begin_renewal
+from verifier.spartan.renewal import weights as weights_of
+from verifier.spartan.shape import Folding, Segment, Shape, renewal_folding
 from verifier.spartan.transcript import Transcript
 from verifier.spartan.verification import begin, known_part
 
@@ -63,8 +67,8 @@ _RANDOM = Random(20261123)
 
 @dataclass
 class Noise:
-    """Where randomness comes from. ``zero``: what is zero instead, of "tails", "salts", "mask", "pad mask",
-    and "pad i" for the i-th pad.
+    """Where randomness comes from. ``zero``: what is zero instead, by its name: "mask", "pad mask", "pad i"
+    for the i-th pad, "masks" of a renewal, "tails of" and "salts of" a matrix.
     """
 
     over: Field
@@ -72,27 +76,27 @@ class Noise:
     random: Random = field(default_factory=lambda: _RANDOM)
 
     def elements(self, what: str, count: int) -> list[int]:
-        if what in self.zero:
-            return [0] * count
+        drawn = self.draw(what, count)
+        return [0 if {what, f"{what} {i}"} & self.zero else value for i, value in enumerate(drawn)]
+
+    def draw(self, what: str, count: int) -> list[int]:
         return [self.random.randrange(self.over.modulus) for _ in range(count)]
 
-    def salt(self) -> bytes:
-        return bytes(32) if "salts" in self.zero else self.random.randbytes(32)
+    def salts(self, name: str, count: int) -> list[bytes]:
+        drawn = [self.random.randbytes(32) for _ in range(count)]
+        return [bytes(32)] * count if f"salts of {name}" in self.zero else drawn
 
     def pads(self, shape: Shape) -> list[int]:
         places, p = shape.pads, self.over.modulus
-        pads = [*self.elements("pads", places.count)]
-        for place in range(places.count):
-            if f"pad {place}" in self.zero:
-                pads[place] = 0
+        pads = self.elements("pad", places.count)
         pads[places.product] = pads[places.claims] * pads[places.claims + 1] % p
         pads[places.triple + 2] = pads[places.triple] * pads[places.triple + 1] % p
         return pads
 
 
 class Matrix:
-    """Rows, their code words, and the tree over the columns, salted by ``noise``, if any, or with ``salts``
-    that another one's openings tell."""
+    """Rows, their code words, and the tree over the columns, with these ``salts``. ``salted``: whether its
+    openings have them, or another one's, at the same places."""
 
     def __init__(
         self,
@@ -100,14 +104,14 @@ class Matrix:
         rows: list[list[int]],
         values: int,
         tail: int,
-        noise: Noise | None,
-        salts: list[bytes] | None = None,
+        salts: Sequence[bytes],
+        *,
+        salted: bool = True,
     ) -> None:
         self._code, self._field, self.rows = code, code.field, rows
         words = [code.field.encode(row, code.log_length) for row in rows]
         self.columns = [list(column) for column in zip(*words, strict=True)]
-        self.salts = salts or [noise.salt() if noise else b"" for _ in self.columns]
-        self._salted = salts is None
+        self.salts, self._salted = salts, salted
         leaves = [
             blake3(salt + code.field.to_bytes(column), key=LEAF_KEY).digest()
             for salt, column in zip(self.salts, self.columns, strict=True)
@@ -129,15 +133,33 @@ def matrix(
     values: Sequence[int],
     tail: int,
     noise: Noise,
+    name: str = "commitment",
+    *,
     mask: list[int] | None = None,
-    salts: list[bytes] | None = None,
+    salts: Sequence[bytes] | None = None,
 ) -> Matrix:
-    width = code.degree - tail
-    rows = []
+    """``name``: what ``noise`` knows it by; ``salts``: another one's, whose openings have them."""
+    rows = rows_of(code, values, tail, noise, name) + ([mask] if mask else [])
+    own = noise.salts(name, code.length) if salts is None else salts
+    return Matrix(code, rows, len(values), tail, own, salted=salts is None)
+
+
+def rows_of(code: Code, values: Sequence[int], tail: int, noise: Noise, name: str) -> list[list[int]]:
+    width, rows = code.degree - tail, list[list[int]]()
     for start in range(0, len(values), width):
         part = [*values[start : start + width]]
-        rows.append(part + [0] * (width - len(part)) + noise.elements("tails", tail))
-    return Matrix(code, rows + ([mask] if mask else []), len(values), tail, noise, salts)
+        rows.append(part + [0] * (width - len(part)) + noise.elements(f"tails of {name}", tail))
+    return rows
+
+
+def combine(
+    over: Field, row: Sequence[int], weights: Sequence[int], rows: Sequence[Sequence[int]]
+) -> list[int]:
+    """``row``, and ``weights`` times ``rows``, which may be fewer."""
+    return [
+        (first + sum(weight * value for weight, value in zip(weights, rest, strict=False))) % over.modulus
+        for first, *rest in zip(row, *rows, strict=True)
+    ]
 
 
 Lie = Callable[[str, list[int]], list[int]]
@@ -155,9 +177,7 @@ class Folder:
         self._made = list[Matrix]()
         self.message = self._commit()
 
-    def fold(
-        self, transcript: Transcript, columns: int, weigh: Callable[[list[int]], list[int]]
-    ) -> tuple[Folded, list[Opening]]:
+    def fold(self, transcript: Transcript, columns: int, weigh: Weigh) -> tuple[Folded, list[Opening]]:
         over = self._folding.beside.field
         messages, said, openings = [self.message], list[list[list[int]]](), list[Opening]()
         table = weigh(transcript.challenges("weights", columns))
@@ -191,7 +211,7 @@ class Folder:
             return self._folding.beside.field.to_bytes(self._vector)
         code, values = self._folding.levels[len(self._made)].code, self._vector
         rows = [values[start : start + code.degree] for start in range(0, len(values), code.degree)]
-        self._made.append(Matrix(code, rows, len(values), 0, None))
+        self._made.append(Matrix(code, rows, len(values), 0, [b""] * code.length))
         return self._made[-1].root
 
 
@@ -206,6 +226,32 @@ def words_table(code: Code, places: Sequence[int], weights: Sequence[int]) -> li
     return table
 
 
+Weigh = Callable[[list[int]], list[int]]
+"""By the weights of what columns claim of a vector, the table of all claims' weights."""
+
+
+def weigh_columns(code: Code, by_column: Sequence[int], places: Sequence[int]) -> Weigh:
+    """Of a proof's row."""
+
+    def weigh(weights: list[int]) -> list[int]:
+        words = words_table(code, places, weights)
+        return [(x + y) % code.field.modulus for x, y in zip(by_column, words, strict=True)]
+
+    return weigh
+
+
+def weigh_compared(rows: Rows, compared: Sequence[int], places: Sequence[int]) -> Weigh:
+    """Of a renewal's two rows, of which the columns of values are ``compared`` with these weights."""
+    ahead = [*compared, *[0] * rows.tail]
+
+    def weigh(weights: list[int]) -> list[int]:
+        half = len(places)
+        first = weigh_columns(rows.code, ahead, places)(weights[:half])
+        return first + weigh_columns(rows.code, [-value for value in ahead], places)(weights[half:])
+
+    return weigh
+
+
 @dataclass(frozen=True)
 class Proof:
     """``body`` and ``openings`` are what the bytes are made of."""
@@ -213,6 +259,10 @@ class Proof:
     body: Body
     openings: list[Opening]
     data: bytes
+
+    @classmethod
+    def of(cls, over: Field, body: Body, openings: list[Opening]) -> Proof:
+        return cls(body, openings, body.to_bytes(over) + b"".join(each.to_bytes() for each in openings))
 
 
 def prove(
@@ -226,7 +276,7 @@ def prove(
     lie: Lie = truthful,
 ) -> Proof:
     """As ``prover.spartan.proving.prove``, of the values ``z``. ``lie``: what is said in place of the truth,
-    by its label, before the pads come on top; of "pads" what is committed to."""
+    by its label, before the pads come on top; of "pads" and "masks" what is committed to."""
     code, over, pads = shape.code, shape.code.field, shape.pads
     p, noise = over.modulus, noise or Noise(over)
     starts = [shape.known]
@@ -239,7 +289,8 @@ def prove(
         if part.linked:
             parts.append(next(given))
             continue
-        parts.append(matrix(code, z[start : start + part.size], part.tail, noise, salts=salts))
+        name = f"segment {len(parts)}"
+        parts.append(matrix(code, z[start : start + part.size], part.tail, noise, name, salts=salts))
         salts = parts[-1].salts
         transcript.absorb("segment", parts[-1].root)
     challenges = transcript.challenges("statement", shape.challenges)
@@ -247,9 +298,10 @@ def prove(
     if complete is not None:
         complete(z, challenges)
     mask = noise.elements("mask", code.degree)
-    parts.append(matrix(code, z[starts[-2] :], shape.parts[-1].tail, noise, mask, salts))
+    own = z[starts[-2] :]
+    parts.append(matrix(code, own, shape.parts[-1].tail, noise, "private", mask=mask, salts=salts))
     pad_mask = noise.elements("pad mask", pads.code.degree)
-    pads_matrix = matrix(pads.code, lie("pads", pad), pads.code.queries, noise, pad_mask)
+    pads_matrix = matrix(pads.code, lie("pads", pad), pads.code.queries, noise, "pads", mask=pad_mask)
     transcript.absorb("private", parts[-1].root)
     transcript.absorb("pads", pads_matrix.root)
 
@@ -279,11 +331,9 @@ def prove(
     row_weights, column_weights = over.eq(inner[: shape.row_variables]), over.eq(inner[shape.row_variables :])
     (mask_said,) = say("mask", [over.dot(mask, column_weights)], pads.mask)
     factor = transcript.challenge("mask")
-    row = list(mask)
-    for part, made in zip(shape.parts, parts, strict=True):
-        for i in range(part.rows):
-            weight = factor * row_weights[part.first + i]
-            row = [(x + weight * y) % p for x, y in zip(row, made.rows[i], strict=True)]
+    rows = [row for part, made in zip(shape.parts, parts, strict=True) for row in made.rows[: part.rows]]
+    own_weights = [factor * weight for weight in row_weights[shape.parts[0].first :]]
+    row = combine(over, mask, own_weights, rows)
     row = lie("row", row)
     (product,) = lie("product", [over.dot(row, column_weights)])
     transcript.say("product", [product])
@@ -297,11 +347,7 @@ def prove(
     opened = lie("opened", opened)
     transcript.say("opened", opened)
     places = transcript.places("columns", code.queries, code.log_length)
-
-    def weigh(weights: list[int]) -> list[int]:
-        words = words_table(code, places, weights)
-        return [(x + y) % p for x, y in zip(column_weights, words, strict=True)]
-
+    weigh = weigh_columns(code, column_weights, places)
     folded, fold_openings = folder.fold(transcript, len(places), weigh)
     said = Said(outer_said, claims, inner_said, mask_said, opened)
     known = Known(
@@ -327,7 +373,36 @@ def prove(
         over.to_bytes(pad_row),
     )
     openings = [*(part.open(places) for part in parts), *fold_openings, pads_matrix.open(pad_places)]
-    return Proof(body, openings, body.to_bytes(over) + b"".join(each.to_bytes() for each in openings))
+    return Proof.of(over, body, openings)
+
+
+def renew(
+    rows: Rows, size: int, old: Matrix, new: Matrix, noise: Noise, lie: Lie = truthful
+) -> tuple[Renewal, list[Opening]]:
+    """``prover.spartan.renewal.renew``, and the openings that are in it."""
+    code, over = rows.code, rows.code.field
+    width = code.degree - rows.tail
+    masks = lie("masks", noise.elements("masks", 2 * code.degree))
+    halves = [masks[: code.degree], masks[code.degree :]]
+    masked = Matrix(code, halves, len(masks), 0, noise.salts("masks", code.length))
+    transcript = begin_renewal(rows, size, old.root, new.root)
+    transcript.absorb("mask", masked.root)
+    r, s = weights_of(rows, size, transcript)
+    compared = over.eq(s)[:width]
+    ahead, behind = (over.dot(compared, mask[:width]) for mask in halves)
+    (product,) = lie("product", [(ahead - behind) % over.modulus])
+    transcript.say("product", [product])
+    factor = transcript.challenge("mask")
+    by_row, both = [factor * weight for weight in over.eq(r)], list[int]()
+    for mask, each in zip(halves, (old, new), strict=True):
+        both += combine(over, mask, by_row, each.rows)
+    folder = Folder(renewal_folding(code), lie("row", both), lie)
+    transcript.absorb("row", folder.message)
+    places = transcript.places("places", code.queries, code.log_length)
+    weigh = weigh_compared(rows, compared, places)
+    folded, levels = folder.fold(transcript, 2 * len(places), weigh)
+    openings = [*(each.open(places) for each in (old, new, masked)), *levels]
+    return Renewal(masked.root, product, folded, [each.to_bytes() for each in openings]), openings
 
 
 def _sumcheck(

@@ -17,6 +17,7 @@ from tests.prover.spartan import reference
 from tests.prover.spartan.reference import Dense, Lie, Noise, Proof, matrix, prove, shape_of, truthful
 from verifier.spartan import claims, verification
 from verifier.spartan import shape as geometry
+from verifier.spartan.claims import Form
 from verifier.spartan.code import Code
 from verifier.spartan.field import Field
 from verifier.spartan.shape import Segment
@@ -94,6 +95,26 @@ def left(monkeypatch: pytest.MonkeyPatch) -> Left:
         row = OVER.from_bytes(proof.body.pad_row)[: case.shape.pads.count]
         lacking = OVER.dot(functional, row) - proof.body.pad_mask - seen["pad mask"] * value
         return int(lacking * pow(seen["pad mask"], -1, P) % P)
+
+    return found
+
+
+@pytest.fixture
+def first(monkeypatch: pytest.MonkeyPatch) -> Left:
+    """What the first equation of the pads lacks."""
+    seen: dict[str, Any] = {}
+    real = claims.combined
+
+    def noted(forms: Any, weights: Any, count: int) -> tuple[list[int], int]:
+        seen["form"] = forms[0]
+        return real(forms, weights, count)
+
+    monkeypatch.setattr(reference, "combined", noted)
+
+    def found(case: Case) -> int:
+        case.prove()
+        form, pads = seen["form"], Noise(OVER, random=Random(5)).pads(case.shape)
+        return int(form.constant + sum(factor * pads[place] for place, factor in form.pads.items())) % P
 
     return found
 
@@ -322,3 +343,56 @@ def test_a_proof_names_its_circuit(left: Left) -> None:
     assert forged.accepts(forged.prove())
     forged.matrices = replace(forged.matrices, digest=bytes(31) + b"\1")
     assert refused(forged)
+
+
+WRONG = 7
+
+
+def product(changed: int | None = None) -> Case:
+    """All rows fail by as much as a product of two pads is wrong. ``changed``: which number that is opened of
+    the triple has it come out."""
+    own, pads = Case(TRUE).shape.pads, Noise(OVER, random=Random(5)).pads(Case(TRUE).shape)
+    a, b, x = (pads[place] for place in (own.claims, own.claims + 1, own.triple))
+
+    def lie(label: str, truth: list[int]) -> list[int]:
+        if label == "pads":
+            return [value + WRONG * (place == own.product) for place, value in enumerate(truth)]
+        if label == "opened" and changed is not None:
+            challenge = (truth[0] - x) * pow(a, -1, P)
+            more = (challenge * WRONG * pow(b, -1, P), WRONG * pow(a, -1, P))[changed]
+            return [(value + more * (place == changed)) % P for place, value in enumerate(truth)]
+        return truth
+
+    # t is 0 whatever c is, and y is to be t.
+    u = (12 - WRONG) * pow(4, -1, P) % P
+    return Case({1: 12, 2: WRONG, 4: -2 * WRONG % P, 5: 0, 6: u, 7: 4, 8: WRONG}, lie)
+
+
+DROPPED: list[Callable[[Left], Case]] = [
+    lambda _: Case(FALSE),
+    lambda first: solved(first, said("claims", 2)),  # the claim c that the rounds ask for
+    lambda _: product(changed=0),
+    lambda _: product(changed=1),
+    lambda _: product(),
+]
+"""For each equation of the pads what it alone refuses."""
+
+
+@pytest.mark.parametrize("index", range(len(DROPPED)))
+def test_no_equation_of_the_pads_could_be_dropped(
+    index: int, first: Left, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = claims.forms
+    assert refused(DROPPED[index](first))
+    for dropped in range(len(DROPPED)):
+        forged = DROPPED[index](first)
+
+        def without(*arguments: Any, dropped: int = dropped) -> list[Form]:
+            forms = real(*arguments)
+            forms[dropped] = Form(P)
+            return forms
+
+        with monkeypatch.context() as patch:
+            for module in (verification, reference):
+                patch.setattr(module, "forms", without)
+            assert refused(forged) == (dropped != index)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from random import Random
 from typing import Any
@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from base.randomness import Secrets
+from base.randomness import Secrets, random_elements
 from kernels import FrArray, fr
 from prover.constraint_system import ConstraintSystem
 from prover.spartan import proving
@@ -19,6 +19,7 @@ from prover.spartan.commitment import Committed, Linked, commit
 from prover.spartan.field import KERNEL_FR
 from prover.spartan.layout import SystemMatrices, sizes_of
 from tests.prover.spartan import reference
+from tests.prover.spartan.oracle import foreseen
 from tests.prover.statements import (
     COMMITTED_Z,
     CUBIC_Z,
@@ -268,13 +269,6 @@ def test_a_public_input_has_one_spelling(case: Case) -> None:
     assert case.reason(case.prove(), commitments=[*roots, roots[0]]) == "malformed"
 
 
-def test_proofs_are_never_alike(case: Case, proof: bytes) -> None:
-    """But for the commitments that both are about."""
-    again, linked = case.prove(), {each.root for each in case.linked}
-    words = [{data[i : i + 32] for i in range(0, 4096, 32)} for data in (proof, again)]
-    assert words[0] & words[1] == linked
-
-
 @pytest.fixture
 def openings(case: Case, monkeypatch: pytest.MonkeyPatch) -> Callable[[bytes], list[Opening]]:
     """What a proof opens, in order: two commitments, a segment, the private variables, the pads."""
@@ -294,6 +288,91 @@ def openings(case: Case, monkeypatch: pytest.MonkeyPatch) -> Callable[[bytes], l
         return seen
 
     return found
+
+
+@pytest.fixture
+def in_common(case: Case, openings: Any) -> Callable[[], tuple[set[int], set[int]]]:
+    """Where two proofs, challenged alike, have the same words of 32 bytes; where the commitments' are."""
+
+    def found() -> tuple[set[int], set[int]]:
+        with foreseen():
+            first, second = case.prove(), case.prove()
+            parts = [len(each.to_bytes()) for each in openings(first)]
+        start = len(first) - sum(parts)
+        linked = {0, 1, *range(start // 32, (start + sum(parts[:2])) // 32)}
+        return {i for i in range(len(first) // 32) if first[32 * i :][:32] == second[32 * i :][:32]}, linked
+
+    return found
+
+
+def test_two_proofs_have_nothing_in_common(in_common: Any) -> None:
+    """No told number, row, salt, column or hash, but for the commitments that both are about."""
+    same, linked = in_common()
+    assert same == linked
+
+
+@pytest.mark.parametrize("source", ["pads", "seeds"])
+def test_random_numbers_of_two_proofs_are_noticed(
+    source: str, in_common: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept, real = dict[int, FrArray](), random_elements
+    if source == "pads":
+        monkeypatch.setattr(
+            proving, "random_elements", lambda count: kept.setdefault(count, real(count)).copy()
+        )
+    else:
+        monkeypatch.setattr(secrets, "token_bytes", bytes)
+    same, linked = in_common()
+    assert len(same - linked) > 8
+
+
+def interpolated(points: dict[int, int]) -> list[int]:
+    """The coefficients of the polynomial with these values at powers of the root of unity (Newton)."""
+    x = [pow(FR.root_of_unity(CODE.log_length), place, R) for place in points]
+    divided, count = list(points.values()), len(points)
+    for step in range(1, count):
+        inverses = inverted([x[i] - x[i - step] for i in range(step, count)])
+        for i in reversed(range(step, count)):
+            divided[i] = (divided[i] - divided[i - 1]) * inverses[i - step] % R
+    result = [divided[-1]]
+    for i in reversed(range(count - 1)):
+        result = [(low - x[i] * high) % R for low, high in zip([0, *result], [*result, 0], strict=True)]
+        result[0] = (result[0] + divided[i]) % R
+    return result
+
+
+def inverted(values: list[int]) -> list[int]:
+    """Of all at once."""
+    products = [1]
+    for value in values:
+        products.append(products[-1] * value % R)
+    inverse, found = pow(products[-1], -1, R), list[int]()
+    for value, before in zip(reversed(values), reversed(products[:-1]), strict=True):
+        found.append(inverse * before % R)
+        inverse = inverse * value % R
+    return found[::-1]
+
+
+def test_more_proofs_than_there_are_openings_tell_what_a_commitment_hides(
+    case: Case, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where nobody counts them. In as many as are counted there are fewer columns than places of tail."""
+    points, real = dict[int, int](), Opening.root
+
+    def noted(self: Opening, code: Code, values: int, tail: int, places: Sequence[int]) -> bytes:
+        if tail == TAIL and values == 2:  # the model's, not the input's
+            points.update(zip(places, (FR.from_bytes(column)[0] for column in self.columns), strict=True))
+        return real(self, code, values, tail, places)
+
+    monkeypatch.setattr(Opening, "root", noted)
+    (model, _), proofs = case.linked, 0
+    while len(points) < CODE.degree:
+        assert case.reason(case.prove()) == "ok"
+        proofs += 1
+        assert proofs > model.commitment.openings(CODE) or len(points) <= TAIL
+    assert proofs > model.commitment.openings(CODE)
+    some = dict(list(points.items())[: CODE.degree])
+    assert interpolated(some)[:2] == case.z[3:5]
 
 
 def test_salts_are_of_one_place_and_one_proof(case: Case, openings: Any, proof: bytes) -> None:
@@ -349,13 +428,7 @@ def test_commitments_are_the_reference_s() -> None:
     seed = bytes(SEED_BYTES)
     made = commit(fr.from_ints(values), CODE, TAIL, seed, secret=Secrets(), threads=2)
     rows = [fr.to_ints(row) for row in made.rows]
-    salts: Iterator[bytes] = iter([bytes(salt) for salt in made.salts])
-
-    class Given(reference.Noise):
-        def salt(self) -> bytes:
-            return next(salts)
-
-    slow = reference.Matrix(CODE, rows, len(values), TAIL, Given(FR))
+    slow = reference.Matrix(CODE, rows, len(values), TAIL, [bytes(salt) for salt in made.salts])
     assert slow.root == made.root
     width = CODE.degree - TAIL
     assert [value for row in rows for value in row[:width]][: len(values)] == values

@@ -6,7 +6,7 @@ import secrets
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from random import Random
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,13 +15,15 @@ import kernels
 from base.progress import silent
 from base.randomness import Secrets
 from kernels import FrArray, fr
-from prover.spartan import commitment
+from prover.spartan import commitment, queries, renewal
 from prover.spartan.commitment import Committed, Encoded, commit
 from prover.spartan.layout import most_values, rows_for
+from prover.spartan.queries import Places
 from prover.spartan.renewal import renew
 from prover.spartan.system import CommitmentKey, Spartan
 from prover.spartan.system import Opening as Secret
-from tests.prover.statements import COMMITTED_Z, R, committed_statement, complete_committed
+from tests.prover.spartan.oracle import foreseen
+from tests.prover.statements import COMMITTED_Z, committed_statement, complete_committed
 from tests.refusals import refuses
 from verifier.spartan import chain, ledger, merkle
 from verifier.spartan.admission import Commitment, Sizes, shape_of
@@ -30,12 +32,10 @@ from verifier.spartan.code import Code
 from verifier.spartan.commitment import SEED_BYTES, Rows
 from verifier.spartan.field import FR
 from verifier.spartan.ledger import MOST_LINKS
-from verifier.spartan.proof import MalformedError, Opening, Reader
+from verifier.spartan.proof import MalformedError
 from verifier.spartan.renewal import is_renewed
 from verifier.system import Claim
 from verifier.verdict import Verdict
-
-Opened = tuple[list[int], Opening]
 
 CODE = Code(FR, 10, 12)
 ROWS = Rows(CODE, 2 * CODE.queries)
@@ -142,10 +142,28 @@ def test_each_changed_byte_is_refused(old: Committed, new: Committed, proof: byt
         assert not is_renewed(ROWS, SIZE, old.root, new.root, wrong)
 
 
-def test_no_two_renewals_are_alike(old: Committed, new: Committed, proof: bytes) -> None:
-    again = renew(ROWS, old, new, secret=SECRET)
-    words = [{data[i : i + 32] for i in range(0, HEAD, 32)} for data in (proof, again)]
-    assert not words[0] & words[1]
+@pytest.mark.parametrize("reused", [False, True])
+def test_two_renewals_have_nothing_in_common(
+    reused: bool, old: Committed, new: Committed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Challenged alike, no number, salt, column or hash but for what they open of both commitments: masks of
+    both are noticed."""
+    masks, opened = fr.from_ints(range(2 * CODE.degree)), list[bytes]()
+
+    def places(*arguments: Any) -> Places:
+        at = queries.places(*arguments)
+        opened.append(old.open(at) + new.open(at))
+        return at
+
+    monkeypatch.setattr(renewal, "places", places)
+    if reused:
+        monkeypatch.setattr(renewal, "random_elements", lambda _: masks.copy())
+    with foreseen():
+        first, second = (renew(ROWS, old, new, secret=SECRET) for _ in range(2))
+    start = first.index(opened[0])
+    linked = {*range(start // 32, (start + len(opened[0])) // 32)}
+    same = {i for i in range(len(first) // 32) if first[32 * i :][:32] == second[32 * i :][:32]}
+    assert (same == linked) == (not reused)
 
 
 class Owner:
@@ -243,54 +261,3 @@ def test_chains_are_taken_from_what_is_there() -> None:
     for wrong in (chain.to_bytes(links)[:-1], b"\x01" + bytes(32) + b"\xff" * 4, b"\x01", b""):
         with pytest.raises(MalformedError):
             chain.split(wrong, 1)
-
-
-def columns(openings: list[Opened], row: int) -> dict[int, int]:
-    """By their places, the entries that openings show of a row's code word."""
-    shown = {}
-    for places, opening in openings:
-        for place, column in zip(places, opening.columns, strict=True):
-            shown[place] = FR.from_bytes(column)[row]
-    return shown
-
-
-def interpolated(points: dict[int, int]) -> list[int]:
-    """The coefficients of the polynomial with these values at powers of the root of unity (Newton)."""
-    x = [pow(FR.root_of_unity(CODE.log_length), place, R) for place in points]
-    divided, count = list(points.values()), len(points)
-    for step in range(1, count):
-        inverses = inverted([x[i] - x[i - step] for i in range(step, count)])
-        for i in reversed(range(step, count)):
-            divided[i] = (divided[i] - divided[i - 1]) * inverses[i - step] % R
-    result = [divided[-1]]
-    for i in reversed(range(count - 1)):
-        result = [(low - x[i] * high) % R for low, high in zip([0, *result], [*result, 0], strict=True)]
-        result[0] = (result[0] + divided[i]) % R
-    return result
-
-
-def inverted(values: list[int]) -> list[int]:
-    """Of all at once."""
-    products = [1]
-    for value in values:
-        products.append(products[-1] * value % R)
-    inverse, found = pow(products[-1], -1, R), list[int]()
-    for value, before in zip(reversed(values), reversed(products[:-1]), strict=True):
-        found.append(inverse * before % R)
-        inverse = inverse * value % R
-    return found[::-1]
-
-
-def test_more_openings_than_there_is_room_for_give_the_values_away(old: Committed) -> None:
-    """Nothing of them in as many as there is room for: what is shown has a solution for all values then."""
-    random, opened = Random(2), list[Opened]()
-    while len(columns(opened, 0)) < CODE.degree:
-        places = sorted(random.sample(range(CODE.length), CODE.queries))
-        reader = Reader(FR, old.open(np.array(places, np.uint32)))
-        found = reader.openings([len(old.rows)], places, CODE.log_length, [True])
-        opened += [(places, each) for each in found]
-        if len(opened) == 2:
-            assert len(columns(opened, 0)) <= ROWS.tail
-    assert len(opened) >= 3
-    points = dict(list(columns(opened, 1).items())[: CODE.degree])
-    assert interpolated(points)[:WIDTH] == list(range(WIDTH, 2 * WIDTH))

@@ -17,15 +17,14 @@ from prover.constraint_system import ConstraintSystem
 from prover.spartan.layout import sizes_of
 from tests.prover.spartan.reference import (
     Dense,
-    Folder,
     Lie,
     Matrix,
     Noise,
     Proof,
     matrix,
     prove,
+    renew,
     truthful,
-    words_table,
 )
 from tests.prover.statements import CUBIC_Z, R, committed_statement, cubic_statement
 from tests.prover.vectors.circuits import damaged
@@ -36,8 +35,7 @@ from verifier.spartan.code import LOG_BLOWUP, Code
 from verifier.spartan.commitment import SEED_BYTES, Rows, commit
 from verifier.spartan.field import FR
 from verifier.spartan.key import SpartanKey
-from verifier.spartan.renewal import Renewal, begin, weights
-from verifier.spartan.shape import Shape, renewal_folding
+from verifier.spartan.shape import Shape
 from verifier.spartan.system import SpartanVerifier
 from verifier.system import Claim
 
@@ -82,37 +80,8 @@ class Maker:
         return prove(self.key.shape, dense, z, linked=linked, complete=complete, noise=self.noise, lie=lie)
 
     def renewal(self, values: Sequence[int], old: Matrix, new: Matrix, lie: Lie = truthful) -> bytes:
-        """``prover.spartan.renewal.renew``, in plain Python."""
-        code, width = self.rows.code, self.rows.code.degree - self.rows.tail
-        masks = [self.noise.elements("mask", code.degree) for _ in range(2)]
-        masked = Matrix(code, masks, 2 * code.degree, 0, self.noise)
-        transcript = begin(self.rows, len(values), old.root, new.root)
-        transcript.absorb("mask", masked.root)
-        r, s = weights(self.rows, len(values), transcript)
-        by_column = FR.eq(s)[:width]
-        ahead, behind = (FR.dot(by_column, mask[:width]) for mask in masks)
-        product = (ahead - behind) % R
-        transcript.say("product", [product])
-        factor, by_row, both = transcript.challenge("mask"), FR.eq(r), list[int]()
-        for mask, each in zip(masks, (old, new), strict=True):
-            columns = zip(mask, *each.rows, strict=True)
-            both += [(first + factor * FR.dot(by_row, rest)) % R for first, *rest in columns]
-        folder = Folder(renewal_folding(code), lie("row", both))
-        transcript.absorb("row", folder.message)
-        places = transcript.places("places", code.queries, code.log_length)
-
-        def weigh(given: list[int]) -> list[int]:
-            half, tables = len(places), list[int]()
-            compared = [*by_column, *[0] * self.rows.tail]
-            for sign, part in ((1, given[:half]), (-1, given[half:])):
-                words = words_table(code, places, part)
-                tables += [(sign * b + word) % R for b, word in zip(compared, words, strict=True)]
-            return tables
-
-        folded, levels = folder.fold(transcript, 2 * len(places), weigh)
-        openings = [*(each.open(places) for each in (old, new, masked)), *levels]
-        opened = [each.to_bytes() for each in openings]
-        return Renewal(masked.root, product, folded, opened).to_bytes()
+        made, _ = renew(self.rows, len(values), old, new, self.noise, lie)
+        return made.to_bytes(FR)
 
 
 def places(shape: Shape, length: int) -> dict[str, int]:
