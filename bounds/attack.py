@@ -1,4 +1,4 @@
-"""Inputs of a region that are meant to change the label: drawn at random, and along the network's slopes."""
+"""Inputs of a region that are meant to change the label, along the network's slopes."""
 
 from __future__ import annotations
 
@@ -16,17 +16,6 @@ def margins(network: Network, x: Array, labels: NDArray[np.int64]) -> Array:
     xp, own = namespace(outputs), np.eye(outputs.shape[1], dtype=bool)[labels]
     rivals: Array = xp.where(xp.asarray(own), -np.inf, outputs).max(axis=1)
     return (outputs * xp.asarray(own)).sum(axis=1) - rivals  # type: ignore[no-any-return]
-
-
-def random(
-    network: Network, region: Region, labels: NDArray[np.int64], rng: np.random.Generator, points: int
-) -> Array:
-    """The input with the least margin among so many drawn for each sample, [n, *shape]."""
-    best = region.drawn(rng)
-    least = margins(network, best, labels)
-    for _ in range(points - 1):
-        best, least = _better(network, labels, best, least, region.drawn(rng))
-    return best
 
 
 def projected(

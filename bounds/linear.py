@@ -26,9 +26,11 @@ from circuits.operators.convolution import Conv, QuantConv
 from circuits.operators.dense import Dense, QuantDense
 from circuits.operators.gather import Gather
 from circuits.operators.pad import Pad
+from circuits.operators.reduce import SumPool
 from circuits.operators.reshape import Reshape
 from circuits.operators.scale import Scale
 from circuits.operators.transpose import Transpose
+from circuits.operators.windows import Pool
 from relations.planes import Sliding
 
 # Entries of a matrix that is made of others.
@@ -249,18 +251,22 @@ def _windowed(given: Given, node: QuantConv | WindowSum) -> list[Operation]:
 
 
 def _average(given: Given, node: AveragePool) -> list[Operation]:
-    channels, *plane = given.shapes[0]
-    sliding = Sliding(given.shapes[0], node.kernel, node.stride, node.padding, channels, node.dilation)
-    sums = Linear(
-        f"{node.name}/sums",
-        given.inputs,
-        given.shape,
-        False,
-        (Kernel(np.ones((channels, 1, *node.kernel)), sliding),),
-        np.zeros(()),
-    )
+    ones = _ones(given, node)
+    sums = Linear(f"{node.name}/sums", given.inputs, given.shape, False, (ones,), np.zeros(()))
+    _, *plane = given.shapes[0]
     means = Scaled(1 / node.counts(tuple(plane))[np.newaxis])
     return [sums, Linear(node.name, (sums.name,), given.shape, False, (means,), np.zeros(()))]
+
+
+def _sum_pool(given: Given, node: SumPool) -> list[Operation]:
+    return [_summed(given, [_ones(given, node, node.divisor)])]
+
+
+def _ones(given: Given, node: Pool, divisor: float = 1) -> Kernel:
+    """Of each channel its own window."""
+    channels, *_ = given.shapes[0]
+    sliding = Sliding(given.shapes[0], node.kernel, node.stride, node.padding, channels, node.dilation)
+    return Kernel(np.full((channels, 1, *node.kernel), 1 / divisor), sliding)
 
 
 def _scale(given: Given, node: Scale) -> list[Operation]:
@@ -299,6 +305,7 @@ RULES: Rules = {
     QuantConv: _windowed,
     WindowSum: _windowed,
     AveragePool: _average,
+    SumPool: _sum_pool,
     Scale: _scale,
     Sum: _sum,
     Add: _sum,

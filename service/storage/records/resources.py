@@ -179,6 +179,8 @@ class Proof(Base):
     """The proof file; without its proofs while the shards are at work, and where the store has them."""
     proofs: Mapped[str | None] = mapped_column(String(64))
     """These, as JSON, where they are too long for a row (``service.documents``)."""
+    margins: Mapped[bytes | None] = mapped_column(LargeBinary)
+    """Sealed, of a certificate: the label's lead by radius, which is more than the statement says."""
     verification_key: Mapped[VerificationKey | None] = relationship(lazy="select")
     job: Mapped[Job] = relationship(lazy="joined")
     model: Mapped[Model] = relationship(lazy="joined")
