@@ -309,6 +309,28 @@ def test_missed_frames_stand_in_the_chain(runtime: Runtime, http: httpx.Client, 
     assert refusal(http.delete(f"/v1/proofs/{last}")) == (409, "conflict.frame")
 
 
+def test_a_proof_that_ends_after_its_deadline_is_of_a_missed_frame(
+    runtime: Runtime, http: httpx.Client, stream_id: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    late = added(http, stream_id, 0, 1)
+    checked = steps.checked
+
+    def slowly(*args: Any) -> Any:
+        monkeypatch.setattr(steps, "checked", checked)
+        with runtime.database.write() as session:  # no heartbeat is between this and the end
+            session.get_one(Job, late).deadline_at = now() - timedelta(seconds=0.1)
+        return checked(*args)
+
+    monkeypatch.setattr(steps, "checked", slowly)
+    work_on(runtime, late)
+    assert http.get(f"/v1/proofs/{late}").json()["problem"]["code"] == "resource.deadline"
+    work_on(runtime, added(http, stream_id, 1, 0))
+    verdict = verdict_on(http, stream_id)
+    assert verdict.valid, verdict.detail
+    assert (verdict.missed, verdict.labels) == ([0], [None, 0])
+    assert seen(http, stream_id, "/file")["frames"][0] == {"missed": "deadline"}
+
+
 def test_a_key_that_is_not_the_bank_s_proves_no_frame(
     runtime: Runtime, http: httpx.Client, stream_id: str
 ) -> None:
