@@ -182,7 +182,9 @@ def main() -> None:
         report.show("frames", frames(options.quick), FRAMES)
     if {"bank", "cameras"} & {*options.topics} and (banks := cameras.banks(options.quick)):
         report.show("bank", cameras.networks(banks), cameras.NETWORKS)
-        report.show("cameras", cameras.streams(banks, 1 if options.quick else EACH), cameras.STREAMS)
+        found = [*cameras.filmed(banks, 1 if options.quick else EACH)]
+        report.show("cameras", cameras.streams(banks, found), cameras.STREAMS)
+        report.show("skews", cameras.skews(found), cameras.SKEWS)
     if "batches" in options.topics:
         report.show("batches", cameras.batches(options.quick), cameras.TOGETHER)
     report.write(options.json)
