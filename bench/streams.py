@@ -1,6 +1,6 @@
 """Streams: how soon and how surely changes of classes are noticed, and what that takes a frame.
 
-    python -m bench.streams [--topics switches frames bank cameras batches] [--json FILE] [--quick]
+    python -m bench.streams [--topics switches frames bank cameras batches film demos] [--json FILE] [--quick]
 
 "switches": synthetic streams whose classes change to others of which none was there before; lengths are
 Poisson, lambda minutes of 60 frames in the mean, and a share of labels (5 to 20 %) is of any class. A change
@@ -10,7 +10,8 @@ and no others; "window" the same of the last so many labels, of the size that is
 
 "frames": microseconds a frame, at the beginning of a stream and far into it.
 
-"bank", "cameras" and "batches": of a bank's proofs (``bench.cameras``).
+"bank", "cameras" and "batches": of a bank's proofs (``bench.cameras``). "film" and "demos": end to end
+(``bench.films``).
 """
 
 from __future__ import annotations
@@ -22,12 +23,12 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from bench import cameras
+from bench import cameras, films
 from bench.measure import argument_parser, measure
 from bench.report import Cells, Report, Row, more
 from verifier.streams.detector import Detection, Detector
 
-TOPICS: Final = ("switches", "frames", "bank", "cameras", "batches")
+TOPICS: Final = ("switches", "frames", "bank", "cameras", "batches", "film", "demos")
 CLASSES: Final = (10, 40)
 MINUTES: Final = (2, 4, 8, 16, 32)
 NOISE: Final = (0.05, 0.1, 0.15, 0.2)
@@ -187,6 +188,10 @@ def main() -> None:
         report.show("skews", cameras.skews(found), cameras.SKEWS)
     if "batches" in options.topics:
         report.show("batches", cameras.batches(options.quick), cameras.TOGETHER)
+    if "film" in options.topics:
+        report.show("film", films.film(options.quick), films.FILM)
+    if "demos" in options.topics:
+        report.show("demos", films.demos(), films.DEMOS)
     report.write(options.json)
 
 

@@ -76,23 +76,14 @@ def main(folder: Path = FOLDER, batch: int | None = None, bank: str = CIFAR.name
     data = show.images(folder)
     samples, frames = split(show, data.held_out)
     with tempfile.TemporaryDirectory(prefix="zenserve-demo-") as home, service(Path(home)) as client:
-        with scene(
-            f"The owner registers {len(show.members)} networks, and commits to their weights"
-        ):
+        with scene(f"The owner registers {len(show.members)} networks, and commits to their weights"):
             models = registered(client, show.bank, show.members, data.seen)
         with scene("A stream over this bank: which network is enough for which classes is measured once"):
-            stream = client.create_stream(
-                [*models],
-                values(data.held_out, samples),
-                data.held_out.labels[samples].tolist(),
-                backlog=len(frames),
-                rules={"batch": batch} if batch else None,
-            )
-            client.begun(stream.id)
+            stream = open_stream(client, [*models], data.held_out, samples, len(frames), batch)
         with scene(f"{len(frames)} frames"):
-            right, seconds = film(client, stream.id, show, data.held_out, frames, models)
+            right, seconds = film(client, stream, show, data.held_out, frames, models)
         with scene("Anybody verifies the whole stream, from one file and the networks' keys"):
-            file = checked(StreamFile, client.get_stream_file(stream.id))
+            file = checked(StreamFile, client.get_stream_file(stream))
             keys = keys_of(client, file)
             verdict = judge_stream(file, keys)
             for sentence in verdict.verified or [verdict.detail]:
@@ -104,15 +95,16 @@ def main(folder: Path = FOLDER, batch: int | None = None, bank: str = CIFAR.name
     )
 
 
-def split(show: Show, held_out: Images) -> tuple[IntArray, IntArray]:
-    """Places of the samples to be profiled, of each class equally many, and of the images to be shown."""
+def split(show: Show, held_out: Images, frames: int = FRAMES) -> tuple[IntArray, IntArray]:
+    """Places of the samples to be profiled, of each class equally many, and of the images to be shown, so
+    many ``frames`` of each scene."""
     of_class = [np.flatnonzero(held_out.labels == own) for own in range(show.bank.classes)]
     samples = np.concatenate([places[: show.profiled] for places in of_class])
     rng = np.random.default_rng(7)
     shown = [
         rng.choice(of_class[show.names.index(rng.choice(own))][show.profiled :])
         for own in show.scenes
-        for _ in range(FRAMES)
+        for _ in range(frames)
     ]
     return samples, np.array(shown)
 
@@ -138,6 +130,29 @@ def _register(client: Client, bank: Bank, name: str, images: FloatArray) -> str:
     return str(succeeded(show_progress(console, name, client.follow(model))).id)
 
 
+def open_stream(
+    client: Client,
+    models: list[str],
+    images: Images,
+    samples: IntArray,
+    backlog: int,
+    batch: int | None = None,
+) -> str:
+    """The id of a stream that takes frames; ``samples``: the places of those of ``images`` that are
+    profiled."""
+    profile = values(images, samples), images.labels[samples].tolist()
+    rules = {"batch": batch} if batch else None
+    stream = client.create_stream(models, *profile, backlog=backlog, rules=rules)
+    return client.begun(stream.id).id
+
+
+def hand_in(client: Client, stream: str, images: Images, frames: IntArray) -> None:
+    """Show these images to the camera, which then is off."""
+    for number, place in enumerate(frames):
+        client.add_frame(stream, number, values(images, place))
+    client.end_stream(stream)
+
+
 def film(
     client: Client,
     stream: str,
@@ -147,9 +162,7 @@ def film(
     models: Mapping[str, str],
 ) -> tuple[int, dict[str, float]]:
     """Show the camera these images. How many answers are right, and the seconds of each network's proofs."""
-    for number, place in enumerate(frames):
-        client.add_frame(stream, number, values(images, place))
-    client.end_stream(stream)
+    hand_in(client, stream, images, frames)
     right, seconds = 0, dict.fromkeys(models.values(), 0.0)
     for frame in client.follow_frames(stream):
         truth, name = images.labels[frames[frame.number]], models[frame.model_id or ""]
