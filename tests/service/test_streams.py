@@ -8,6 +8,7 @@ import json
 import shutil
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
+from itertools import pairwise
 from pathlib import Path
 from threading import Thread
 from typing import Any, Final
@@ -17,6 +18,7 @@ import numpy as np
 import pytest
 from sqlalchemy import select
 
+from prover.groth16 import system as keys
 from service import engine
 from service.jobs.claims import Claims
 from service.runtime import Runtime
@@ -127,6 +129,28 @@ def added(http: httpx.Client, stream_id: str, number: int, label: int) -> str:
     answer = add_frame(http, stream_id, number, label)
     assert answer.status_code == 202, answer.text
     return str(answer.json()["proof_id"])
+
+
+def test_a_switch_loads_nothing(
+    runtime: Runtime, http: httpx.Client, models: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Once each model of the bank was used, the keys and circuits of all are at hand."""
+    labels, used, compiled = [0, 1] * 4 + [2, 3] * 4 + [0, 1] * 2, list[str](), list[int]()
+    compile_ = engine._compiled
+    monkeypatch.setattr(engine, "_compiled", lambda *key: compiled.append(len(used)) or compile_(*key))
+    stream_id = open_stream(runtime, http, models, rules={"noise": 20, "hazard": 20, "patience": 4})
+    engine._at_hand.clear()
+    keys._load_key.cache_clear()
+    loads = []
+    for number, label in enumerate(labels):
+        proof_id = added(http, stream_id, number, label)
+        work_on(runtime, proof_id)
+        used.append(http.get(f"/v1/proofs/{proof_id}").json()["model_id"])
+        loads.append(keys._load_key.cache_info().misses)
+    first = used.index(models[1])
+    assert sum(a != b for a, b in pairwise(used[first:])) >= 3
+    assert loads == [1] * first + [2] * (len(used) - first)
+    assert max(compiled) <= first
 
 
 def test_a_frame_has_one_number_and_is_made_once(http: httpx.Client, stream_id: str) -> None:
