@@ -32,7 +32,7 @@ from service.storage.records.resources import VerificationKey
 from service.storage.records.streams import Stream
 from service.worker.tasks import steps, streams
 from tests.service.conftest import open_runtime
-from tests.service.streaming import RULES, add_bank, add_frame, judged, open_stream, profile
+from tests.service.streaming import RESTLESS, RULES, add_bank, add_frame, judged, open_stream, profile
 from tests.service.support import (
     PATIENCE_SECONDS,
     serving,
@@ -135,14 +135,14 @@ def test_a_switch_loads_nothing(
     runtime: Runtime, http: httpx.Client, models: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Once each model of the bank was used, the keys and circuits of all are at hand."""
-    labels, used, compiled = [0, 1] * 4 + [2, 3] * 4 + [0, 1] * 2, list[str](), list[int]()
+    used, compiled = list[str](), list[int]()
     compile_ = engine._compiled
     monkeypatch.setattr(engine, "_compiled", lambda *key: compiled.append(len(used)) or compile_(*key))
-    stream_id = open_stream(runtime, http, models, rules={"noise": 20, "hazard": 20, "patience": 4})
+    stream_id = open_stream(runtime, http, models, rules=RESTLESS)
     engine._at_hand.clear()
     keys._load_key.cache_clear()
     loads = []
-    for number, label in enumerate(labels):
+    for number, label in enumerate([0, 1, 0, 2, 3, 2, 0, 1]):
         proof_id = added(http, stream_id, number, label)
         work_on(runtime, proof_id)
         used.append(http.get(f"/v1/proofs/{proof_id}").json()["model_id"])
