@@ -9,13 +9,15 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, Literal, Protocol, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bounds.arrays import Array, Interval, Mask, Namespace, dot, down, fused, gamma, namespace, up
 from bounds.network import Forms
+from circuits.graphs.types import Shape
 
 Norm = Literal["inf", "2", "1"]
 
@@ -241,22 +243,10 @@ class Ball:
     def _changed(self) -> Any:
         """[n, balls, own]: places of entries that a sample may change, by the ball that they are in. As many
         for every sample; others take the places that are left."""
-        xp, shape, own = namespace(self.centre), self.centre.shape, self._own
-        order = [*(axis for axis in range(1, len(shape)) if axis not in own), *own]
-        size = math.prod(shape[axis] for axis in own)
-        places = xp.arange(math.prod(shape[1:])).reshape(shape[1:]).transpose([axis - 1 for axis in order])
-        places = places.reshape(-1, size)
-        marked = self._marked.reshape(self.count, -1)[:, places]
-        counts = marked.sum(axis=-1)
-        balls, most = int((counts > 0).sum(axis=1).max()), int(counts.max())
-        if (
-            int(counts.sum()) == self.count * balls * most
-        ):  # as many of each: no sample has places that are left
-            ball, inside = xp.nonzero(marked)[1:]
-            return places[ball, inside].reshape(self.count, balls, most)
-        some = xp.argsort(counts == 0, axis=1, kind="stable")[:, :balls]
-        inside = xp.argsort(~xp.take_along_axis(marked, some[..., np.newaxis], axis=1), axis=2, kind="stable")
-        return places[some[..., np.newaxis], inside[..., :most]]
+        if namespace(self.centre) is not np:
+            return _changed(self._marked, self._own)
+        where = np.asarray(self.where, bool)
+        return _known_changed(where.tobytes(), where.shape, self.centre.shape, self._own)
 
     def _dual(self, steep: Array, axes: list[int]) -> Array:
         """The dual norm, over these axes, of what is not negative; they stay, with size 1."""
@@ -358,6 +348,33 @@ def _box(
         low, high = (xp.where(around == 0, centre, each) for each in (down(low), up(high)))
     # A centre beyond the domain stays where it is.
     return xp.minimum(xp.clip(low, least, most), centre), xp.maximum(xp.clip(high, least, most), centre)
+
+
+@lru_cache(maxsize=16)
+def _known_changed(where: bytes, own: Shape, shape: Shape, axes: tuple[int, ...]) -> NDArray[np.int64]:
+    """Regions that a search asks about differ in their radii."""
+    marked = np.broadcast_to(np.frombuffer(where, bool).reshape(own), shape)
+    places: NDArray[np.int64] = _changed(marked, axes)
+    places.flags.writeable = False
+    return places
+
+
+def _changed(marked: Any, own: tuple[int, ...]) -> Any:
+    """Of what is ``marked`` [n, *shape], balls being over the axes ``own``: see ``Ball._changed``."""
+    xp, shape = namespace(marked), marked.shape
+    order = [*(axis for axis in range(1, len(shape)) if axis not in own), *own]
+    size = math.prod(shape[axis] for axis in own)
+    places = xp.arange(math.prod(shape[1:])).reshape(shape[1:]).transpose([axis - 1 for axis in order])
+    places = places.reshape(-1, size)
+    marked = marked.reshape(len(marked), -1)[:, places]
+    counts = marked.sum(axis=-1)
+    balls, most = int((counts > 0).sum(axis=1).max()), int(counts.max())
+    if int(counts.sum()) == len(marked) * balls * most:  # as many of each: no sample has places that are left
+        ball, inside = xp.nonzero(marked)[1:]
+        return places[ball, inside].reshape(len(marked), balls, most)
+    some = xp.argsort(counts == 0, axis=1, kind="stable")[:, :balls]
+    inside = xp.argsort(~xp.take_along_axis(marked, some[..., np.newaxis], axis=1), axis=2, kind="stable")
+    return places[some[..., np.newaxis], inside[..., :most]]
 
 
 def _steep(lines: Array, marked: Mask) -> tuple[Array]:

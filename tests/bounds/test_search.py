@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from bounds.certify import searched
+from bounds.search import searched
 from circuits.graphs.types import FloatArray
 
 STEPS = 1024
