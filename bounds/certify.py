@@ -16,7 +16,7 @@ from bounds.ball import Region
 from bounds.network import Network
 from bounds.propagation import Bounds, Method
 from bounds.recorded import There
-from bounds.search import searched
+from bounds.search import FEW, searched
 
 METHODS: Final[tuple[Method, ...]] = ("crown", "crown-ibp", "forward", "ibp")
 
@@ -99,8 +99,8 @@ def furthest(
         moved = network if there is None else there.network
         own = _own(moved, around, labels, xp)
         if there is not None and there.records(method):
-            count, least = _recorded(there, around, labels, method, xp)
-            return searched(least, own, most, steps, count)
+            places, least = _recorded(there, around, labels, method, xp)
+            return searched(least, own, most, steps, places)
 
         def launched(radii: Array, some: NDArray[np.int64]) -> Array:
             return Certified(_in_parts(moved, around(radii, some).on(xp), labels[some], method)).least
@@ -130,21 +130,22 @@ def _recorded(
     labels: NDArray[np.int64],
     method: Method,
     xp: Namespace,
-) -> tuple[int, Callable[..., Array]]:
-    """Margins of samples at radii, always of as many at once: some are there twice. First how many."""
+) -> tuple[tuple[int, int], Callable[..., Array]]:
+    """Margins of samples at radii, always of as many at once, or of few: some are there twice. First of how
+    many."""
     network = there.network
     own = np.eye(math.prod(network.shapes[network.output]))[labels]
     lines = own[:, np.newaxis] - np.eye(own.shape[1])
     first = around(np.zeros(1), np.zeros(1, np.int64))
     count = min(len(labels), _at_once(network, first, method, xp))
+    few = min(FEW, count)
 
     def least(radii: Array, some: NDArray[np.int64]) -> Array:
-        parts = []
-        for start in range(0, len(some), count):
-            here = np.resize(np.arange(start, min(start + count, len(some))), count)
+        parts, room = [], few if len(some) <= few else count
+        for start in range(0, len(some), room):
+            here = np.resize(np.arange(start, min(start + room, len(some))), room)
             parts.append(there.least(around(radii[here], some[here]), lines[some[here]], method))
         found = np.concatenate(parts)[: len(some)]
         return Certified(np.where(own[some] > 0, np.inf, found)).least
 
-    return count, least
-
+    return (few, count), least

@@ -8,7 +8,7 @@ little else: what two radii of one say of how steep the curve is holds for all.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Final
 
 import numpy as np
@@ -18,8 +18,11 @@ from bounds.arrays import Array
 
 Whole = NDArray[np.int64]
 
-_FIRST: Final = 4.0 * math.log(2)
+_FIRST: Final = 3.0 * math.log(2)
 """So far below the largest radius, in logarithms, the first ones lie."""
+
+FEW: Final = 8
+"""Samples that say about how large radii are."""
 
 _EDGES: Final = 8 * np.sinh(np.linspace(-4, 4, 65)) / np.sinh(4)
 """Of cells of v, the finer the nearer to 0: what is beyond says nothing."""
@@ -34,7 +37,7 @@ _LITTLE: Final = 1e-3
 _NEAR: Final = 0.02
 """What is said of pieces of a curve counts by how near they are and how short, down to this."""
 
-_AWAY: Final = 0.15
+_AWAY: Final = 0.1
 """How far a guess may be wrong, in parts of how far it is from what is known."""
 
 _MORE: Final = 3
@@ -42,15 +45,20 @@ _MORE: Final = 3
 
 
 def searched(
-    margins: Callable[[Array, Whole], Array], own: Array, most: float, steps: int, places: int = 0
+    margins: Callable[[Array, Whole], Array],
+    own: Array,
+    most: float,
+    steps: int,
+    places: Sequence[int] = (1,),
 ) -> Array:
     """Of each sample the largest of ``steps`` equal parts of ``most`` that is certified, by ``margins(radii,
     samples)`` above 0, where the next was tried and is not; 0 where none is. ``own`` [n]: about the margins
-    at radius 0. A round has ``places`` whether they are used or not: several radii of each sample where few
-    are left."""
+    at radius 0. A round has so many ``places``, the fewest that are enough, whether they are used or not: where
+    few samples are left several radii of each are tried."""
     search = _Search(own, steps)
     while (left := search.left).size:
-        tried = search.tries(left, max(1, places // left.size))
+        room = next((each for each in places if each >= left.size), places[-1])
+        tried = search.tries(left, max(1, room // left.size))
         found = margins(tried.ravel() * most / steps, np.repeat(left, tried.shape[1]))
         search.learn(left, tried, found.reshape(tried.shape))
     return search.low * most / steps
@@ -58,18 +66,22 @@ def searched(
 
 class _Search:
     """``low``, ``high``: of each sample the largest part that is certified and the least that is not. ``u``,
-    ``v``: [n, tried], no numbers where nothing is known."""
+    ``v``: [n, tried], no numbers where nothing is known. ``side``: whether all that was tried last was
+    certified, 1, or nothing, -1; ``alike``: how many times before it was the same."""
 
     def __init__(self, own: Array, steps: int) -> None:
         self.own, self.steps = own, steps
         self.low, self.high = np.zeros(len(own), np.int64), np.full(len(own), steps + 1)
         self.high[~(own > 0)] = 1
         self.u, self.v = np.empty((2, len(own), 0))
+        self.side, self.alike = np.zeros((2, len(own)), np.int64)
         self.rounds = math.ceil(math.log2(steps + 1)) + _MORE
 
     @property
     def left(self) -> Whole:
-        return np.flatnonzero(self.high - self.low > 1)
+        """Samples that are not done; first only some of them."""
+        left = np.flatnonzero(self.high - self.low > 1)
+        return left if self.u.shape[1] else left[:: max(1, -(-len(left) // FEW))]
 
     def tries(self, left: Whole, count: int) -> Whole:
         """So many for each, ascending, [left, count]: about where the margin seems to be 0, the first on the
@@ -78,7 +90,7 @@ class _Search:
         low, high = self.low[left], self.high[left]
         width, middle, guess = high - low, (low + high) / 2, np.exp(self._guesses()[left])
         known = (guess > low) & (guess < high)
-        away = np.maximum(_AWAY * np.minimum(guess - low, high - guess), 0.55)
+        away = np.maximum(_AWAY * 3.0 ** self.alike[left] * np.minimum(guess - low, high - guess), 0.55)
         known &= 2 * away < width
         away = np.where(known, away, width / (2 * count + 2)) * np.where(guess - low < high - guess, 1, -1)
         guess = np.where(known, guess, np.clip(np.where(np.isnan(guess), middle, guess), low, high))
@@ -98,6 +110,9 @@ class _Search:
         new[:, left] = np.log(tried), np.where(np.isfinite(lost), lost, np.nan)
         self.u, self.v = np.concatenate([(self.u, self.v), new], axis=2)
         held = found > 0
+        side = np.where(held.all(axis=1), 1, np.where(held.any(axis=1), 0, -1))
+        self.alike[left] = np.where(side == self.side[left], self.alike[left] + abs(side), 0)
+        self.side[left] = side
         self.low[left] = np.maximum(self.low[left], np.where(held, tried, 0).max(axis=1))
         beyond = np.where(~held & (tried > self.low[left, np.newaxis]), tried, self.steps + 1)
         self.high[left] = np.minimum(self.high[left], beyond.min(axis=1))
@@ -106,7 +121,9 @@ class _Search:
         """The logarithm of the radius of no margin, [n]: one for all as long as each was tried once."""
         count = len(self.own)
         if self.u.shape[1] == 0:
-            return math.log(self.steps) - _FIRST * (np.arange(count) + 0.5) / count
+            spread = np.zeros(count)
+            spread[self.left] = (np.arange(len(self.left)) + 0.5) / len(self.left)
+            return math.log(self.steps) - _FIRST * spread
         if self.u.shape[1] == 1:
             return np.full(count, self._between())
         rise = self._curve()
