@@ -50,11 +50,13 @@ class Region(Protocol):
         """The input itself."""
         ...
 
-    def reach(self, forms: Forms, terms: int = 0, known: Interval | None = None) -> Interval:
-        """What functions of the input's ``delta`` can be. In place, first, their ``rest`` takes what rounding
-        sums of so many ``terms`` did; their ``size`` is what all terms come to. ``known``: what they are of
-        is within this interval, too; in place, then, they are constants where both together are narrower than
-        functions that far apart."""
+    def reach(
+        self, forms: Forms, terms: int = 0, known: Interval | None = None
+    ) -> tuple[Interval, Array]:
+        """What functions of the input's ``delta`` can be, and their ``most``, which need not be computed
+        where it is known. In place, first, their ``rest`` takes what rounding sums of so many ``terms`` did;
+        their ``size`` is what all terms come to. ``known``: what they are of is within this interval, too; in
+        place, then, they are constants where both together are narrower than functions that far apart."""
         ...
 
     def nearest(self, x: Array) -> Array:
@@ -147,34 +149,43 @@ class Ball:
         slope = xp.zeros((self.count, reach.shape[1], self.width))
         slope[sample, changed, column] = reach[sample, changed]
         centre = box.centre if self.norm == "inf" else self.centre
-        return Forms(
-            slope.reshape(*self.centre.shape, -1), centre, xp.zeros_like(centre), xp.zeros_like(centre)
-        )
+        radius = box.radius
+        if self.norm != "inf":
+            radius = xp.where(self._marked, self.radius.reshape(-1, *(1 for _ in self.centre.shape[1:])), 0.0)
+        slope = slope.reshape(*self.centre.shape, -1)
+        return Forms(slope, centre, xp.zeros_like(centre), abs(centre) + radius, radius)
 
-    def reach(self, forms: Forms, terms: int = 0, known: Interval | None = None) -> Interval:
+    def reach(
+        self, forms: Forms, terms: int = 0, known: Interval | None = None
+    ) -> tuple[Interval, Array]:
         xp, own = namespace(forms.slope), self._changed.shape[-1]
         if xp is not np:
             from gpu import intervals
 
-            return Interval(*intervals.reach(xp, *forms, self.radius, self.norm, own, terms, known))
-        slope, offset, rest, size = forms
+            low, high, most = intervals.reach(xp, forms, self.radius, self.norm, own, terms, known)
+            return Interval(low, high), most
+        slope, offset, rest, size, most = forms
         rest += gamma(terms) * size
-        steep = abs(slope)
-        if self.norm == "inf":
-            most = steep.sum(axis=-1)
-        else:
-            radius = self.radius.reshape(-1, *(1 for _ in offset.shape[1:]))
-            most = radius * self._dual(steep.reshape(*steep.shape[:-1], -1, own), [-1])[..., 0].sum(axis=-1)
+        if most is None:
+            most = self._most(abs(slope))
         size[...] = abs(offset) + rest + most
         around = rest + most + gamma(2 * slope.shape[-1] + 8) * size
         found = Interval(offset - around, offset + around)
         if known is None:
-            return found
+            return found, most
         found = known.within(found)
         constant = found.radius < rest
         slope[constant] = 0.0
         offset[constant], rest[constant] = found.centre[constant], found.radius[constant]
-        return found
+        return found, np.where(constant, 0.0, most)
+
+    def _most(self, steep: Array) -> Array:
+        """Of absolute values of slopes."""
+        if self.norm == "inf":
+            return steep.sum(axis=-1)  # type: ignore[no-any-return]
+        radius, own = self.radius.reshape(-1, *(1 for _ in steep.shape[2:])), self._changed.shape[-1]
+        by_ball = self._dual(steep.reshape(*steep.shape[:-1], -1, own), [-1])[..., 0]
+        return radius * by_ball.sum(axis=-1)  # type: ignore[no-any-return]
 
     def nearest(self, x: Array) -> Array:
         xp, box = namespace(x), self.interval()
@@ -295,7 +306,9 @@ class Synonyms:
         """Of the box around the choices."""
         return self._box.forms()
 
-    def reach(self, forms: Forms, terms: int = 0, known: Interval | None = None) -> Interval:
+    def reach(
+        self, forms: Forms, terms: int = 0, known: Interval | None = None
+    ) -> tuple[Interval, Array]:
         return self._box.reach(forms, terms, known)
 
     def nearest(self, x: Array) -> Array:

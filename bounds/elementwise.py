@@ -155,11 +155,17 @@ class _Over:
     def forward(self, read: Sequence[Forms]) -> Forms:
         (x,), band = read, self.function.band(self.x)
         slope: Array = fused(_scaled, x.slope, band.slope[..., np.newaxis])[0]
-        return Forms(slope, *fused(_banded, *x[1:], *band))
+        made = Forms(slope, *fused(_banded, *x[1:4], *band))
+        return made if x.most is None else made._replace(most=fused(_reached, x.most, band.slope)[0])
 
 
 def _scaled(x: Array, factor: Array) -> tuple[Array]:
     return (x * factor,)
+
+
+def _reached(most: Array, slope: Array) -> tuple[Array]:
+    """What rounding did to each entry of a slope is in it."""
+    return (abs(slope) * most * (1 + 8 * UNIT),)
 
 
 def _banded(

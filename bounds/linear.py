@@ -94,6 +94,12 @@ class Linear(Operation):
         return all(isinstance(each, Moved) for each in self.maps) and not self.biased
 
     @cached_property
+    def stays(self) -> bool:
+        """Whether entries are those that are read, in their order."""
+        (first, *others) = self.maps
+        return self.moves and not others and isinstance(first, Moved) and first.same
+
+    @cached_property
     def biased(self) -> bool:
         return bool(self.bias.any())
 
@@ -177,7 +183,8 @@ class Through:
             offset = offset + operation.biases
         if rest is None:
             rest = once(operation.absolute, [each.rest for each in read])
-        return Forms(slope, offset, rest, self.scale)
+        most = read[0].most.reshape(offset.shape) if operation.stays and read[0].most is not None else None
+        return Forms(slope, offset, rest, self.scale, most)
 
 
 def _rounds(operation: Operation) -> int:

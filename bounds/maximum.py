@@ -79,7 +79,7 @@ class _First(NamedTuple):
         (x,), xp = read, namespace(self.most)
         slope = xp.take_along_axis(x.slope, self.index[..., np.newaxis, np.newaxis], axis=-2)[..., 0, :]
         offset, rest, size = (
-            xp.take_along_axis(each, self.index[..., np.newaxis], axis=-1)[..., 0] for each in x[1:]
+            xp.take_along_axis(each, self.index[..., np.newaxis], axis=-1)[..., 0] for each in x[1:4]
         )
         share = xp.where(self.alone, 1.0, 0.5)
         middle, around = (

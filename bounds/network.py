@@ -21,13 +21,15 @@ class Forms(NamedTuple):
         slope delta + offset - rest   and   slope delta + offset + rest
 
     slope float64[n, *shape, d], for the d coordinates of ``delta``. offset, rest, and ``size``, no less than
-    what the absolute values of all terms add up to: [n, *shape].
+    what the absolute values of all terms add up to: [n, *shape]. ``most``, where it is known: what slope
+    delta comes to at most, but for rounding a sum of d terms.
     """
 
     slope: Array
     offset: Array
     rest: Array
     size: Array
+    most: Array | None = None
 
 
 class Relaxed(Protocol):

@@ -156,10 +156,8 @@ class Bounds:
 
     def _start(self) -> None:
         name = self.network.input
-        self._forms[name] = self.region.forms()
-        self._rests[name] = self._forms[name].rest
-        self.region.reach(self._forms[name])  # for the forms' sizes
-        self._sizes[name] = self._forms[name].size
+        self._forms[name] = made = self.region.forms()
+        self._rests[name], self._sizes[name] = made.rest, made.size
 
     def _sum(self, operation: Linear, independent: set[str]) -> None:
         """Forms of a sum where any are needed, and its interval where that is: of what curves read."""
@@ -173,7 +171,8 @@ class Bounds:
         made = relaxed.forward([self._forms[each] for each in operation.inputs], self._rest(operation))
         if asked and not operation.moves:
             # What follows in a chain counts rounding by sizes as they are.
-            found = self.region.reach(made._replace(size=made.size.copy()), operation.rounds)
+            found, most = self.region.reach(made._replace(size=made.size.copy()), operation.rounds)
+            made = made._replace(most=most)
             self.intervals[name] = self.intervals[name].within(found) if name in self.intervals else found
         elif name in self.network.rested and not operation.moves:
             made.rest[...] += gamma(operation.rounds) * made.size
@@ -194,5 +193,8 @@ class Bounds:
             self._sizes[name] = self.intervals[name].magnitude
             return
         made = self._relaxed[name].forward([self._forms[each] for each in operation.inputs])
-        self.intervals[name] = self.region.reach(made, 8 * operation.terms + 32, self.intervals[name])
-        self._forms[name], self._rests[name], self._sizes[name] = made, made.rest, made.size
+        self.intervals[name], most = self.region.reach(
+            made, 8 * operation.terms + 32, self.intervals[name]
+        )
+        self._forms[name] = made._replace(most=most)
+        self._rests[name], self._sizes[name] = made.rest, made.size

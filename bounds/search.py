@@ -53,8 +53,8 @@ def searched(
 ) -> Array:
     """Of each sample the largest of ``steps`` equal parts of ``most`` that is certified, by ``margins(radii,
     samples)`` above 0, where the next was tried and is not; 0 where none is. ``own`` [n]: about the margins
-    at radius 0. A round has so many ``places``, the fewest that are enough, whether they are used or not: where
-    few samples are left several radii of each are tried."""
+    at radius 0. A round has so many ``places``, the fewest that are enough, whether they are used or not:
+    where few samples are left several radii of each are tried."""
     search = _Search(own, steps)
     while (left := search.left).size:
         room = next((each for each in places if each >= left.size), places[-1])

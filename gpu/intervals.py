@@ -16,34 +16,42 @@ from gpu.device import Array, Device
 _THREADS: Final = 128
 _WIDE: Final = 512
 _WARP: Final = 32
+_ROWS: Final = 4
+"""Of slopes, that a warp adds up at the same time."""
+
 _NORMS: Final = {"inf": 0, "1": 1, "2": 2}
 
 
 def reach(
     like: Any,
-    slope: Array,
-    offset: Array,
-    rest: Array,
-    size: Array,
+    forms: tuple[Array, Array, Array, Array, Array | None],
     radius: Array,
     norm: str,
     own: int,
     terms: int,
     known: tuple[Array, Array] | None,
-) -> tuple[Array, Array]:
-    """What functions of ``slope`` [n, *any, width] and ``offset`` [n, *any], give or take ``rest``, reach at
-    least and at most, [n, *any], over balls of ``own`` coordinates with ``radius`` [n]; of ``inf``
-    coordinates are from -1 to 1; and within what is ``known``. In place ``rest`` and ``size`` are what they
-    come to, and functions constants: see ``bounds.ball.Region``."""
+) -> tuple[Array, Array, Array]:
+    """What functions of slope [n, *any, width] and offset [n, *any], give or take rest, reach at least and at
+    most, [n, *any], over balls of ``own`` coordinates with ``radius`` [n]; of ``inf`` coordinates are from -1
+    to 1; and within what is ``known``. Third, what slopes alone come to. ``forms``: slope, offset, rest,
+    size, and that third one where it is known. In place they are what they come to, and functions constants:
+    see ``bounds.ball.Region``."""
+    slope, *sums, most = forms
     shape, width = slope.shape[:-1], slope.shape[-1]
     low, high, rows = like.empty(shape), like.empty(shape), math.prod(shape)
     module = modules.load(Device.of(slope), "intervals")
-    sizes = (rows, max(1, rows // len(slope)), width, own, _NORMS[norm], terms)
-    blocks = -(-rows * _WARP // _THREADS)
-    ends = known and [like.ascontiguousarray(each) for each in known]
-    arrays = (slope, offset, rest, size, radius, *(ends or (None, None)), low, high)
-    module.launch("reach", blocks, _THREADS, *arrays, *map(np.int64, sizes))
-    return low, high
+    ends = [like.ascontiguousarray(each) for each in known] if known else (None, None)
+    if most is None:
+        most = like.empty(shape)
+        arrays = (slope, *sums, radius, *ends, most, low, high)
+        sizes = map(np.int64, (rows, max(1, rows // len(slope)), width, own, _NORMS[norm], terms))
+        blocks = -(-rows * _WARP // (_ROWS * _THREADS))
+        module.launch("reach", blocks, _THREADS, *arrays, *sizes)
+    else:
+        arrays = (slope, *sums, *ends, most, low, high)
+        sizes = map(np.int64, (rows, width, terms))
+        module.launch("reach_known", -(-rows // _THREADS), _THREADS, *arrays, *sizes)
+    return low, high, most
 
 
 def weigh(like: Any, lines: Array, x: Array | None, onto: Array, absolute: bool) -> None:

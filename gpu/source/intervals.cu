@@ -21,60 +21,110 @@ __device__ inline double across(double value, T combined) {
 __device__ inline double larger(double a, double b) { return a >= b || a != a ? a : b; }
 __device__ inline double lesser(double a, double b) { return a <= b || a != a ? a : b; }
 
-// Of each row of slope[rows, width], by a warp: rest += gamma(terms) size, then what slope delta + offset, give or take
-// rest, reaches where delta is in balls of `own` coordinates each, by the dual norm (0: of boxes, 1, 2), and size. Where
-// an interval is known, both at once; and where that is narrower than rest, slope is 0 and offset its centre.
+// Where functions of balls are known to be, and what they become: arrays of rows, those of `known` null where nothing is.
+struct Rows {
+  double *offset, *rest, *size;
+  const double *known_low, *known_high;
+  double *most, *low, *high;
+};
+
+// gamma of bounds.arrays.
+__device__ inline double rounded(long long terms) {
+  constexpr double unit = 1.0 / (1ll << 53);
+  return 2 * terms * unit / (1 - terms * unit);
+}
+
+// Of a row whose slope delta, of `width` terms, comes to `most`: rest += gamma(terms) size, then what slope delta +
+// offset, give or take rest, reaches, and size. Where an interval is known, both at once; and where that is narrower than rest,
+// offset is its centre, and the answer is true: slope is to be 0.
+__device__ inline bool bound(const Rows& rows, long long row, double most, long long width, long long terms) {
+  const double middle = rows.offset[row], sized = rows.size[row], start = middle < 0 ? -middle : middle;
+  const double all = rows.rest[row] + rounded(terms) * sized, reached = start + all + most;
+  const double around = all + most + rounded(2 * width + 8) * reached;
+  double least = middle - around, largest = middle + around, centre = middle, apart = all;
+  bool constant = false;
+  if (rows.known_low) {
+    const double one = larger(rows.known_low[row], least), other = lesser(rows.known_high[row], largest);
+    least = lesser(one, other), largest = larger(one, other);
+    const double between = least / 2 + largest / 2, away = larger(largest - between, between - least);
+    constexpr double most_of_all = 1.7976931348623157e308;
+    const double up = away == 0 ? 0 : away < most_of_all ? nextafter(away, most_of_all) : away + away;
+    constant = up < all;
+    if (constant) centre = between, apart = up, most = 0;
+  }
+  rows.offset[row] = centre, rows.rest[row] = apart, rows.size[row] = reached;
+  rows.low[row] = least, rows.high[row] = largest, rows.most[row] = most;
+  return constant;
+}
+
+// `bound` of rows of slope[rows, width], four by a warp, by the dual norm of delta in balls of `own` coordinates each
+// (0: of boxes, 1, 2).
 extern "C" __global__ void __launch_bounds__(128)
     reach(double* slope, double* offset, double* rest, double* size, const double* radius, const double* known_low,
-          const double* known_high, double* low, double* high, long long rows, long long rows_of_one, long long width,
-          long long own, long long norm, long long terms) {
-  const long long row = (blockIdx.x * 128ll + threadIdx.x) / 32;
+          const double* known_high, double* most, double* low, double* high, long long rows, long long rows_of_one, long long width, long long own,
+          long long norm, long long terms) {
+  constexpr int each = 4;
+  const long long first = (blockIdx.x * 128ll + threadIdx.x) / 32 * each;
   const int lane = threadIdx.x % 32;
-  if (row >= rows) return;
-  double* at = slope + row * width;
-  constexpr double unit = 1.0 / (1ll << 53);
+  if (first >= rows) return;
+  const double* at[each];
+#pragma unroll
+  for (int i = 0; i < each; i++) at[i] = slope + (first + i < rows ? first + i : first) * width;
   const auto add = [](double a, double b) { return a + b; };
-  // On their way while the slopes are.
-  const double middle = offset[row], before = rest[row], sized = size[row];
-  const double least_known = known_low ? known_low[row] : 0, most_known = known_low ? known_high[row] : 0;
-  double most = 0;
+  double sums[each] = {};
   for (long long ball = 0; ball < width; ball += own) {
-    double found = 0;
-    for (long long first = ball + lane; first < ball + own; first += 128) {
-      double steep[4];  // on their way at the same time
+    double found[each] = {};
+    for (long long column = ball + lane; column < ball + own; column += 128) {
+      double steep[4][each];  // on their way at the same time
 #pragma unroll
-      for (int i = 0; i < 4; i++) steep[i] = first + 32 * i < ball + own ? at[first + 32 * i] : 0;
+      for (int k = 0; k < 4; k++)
 #pragma unroll
-      for (int i = 0; i < 4; i++) {
-        const double size = steep[i] < 0 ? -steep[i] : steep[i];
-        if (norm == 1) found = larger(found, size);
-        else found += norm == 2 ? size * size : size;
-      }
+        for (int i = 0; i < each; i++) steep[k][i] = column + 32 * k < ball + own ? at[i][column + 32 * k] : 0;
+#pragma unroll
+      for (int k = 0; k < 4; k++)
+#pragma unroll
+        for (int i = 0; i < each; i++) {
+          const double size = steep[k][i] < 0 ? -steep[k][i] : steep[k][i];
+          if (norm == 1) found[i] = larger(found[i], size);
+          else found[i] += norm == 2 ? size * size : size;
+        }
     }
-    found = norm == 1 ? across(found, larger) : across(found, add);
-    most += norm == 2 ? sqrt(found) : found;
+#pragma unroll
+    for (int i = 0; i < each; i++) {
+      found[i] = norm == 1 ? across(found[i], larger) : across(found[i], add);
+      sums[i] += norm == 2 ? sqrt(found[i]) : found[i];
+    }
   }
-  if (norm) most *= radius[row / rows_of_one];
-  const double start = middle < 0 ? -middle : middle;
-  const double slack = 2 * terms * unit / (1 - terms * unit), all = before + slack * sized;
-  const long long sums = 2 * width + 8;
-  const double error = 2 * sums * unit / (1 - sums * unit), reached = start + all + most;
-  const double around = all + most + error * reached;
-  double least = middle - around, largest = middle + around, centre = middle, apart = all;
-  if (known_low) {
-    const double one = larger(least_known, least), other = lesser(most_known, largest);
-    least = lesser(one, other), largest = larger(one, other);
-    centre = least / 2 + largest / 2;
-    const double away = larger(largest - centre, centre - least);
-    constexpr double most_of_all = 1.7976931348623157e308;
-    apart = away == 0 ? 0 : away < most_of_all ? nextafter(away, most_of_all) : away + away;
-    if (apart < all)
-      for (long long i = lane; i < width; i += 32) at[i] = 0;
-    else centre = middle, apart = all;
+  // Each of the first lanes has a row from here.
+  const long long row = first + lane;
+  bool constant = false;
+  if (lane < each && row < rows) {
+    double here = sums[0];
+#pragma unroll
+    for (int i = 1; i < each; i++) here = lane == i ? sums[i] : here;
+    if (norm) here *= radius[row / rows_of_one];
+    constant = bound({offset, rest, size, known_low, known_high, most, low, high}, row, here, width, terms);
   }
-  __syncwarp();  // all lanes have read before one writes
-  if (lane) return;
-  offset[row] = centre, rest[row] = apart, size[row] = reached, low[row] = least, high[row] = largest;
+  for (unsigned left = __ballot_sync(0xffffffff, constant); left; left &= left - 1) {
+    double* line = slope + (first + __ffs(left) - 1) * width;
+    for (long long column = lane; column < width; column += 32) line[column] = 0;
+  }
+}
+
+// `bound` of rows, one by a thread, whose slope delta is known to come to `most`.
+extern "C" __global__ void __launch_bounds__(128)
+    reach_known(double* slope, double* offset, double* rest, double* size, const double* known_low,
+                const double* known_high, double* most, double* low, double* high, long long rows,
+                long long width, long long terms) {
+  const long long row = blockIdx.x * 128ll + threadIdx.x;
+  const int lane = threadIdx.x % 32;
+  bool constant = false;
+  if (row < rows)
+    constant = bound({offset, rest, size, known_low, known_high, most, low, high}, row, most[row], width, terms);
+  for (unsigned left = __ballot_sync(0xffffffff, constant); left; left &= left - 1) {
+    double* line = slope + (row - lane + __ffs(left) - 1) * width;
+    for (long long column = lane; column < width; column += 32) line[column] = 0;
+  }
 }
 
 // Onto each row's sum, of a block: its line[rows, size], or absolute values, times x[., size] of its sample, or 1.

@@ -15,8 +15,8 @@ STEPS = 1024
 @pytest.mark.parametrize("places", [(1,), (8, 25)])
 @pytest.mark.parametrize("alike", [False, True])
 def test_radii_are_those_of_halving(places: tuple[int, ...], *, alike: bool) -> None:
-    """Of margins that fall as lines do, then as exponentials, and end in no numbers; in half as many rounds where
-    samples are alike."""
+    """Of margins that fall as lines do, then as exponentials, and end in no numbers; in half as many rounds
+    where samples are alike."""
     rng, rounds = np.random.default_rng(1), 0
     steep = rng.uniform(20, 22 if alike else 60, 25)
     own = rng.uniform(1, 1.1, 25) if alike else rng.uniform(-0.5, 4, 25)
