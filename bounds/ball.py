@@ -50,9 +50,7 @@ class Region(Protocol):
         """The input itself."""
         ...
 
-    def reach(
-        self, forms: Forms, terms: int = 0, known: Interval | None = None
-    ) -> tuple[Interval, Array]:
+    def reach(self, forms: Forms, terms: int = 0, known: Interval | None = None) -> tuple[Interval, Array]:
         """What functions of the input's ``delta`` can be, and their ``most``, which need not be computed
         where it is known. In place, first, their ``rest`` takes what rounding sums of so many ``terms`` did;
         their ``size`` is what all terms come to. ``known``: what they are of is within this interval, too; in
@@ -155,9 +153,7 @@ class Ball:
         slope = slope.reshape(*self.centre.shape, -1)
         return Forms(slope, centre, xp.zeros_like(centre), abs(centre) + radius, radius)
 
-    def reach(
-        self, forms: Forms, terms: int = 0, known: Interval | None = None
-    ) -> tuple[Interval, Array]:
+    def reach(self, forms: Forms, terms: int = 0, known: Interval | None = None) -> tuple[Interval, Array]:
         xp, own = namespace(forms.slope), self._changed.shape[-1]
         if xp is not np:
             from gpu import intervals
@@ -306,9 +302,7 @@ class Synonyms:
         """Of the box around the choices."""
         return self._box.forms()
 
-    def reach(
-        self, forms: Forms, terms: int = 0, known: Interval | None = None
-    ) -> tuple[Interval, Array]:
+    def reach(self, forms: Forms, terms: int = 0, known: Interval | None = None) -> tuple[Interval, Array]:
         return self._box.reach(forms, terms, known)
 
     def nearest(self, x: Array) -> Array:

@@ -15,7 +15,7 @@ from typing import Any, Final, NamedTuple, Protocol, Self
 
 import numpy as np
 
-from bounds.arrays import UNIT, Array, Interval, Mask, Namespace, add_dot, fused, namespace
+from bounds.arrays import UNIT, Array, Interval, Mask, Namespace, Sums, fused, namespace
 from bounds.given import Given, Rules
 from bounds.network import Forms, Operation, Relaxed
 from circuits.graphs.types import Affine, Rescale
@@ -105,9 +105,9 @@ class Between(NamedTuple):
         largest: Array = fused(_largest, *self.lines, self.magnitude)[0]
         return largest
 
-    def back(self, lines: Array, added: Array) -> list[Array]:
+    def back(self, lines: Array, added: Sums) -> list[Array]:
         made, paid = fused(_through, lines, *(each[:, np.newaxis] for each in self.lines))
-        add_dot(added, paid)
+        added.add(paid)
         return [made]
 
     def forward(self, read: Sequence[Forms]) -> Forms:
@@ -149,7 +149,7 @@ class _Over:
     def scale(self) -> Array:
         return self._between.scale
 
-    def back(self, lines: Array, added: Array) -> list[Array]:
+    def back(self, lines: Array, added: Sums) -> list[Array]:
         return self._between.back(lines, added)
 
     def forward(self, read: Sequence[Forms]) -> Forms:

@@ -11,7 +11,7 @@ from typing import Any, Final, Self
 
 import numpy as np
 
-from bounds.arrays import EXACT, Array, Interval, Namespace, add_dot, down, fused, gamma, namespace, up
+from bounds.arrays import EXACT, Array, Interval, Namespace, Sums, down, fused, gamma, namespace, up
 from bounds.chains import SOURCES, Chain, Product
 from bounds.elementwise import rescaled
 from bounds.given import Given, Rules
@@ -166,12 +166,12 @@ class Through:
         size = operation.once(operation.absolute, self.sizes)
         return size + operation.bias_sizes if operation.biased else size
 
-    def back(self, lines: Array, added: Array) -> list[Array]:
+    def back(self, lines: Array, added: Sums) -> list[Array]:
         operation, ahead = self.operation, lines.shape[:2]
         flat = lines.reshape(-1, *operation.shape)
         made = [each.back(flat) for each in operation.maps]
         if operation.biased:
-            add_dot(added, lines, operation.biases)
+            added.add(lines, operation.biases)
         return [each.reshape(*ahead, *each.shape[1:]) for each in made]
 
     def forward(self, read: Sequence[Forms], rest: Array | None = None) -> Forms:

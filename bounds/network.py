@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import ClassVar, NamedTuple, Protocol, Self
 
-from bounds.arrays import Array, Interval, Mask, Namespace
+from bounds.arrays import Array, Interval, Mask, Namespace, Sums
 from circuits.graphs.types import Shape
 
 
@@ -35,7 +35,7 @@ class Forms(NamedTuple):
 class Relaxed(Protocol):
     """What an operation makes, between linear functions of what it reads, for a batch of intervals."""
 
-    def back(self, lines: Array, added: Array) -> list[Array]:
+    def back(self, lines: Array, added: Sums) -> list[Array]:
         """Of what is bounded from below by ``lines`` [n, s, *shape] times what is made: the lines of what is
         read, [n, s, *input shape] each. What comes besides is ``added`` in place, [n, s]."""
         ...

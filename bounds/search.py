@@ -137,9 +137,10 @@ class _Search:
         weight = below + above
         with np.errstate(invalid="ignore"):
             found = (weight * np.where(known, self.u - away, 0.0)).sum(axis=1) / weight.sum(axis=1)
-        if np.isnan(found).all():
-            return found
-        return np.where(np.isnan(found), np.nanmedian(found), found)
+        if not np.isnan(found).all():
+            found[np.isnan(found)] = np.nanmedian(found)
+        guesses: Array = found
+        return guesses
 
     def _between(self) -> float:
         """Between two of the first radii, so that the fewest samples are on the wrong side."""

@@ -6,6 +6,7 @@ Arrays are float64 on the current device, those that are made by a namespace's `
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -16,6 +17,9 @@ from gpu.device import Array, Device
 _THREADS: Final = 128
 _WIDE: Final = 512
 _WARP: Final = 32
+PAIRS: Final = 5
+"""Of lines and what they are times, of one launch."""
+
 _ROWS: Final = 4
 """Of slopes, that a warp adds up at the same time."""
 
@@ -54,16 +58,19 @@ def reach(
     return low, high, most
 
 
-def weigh(like: Any, lines: Array, x: Array | None, onto: Array, absolute: bool) -> None:
-    """Sums of ``lines`` [n, s, size], or of their ``absolute`` values, times x[n or 1, size], or 1, to
-    ``onto`` [n, s], in place."""
-    n, rows, size = lines.shape
+def weigh(like: Any, pairs: Sequence[tuple[Array, Array | None, bool]], onto: Array) -> None:
+    """To ``onto`` [n, s], in place, the sums of at most ``PAIRS``: of lines[n, s, size], or of their absolute
+    values where one says so, times x[n or 1, size], or 1."""
+    n, rows = onto.shape
     if not (n * rows):
         return
-    module = modules.load(Device.of(lines), "intervals")
-    of_one = rows if x is not None and len(x) > 1 else n * rows
-    arrays = (like.ascontiguousarray(lines), x if x is None else like.ascontiguousarray(x), onto)
-    module.launch("weigh", n * rows, _WIDE, *arrays, *map(np.int64, (size, of_one, absolute)))
+    given: list[Any] = []
+    for lines, x, absolute in pairs:
+        of_one = rows if x is not None and len(x) > 1 else n * rows
+        given += [like.ascontiguousarray(lines), x if x is None else like.ascontiguousarray(x)]
+        given += map(np.int64, (lines.shape[-1], of_one, absolute))
+    given += [None, None, *[np.int64(0)] * 3] * (PAIRS - len(pairs))
+    modules.load(Device.of(onto), "intervals").launch("weigh", n * rows, _WIDE, *given, onto)
 
 
 def product(like: Any, left: tuple[Array, Array], right: tuple[Array, Array]) -> tuple[Array, Array, Array]:
@@ -76,4 +83,19 @@ def product(like: Any, left: tuple[Array, Array], right: tuple[Array, Array]) ->
     sizes = (math.prod((*ahead, m, n)), m, k, n)
     module = modules.load(Device.of(left[0]), "intervals")
     module.launch("product", -(-sizes[0] // _THREADS), _THREADS, *whole, *made, *map(np.int64, sizes))
+    return made[0], made[1], made[2]
+
+
+def constants(
+    like: Any, factor: float, left: Sequence[Array], right: Sequence[Array]
+) -> tuple[Array, Array, Array]:
+    """Of a product of matrices of forms [*ahead, m, k] and [*ahead, k, n] the offset, rest and size
+    [*ahead, m, n]: see ``bounds.product``. Of both sides their own, centres and radii."""
+    *ahead, m, k = left[0].shape
+    n = right[0].shape[-1]
+    made = tuple(like.empty((*ahead, m, n)) for _ in range(3))
+    whole = [like.ascontiguousarray(each) for each in (*left, *right)]
+    sizes = (math.prod((*ahead, m, n)), m, k, n, np.float64(factor).view(np.int64))
+    module = modules.load(Device.of(left[0]), "intervals")
+    module.launch("constants", -(-sizes[0] // _THREADS), _THREADS, *whole, *made, *map(np.int64, sizes))
     return made[0], made[1], made[2]

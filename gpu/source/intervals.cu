@@ -127,23 +127,38 @@ extern "C" __global__ void __launch_bounds__(128)
   }
 }
 
-// Onto each row's sum, of a block: its line[rows, size], or absolute values, times x[., size] of its sample, or 1.
+// Lines of rows, null for none, and x[., size], which `rows_of_one` each are times, or 1 where it is null.
+struct Pair {
+  const double *lines, *x;
+  long long size, rows_of_one, absolute;
+};
+
+#define ZEN_PAIR(i) \
+  const double *lines##i, const double *x##i, long long size##i, long long rows##i, long long absolute##i
+#define ZEN_SAME(i) {lines##i, x##i, size##i, rows##i, absolute##i}
+
+// Onto each row's sum, of a block: of each pair its line, or absolute values, times x.
 extern "C" __global__ void __launch_bounds__(512)
-    weigh(const double* line, const double* x, double* onto, long long size, long long rows_of_one, long long absolute) {
-  const double* at = line + blockIdx.x * size;
-  const double* by = x ? x + blockIdx.x / rows_of_one * size : nullptr;
+    weigh(ZEN_PAIR(0), ZEN_PAIR(1), ZEN_PAIR(2), ZEN_PAIR(3), ZEN_PAIR(4), double* onto) {
   __shared__ double sums[16];
   const auto add = [](double a, double b) { return a + b; };
+  const Pair pairs[] = {ZEN_SAME(0), ZEN_SAME(1), ZEN_SAME(2), ZEN_SAME(3), ZEN_SAME(4)};
   double sum = 0;
-  for (long long first = threadIdx.x; first < size; first += 4 * 512) {
-    double value[4];  // on their way at the same time
 #pragma unroll
-    for (int i = 0; i < 4; i++) {
-      const long long place = first + 512 * i;
-      const double here = place < size ? at[place] : 0;
-      value[i] = (absolute && here < 0 ? -here : here) * (by && place < size ? by[place] : 1);
+  for (const auto [lines, x, size, rows_of_one, absolute] : pairs) {
+    if (!lines) break;
+    const double* at = lines + blockIdx.x * size;
+    const double* by = x ? x + blockIdx.x / rows_of_one * size : nullptr;
+    for (long long first = threadIdx.x; first < size; first += 4 * 512) {
+      double value[4];  // on their way at the same time
+#pragma unroll
+      for (int i = 0; i < 4; i++) {
+        const long long place = first + 512 * i;
+        const double here = place < size ? at[place] : 0;
+        value[i] = (absolute && here < 0 ? -here : here) * (by && place < size ? by[place] : 1);
+      }
+      sum += (value[0] + value[1]) + (value[2] + value[3]);
     }
-    sum += (value[0] + value[1]) + (value[2] + value[3]);
   }
   sum = across(sum, add);
   if (threadIdx.x % 32 == 0) sums[threadIdx.x / 32] = sum;
@@ -171,4 +186,34 @@ extern "C" __global__ void __launch_bounds__(128)
     least += l, most += u, sum += larger(l < 0 ? -l : l, u < 0 ? -u : u);
   }
   low[entry] = least, high[entry] = most, size[entry] = sum;
+}
+
+// Of a product of forms, times a factor, whose bits are given: offset, rest and size[groups, m, n] of the same, centres
+// and radii of left[groups, m, k] and right[groups, k, n].
+extern "C" __global__ void __launch_bounds__(128)
+    constants(const double* left_offset, const double* left_rest, const double* left_size, const double* left_centre,
+              const double* left_radius, const double* right_offset, const double* right_rest, const double* right_size,
+              const double* right_centre, const double* right_radius, double* offset, double* rest, double* size,
+              long long entries, long long m, long long k, long long n, long long factor_bits) {
+  const long long entry = blockIdx.x * 128ll + threadIdx.x;
+  if (entry >= entries) return;
+  union {
+    long long bits;
+    double number;
+  } factor{factor_bits};
+  const long long column = entry % n, row = entry / n, group = row / m;
+  double middle = 0, apart = 0, remainder = 0, sum = 0;
+  for (long long i = 0; i < k; i++) {
+    const long long here = row * k + i, there = (group * k + i) * n + column;
+    const double centre = right_centre[there], by_right = centre * factor.number;
+    const double by_left = left_centre[here] * factor.number;
+    const double around_right = by_right < 0 ? -by_right : by_right, around_left = by_left < 0 ? -by_left : by_left;
+    middle += left_offset[here] * by_right + by_left * right_offset[there] - by_left * centre;
+    apart += left_rest[here] * around_right + around_left * right_rest[there];
+    remainder += left_radius[here] * right_radius[there];
+    sum += left_size[here] * around_right + around_left * (right_size[there] + (centre < 0 ? -centre : centre));
+  }
+  constexpr double unit = 1.0 / (1ll << 53);
+  remainder *= (factor.number < 0 ? -factor.number : factor.number) * (1 + 8 * unit);
+  offset[entry] = middle, rest[entry] = apart + remainder, size[entry] = sum + remainder;
 }
