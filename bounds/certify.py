@@ -96,16 +96,14 @@ def furthest(
     """
     with chosen() as xp:
         there = None if xp is np else There.of(network, xp)
-        moved = network if there is None else there.network
-        own = _own(moved, around, labels, xp)
         if there is not None and there.records(method):
-            places, least = _recorded(there, around, labels, method, xp)
-            return searched(least, own, most, steps, places)
+            return _searched(there, around, labels, method, most, steps, xp)
+        moved = network if there is None else there.network
 
         def launched(radii: Array, some: NDArray[np.int64]) -> Array:
             return Certified(_in_parts(moved, around(radii, some).on(xp), labels[some], method)).least
 
-        return searched(launched, own, most, steps)
+        return searched(launched, _own(moved, around, labels, xp), most, steps)
 
 
 def _own(
@@ -124,28 +122,36 @@ def _own(
     return np.concatenate(parts)
 
 
-def _recorded(
+def _searched(
     there: There,
     around: Callable[[Array, NDArray[np.int64]], Region],
     labels: NDArray[np.int64],
     method: Method,
+    most: float,
+    steps: int,
     xp: Namespace,
-) -> tuple[tuple[int, int], Callable[..., Array]]:
-    """Margins of samples at radii, always of as many at once, or of few: some are there twice. First of how
-    many."""
+) -> Array:
+    """By passes of one of three sizes, in which some samples are twice."""
     network = there.network
     own = np.eye(math.prod(network.shapes[network.output]))[labels]
     lines = own[:, np.newaxis] - np.eye(own.shape[1])
     first = around(np.zeros(1), np.zeros(1, np.int64))
     count = min(len(labels), _at_once(network, first, method, xp))
-    few = min(FEW, count)
+    rooms = sorted({*(min(each, count) for each in (FEW, 2 * FEW)), count})
 
-    def least(radii: Array, some: NDArray[np.int64]) -> Array:
-        parts, room = [], few if len(some) <= few else count
+    def asked(made: Callable[[Region, Array], Array], radii: Array, some: NDArray[np.int64]) -> Array:
+        parts, room = (
+            [np.empty((0, own.shape[1]))],
+            next((each for each in rooms if each >= len(some)), count),
+        )
         for start in range(0, len(some), room):
             here = np.resize(np.arange(start, min(start + room, len(some))), room)
-            parts.append(there.least(around(radii[here], some[here]), lines[some[here]], method))
+            parts.append(made(around(radii[here], some[here]), lines[some[here]]))
         found = np.concatenate(parts)[: len(some)]
         return Certified(np.where(own[some] > 0, np.inf, found)).least
 
-    return (few, count), least
+    def least(radii: Array, some: NDArray[np.int64]) -> Array:
+        return asked(lambda region, at: there.least(region, at, method), radii, some)
+
+    centres = asked(there.centres, np.zeros(len(labels)), np.arange(len(labels)))
+    return searched(least, centres, most, steps, rooms)

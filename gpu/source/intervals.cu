@@ -127,7 +127,7 @@ extern "C" __global__ void __launch_bounds__(128)
   }
 }
 
-// Lines of rows, null for none, and x[., size], which `rows_of_one` each are times, or 1 where it is null.
+// Lines of rows, and x[., size], which `rows_of_one` each are times, or 1 where it is null; none has size 0.
 struct Pair {
   const double *lines, *x;
   long long size, rows_of_one, absolute;
@@ -143,22 +143,28 @@ extern "C" __global__ void __launch_bounds__(512)
   __shared__ double sums[16];
   const auto add = [](double a, double b) { return a + b; };
   const Pair pairs[] = {ZEN_SAME(0), ZEN_SAME(1), ZEN_SAME(2), ZEN_SAME(3), ZEN_SAME(4)};
+  long long longest = 0;
+  for (const Pair& pair : pairs) longest = pair.size > longest ? pair.size : longest;
   double sum = 0;
+  for (long long first = threadIdx.x; first < longest; first += 4 * 512) {
+    double here[5][4], by[5][4];  // on their way at the same time
 #pragma unroll
-  for (const auto [lines, x, size, rows_of_one, absolute] : pairs) {
-    if (!lines) break;
-    const double* at = lines + blockIdx.x * size;
-    const double* by = x ? x + blockIdx.x / rows_of_one * size : nullptr;
-    for (long long first = threadIdx.x; first < size; first += 4 * 512) {
-      double value[4];  // on their way at the same time
+    for (int pair = 0; pair < 5; pair++) {
+      const auto [lines, x, size, rows_of_one, absolute] = pairs[pair];
 #pragma unroll
       for (int i = 0; i < 4; i++) {
         const long long place = first + 512 * i;
-        const double here = place < size ? at[place] : 0;
-        value[i] = (absolute && here < 0 ? -here : here) * (by && place < size ? by[place] : 1);
+        here[pair][i] = place < size ? lines[blockIdx.x * size + place] : 0;
+        by[pair][i] = x && place < size ? x[blockIdx.x / rows_of_one * size + place] : 1;
       }
-      sum += (value[0] + value[1]) + (value[2] + value[3]);
     }
+#pragma unroll
+    for (int pair = 0; pair < 5; pair++)
+#pragma unroll
+      for (int i = 0; i < 4; i++) {
+        const double value = here[pair][i];
+        sum += (pairs[pair].absolute && value < 0 ? -value : value) * by[pair][i];
+      }
   }
   sum = across(sum, add);
   if (threadIdx.x % 32 == 0) sums[threadIdx.x / 32] = sum;
@@ -177,6 +183,7 @@ extern "C" __global__ void __launch_bounds__(128)
   if (entry >= entries) return;
   const long long column = entry % n, row = entry / n, group = row / m;
   double least = 0, most = 0, sum = 0;
+#pragma unroll 4
   for (long long i = 0; i < k; i++) {
     const double a = left_low[row * k + i], b = left_high[row * k + i];
     const long long place = (group * k + i) * n + column;
@@ -203,6 +210,7 @@ extern "C" __global__ void __launch_bounds__(128)
   } factor{factor_bits};
   const long long column = entry % n, row = entry / n, group = row / m;
   double middle = 0, apart = 0, remainder = 0, sum = 0;
+#pragma unroll 4
   for (long long i = 0; i < k; i++) {
     const long long here = row * k + i, there = (group * k + i) * n + column;
     const double centre = right_centre[there], by_right = centre * factor.number;
