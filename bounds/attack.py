@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from bounds.arrays import Array, namespace
+from bounds.arrays import Array, Sums, namespace
 from bounds.ball import Region
 from bounds.network import Network
 
@@ -62,7 +62,7 @@ def slope(network: Network, x: Array, labels: NDArray[np.int64]) -> Array:
             continue
         here = waiting.pop(operation.name)
         tangent = operation.tangent(*(values[name] for name in operation.inputs))
-        made = tangent.back(here, xp.zeros(here.shape[:2]))
+        made = tangent.back(here, Sums(here))
         for name, each in zip(operation.inputs, made, strict=True):
             waiting[name] = waiting[name] + each if name in waiting else each
     return waiting[network.input][:, 0] if network.input in waiting else xp.zeros_like(x)  # type: ignore[no-any-return]

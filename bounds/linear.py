@@ -11,7 +11,7 @@ from typing import Any, Final, Self
 
 import numpy as np
 
-from bounds.arrays import EXACT, Array, Interval, Namespace, add_dot, down, fused, gamma, namespace, up
+from bounds.arrays import EXACT, Array, Interval, Namespace, Sums, down, fused, gamma, namespace, up
 from bounds.chains import SOURCES, Chain, Product
 from bounds.elementwise import rescaled
 from bounds.given import Given, Rules
@@ -96,6 +96,12 @@ class Linear(Operation):
         return all(isinstance(each, Moved) for each in self.maps) and not self.biased
 
     @cached_property
+    def stays(self) -> bool:
+        """Whether entries are those that are read, in their order."""
+        (first, *others) = self.maps
+        return self.moves and not others and isinstance(first, Moved) and first.same
+
+    @cached_property
     def biased(self) -> bool:
         return bool(self.bias.any())
 
@@ -162,12 +168,12 @@ class Through:
         size = operation.once(operation.absolute, self.sizes)
         return size + operation.bias_sizes if operation.biased else size
 
-    def back(self, lines: Array, added: Array) -> list[Array]:
+    def back(self, lines: Array, added: Sums) -> list[Array]:
         operation, ahead = self.operation, lines.shape[:2]
         flat = lines.reshape(-1, *operation.shape)
         made = [each.back(flat) for each in operation.maps]
         if operation.biased:
-            add_dot(added, lines, operation.biases)
+            added.add(lines, operation.biases)
         return [each.reshape(*ahead, *each.shape[1:]) for each in made]
 
     def forward(self, read: Sequence[Forms], rest: Array | None = None) -> Forms:
@@ -179,7 +185,8 @@ class Through:
             offset = offset + operation.biases
         if rest is None:
             rest = once(operation.absolute, [each.rest for each in read])
-        return Forms(slope, offset, rest, self.scale)
+        most = read[0].most.reshape(offset.shape) if operation.stays and read[0].most is not None else None
+        return Forms(slope, offset, rest, self.scale, most)
 
 
 def _rounds(operation: Operation) -> int:
