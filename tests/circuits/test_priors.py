@@ -22,8 +22,8 @@ from verifier.bank import ANSWER, PRIOR, SEEN
 
 TAPS, CLASSES = 60, 40
 MOST_MORE = 5 * CLASSES + 2
-"""Rows: a second argmax, whose margins have two limbs, and the prior's check; margins of what is seen have a limb
-less than those of sums, and what is cut off of sums one more where it has 9 bits."""
+"""Rows: a second argmax, whose margins have two limbs, and the prior's check; margins of what is seen have a
+limb less than those of sums, and what is cut off of sums one more where it has 9 bits."""
 
 
 def images(taps: int, count: int = 32) -> FloatArray:
