@@ -170,7 +170,7 @@ class _Verifier:
         return Claim(self._body.product, entries, at)
 
     def _judge_pads(self, drawn: Drawn, weights: Sequence[int]) -> Verdict:
-        """The matrices are evaluated last: nothing that is drawn depends on them, and they are the dearest."""
+        """The matrices are evaluated last: the dearest, and nothing that is drawn depends on them."""
         transcript, body, pads = self._transcript, self._body, self._shape.pads
         field = self._field
         combiners = transcript.challenges("forms", FORMS)
