@@ -1,7 +1,8 @@
 """What the dearest single requests of strangers cost an API process: processor seconds and memory.
 
 Bodies of nothing but faults, deep nests, huge numbers, keys and batches as large as are read and larger,
-wrong proofs of both systems, chains of renewals, long headers, forms and files without a login. One after the other, to one process.
+wrong proofs of both systems, chains of renewals, long headers, forms and files without a login. One after
+the other, to one process.
 """
 
 from __future__ import annotations
