@@ -1,5 +1,4 @@
-"""Networks with a prior: the sum is exact, and takes hardly more rows than the network's own sums; and what is
-refused."""
+"""Networks with a prior: the sum is exact, and takes hardly more rows than the network's own sums; refusals."""
 
 from __future__ import annotations
 
