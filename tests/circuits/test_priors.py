@@ -1,4 +1,4 @@
-"""Networks with a prior: the sum is exact, and takes hardly more rows than the network's own sums; refusals."""
+"""Networks with a prior: the sum is exact, and takes hardly more rows than their own sums; refusals."""
 
 from __future__ import annotations
 

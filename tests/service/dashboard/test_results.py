@@ -134,8 +134,8 @@ def test_the_answer_of_other_schemes(busy: Site, kind: str, scheme: str, answer:
 
 
 def test_stages_are_ranked_over_all_shards(busy: Site) -> None:
-    timings = [{"witness": 1.0, "quotient": 0.5}, {"quotient": 2.5, "commit": 0.0}]
-    assert ranked(timings) == [Spent("quotient", 3.0, 0.75), Spent("witness", 1.0, 0.25)]
+    shards = [{"witness": 1.0, "quotient": 0.5}, {"quotient": 2.5, "commit": 0.0}]
+    assert ranked(shards) == [Spent("quotient", 3.0, 0.75), Spent("witness", 1.0, 0.25)]
     assert ranked([{}]) == []
     page = busy.visitor("read").get(f"/admin/jobs/{first(busy, LOCAL_TENANT, 'succeeded')}").text
     with busy.database.read() as session:
