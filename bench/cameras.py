@@ -1,14 +1,16 @@
 """A bank's proofs, and what a camera's owner pays for them: topics of ``bench.streams``.
 
 "bank": the camera's networks (examples/camera), for CIFAR-10 and for faces, proven by Groth16, weights
-committed and images private: seconds of a frame's proof, witness included, and of a frame where four have one
-proof. "cameras": streams of test images,
-of which either half is profiled for streams of the other; each frame is the integers' answer of the network
-that its course asks for, at what "bank" measured. "times" is how many times as long the full network takes
-for all; "in fours" the same where four frames have one proof, those by the full network, too; "filter" what
-priors add to the smallest one's accuracy. "batches": proofs of several frames in a row
-by each bank's smallest network, beside as many proofs of one. Needs CIFAR-10, or ORL's faces, or both
-(docs/zoo.md).
+committed and images private: seconds of a frame's proof, witness included, of a frame where four have one
+proof, and of the accuracy that is claimed of a class. "cameras": streams of test images, of which either half
+is profiled for streams of the other; each frame is the integers' answer of the network that its course asks
+for, at what "bank" measured. "times" is how many times as long the full network takes for all; "in fours" the
+same where four frames have one proof, those by the full network, too; "paid after" how many frames save what
+a bank's claims take, and "claims counted" the times with those of both halves. "skews": of these streams how
+many points the filter adds to the accuracy of the smallest network, and the course to that of the full one:
+of all frames, of the worst stream, and of the frames between two switches. "batches": proofs of several
+frames in a row by each bank's smallest network, beside as many proofs of one. Needs CIFAR-10, or ORL's faces,
+or both (docs/zoo.md).
 """
 
 from __future__ import annotations
@@ -16,7 +18,7 @@ from __future__ import annotations
 import gc
 import itertools
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -29,8 +31,10 @@ from base.progress import silent
 from bench.measure import Timing, alone, measure
 from bench.report import Cells, Row, more, number
 from circuits import (
+    Circuit,
     Graph,
     QuantGraph,
+    compile_accuracy,
     compile_inference,
     load_onnx,
     parameters,
@@ -38,12 +42,13 @@ from circuits import (
     quantise,
 )
 from circuits.banks import MARGIN, profile
-from circuits.graphs.types import Affine
+from circuits.graphs.types import Affine, FloatArray
 from circuits.onnx.write import to_onnx
 from circuits.priors import Member, with_prior
 from circuits.schemes import proving
 from examples.camera.network import CIFAR, FACES, Bank
 from examples.zoo.data import FOLDER, Split, cifar, persons
+from kernels import FrArray
 from prover import registry
 from relations.integers import IntArray
 from verifier.bank import ANSWER, PRIOR, SEEN
@@ -61,6 +66,10 @@ FOUR: Final = 4
 BATCHES: Final = (1, FOUR, 16)
 SHORTEST: Final = 30
 """Frames between two switches."""
+SHARD: Final = 1 << 21
+"""Constraints of a proof of an accuracy, at most: a service takes as many as fit its memory."""
+LOSS: Final = 0.5
+"""Points, which a skew may lose."""
 
 
 class Together(NamedTuple):
@@ -72,11 +81,12 @@ class Together(NamedTuple):
 
 
 class Measured(NamedTuple):
-    """A network of the bank: what it takes to prove a frame, ``each`` of as many as have one proof; and its
-    outputs of all test images."""
+    """A network of the bank: what it takes to prove a frame, ``each`` of as many as have one proof; a
+    ``claim``, the accuracy on one class's samples; and its outputs of all test images."""
 
     seconds: Timing
     each: Mapping[int, float]
+    claim: float
     constraints: int
     prior: float
     bit: int
@@ -109,22 +119,51 @@ class Subject(NamedTuple):
         images = self.kind.quantise(split(self.bank).held_out.pixels[:batch] / 255)
         frames = {"image": images, PRIOR: np.full((batch, self.bank.classes), MARGIN)}
         given = frames if batch > 1 else {name: value[0] for name, value in frames.items()}
+        timing = self._timed(circuit, {}, partial(circuit.witness, given), repetitions)
+        return Together(batch, timing, circuit.constraint_system.constraints)
+
+    def claim(self, constraints: int, repetitions: int) -> float:
+        """Seconds to prove the accuracy on the profiled samples of a class, as ``zenserve banks register``
+        does; ``constraints``: of a frame."""
+        held_out = split(self.bank).held_out
+        samples = profiled(held_out.labels, 0)
+        shards = -(-samples // max(1, SHARD // constraints))
+        circuit = compile_accuracy(
+            self.qgraph, batch=-(-samples // shards), weight_privacy="committed", output=SEEN
+        )
+        places = np.flatnonzero(held_out.labels == 0)[: circuit.batch]
+        shard = self.kind.quantise(held_out.pixels[places] / 255), held_out.labels[places]
+        counted = {"dataset": circuit.dataset_values(*shard), "correct": circuit.counts(*shard)}
+        return shards * self._timed(circuit, counted, partial(circuit.witness, *shard), repetitions).median
+
+    def _timed(
+        self,
+        circuit: Circuit,
+        committed: Mapping[str, IntArray],
+        witness: Callable[..., FrArray],
+        repetitions: int,
+    ) -> Timing:
+        """``committed``: to what, beside the weights."""
         with TemporaryDirectory() as folder:
             party = Party(registry.find(SYSTEM), Path(folder), silent)
-            party.commit({"model": parameters(self.qgraph)}, 0)
+            party.commit({"model": parameters(self.qgraph), **committed}, 0)
             proving.setup(party.system, circuit, party.basis, party.folder / "key", THREADS, silent)
             prove = partial(
                 proving.prove,
                 party.system,
                 circuit,
                 party.folder / "key",
-                partial(circuit.witness, given),
+                witness,
                 lambda _: party.openings,
                 THREADS,
                 silent,
             )
-            timing = measure(prove, repetitions=repetitions)
-        return Together(batch, timing, circuit.constraint_system.constraints)
+            return measure(prove, repetitions=repetitions)
+
+
+def profiled(labels: IntArray, half: int) -> int:
+    """How many samples of each class are: as many as there are of the rarest."""
+    return int(np.bincount(labels[half::2]).min())
 
 
 def subject(of: str, name: str) -> Subject:
@@ -152,7 +191,8 @@ def measured(of: str, name: str, repetitions: int) -> Measured:
     without = plan_inference(quantise(own.graph, seen), weight_privacy="committed").rows
     outputs = profile(own.qgraph, own.kind.quantise(test))
     each = {1: seconds.median, FOUR: several.seconds.median / FOUR}
-    return Measured(seconds, each, constraints, 1 - without / constraints, own.member.bit, outputs)
+    claim = own.claim(constraints, repetitions)
+    return Measured(seconds, each, claim, constraints, 1 - without / constraints, own.member.bit, outputs)
 
 
 Banks = Mapping[str, Mapping[str, Measured]]
@@ -181,7 +221,12 @@ def networks(banks: Banks) -> Iterator[Row]:
         labels = split(BANKS[of]).held_out.labels
         for name, each in models.items():
             right = float((each.outputs.argmax(axis=1) == labels).mean())
-            said = {"prior": 100 * each.prior, "accuracy": 100 * right, "four": round(each.each[FOUR], 3)}
+            said = {
+                "prior": 100 * each.prior,
+                "accuracy": 100 * right,
+                "four": round(each.each[FOUR], 3),
+                "claim": round(each.claim, 2),
+            }
             yield Row.of(f"{of}, {name}", each.constraints, each.seconds, threads=THREADS, more=said)
 
 
@@ -216,40 +261,84 @@ def films(bank: Mapping[str, Measured], labels: IntArray) -> list[Film]:
     """Every second test image is profiled, and frames are the others; then the other way round."""
     made, classes = [], int(labels.max()) + 1
     for half in range(2):
-        profiled = np.arange(len(labels)) % 2 == half
-        least = int(np.bincount(labels[profiled]).min())
-        samples = np.concatenate(
-            [np.flatnonzero(profiled & (labels == own))[:least] for own in range(classes)]
-        )
+        these = np.arange(len(labels)) % 2 == half
+        least = profiled(labels, half)
+        samples = np.concatenate([np.flatnonzero(these & (labels == own))[:least] for own in range(classes)])
         candidates = [Candidate(one.bit, MARGIN, one.outputs[samples].tolist()) for one in bank.values()]
         choice = Choice(classes, labels[samples].tolist(), candidates, Rules().caution)
-        made.append(Film(choice, [np.flatnonzero(~profiled & (labels == own)) for own in range(classes)]))
+        made.append(Film(choice, [np.flatnonzero(~these & (labels == own)) for own in range(classes)]))
     return made
 
 
-def streams(banks: Banks, each: int) -> Iterator[Row]:
+FRAMES, SECONDS, FULL, RIGHT, BY_FULL, FILTERED, PLAIN = range(7)
+"""Of a skew: its frames; the seconds of their proofs, and of those by the full network; how many answers are
+right, and by the full network; and by the smallest with the course's prior, and without."""
+
+
+class Filmed(NamedTuple):
+    """Streams of one shape, float64[streams, skews, 7] each, of frames that have a proof each, and of those
+    that have one in fours. ``slowest``: seconds of the slowest step of a course."""
+
+    bank: str
+    shape: Shape
+    one: FloatArray
+    four: FloatArray
+    slowest: float
+
+    @property
+    def name(self) -> str:
+        return f"{self.bank}, {self.shape.minutes} minutes, {self.shape.classes} classes"
+
+
+def filmed(banks: Banks, each: int) -> Iterator[Filmed]:
     for of, shape in itertools.product(banks, SHAPES):
         models, labels = [*banks[of].values()], split(BANKS[of]).held_out.labels
-        both = films(banks[of], labels)
         one, four = (
-            np.array(
-                [_filmed(shape, seed, film, models, labels, size) for film in both for seed in range(each)]
-            )
+            [
+                _filmed(shape, seed, film, models, labels, size)
+                for film in films(banks[of], labels)
+                for seed in range(each)
+            ]
             for size in (1, FOUR)
         )
-        frames, seconds, full, right, by_full, filtered, plain, _ = one.sum(axis=0)
-        _, seconds_four, full_four, right_four, *_ = four.sum(axis=0)
+        slowest = max(step for _, step in one)
+        yield Filmed(of, shape, *(np.array([part for part, _ in some]) for some in (one, four)), slowest)
+
+
+def streams(banks: Banks, found: Sequence[Filmed]) -> Iterator[Row]:
+    for film in found:
+        one, four = film.one.sum(axis=(0, 1)), film.four.sum(axis=(0, 1))
+        claims = BANKS[film.bank].classes * sum(each.claim for each in banks[film.bank].values())
         said = {
-            "frames": frames,
-            "accuracy": 100 * right / frames,
-            "full": 100 * by_full / frames,
-            "filter": 100 * (filtered - plain) / frames,
-            "switch_ms": 1e3 * one[:, -1].max(),
-            "four": round(full_four / seconds_four, 1),
-            "four_accuracy": round(100 * right_four / frames, 1),
+            "frames": one[FRAMES],
+            "paid_after": round(claims * one[FRAMES] / (one[FULL] - one[SECONDS])),
+            "with_claims": one[FULL] / (one[SECONDS] + 2 * claims),
+            "accuracy": 100 * one[RIGHT] / one[FRAMES],
+            "full": 100 * one[BY_FULL] / one[FRAMES],
+            "switch_ms": 1e3 * film.slowest,
+            "four": round(four[FULL] / four[SECONDS], 1),
+            "four_accuracy": round(100 * four[RIGHT] / four[FRAMES], 1),
         }
-        name = f"{of}, {shape.minutes} minutes, {shape.classes} classes"
-        yield Row(name, int(frames), full / seconds, unit="times", more=said)
+        yield Row(film.name, int(one[FRAMES]), one[FULL] / one[SECONDS], unit="times", more=said)
+
+
+def skews(found: Sequence[Filmed]) -> Iterator[Row]:
+    for film in found:
+        for of, with_, without in (("filter", FILTERED, PLAIN), ("course", RIGHT, BY_FULL)):
+
+            def points(part: FloatArray, with_: int = with_, without: int = without) -> FloatArray:
+                return np.asarray(100 * (part[..., with_] - part[..., without]) / part[..., FRAMES])
+
+            each = points(film.one)
+            said = {
+                "of": of,
+                "stream": points(film.one.sum(axis=1)).min(),
+                "skew": each.min(),
+                "below": 100 * (each < -LOSS).mean(),
+            }
+            yield Row(
+                film.name, each.size, points(film.one.sum(axis=(0, 1))).item(), unit="points", more=said
+            )
 
 
 def _filmed(
@@ -259,19 +348,18 @@ def _filmed(
     bank: Sequence[Measured],
     labels: IntArray,
     batch: int,
-) -> tuple[float, ...]:
-    """Of one stream: its frames, the seconds of its proofs and of those by the full network, frames that are
-    labelled rightly, by the full one, by the smallest with the course's prior and without, and the seconds
-    of the course's slowest step, the processor's. ``batch``: frames that have one proof."""
+) -> tuple[list[FloatArray], float]:
+    """Of one stream its skews, and the seconds of the course's slowest step, the processor's. ``batch``:
+    frames that have one proof."""
     rng = np.random.default_rng([shape.minutes, shape.classes, seed])
     classes = film.choice.classes
     course = Course(film.choice, Detection(classes), Rules().patience)
-    own, tally, slowest = np.zeros(0, np.int64), np.zeros(7), 0.0
+    own, skews, slowest = np.zeros(0, np.int64), list[FloatArray](), 0.0
     said: list[int] = []
     smallest = bank[-1]
     gc.disable()  # as timeit does: a collection of all that the bench holds is no step's
     for _ in range(CHANGES):
-        others = np.setdiff1d(np.arange(classes), own)
+        others, tally = np.setdiff1d(np.arange(classes), own), np.zeros(7)
         own = rng.choice(others, rng.integers(2, shape.classes + 1), replace=False)
         shares = rng.dirichlet(np.full(own.size, 8.0))
         for _ in range(max(SHORTEST, int(rng.poisson(60 * shape.minutes)))):
@@ -294,8 +382,9 @@ def _filmed(
                 course.observe(said)
                 slowest = max(slowest, time.thread_time() - start)
                 said = []
+        skews.append(tally)
     gc.enable()
-    return *tally, slowest
+    return skews, slowest
 
 
 NETWORKS: Final[Cells] = {
@@ -305,6 +394,7 @@ NETWORKS: Final[Cells] = {
     "accuracy %": lambda row: f"{row.more['accuracy']:.1f}",
     "s": lambda row: f"{row.median:.3f} ({row.spread:.0%})",
     "of four": more("four"),
+    "a class's claim s": more("claim"),
 }
 TOGETHER: Final[Cells] = {
     "network": lambda row: row.name,
@@ -319,9 +409,19 @@ STREAMS: Final[Cells] = {
     "frames": lambda row: number(row.size),
     "times": lambda row: f"{row.median:.1f}",
     "in fours": more("four"),
+    "paid after": more("paid_after"),
+    "claims counted": lambda row: f"{row.more['with_claims']:.1f}",
     "accuracy %": lambda row: f"{row.more['accuracy']:.1f}",
     "in fours %": more("four_accuracy"),
     "the full one's %": lambda row: f"{row.more['full']:.1f}",
-    "filter": lambda row: f"{row.more['filter']:+.1f}",
     "slowest step ms": lambda row: f"{row.more['switch_ms']:.1f}",
+}
+SKEWS: Final[Cells] = {
+    "stream": lambda row: row.name,
+    "points of the": more("of"),
+    "all frames": lambda row: f"{row.median:+.1f}",
+    "worst stream": lambda row: f"{row.more['stream']:+.1f}",
+    "worst skew": lambda row: f"{row.more['skew']:+.1f}",
+    "skews": lambda row: str(row.size),
+    f"below -{LOSS} %": lambda row: f"{row.more['below']:.0f}",
 }

@@ -39,7 +39,7 @@ from bench.report import Report, Row
 from bench.words import FAITH, LONGEST, SHORTEST, STEPS
 from bounds import Ball, Bounds, Network, Norm
 from bounds.arrays import chosen, host
-from bounds.certify import searched
+from bounds.search import searched
 from circuits.graphs.types import FloatArray
 from examples.sentences.network import LAYERS, Reader, labelled
 from examples.zoo.data import FOLDER

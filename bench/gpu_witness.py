@@ -5,7 +5,9 @@
 Witnesses are complete: challenges are drawn as soon as they wait for them. Those of the card and of the
 processor, on all cores, are timed in turn by the host's clock, and compared. ``batch``: 64 one after the
 other, beside two threads. ``accuracy``: what a proof of accuracy counts of some samples, which a GPU reads
-from their witness, beside the executor; their proofs, two at once, beside one alone. ``activations``: outputs
+from their witness, beside the executor; their proofs, two at once, beside one alone. ``dataset``: all
+shards of many samples, two at once: each is counted, committed to, witnessed and proven; ``kernels_s``: what
+the kernels of as many shards take, one at a time. ``activations``: outputs
 of many samples, which are bytes on the host, beside two threads of the executor and, where they are
 installed, of onnxruntime, and PyTorch in halves on the card, of the same network of floats; ``launched_s``:
 without the way there and back. ``proofs`` are
@@ -57,6 +59,7 @@ from kernels import FrArray, fr
 from prover import backends, registry
 from prover.backends import Backend
 from prover.backends.cpu import CPU
+from prover.system import Opening
 from prover.witness import DeviceWitness, Witness
 from relations.integers import IntArray
 from verifier.schemes import Privacy
@@ -91,6 +94,7 @@ MEASURED: Final = Network("lenet-medium", "public")
 PROVEN: Final = NETWORKS[:4]
 IN_A_BATCH: Final = 64
 IN_A_SHARD: Final = 16
+IN_A_DATASET: Final = 10_000
 IN_TURN: Final = 8
 SAMPLES: Final = {"lenet-medium": 10_000}
 FEWER: Final = 1_000
@@ -109,6 +113,8 @@ class Bench(NamedTuple):
     repetitions: int
     in_a_batch: int
     in_a_shard: int
+    samples: int
+    """Of a dataset."""
 
 
 class Subject:
@@ -220,6 +226,39 @@ def accuracy(bench: Bench, network: Network) -> Iterator[Row]:
         yield from rows_of(replace(row, more={"samples": count, "system": system}), timings)
 
 
+def dataset(bench: Bench, network: Network) -> Iterator[Row]:
+    """Seconds of all shards."""
+    graph, count, threads = _graph(network.name), bench.in_a_shard, usable_cores()
+    circuit, entry = compile_accuracy(graph, batch=count, weight_privacy=network.weights), graph.input
+    shards = -(-bench.samples // count)
+    shape = shards * count, *entry.shape
+    samples = np.random.default_rng(1).integers(0, entry.type.top + 1, size=shape, dtype=np.uint8)
+    labels = np.zeros(count, np.int64)
+
+    def values(number: int) -> dict[str, IntArray]:
+        given = samples[number * count :][:count].astype(np.int64), labels
+        counted = circuit.counts(*given, threads=threads, on=bench.backend)
+        return {"dataset": circuit.dataset_values(*given), "correct": counted}
+
+    for system in SYSTEMS:
+        with TemporaryDirectory() as folder:
+            public = circuit.public_inputs(labels)
+            proven = _Proven(circuit, values(0), public, system, Path(folder))
+
+            def prove(number: int, proven: _Proven = proven) -> None:
+                given = samples[number * count :][:count].astype(np.int64), labels
+                proven.made(partial(circuit.witness, *given), proven.commit(values(number)))
+
+            prove(0)
+            kernels = sum(profile(partial(prove, 0)).values())
+            start = time.perf_counter()
+            with ThreadPoolExecutor(2) as pool:
+                list(pool.map(prove, range(shards)))
+            taken = time.perf_counter() - start
+        more = {"system": system, "shards": shards, "samples": len(samples), "kernels_s": kernels * shards}
+        yield Row(str(network), circuit.constraint_system.constraints, taken, more=more)
+
+
 def activations(bench: Bench, network: Network) -> Iterator[Row]:
     """Seconds of all."""
     graph, count = _graph(network.name), SAMPLES.get(network.name, FEWER)
@@ -303,35 +342,39 @@ class _Proven:
         self, circuit: Circuit, values: Mapping[str, IntArray], public: list[int], system: str, folder: Path
     ) -> None:
         self._circuit, self._public, self._system = circuit, public, registry.find(system)
-        self._threads, self._openings, basis = usable_cores(), dict[str, Any](), None
+        self._threads, self._basis = usable_cores(), None
         if circuit.commitments:
-            linked = {name: fr.from_int64(values[name].ravel()) for name in circuit.commitments}
-            self._system.commitments.make_key(
-                folder / "basis", max(map(len, linked.values())), self._threads, None
-            )
-            basis = self._system.commitments.load_key(folder / "basis")
-            self._openings = {
-                name: basis.commit(each, threads=self._threads) for name, each in linked.items()
-            }
+            length = max(values[name].size for name in circuit.commitments)
+            self._system.commitments.make_key(folder / "basis", length, self._threads, None)
+            self._basis = self._system.commitments.load_key(folder / "basis")
+        self._openings = self.commit(values)
         self._key = folder / "key"
-        proving.setup(self._system, circuit, basis, self._key, self._threads, silent)
+        proving.setup(self._system, circuit, self._basis, self._key, self._threads, silent)
         self._verifying = self._system.load_key(self._key).verifying_key
+
+    def commit(self, values: Mapping[str, IntArray]) -> dict[str, Opening]:
+        """To those that the circuit links to."""
+        if self._basis is None:
+            return {}
+        linked = {name: fr.from_int64(values[name].ravel()) for name in self._circuit.commitments}
+        return {name: self._basis.commit(each, threads=self._threads) for name, each in linked.items()}
 
     def prove(self, witness: Callable[..., Witness]) -> float:
         """Seconds."""
-        proof, taken = timed(lambda: self._made(witness))
+        proof, taken = timed(lambda: self.made(witness, self._openings))
         self._require_valid(proof)
         return taken
 
     def two_at_once(self, witness: Callable[..., Witness]) -> float:
         """Seconds for each of several, by two threads."""
         with ThreadPoolExecutor(2) as pool:
-            made, taken = timed(lambda: list(pool.map(self._made, [witness] * IN_TURN)))
+            openings = [self._openings] * IN_TURN
+            made, taken = timed(lambda: list(pool.map(self.made, [witness] * IN_TURN, openings)))
         self._require_valid(made[-1])
         return taken / len(made)
 
-    def _made(self, witness: Callable[..., Witness]) -> bytes:
-        asked = self._key, witness, lambda _: self._openings, self._threads, silent
+    def made(self, witness: Callable[..., Witness], openings: Mapping[str, Opening]) -> bytes:
+        asked = self._key, witness, lambda _: openings, self._threads, silent
         return proving.prove(self._system, self._circuit, *asked)
 
     def _require_valid(self, proof: bytes) -> None:
@@ -350,6 +393,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         "witnesses": ("Witnesses", witnesses, NETWORKS),
         "batch": ("One after the other", batch, (BATCH,)),
         "accuracy": ("Samples of an accuracy", accuracy, (MEASURED,)),
+        "dataset": ("All samples of a dataset", dataset, (MEASURED,)),
         "activations": ("Outputs of samples", activations, EXECUTED),
         "proofs": ("From an input to a proof", proofs, PROVEN),
     }
@@ -363,7 +407,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         backends.chosen(),
         device,
         1 if options.quick else 7,
-        *((2, 2) if options.quick else (IN_A_BATCH, IN_A_SHARD)),
+        *((2, 2, 4) if options.quick else (IN_A_BATCH, IN_A_SHARD, IN_A_DATASET)),
     )
     report = Report("gpu_witness", f"median of {bench.repetitions}", machine(device))
     for topic in options.topics:

@@ -10,6 +10,7 @@ where PyTorch is there. APNN-TC's (Feng et al. 2021, table 2) are for an RTX 309
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from functools import partial
 from importlib.util import find_spec
@@ -20,8 +21,8 @@ from numpy.typing import NDArray
 
 from bench.report import Report, Row
 from bench.roofline import Roofline, captured, card_argument_parser, machine, published, replayed
-from gpu.device import Device
-from gpu.planes import Plan, Product
+from gpu.device import HOPPER, Device
+from gpu.planes import STEP, Plan, Product
 
 SHAPES: Final = ((64, 1024, 1024), (64, 4096, 4096), (4096, 4096, 4096), (8192, 8192, 8192))
 WIDTHS: Final = ((1, 1), (1, 2), (2, 2), (1, 4), (4, 4), (8, 8))
@@ -50,6 +51,30 @@ def products(bench: Roofline, rows: int, columns: int, depth: int) -> Iterator[R
         if (rows, columns, depth) == SHAPES[0] and widths in APNN:
             yield published(found[0], "apnn", APNN[widths])
         _check(left, right, device.download(out))
+
+
+def ways(bench: Roofline, rows: int, columns: int, depth: int) -> Iterator[Row]:
+    """All ways to make a product of bytes: the planned one's row, and the fastest's beside it."""
+    device, rng = bench.device, np.random.default_rng(1)
+    left, right = (rng.integers(0, 256, (each, depth), np.uint8) for each in (rows, columns))
+    chosen = Product(device, rows, columns, depth, (8, 8)).plan
+    splits = [1 << log for log in range(6)]
+    plans = [Plan("direct", False, 1, 1, split) for split in splits]
+    if device.architecture() == HOPPER:
+        shared = [Plan("large", False, 1, 1, split, groups) for split in splits for groups in (1, 2, 3)]
+        plans += [each for each in shared if each.split * STEP <= depth]
+    out, seconds = device.empty((rows, columns), np.int32), dict[Plan, float]()
+    for each in plans:
+        product = Product(device, rows, columns, depth, (8, 8), chosen=each)
+        sides = product.left(device.upload(left)), product.right(device.upload(right))
+        run = replayed(device, partial(product.multiply, *sides, out), 20)
+        seconds[each] = float(np.median([run() for _ in range(bench.repetitions)]))
+        _check(left, right, device.download(out))
+    fastest = min(seconds, key=lambda each: seconds[each])
+    took = {f"{_said(each)}, {each.groups} groups": second for each, second in seconds.items()}
+    said = {"plan": _said(chosen), "fastest": _said(fastest), "ways": took}
+    ours = Row("planned", math.prod((rows, columns, depth)), seconds[chosen], more=said)
+    yield from (ours, published(ours, "fastest", seconds[fastest]))
 
 
 def _check(left: NDArray[np.uint8], right: NDArray[np.uint8], found: NDArray[np.int32]) -> None:
@@ -82,6 +107,8 @@ def main() -> None:
     bench = Roofline(device, repetitions, report)
     for shape in SHAPES[:1] if options.quick else SHAPES:
         report.show(" x ".join(map(str, shape)), products(bench, *shape))
+    for shape in ((64, 128, 256),) if options.quick else ((64, 4096, 4096), (256, 4096, 4096)):
+        report.show(f"Ways, {' x '.join(map(str, shape))}", ways(bench, *shape))
     report.write(options.json)
 
 

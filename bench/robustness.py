@@ -31,7 +31,7 @@ from bench.measure import argument_parser, measure, seconds
 from bench.report import Report, Row
 from bench.words import WORDS, words
 from bounds import Ball, Method
-from bounds.arrays import Interval
+from bounds.arrays import Interval, Sums
 from bounds.curves import Formula
 from bounds.elementwise import Clamp, Elementwise
 from bounds.linear import Linear
@@ -166,8 +166,7 @@ def operators(quick: bool) -> Iterator[Row]:
 
     def made(operation: Operation, *read: Interval) -> Callable[[], object]:
         lines = rng.standard_normal((n, 10, *operation.shape))
-        added = np.zeros(lines.shape[:2])
-        return lambda: (operation.image(*read), operation.relaxed(*read).back(lines, added))
+        return lambda: (operation.image(*read), operation.relaxed(*read).back(lines, Sums(lines)))
 
     matrix = Matrix(rng.standard_normal((size, size)))
     wide: tuple[tuple[str, Operation, tuple[Interval, ...]], ...] = (

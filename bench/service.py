@@ -115,12 +115,16 @@ class _Unavoidable(NativeCurve):
 def unknown_callers(folder: Path, _report: Report, _quick: bool) -> list[Row]:
     """Requests without a key, to a service that asks for one."""
     with running(folder, "serve") as server, Client(server.url) as client:
-        document, key_file = _proof(client)
-    return strangers.strangers(folder, document.model_dump(mode="json"), key_file.model_dump(mode="json"))
+        both = [_proof(client, system) for system in ("groth16", "spartan")]
+    groth16, spartan = (
+        strangers.Asked(document.model_dump(mode="json"), key_file.model_dump(mode="json"))
+        for document, key_file in both
+    )
+    return strangers.strangers(folder, groth16, spartan)
 
 
-def _proof(client: Client) -> tuple[ProofDocument, KeyFile]:
-    model = registered(client)
+def _proof(client: Client, system: str = "groth16") -> tuple[ProofDocument, KeyFile]:
+    model = registered(client, system)
     proof = succeeded(client.wait(client.create_proof(model.id, image(), challenge="bench")))
     document = checked(ProofDocument, client.get_proof_document(proof.id))
     key_id = document.statement.verification_key.id

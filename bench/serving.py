@@ -114,12 +114,13 @@ def running(
             process.wait()
 
 
-def registered(client: Client) -> Model:
+def registered(client: Client, system: str = "groth16") -> Model:
     """The digits network, its weights committed."""
     model = client.create_model(
         (DIGITS / "digits.onnx").read_bytes(),
         (DIGITS / "calibration.npy").read_bytes(),
         name="digits",
+        system=system,
         weight_privacy="committed",
     )
     return succeeded(client.wait(model))

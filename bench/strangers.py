@@ -1,7 +1,8 @@
 """What the dearest single requests of strangers cost an API process: processor seconds and memory.
 
 Bodies of nothing but faults, deep nests, huge numbers, keys and batches as large as are read and larger,
-wrong proofs, long headers, forms and files without a login. One after the other, to one process.
+wrong proofs of both systems, chains of renewals, long headers, forms and files without a login. One after
+the other, to one process.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import json
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import httpx
 
@@ -20,6 +21,7 @@ from kernels import fr, g1
 from prover.groth16 import VerifyingKey
 from service.api import effort
 from service.api.body_limit import JSON_BYTES, LOGIN_BYTES, STRANGERS_BYTES, STRANGERS_VALUES
+from service.api.routes.verification import MOST_ITEMS
 from service.api.schemas import VerifyRequest
 from verifier.documents import ProofDocument, checked
 from verifier.groth16.system import Groth16Verifier
@@ -41,7 +43,14 @@ class Attack:
     headers: dict[str, str] = field(default_factory=lambda: dict(_JSON))
 
 
-def costs(server: Server, document: Json, key: Json) -> list[Row]:
+class Asked(NamedTuple):
+    """A proof that the server's keys verify, and the key that it is under."""
+
+    document: Json
+    key: Json
+
+
+def costs(server: Server, groth16: Asked, spartan: Asked) -> list[Row]:
     """What each attack costs this server, which nobody else asks anything, in order: processor seconds.
 
     "mb": the most memory while a request was served, above that of the process before all of them.
@@ -49,9 +58,9 @@ def costs(server: Server, document: Json, key: Json) -> list[Row]:
     with httpx.Client(base_url=server.url, timeout=None) as http:  # noqa: S113  on however slow a machine
         for path in ("/healthz", "/openapi.json", "/docs"):
             http.get(path)
-        http.post("/v1/verify", json={"proof": document})
+        http.post("/v1/verify", json={"proof": groth16.document})
         idle = server.memory_mb()
-        return [_cost(server, http, attack, idle) for attack in attacks(document, key)]
+        return [_cost(server, http, attack, idle) for attack in attacks(groth16, spartan)]
 
 
 def _cost(server: Server, http: httpx.Client, attack: Attack, idle: float) -> Row:
@@ -69,10 +78,10 @@ def _cost(server: Server, http: httpx.Client, attack: Attack, idle: float) -> Ro
     return Row(attack.name, None, server.cpu_seconds() - before, more=more)
 
 
-def attacks(document: Json, key: Json) -> Iterator[Attack]:
-    """``document``: a proof that the server's keys verify, under ``key``."""
+def attacks(groth16: Asked, spartan: Asked) -> Iterator[Attack]:
     yield from _faults()
-    yield from _verifications(document, key)
+    yield from _verifications(*groth16)
+    yield from _transparent(*spartan)
     yield from _others()
 
 
@@ -116,6 +125,35 @@ def _verifications(document: Json, key: Json) -> Iterator[Attack]:
     large_key, forged = widened(document, key, inputs)
     large = {"proof": forged, "verification_key": large_key}
     yield Attack("a key of thousands of inputs", body=json.dumps(large).encode())
+
+
+def _transparent(document: Json, key: Json) -> Iterator[Attack]:
+    """The circuit is in memory once the first of these has been answered."""
+    good = bytes.fromhex(document["proofs"][0])
+
+    def asked(proof: bytes, **more: Json) -> Json:
+        return {"proof": document | {"proofs": [proof.hex()]}, **more}
+
+    wrong = asked(good[:-1] + bytes([good[-1] ^ 1]))
+    points = effort.points(VerifyRequest.model_validate(asked(good)))
+    most = min(effort.MOST_POINTS // points, STRANGERS_BYTES // len(_compact(asked(good))))
+    yield Attack("a good transparent proof", body=_compact(asked(good)))
+    yield Attack("a wrong transparent proof", body=_compact(wrong))
+    yield Attack("a transparent proof with a byte more", body=_compact(asked(good + b"\0")))
+    for name, each in (("good", asked(good)), ("wrong", wrong)):
+        many = _compact({"proofs": [each] * most})
+        yield Attack(f"{name} transparent proofs, all that is read", "/v1/verify/batch", many)
+    padded = asked(good + bytes(STRANGERS_BYTES // 2 - len(good) - (1 << 12)))
+    yield Attack("a transparent proof with 4 MB more", body=_compact(padded))
+    chain = b"\4" + 4 * (bytes(32) + (1 << 19).to_bytes(4, "little") + bytes(1 << 19))
+    yield Attack("a chain of renewals that are none", body=_compact(asked(chain + good)))
+    long_rows = key["key"] | {"private": 1 << 35, "rows": 1 << 35, "log_degree": 30}
+    keys = [key | {"key": long_rows | {"challenges": index}} for index in range(MOST_ITEMS)]
+    keyed = [asked(good[:4096], verification_key=each) for each in keys]
+    yield Attack("64 keys of the longest rows", "/v1/verify/batch", _compact({"proofs": keyed}))
+    segments = key["key"] | {"segments": [[1, False]] * (STRANGERS_VALUES // 3 - 200)}
+    split = asked(good[:4096], verification_key=key | {"key": segments})
+    yield Attack("a key of tens of thousands of segments", body=_compact(split))
 
 
 def _others() -> Iterator[Attack]:
@@ -184,7 +222,7 @@ def widened(document: Json, key: Json, inputs: int) -> tuple[Json, Json]:
     return key_file.model_dump(mode="json"), forged.model_dump(mode="json")
 
 
-def strangers(folder: Path, document: Json, key: Json) -> list[Row]:
-    """``folder``: that of a service which made the proof."""
+def strangers(folder: Path, groth16: Asked, spartan: Asked) -> list[Row]:
+    """``folder``: that of a service which made the proofs."""
     with running(folder, "api", settings=ASKS_FOR_KEYS) as server:
-        return costs(server, document, key)
+        return costs(server, groth16, spartan)

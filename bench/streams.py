@@ -1,16 +1,19 @@
 """Streams: how soon and how surely changes of classes are noticed, and what that takes a frame.
 
-    python -m bench.streams [--topics switches frames bank cameras batches] [--json FILE] [--quick]
+    python -m bench.streams [--topics switches frames bank cameras batches film demos] [--json FILE] [--quick]
 
 "switches": synthetic streams whose classes change to others of which none was there before; lengths are
 Poisson, lambda minutes of 60 frames in the mean, and a share of labels (5 to 20 %) is of any class. A change
 is "found" if it is flagged within ten frames; "false" flags are those that are not within forty of one, for
 2,000 frames. "known" is the share of frames at which the classes that are believed are those of the stream,
-and no others; "window" the same of the last so many labels, of the size that is best in hindsight.
+and no others; "window" the same of the last so many labels, of the size that is best in hindsight. "agree" is
+the share of frames, of the first of one stream of each noise, that are flagged or not as if all runs were
+kept.
 
 "frames": microseconds a frame, at the beginning of a stream and far into it.
 
-"bank", "cameras" and "batches": of a bank's proofs (``bench.cameras``).
+"bank", "cameras" and "batches": of a bank's proofs (``bench.cameras``). "film" and "demos": end to end
+(``bench.films``).
 """
 
 from __future__ import annotations
@@ -22,12 +25,12 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from bench import cameras
+from bench import cameras, films
 from bench.measure import argument_parser, measure
 from bench.report import Cells, Report, Row, more
 from verifier.streams.detector import Detection, Detector
 
-TOPICS: Final = ("switches", "frames", "bank", "cameras", "batches")
+TOPICS: Final = ("switches", "frames", "bank", "cameras", "batches", "film", "demos")
 CLASSES: Final = (10, 40)
 MINUTES: Final = (2, 4, 8, 16, 32)
 NOISE: Final = (0.05, 0.1, 0.15, 0.2)
@@ -36,6 +39,8 @@ EACH: Final = 5
 CHANGES: Final = 6
 SOON: Final = 10
 FAR: Final = 40
+BEGUN: Final = 1000
+"""Frames of a stream in which all runs are kept: what they take grows with their square."""
 WINDOWS: Final = (10, 15, 20, 30, 45, 60, 90, 120, 180)
 
 
@@ -93,6 +98,13 @@ def followed(stream: Stream, classes: int) -> Tally:
     return Tally(len(firsts), len(found), sum(found), false, len(stream.labels), known)
 
 
+def agreed(stream: Stream, classes: int) -> float:
+    """The share of its first frames of which a detector says what one says that keeps all runs."""
+    labels = stream.labels[:BEGUN]
+    ours, all_runs = Detector(Detection(classes)), Detector(Detection(classes, runs=len(labels)))
+    return sum(ours.observe(label) == all_runs.observe(label) for label in labels) / len(labels)
+
+
 def classes_of(counts: Mapping[int, int], classes: int) -> list[int]:
     """Those with more than half of an even share of the ``n`` labels, and at least ``sqrt(n)`` of them: few
     labels show large shares alone, as those that are wrong are of all classes."""
@@ -123,12 +135,14 @@ def switches(each: int) -> Iterator[Row]:
             windows = {
                 size: sum(known_by_window(stream, classes, size) for stream in streams) for size in WINDOWS
             }
+            alike = [agreed(stream, classes) for stream in streams[::each]]
             best = max(windows, key=windows.__getitem__)
             said = {
                 "changes": ours.changes,
                 "delay": ours.delay / max(1, ours.found),
                 "false": 2000 * ours.false / ours.frames,
                 "known": 100 * ours.known / ours.frames,
+                "agree": f"{100 * sum(alike) / len(alike):.2f}",
                 "window": f"{100 * windows[best] / ours.frames:.1f} ({best} frames)",
             }
             found = 100 * ours.found / ours.changes
@@ -164,6 +178,7 @@ SWITCHES: Final[Cells] = {
     "false": lambda row: f"{row.more['false']:.2f}",
     "known %": lambda row: f"{row.more['known']:.1f}",
     "window %": more("window"),
+    "agree %": more("agree"),
 }
 FRAMES: Final[Cells] = {
     "stream": lambda row: row.name,
@@ -182,9 +197,15 @@ def main() -> None:
         report.show("frames", frames(options.quick), FRAMES)
     if {"bank", "cameras"} & {*options.topics} and (banks := cameras.banks(options.quick)):
         report.show("bank", cameras.networks(banks), cameras.NETWORKS)
-        report.show("cameras", cameras.streams(banks, 1 if options.quick else EACH), cameras.STREAMS)
+        found = [*cameras.filmed(banks, 1 if options.quick else EACH)]
+        report.show("cameras", cameras.streams(banks, found), cameras.STREAMS)
+        report.show("skews", cameras.skews(found), cameras.SKEWS)
     if "batches" in options.topics:
         report.show("batches", cameras.batches(options.quick), cameras.TOGETHER)
+    if "film" in options.topics:
+        report.show("film", films.film(options.quick), films.FILM)
+    if "demos" in options.topics:
+        report.show("demos", films.demos(), films.DEMOS)
     report.write(options.json)
 
 

@@ -171,23 +171,49 @@ def beside(parts: Sequence[Array], axis: int) -> Array:
 
 def dot(lines: Array, x: Array, *, absolute: bool = False) -> Array:
     """[n, s] of lines[n, s, *shape], or of their ``absolute`` values, and x[n, *shape], or [1, *shape]."""
-    made: Array = namespace(lines).zeros(lines.shape[:2])
-    add_dot(made, lines, x, absolute=absolute)
-    return made
+    made = Sums(lines)
+    made.add(lines, x, absolute=absolute)
+    return made.total
 
 
-def add_dot(onto: Array, lines: Array, x: Array | None = None, *, absolute: bool = False) -> None:
-    """``dot`` to ``onto``, in place; without x the sums of lines."""
-    flat, xp = lines.reshape(*lines.shape[:2], -1), namespace(lines)
-    if xp is not np:
+class Sums:
+    """[n, s]: what is added up of lines[n, s, *any]; several at once on a card, where one takes as long."""
+
+    def __init__(self, like: Array) -> None:
+        self._total: Array = namespace(like).zeros(like.shape[:2])
+        self._waiting: list[tuple[Array, Array | None, bool]] = []
+
+    def add(self, lines: Array, x: Array | None = None, *, absolute: bool = False) -> None:
+        """``dot`` of both; without x the sums of lines."""
+        flat = lines.reshape(*lines.shape[:2], -1)
+        if x is not None:
+            x = x.reshape(len(x), -1)
+        if namespace(lines) is not np:
+            self._wait(flat, x, absolute)
+        elif x is None:
+            self._total += flat.sum(axis=-1)
+        else:
+            self._total += times(abs(flat) if absolute else flat, x[..., np.newaxis])[..., 0]
+
+    @property
+    def total(self) -> Array:
+        if self._waiting:
+            self._weigh()
+        return self._total
+
+    def _wait(self, flat: Array, x: Array | None, absolute: bool) -> None:
+        from gpu import intervals
+
+        self._waiting.append((flat, x, absolute))
+        if len(self._waiting) == intervals.PAIRS:
+            self._weigh()
+
+    def _weigh(self) -> None:
         from gpu import intervals
 
         # A card's product of so few rows takes several times as long.
-        intervals.weigh(xp, flat, None if x is None else x.reshape(len(x), -1), onto, absolute)
-    elif x is None:
-        onto += flat.sum(axis=-1)
-    else:
-        onto += times(abs(flat) if absolute else flat, x.reshape(len(x), -1, 1))[..., 0]
+        intervals.weigh(namespace(self._total), self._waiting, self._total)
+        self._waiting.clear()
 
 
 def fused(function: Callable[..., tuple[Array, ...]], *arrays: Any, of: tuple[Any, ...] = ()) -> Any:

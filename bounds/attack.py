@@ -1,11 +1,11 @@
-"""Inputs of a region that are meant to change the label: drawn at random, and along the network's slopes."""
+"""Inputs of a region that are meant to change the label, along the network's slopes."""
 
 from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bounds.arrays import Array, namespace
+from bounds.arrays import Array, Sums, namespace
 from bounds.ball import Region
 from bounds.network import Network
 
@@ -16,17 +16,6 @@ def margins(network: Network, x: Array, labels: NDArray[np.int64]) -> Array:
     xp, own = namespace(outputs), np.eye(outputs.shape[1], dtype=bool)[labels]
     rivals: Array = xp.where(xp.asarray(own), -np.inf, outputs).max(axis=1)
     return (outputs * xp.asarray(own)).sum(axis=1) - rivals  # type: ignore[no-any-return]
-
-
-def random(
-    network: Network, region: Region, labels: NDArray[np.int64], rng: np.random.Generator, points: int
-) -> Array:
-    """The input with the least margin among so many drawn for each sample, [n, *shape]."""
-    best = region.drawn(rng)
-    least = margins(network, best, labels)
-    for _ in range(points - 1):
-        best, least = _better(network, labels, best, least, region.drawn(rng))
-    return best
 
 
 def projected(
@@ -73,7 +62,7 @@ def slope(network: Network, x: Array, labels: NDArray[np.int64]) -> Array:
             continue
         here = waiting.pop(operation.name)
         tangent = operation.tangent(*(values[name] for name in operation.inputs))
-        made = tangent.back(here, xp.zeros(here.shape[:2]))
+        made = tangent.back(here, Sums(here))
         for name, each in zip(operation.inputs, made, strict=True):
             waiting[name] = waiting[name] + each if name in waiting else each
     return waiting[network.input][:, 0] if network.input in waiting else xp.zeros_like(x)  # type: ignore[no-any-return]

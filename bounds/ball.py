@@ -9,13 +9,15 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, Literal, Protocol, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bounds.arrays import Array, Interval, Mask, Namespace, dot, down, fused, gamma, namespace, up
 from bounds.network import Forms
+from circuits.graphs.types import Shape
 
 Norm = Literal["inf", "2", "1"]
 
@@ -48,11 +50,11 @@ class Region(Protocol):
         """The input itself."""
         ...
 
-    def reach(self, forms: Forms, terms: int = 0, known: Interval | None = None) -> Interval:
-        """What functions of the input's ``delta`` can be. In place, first, their ``rest`` takes what rounding
-        sums of so many ``terms`` did; their ``size`` is what all terms come to. ``known``: what they are of
-        is within this interval, too; in place, then, they are constants where both together are narrower than
-        functions that far apart."""
+    def reach(self, forms: Forms, terms: int = 0, known: Interval | None = None) -> tuple[Interval, Array]:
+        """What functions of the input's ``delta`` can be, and their ``most``, which need not be computed
+        where it is known. In place, first, their ``rest`` takes what rounding sums of so many ``terms`` did;
+        their ``size`` is what all terms come to. ``known``: what they are of is within this interval, too; in
+        place, then, they are constants where both together are narrower than functions that far apart."""
         ...
 
     def nearest(self, x: Array) -> Array:
@@ -145,34 +147,41 @@ class Ball:
         slope = xp.zeros((self.count, reach.shape[1], self.width))
         slope[sample, changed, column] = reach[sample, changed]
         centre = box.centre if self.norm == "inf" else self.centre
-        return Forms(
-            slope.reshape(*self.centre.shape, -1), centre, xp.zeros_like(centre), xp.zeros_like(centre)
-        )
+        radius = box.radius
+        if self.norm != "inf":
+            radius = xp.where(self._marked, self.radius.reshape(-1, *(1 for _ in self.centre.shape[1:])), 0.0)
+        slope = slope.reshape(*self.centre.shape, -1)
+        return Forms(slope, centre, xp.zeros_like(centre), abs(centre) + radius, radius)
 
-    def reach(self, forms: Forms, terms: int = 0, known: Interval | None = None) -> Interval:
+    def reach(self, forms: Forms, terms: int = 0, known: Interval | None = None) -> tuple[Interval, Array]:
         xp, own = namespace(forms.slope), self._changed.shape[-1]
         if xp is not np:
             from gpu import intervals
 
-            return Interval(*intervals.reach(xp, *forms, self.radius, self.norm, own, terms, known))
-        slope, offset, rest, size = forms
+            low, high, most = intervals.reach(xp, forms, self.radius, self.norm, own, terms, known)
+            return Interval(low, high), most
+        slope, offset, rest, size, most = forms
         rest += gamma(terms) * size
-        steep = abs(slope)
-        if self.norm == "inf":
-            most = steep.sum(axis=-1)
-        else:
-            radius = self.radius.reshape(-1, *(1 for _ in offset.shape[1:]))
-            most = radius * self._dual(steep.reshape(*steep.shape[:-1], -1, own), [-1])[..., 0].sum(axis=-1)
+        if most is None:
+            most = self._most(abs(slope))
         size[...] = abs(offset) + rest + most
         around = rest + most + gamma(2 * slope.shape[-1] + 8) * size
         found = Interval(offset - around, offset + around)
         if known is None:
-            return found
+            return found, most
         found = known.within(found)
         constant = found.radius < rest
         slope[constant] = 0.0
         offset[constant], rest[constant] = found.centre[constant], found.radius[constant]
-        return found
+        return found, np.where(constant, 0.0, most)
+
+    def _most(self, steep: Array) -> Array:
+        """Of absolute values of slopes."""
+        if self.norm == "inf":
+            return steep.sum(axis=-1)  # type: ignore[no-any-return]
+        radius, own = self.radius.reshape(-1, *(1 for _ in steep.shape[2:])), self._changed.shape[-1]
+        by_ball = self._dual(steep.reshape(*steep.shape[:-1], -1, own), [-1])[..., 0]
+        return radius * by_ball.sum(axis=-1)  # type: ignore[no-any-return]
 
     def nearest(self, x: Array) -> Array:
         xp, box = namespace(x), self.interval()
@@ -241,22 +250,10 @@ class Ball:
     def _changed(self) -> Any:
         """[n, balls, own]: places of entries that a sample may change, by the ball that they are in. As many
         for every sample; others take the places that are left."""
-        xp, shape, own = namespace(self.centre), self.centre.shape, self._own
-        order = [*(axis for axis in range(1, len(shape)) if axis not in own), *own]
-        size = math.prod(shape[axis] for axis in own)
-        places = xp.arange(math.prod(shape[1:])).reshape(shape[1:]).transpose([axis - 1 for axis in order])
-        places = places.reshape(-1, size)
-        marked = self._marked.reshape(self.count, -1)[:, places]
-        counts = marked.sum(axis=-1)
-        balls, most = int((counts > 0).sum(axis=1).max()), int(counts.max())
-        if (
-            int(counts.sum()) == self.count * balls * most
-        ):  # as many of each: no sample has places that are left
-            ball, inside = xp.nonzero(marked)[1:]
-            return places[ball, inside].reshape(self.count, balls, most)
-        some = xp.argsort(counts == 0, axis=1, kind="stable")[:, :balls]
-        inside = xp.argsort(~xp.take_along_axis(marked, some[..., np.newaxis], axis=1), axis=2, kind="stable")
-        return places[some[..., np.newaxis], inside[..., :most]]
+        if namespace(self.centre) is not np:
+            return _changed(self._marked, self._own)
+        where = np.asarray(self.where, bool)
+        return _known_changed(where.tobytes(), where.shape, self.centre.shape, self._own)
 
     def _dual(self, steep: Array, axes: list[int]) -> Array:
         """The dual norm, over these axes, of what is not negative; they stay, with size 1."""
@@ -305,7 +302,7 @@ class Synonyms:
         """Of the box around the choices."""
         return self._box.forms()
 
-    def reach(self, forms: Forms, terms: int = 0, known: Interval | None = None) -> Interval:
+    def reach(self, forms: Forms, terms: int = 0, known: Interval | None = None) -> tuple[Interval, Array]:
         return self._box.reach(forms, terms, known)
 
     def nearest(self, x: Array) -> Array:
@@ -358,6 +355,33 @@ def _box(
         low, high = (xp.where(around == 0, centre, each) for each in (down(low), up(high)))
     # A centre beyond the domain stays where it is.
     return xp.minimum(xp.clip(low, least, most), centre), xp.maximum(xp.clip(high, least, most), centre)
+
+
+@lru_cache(maxsize=16)
+def _known_changed(where: bytes, own: Shape, shape: Shape, axes: tuple[int, ...]) -> NDArray[np.int64]:
+    """Regions that a search asks about differ in their radii."""
+    marked = np.broadcast_to(np.frombuffer(where, bool).reshape(own), shape)
+    places: NDArray[np.int64] = _changed(marked, axes)
+    places.flags.writeable = False
+    return places
+
+
+def _changed(marked: Any, own: tuple[int, ...]) -> Any:
+    """Of what is ``marked`` [n, *shape], balls being over the axes ``own``: see ``Ball._changed``."""
+    xp, shape = namespace(marked), marked.shape
+    order = [*(axis for axis in range(1, len(shape)) if axis not in own), *own]
+    size = math.prod(shape[axis] for axis in own)
+    places = xp.arange(math.prod(shape[1:])).reshape(shape[1:]).transpose([axis - 1 for axis in order])
+    places = places.reshape(-1, size)
+    marked = marked.reshape(len(marked), -1)[:, places]
+    counts = marked.sum(axis=-1)
+    balls, most = int((counts > 0).sum(axis=1).max()), int(counts.max())
+    if int(counts.sum()) == len(marked) * balls * most:  # as many of each: no sample has places that are left
+        ball, inside = xp.nonzero(marked)[1:]
+        return places[ball, inside].reshape(len(marked), balls, most)
+    some = xp.argsort(counts == 0, axis=1, kind="stable")[:, :balls]
+    inside = xp.argsort(~xp.take_along_axis(marked, some[..., np.newaxis], axis=1), axis=2, kind="stable")
+    return places[some[..., np.newaxis], inside[..., :most]]
 
 
 def _steep(lines: Array, marked: Mask) -> tuple[Array]:

@@ -11,10 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bounds.arrays import Array, Namespace, chosen, host, namespace, room
+from bounds.attack import margins
 from bounds.ball import Region
 from bounds.network import Network
 from bounds.propagation import Bounds, Method
 from bounds.recorded import There
+from bounds.search import FEW, searched
 
 METHODS: Final[tuple[Method, ...]] = ("crown", "crown-ibp", "forward", "ibp")
 
@@ -95,138 +97,61 @@ def furthest(
     with chosen() as xp:
         there = None if xp is np else There.of(network, xp)
         if there is not None and there.records(method):
-            count, margins = _recorded(there, around, labels, method, xp)
-            own = margins(np.zeros(len(labels)), np.arange(len(labels)), "ibp")
-            return searched(margins, own, most, steps, count)
+            return _searched(there, around, labels, method, most, steps, xp)
         moved = network if there is None else there.network
 
-        def launched(radii: Array, some: NDArray[np.int64], method: Method = method) -> Array:
+        def launched(radii: Array, some: NDArray[np.int64]) -> Array:
             return Certified(_in_parts(moved, around(radii, some).on(xp), labels[some], method)).least
 
-        # Of samples as they are by intervals.
-        own = launched(np.zeros(len(labels)), np.arange(len(labels)), "ibp")
-        return searched(launched, own, most, steps)
+        return searched(launched, _own(moved, around, labels, xp), most, steps)
 
 
-def _recorded(
+def _own(
+    network: Network,
+    around: Callable[[Array, NDArray[np.int64]], Region],
+    labels: NDArray[np.int64],
+    xp: Namespace,
+) -> Array:
+    """About the margins of samples as they are."""
+    first = around(np.zeros(1), np.zeros(1, np.int64))
+    parts, step = [np.empty(0)], _at_once(network, first, "ibp", xp)
+    for start in range(0, len(labels), step):
+        some = np.arange(start, min(start + step, len(labels)))
+        centres = around(np.zeros(len(some)), some).on(xp).interval().low
+        parts.append(host(margins(network, centres, labels[some])))
+    return np.concatenate(parts)
+
+
+def _searched(
     there: There,
     around: Callable[[Array, NDArray[np.int64]], Region],
     labels: NDArray[np.int64],
     method: Method,
+    most: float,
+    steps: int,
     xp: Namespace,
-) -> tuple[int, Callable[..., Array]]:
-    """Margins of samples at radii, always of as many at once: some are there twice. First how many."""
+) -> Array:
+    """By passes of one of three sizes, in which some samples are twice."""
     network = there.network
     own = np.eye(math.prod(network.shapes[network.output]))[labels]
     lines = own[:, np.newaxis] - np.eye(own.shape[1])
     first = around(np.zeros(1), np.zeros(1, np.int64))
     count = min(len(labels), _at_once(network, first, method, xp))
+    rooms = sorted({*(min(each, count) for each in (FEW, 2 * FEW)), count})
 
-    def margins(radii: Array, some: NDArray[np.int64], method: Method = method) -> Array:
-        parts = []
-        for start in range(0, len(some), count):
-            here = np.resize(np.arange(start, min(start + count, len(some))), count)
-            parts.append(there.least(around(radii[here], some[here]), lines[some[here]], method))
+    def asked(made: Callable[[Region, Array], Array], radii: Array, some: NDArray[np.int64]) -> Array:
+        parts, room = (
+            [np.empty((0, own.shape[1]))],
+            next((each for each in rooms if each >= len(some)), count),
+        )
+        for start in range(0, len(some), room):
+            here = np.resize(np.arange(start, min(start + room, len(some))), room)
+            parts.append(made(around(radii[here], some[here]), lines[some[here]]))
         found = np.concatenate(parts)[: len(some)]
         return Certified(np.where(own[some] > 0, np.inf, found)).least
 
-    return count, margins
+    def least(radii: Array, some: NDArray[np.int64]) -> Array:
+        return asked(lambda region, at: there.least(region, at, method), radii, some)
 
-
-def searched(
-    margins: Callable[[Array, NDArray[np.int64]], Array],
-    own: Array,
-    most: float,
-    steps: int,
-    places: int = 0,
-) -> Array:
-    """``furthest`` by ``margins(radii, samples)``, which are certified above 0; ``own`` [n] at radius 0. A
-    round has ``places`` whether they are used or not: several radii of each sample where few are left."""
-    brackets = _Brackets(own, steps)
-    while (left := brackets.left).size:
-        tried = brackets.tries(left, max(1, places // left.size))
-        found = margins(tried.ravel() * most / steps, np.repeat(left, tried.shape[1]))
-        brackets.learn(left, tried, found.reshape(tried.shape))
-    return brackets.low * most / steps
-
-
-# How far from where a margin seems to be zero one looks: first of a bracket's width, later of how far that
-# has moved. And how many rounds more than by halving there may be.
-_AWAY, _MOVED, _MORE = 0.1, 0.5, 3
-
-
-class _Brackets:
-    """Of each sample the largest part that is certified and the least that is not, ``low`` and ``high``, and
-    beside each the one that was before: ``at`` [n, 4], the outer ones first and last, and ``lost`` [n, 4],
-    the logarithm of how much of the own margin is lost there, in shares: 0 where it is zero.
-
-    Margins fall as lines and then as exponentials do, so that logarithms of what is lost bend little.
-    """
-
-    def __init__(self, own: Array, steps: int) -> None:
-        self.own, self.low, self.high = own, np.zeros(len(own), np.int64), np.full(len(own), steps + 1)
-        self.high[~(own > 0)] = 1
-        self.at, self.lost = (np.full((len(own), 4), np.nan) for _ in range(2))
-        self.zero, self.rounds = np.full(len(own), np.nan), math.ceil(math.log2(steps + 1)) + _MORE
-
-    @property
-    def left(self) -> NDArray[np.int64]:
-        return np.flatnonzero(self.high - self.low > 1)
-
-    def tries(self, left: NDArray[np.int64], count: int) -> NDArray[np.int64]:
-        """So many for each, ascending [left, count]: around the zero of the parabola through three, first
-        where the bracket is wider; no further from the middle than halving would allow by the last round."""
-        low, high = self.low[left], self.high[left]
-        width, middle, before = high - low, (low + high) / 2, self.zero[left]
-        self.zero[left] = zero = self._zeros(left, width)
-        away = np.where(np.isnan(before), _AWAY * width, np.maximum(_MOVED * abs(zero - before), 0.6))
-        known = np.isfinite(zero) & (away < width / 2)
-        zero, away = np.where(known, zero, middle), np.where(known, away, width / 4 if count > 1 else 0.0)
-        side = np.where(zero - low < high - zero, 1, -1)
-        reach = np.maximum(2.0 ** (self.rounds - 1) - width / 2, 0.0)
-        self.rounds -= 1
-        first = np.clip(zero + side * away, middle - reach, middle + reach)
-        others = [zero + side * away * (-1) ** place * (1 + place // 2) for place in range(1, count)]
-        tried = np.rint([first, *others]).astype(np.int64)
-        return np.sort(np.clip(tried, low + 1, high - 1).T, axis=1)
-
-    def learn(self, left: NDArray[np.int64], tried: NDArray[np.int64], found: Array) -> None:
-        with np.errstate(all="ignore"):
-            lost = np.log1p(-found / self.own[left, np.newaxis])
-        lost = np.where(np.isfinite(lost), lost, np.nan)
-        for column in range(tried.shape[1]):
-            self._move(left, tried[:, column], lost[:, column], found[:, column] > 0, self.low, (0, 1))
-        for column in reversed(range(tried.shape[1])):
-            beyond = ~(found[:, column] > 0) & (tried[:, column] > self.low[left])
-            self._move(left, tried[:, column], lost[:, column], beyond, self.high, (3, 2))
-
-    def _move(
-        self,
-        left: NDArray[np.int64],
-        to: NDArray[np.int64],
-        lost: Array,
-        which: NDArray[np.bool_],
-        end: NDArray[np.int64],
-        columns: tuple[int, int],
-    ) -> None:
-        which = which & (to != end[left])
-        some, (outer, inner) = left[which], columns
-        end[some] = to[which]
-        for kept, new in ((self.at, to), (self.lost, lost)):
-            kept[some, outer] = kept[some, inner]
-            kept[some, inner] = new[which]
-
-    def _zeros(self, left: NDArray[np.int64], width: NDArray[np.int64]) -> Array:
-        """Where what is lost is all; no number where one end is not known."""
-        (far, x, y, further), (w, v, u, z) = self.at[left].T, self.lost[left].T
-        inner = ~(abs(w) > abs(z))
-        third, lost = np.where(inner, far, further), np.where(inner, w, z)
-        with np.errstate(all="ignore"):
-            slope = (u - v) / width
-            bend = ((lost - v) / (third - x) - slope) / (third - y)
-            bend = np.where(np.isfinite(bend), bend, 0.0)
-            rise = slope - bend * width
-            root = np.sqrt(np.maximum(rise * rise - 4 * bend * v, 0.0))
-            zero = x - 2 * v / (rise + root)
-            inside = (zero > x) & (zero < y)
-            return np.where(inside, zero, x - v / slope)  # type: ignore[no-any-return]
+    centres = asked(there.centres, np.zeros(len(labels)), np.arange(len(labels)))
+    return searched(least, centres, most, steps, rooms)

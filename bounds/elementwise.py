@@ -15,7 +15,7 @@ from typing import Any, Final, NamedTuple, Protocol, Self
 
 import numpy as np
 
-from bounds.arrays import UNIT, Array, Interval, Mask, Namespace, add_dot, fused, namespace
+from bounds.arrays import UNIT, Array, Interval, Mask, Namespace, Sums, fused, namespace
 from bounds.given import Given, Rules
 from bounds.network import Forms, Operation, Relaxed
 from circuits.graphs.types import Affine, Rescale
@@ -105,9 +105,9 @@ class Between(NamedTuple):
         largest: Array = fused(_largest, *self.lines, self.magnitude)[0]
         return largest
 
-    def back(self, lines: Array, added: Array) -> list[Array]:
+    def back(self, lines: Array, added: Sums) -> list[Array]:
         made, paid = fused(_through, lines, *(each[:, np.newaxis] for each in self.lines))
-        add_dot(added, paid)
+        added.add(paid)
         return [made]
 
     def forward(self, read: Sequence[Forms]) -> Forms:
@@ -149,17 +149,23 @@ class _Over:
     def scale(self) -> Array:
         return self._between.scale
 
-    def back(self, lines: Array, added: Array) -> list[Array]:
+    def back(self, lines: Array, added: Sums) -> list[Array]:
         return self._between.back(lines, added)
 
     def forward(self, read: Sequence[Forms]) -> Forms:
         (x,), band = read, self.function.band(self.x)
         slope: Array = fused(_scaled, x.slope, band.slope[..., np.newaxis])[0]
-        return Forms(slope, *fused(_banded, *x[1:], *band))
+        made = Forms(slope, *fused(_banded, *x[1:4], *band))
+        return made if x.most is None else made._replace(most=fused(_reached, x.most, band.slope)[0])
 
 
 def _scaled(x: Array, factor: Array) -> tuple[Array]:
     return (x * factor,)
+
+
+def _reached(most: Array, slope: Array) -> tuple[Array]:
+    """What rounding did to each entry of a slope is in it."""
+    return (abs(slope) * most * (1 + 8 * UNIT),)
 
 
 def _banded(

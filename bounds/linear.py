@@ -11,7 +11,7 @@ from typing import Any, Final, Self
 
 import numpy as np
 
-from bounds.arrays import EXACT, Array, Interval, Namespace, add_dot, down, fused, gamma, namespace, up
+from bounds.arrays import EXACT, Array, Interval, Namespace, Sums, down, fused, gamma, namespace, up
 from bounds.chains import SOURCES, Chain, Product
 from bounds.elementwise import rescaled
 from bounds.given import Given, Rules
@@ -26,9 +26,11 @@ from circuits.operators.convolution import Conv, QuantConv
 from circuits.operators.dense import Dense, QuantDense
 from circuits.operators.gather import Gather
 from circuits.operators.pad import Pad
+from circuits.operators.reduce import SumPool
 from circuits.operators.reshape import Reshape
 from circuits.operators.scale import Scale
 from circuits.operators.transpose import Transpose
+from circuits.operators.windows import Pool
 from relations.planes import Sliding
 
 # Entries of a matrix that is made of others.
@@ -92,6 +94,12 @@ class Linear(Operation):
     @cached_property
     def moves(self) -> bool:
         return all(isinstance(each, Moved) for each in self.maps) and not self.biased
+
+    @cached_property
+    def stays(self) -> bool:
+        """Whether entries are those that are read, in their order."""
+        (first, *others) = self.maps
+        return self.moves and not others and isinstance(first, Moved) and first.same
 
     @cached_property
     def biased(self) -> bool:
@@ -160,12 +168,12 @@ class Through:
         size = operation.once(operation.absolute, self.sizes)
         return size + operation.bias_sizes if operation.biased else size
 
-    def back(self, lines: Array, added: Array) -> list[Array]:
+    def back(self, lines: Array, added: Sums) -> list[Array]:
         operation, ahead = self.operation, lines.shape[:2]
         flat = lines.reshape(-1, *operation.shape)
         made = [each.back(flat) for each in operation.maps]
         if operation.biased:
-            add_dot(added, lines, operation.biases)
+            added.add(lines, operation.biases)
         return [each.reshape(*ahead, *each.shape[1:]) for each in made]
 
     def forward(self, read: Sequence[Forms], rest: Array | None = None) -> Forms:
@@ -177,7 +185,8 @@ class Through:
             offset = offset + operation.biases
         if rest is None:
             rest = once(operation.absolute, [each.rest for each in read])
-        return Forms(slope, offset, rest, self.scale)
+        most = read[0].most.reshape(offset.shape) if operation.stays and read[0].most is not None else None
+        return Forms(slope, offset, rest, self.scale, most)
 
 
 def _rounds(operation: Operation) -> int:
@@ -249,18 +258,22 @@ def _windowed(given: Given, node: QuantConv | WindowSum) -> list[Operation]:
 
 
 def _average(given: Given, node: AveragePool) -> list[Operation]:
-    channels, *plane = given.shapes[0]
-    sliding = Sliding(given.shapes[0], node.kernel, node.stride, node.padding, channels, node.dilation)
-    sums = Linear(
-        f"{node.name}/sums",
-        given.inputs,
-        given.shape,
-        False,
-        (Kernel(np.ones((channels, 1, *node.kernel)), sliding),),
-        np.zeros(()),
-    )
+    ones = _ones(given, node)
+    sums = Linear(f"{node.name}/sums", given.inputs, given.shape, False, (ones,), np.zeros(()))
+    _, *plane = given.shapes[0]
     means = Scaled(1 / node.counts(tuple(plane))[np.newaxis])
     return [sums, Linear(node.name, (sums.name,), given.shape, False, (means,), np.zeros(()))]
+
+
+def _sum_pool(given: Given, node: SumPool) -> list[Operation]:
+    return [_summed(given, [_ones(given, node, node.divisor)])]
+
+
+def _ones(given: Given, node: Pool, divisor: float = 1) -> Kernel:
+    """Of each channel its own window."""
+    channels, *_ = given.shapes[0]
+    sliding = Sliding(given.shapes[0], node.kernel, node.stride, node.padding, channels, node.dilation)
+    return Kernel(np.full((channels, 1, *node.kernel), 1 / divisor), sliding)
 
 
 def _scale(given: Given, node: Scale) -> list[Operation]:
@@ -299,6 +312,7 @@ RULES: Rules = {
     QuantConv: _windowed,
     WindowSum: _windowed,
     AveragePool: _average,
+    SumPool: _sum_pool,
     Scale: _scale,
     Sum: _sum,
     Add: _sum,

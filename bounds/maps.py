@@ -240,7 +240,7 @@ class Moved:
     absolute = apply
 
     def back(self, lines: Array) -> Array:
-        if self._same:
+        if self.same:
             return lines.reshape(len(lines), *self.shape)
         if self._repeated is not None:
             spread = tuple(axis + 1 for axis, extent in enumerate(self._repeated) if extent == 1)
@@ -258,7 +258,8 @@ class Moved:
         return replace(self, places=xp.asarray(self.places))
 
     @cached_property
-    def _same(self) -> bool:
+    def same(self) -> bool:
+        """Whether all entries stay in order."""
         flat = self.places.ravel()
         return len(flat) == math.prod(self.shape) and bool((flat == namespace(flat).arange(len(flat))).all())  # type: ignore[arg-type]
 

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from bounds.arrays import Array, Interval, Mask, add_dot, namespace
+from bounds.arrays import Array, Interval, Mask, Sums, namespace
 from bounds.given import Given, Rules
 from bounds.linear import Linear
 from bounds.maps import Moved
@@ -64,13 +64,13 @@ class _First(NamedTuple):
         alone = others <= least
         return cls(index, alone, least, x.high.max(axis=-1), length, x.magnitude.max(axis=-1))
 
-    def back(self, lines: Array, added: Array) -> list[Array]:
+    def back(self, lines: Array, added: Sums) -> list[Array]:
         xp = namespace(lines)
         alone = self.alone[:, np.newaxis]
         slope = xp.where(alone, lines, xp.maximum(lines, 0))
         constant = xp.where(alone, 0.0, xp.minimum(lines, 0)) * self.most[:, np.newaxis]
         own = xp.arange(self.length) == self.index[:, np.newaxis, ..., np.newaxis]
-        add_dot(added, constant)
+        added.add(constant)
         return [slope[..., np.newaxis] * own]
 
     def forward(self, read: Sequence[Forms]) -> Forms:
@@ -79,7 +79,7 @@ class _First(NamedTuple):
         (x,), xp = read, namespace(self.most)
         slope = xp.take_along_axis(x.slope, self.index[..., np.newaxis, np.newaxis], axis=-2)[..., 0, :]
         offset, rest, size = (
-            xp.take_along_axis(each, self.index[..., np.newaxis], axis=-1)[..., 0] for each in x[1:]
+            xp.take_along_axis(each, self.index[..., np.newaxis], axis=-1)[..., 0] for each in x[1:4]
         )
         share = xp.where(self.alone, 1.0, 0.5)
         middle, around = (

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import ClassVar, NamedTuple, Protocol, Self
 
-from bounds.arrays import Array, Interval, Mask, Namespace
+from bounds.arrays import Array, Interval, Mask, Namespace, Sums
 from circuits.graphs.types import Shape
 
 
@@ -21,19 +21,21 @@ class Forms(NamedTuple):
         slope delta + offset - rest   and   slope delta + offset + rest
 
     slope float64[n, *shape, d], for the d coordinates of ``delta``. offset, rest, and ``size``, no less than
-    what the absolute values of all terms add up to: [n, *shape].
+    what the absolute values of all terms add up to: [n, *shape]. ``most``, where it is known: what slope
+    delta comes to at most, but for rounding a sum of d terms.
     """
 
     slope: Array
     offset: Array
     rest: Array
     size: Array
+    most: Array | None = None
 
 
 class Relaxed(Protocol):
     """What an operation makes, between linear functions of what it reads, for a batch of intervals."""
 
-    def back(self, lines: Array, added: Array) -> list[Array]:
+    def back(self, lines: Array, added: Sums) -> list[Array]:
         """Of what is bounded from below by ``lines`` [n, s, *shape] times what is made: the lines of what is
         read, [n, s, *input shape] each. What comes besides is ``added`` in place, [n, s]."""
         ...

@@ -6,13 +6,14 @@ radii: one pair of slopes for both sides, the mean of McCormick's two planes bel
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import operator
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
-from bounds.arrays import EXACT, UNIT, Array, Interval, Mask, add_dot, fused, gamma, namespace, times
+from bounds.arrays import EXACT, UNIT, Array, Interval, Mask, Sums, fused, gamma, namespace, times
 from bounds.elementwise import rescaled
 from bounds.given import Given, Rules
 from bounds.network import Forms, Operation, Relaxed
@@ -61,6 +62,17 @@ class Product(Operation):
             low, high, size = low + least, high + most, size + larger
         return low, high, size
 
+    def constants(self, left: Sequence[Array], right: Sequence[Array]) -> tuple[Array, Array, Array]:
+        """``_constants`` of what is multiplied."""
+        xp = namespace(left[0])
+        if not self.matrices:
+            return fused(_constants, *left, *right, of=(operator.mul, self.factor))  # type: ignore[no-any-return]
+        if xp is np:
+            return _constants(times, self.factor, *left, *right)
+        from gpu import intervals
+
+        return intervals.constants(xp, self.factor, left, right)
+
     def relaxed(self, *read: Interval) -> Relaxed:
         return _Around(self, *read)
 
@@ -102,7 +114,7 @@ class _Around(NamedTuple):
         reach = operation.multiplied(self.left.magnitude, self.right.magnitude)
         return 4 * abs(operation.factor) * reach
 
-    def back(self, lines: Array, added: Array) -> list[Array]:
+    def back(self, lines: Array, added: Sums) -> list[Array]:
         """By McCormick's planes (1976): of x from l to u, and y from m, ``x m + l y - l m`` is below ``x y``
         and ``x m + u y - u m`` above it."""
         operation, xp, (low, high), least = self.operation, namespace(lines), self.left, self.right.low
@@ -110,7 +122,7 @@ class _Around(NamedTuple):
         above, below, paid = fused(
             _signed, lines, *(each[:, np.newaxis] for each in ends), of=(operation.factor,)
         )
-        add_dot(added, paid)
+        added.add(paid)
         if not operation.matrices:
             return [
                 (above + below) * least[:, np.newaxis],
@@ -124,17 +136,9 @@ class _Around(NamedTuple):
 
     def forward(self, read: Sequence[Forms]) -> Forms:
         (x, y), operation = read, self.operation
-        (left, a, _), (right, b, _), multiplied = self.left.parts, self.right.parts, operation.multiplied
-        by_right, by_left = right * operation.factor, left * operation.factor
-        around_right, around_left = abs(by_right), abs(by_left)
-        terms = (
-            *(multiplied(x.offset, by_right), multiplied(by_left, y.offset), multiplied(by_left, right)),
-            *(multiplied(x.rest, around_right), multiplied(around_left, y.rest), multiplied(a, b)),
-            *(multiplied(x.size, around_right), multiplied(around_left, y.size)),
-            multiplied(around_left, abs(right)),
-        )
-        slope = _slopes(operation, x.slope, by_right, by_left, y.slope)
-        return Forms(slope, *fused(_constants, *terms, of=(abs(operation.factor),)))
+        (left, a, _), (right, b, _) = self.left.parts, self.right.parts
+        slope = _slopes(operation, x.slope, right, left, y.slope)
+        return Forms(slope, *operation.constants((*x[1:4], left, a), (*y[1:4], right, b)))
 
 
 def _signed(factor: float, lines: Array, low: Array, high: Array) -> tuple[Array, Array, Array]:
@@ -145,37 +149,49 @@ def _signed(factor: float, lines: Array, low: Array, high: Array) -> tuple[Array
 
 
 def _slopes(operation: Product, x: Array, right: Array, left: Array, y: Array) -> Array:
-    """``x right + left y`` of slopes, [.., m, n, d] of [.., m, k, d] and [.., k, n, d], or entry by entry."""
+    """``factor (x right + left y)`` of slopes, [.., m, n, d] of [.., m, k, d] and [.., k, n, d], or entry by
+    entry."""
+    factor = operation.factor
     if not operation.matrices:
-        made: Array = fused(_weighted, x, right[..., np.newaxis], left[..., np.newaxis], y)[0]
+        ends = right[..., np.newaxis], left[..., np.newaxis]
+        made: Array = fused(_weighted, x, *ends, y, of=(factor,))[0]
         return made
-    turned = namespace(right).swapaxes(right, -1, -2)[..., np.newaxis, :, :]
+    turned, left = namespace(right).swapaxes(right * factor, -1, -2)[..., np.newaxis, :, :], left * factor
     *ahead, inner, columns, width = y.shape
     made = times(turned, x)
     onto = made.reshape(*ahead, left.shape[-2], columns * width)
     return times(left, y.reshape(*ahead, inner, columns * width), onto).reshape(made.shape)
 
 
-def _weighted(x: Array, right: Array, left: Array, y: Array) -> tuple[Array]:
-    return (x * right + left * y,)
+def _weighted(factor: float, x: Array, right: Array, left: Array, y: Array) -> tuple[Array]:
+    return (x * (right * factor) + (left * factor) * y,)
 
 
 def _constants(
+    multiplied: Callable[[Array, Array], Array],
     factor: float,
-    by_right: Array,
-    by_left: Array,
-    centres: Array,
-    around_right: Array,
-    around_left: Array,
-    remainder: Array,
-    size_right: Array,
-    size_left: Array,
-    sizes: Array,
+    offset: Array,
+    rest: Array,
+    size: Array,
+    left: Array,
+    a: Array,
+    other_offset: Array,
+    other_rest: Array,
+    other_size: Array,
+    right: Array,
+    b: Array,
 ) -> tuple[Array, Array, Array]:
-    """Offset, rest and size."""
-    remainder = remainder * factor * (1 + 8 * UNIT)
-    rest = around_right + around_left + remainder
-    return by_right + by_left - centres, rest, size_right + size_left + (remainder + sizes)
+    """Offset, rest and size: of both sides their own, centres and radii."""
+    by_right, by_left = right * factor, left * factor
+    around_right, around_left = abs(by_right), abs(by_left)
+    remainder = multiplied(a, b) * abs(factor) * (1 + 8 * UNIT)
+    return (
+        multiplied(offset, by_right) + multiplied(by_left, other_offset) - multiplied(by_left, right),
+        multiplied(rest, around_right) + multiplied(around_left, other_rest) + remainder,
+        multiplied(size, around_right)
+        + multiplied(around_left, other_size)
+        + (remainder + multiplied(around_left, abs(right))),
+    )
 
 
 def _mul(given: Given, node: Mul) -> list[Operation]:

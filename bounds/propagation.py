@@ -13,7 +13,7 @@ from typing import Literal
 
 import numpy as np
 
-from bounds.arrays import Array, Interval, add_dot, dot, gamma, namespace, room
+from bounds.arrays import Array, Interval, Sums, dot, gamma, namespace, room
 from bounds.ball import Region
 from bounds.linear import Linear
 from bounds.network import Forms, Network, Operation, Relaxed
@@ -132,34 +132,32 @@ class Bounds:
         """``least`` of any tensor, by lines that go back to the input, and what they are there. ``short``:
         no further than through sums, whose terms' intervals are known."""
         xp = namespace(lines)
-        waiting, total, size = {tensor: lines}, xp.zeros(lines.shape[:2]), xp.zeros(lines.shape[:2])
-        terms = 64
+        waiting, total, size = {tensor: lines}, Sums(lines), Sums(lines)
+        known, terms = xp.zeros(lines.shape[:2]), 64
         for operation in reversed(self.network.operations):
             if operation.name not in waiting:
                 continue
             here = waiting.pop(operation.name)
             if short and not operation.linear:
-                total = total + self._at(here, operation.name)
+                known = known + self._at(here, operation.name)
                 continue
             relaxed = self._relaxed[operation.name]
             made = relaxed.back(here, total)
             if not operation.moves:
-                add_dot(size, here, relaxed.scale, absolute=True)
+                size.add(here, relaxed.scale, absolute=True)
             terms = max(terms, 4 * operation.terms, 4 * math.prod(operation.shape))
             for name, each in zip(operation.inputs, made, strict=True):
                 waiting[name] = waiting[name] + each if name in waiting else each
         ends = waiting.get(self.network.input)
         if ends is None:
             ends = xp.zeros((*lines.shape[:2], *self.network.input_shape))
-        bound = total + self.region.least(ends) - gamma(terms) * size * (1 + 2.0**-20)
+        bound = total.total + known + self.region.least(ends) - gamma(terms) * size.total * (1 + 2.0**-20)
         return xp.where(xp.isnan(bound), -np.inf, bound), ends
 
     def _start(self) -> None:
         name = self.network.input
-        self._forms[name] = self.region.forms()
-        self._rests[name] = self._forms[name].rest
-        self.region.reach(self._forms[name])  # for the forms' sizes
-        self._sizes[name] = self._forms[name].size
+        self._forms[name] = made = self.region.forms()
+        self._rests[name], self._sizes[name] = made.rest, made.size
 
     def _sum(self, operation: Linear, independent: set[str]) -> None:
         """Forms of a sum where any are needed, and its interval where that is: of what curves read."""
@@ -173,7 +171,8 @@ class Bounds:
         made = relaxed.forward([self._forms[each] for each in operation.inputs], self._rest(operation))
         if asked and not operation.moves:
             # What follows in a chain counts rounding by sizes as they are.
-            found = self.region.reach(made._replace(size=made.size.copy()), operation.rounds)
+            found, most = self.region.reach(made._replace(size=made.size.copy()), operation.rounds)
+            made = made._replace(most=most)
             self.intervals[name] = self.intervals[name].within(found) if name in self.intervals else found
         elif name in self.network.rested and not operation.moves:
             made.rest[...] += gamma(operation.rounds) * made.size
@@ -194,5 +193,6 @@ class Bounds:
             self._sizes[name] = self.intervals[name].magnitude
             return
         made = self._relaxed[name].forward([self._forms[each] for each in operation.inputs])
-        self.intervals[name] = self.region.reach(made, 8 * operation.terms + 32, self.intervals[name])
-        self._forms[name], self._rests[name], self._sizes[name] = made, made.rest, made.size
+        self.intervals[name], most = self.region.reach(made, 8 * operation.terms + 32, self.intervals[name])
+        self._forms[name] = made._replace(most=most)
+        self._rests[name], self._sizes[name] = made.rest, made.size

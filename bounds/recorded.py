@@ -5,20 +5,20 @@ An operation takes the host longer to launch than a card to do, but for the larg
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from threading import Lock
 from typing import Final
 from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from bounds.arrays import Array, Namespace, host
+from bounds.arrays import Array, Namespace, dot, host
 from bounds.ball import Region
 from bounds.network import Network
 from bounds.propagation import Bounds, Method
 from prover import backends
 
-_KEPT: Final = 4
+_KEPT: Final = 8
 """Recordings of one network: each holds all of its pass's memory."""
 
 
@@ -45,12 +45,29 @@ class There:
 
     def least(self, region: Region, lines: Array, method: Method) -> Array:
         """``Bounds.least`` for a region and lines of the host, on the host."""
-        kind = (method, lines.shape, region.kind)
+
+        def made(there: Region, at: Array) -> Array:
+            return Bounds(self.network, there, method).least(at)
+
+        return self._launched(method, made, region, lines)
+
+    def centres(self, region: Region, lines: Array) -> Array:
+        """``lines`` times what the network makes of each region's least input."""
+
+        def made(there: Region, at: Array) -> Array:
+            return dot(at, self.network.run(there.interval().low))
+
+        return self._launched("centres", made, region, lines)
+
+    def _launched(
+        self, what: str, made: Callable[[Region, Array], Array], region: Region, lines: Array
+    ) -> Array:
+        kind = (what, lines.shape, region.kind)
         with self._alone:
             if kind not in self._recorded:
                 while len(self._recorded) >= _KEPT:
                     del self._recorded[next(iter(self._recorded))]
-                self._recorded[kind] = _Recorded(self.network, region, lines, method)
+                self._recorded[kind] = _Recorded(made, region, lines)
             return self._recorded[kind](region, lines)
 
 
@@ -58,23 +75,26 @@ _THERE: Final = WeakKeyDictionary[Network, dict[int | None, There]]()
 
 
 class _Recorded:
-    """What it reads and makes stays where it is."""
+    """What it reads and makes stays where it is. What was ``_sent`` there is not sent again."""
 
-    def __init__(self, network: Network, region: Region, lines: Array, method: Method) -> None:
+    def __init__(self, made: Callable[[Region, Array], Array], region: Region, lines: Array) -> None:
         from gpu import device
 
         xp = device.namespace()
         there, at, found = region.on(xp), xp.asarray(lines), xp.empty(lines.shape[:2])
 
         def call() -> None:
-            found[...] = Bounds(network, there, method).least(at)
+            found[...] = made(there, at)
 
         self._read, self._found = (*there.arrays, at), found
+        self._sent = [np.empty(0)] * len(self._read)
         self._device = device.Device.of(found)
         self._launch = self._device.recorded(call)
 
     def __call__(self, region: Region, lines: Array) -> Array:
-        for new, array in zip((*region.arrays, lines), self._read, strict=True):
-            self._device.copy(np.asarray(new, array.dtype), array)
+        for place, new in enumerate((*region.arrays, lines)):
+            if not np.array_equal(new, self._sent[place]):
+                self._sent[place] = np.array(new, self._read[place].dtype)
+                self._device.copy(self._sent[place], self._read[place])
         self._launch()
         return host(self._found)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from html import escape
 from typing import Any, Final
@@ -32,6 +32,7 @@ from zenerrors import RequestError, TensorError
 # How far radii are looked for, in eps, and in how many parts.
 _BEYOND: Final = 2
 _STEPS: Final = 64
+_SHARES: Final = np.linspace(0, _BEYOND, 9)
 # Samples whose entries are drawn.
 _DRAWN: Final = 4
 _SEED: Final = 0
@@ -50,8 +51,9 @@ class Report:
     ``right``: whether the network gives the label to the sample itself; ``robust``: whether it is right and
     certain to stay within ``eps``; ``attacked``: whether an attack within ``eps`` found another; ``margins``:
     by how much each label is ahead of the worst rival at least; ``radius``: the furthest that each is
-    certified, in units of the input; ``weights`` [few, *shape]: by how much each entry may lower the margin
-    of the first samples. ``steps``: ``eps`` in steps of integers.
+    certified, in units of the input; ``courses`` [few, 9]: the margins of the first samples from radius 0 to
+    twice ``eps``; ``weights`` [few, *shape]: by how much each entry may lower their margins. ``steps``:
+    ``eps`` in steps of integers.
     """
 
     network: str
@@ -65,6 +67,7 @@ class Report:
     attacked: NDArray[np.bool_]
     margins: Array = field(repr=False)
     radius: Array = field(repr=False)
+    courses: Array = field(repr=False)
     weights: Array = field(repr=False)
 
     @property
@@ -164,6 +167,11 @@ class Report:
             f"Margins over the worst rival within {self.eps:.4g}: above 0 is certified",
             svg.bar_chart("Margins", "samples", names, {"samples": counts.tolist()}),
         )
+        yield (
+            "courses",
+            f"Least margin by radius of samples 0 to {len(self.courses) - 1}; {self.eps:.4g} is dashed",
+            svg.descent("radius", "least margin", self._lines, self.eps),
+        )
         for index, each in enumerate(self.weights):
             yield (
                 f"entries-{index}",
@@ -173,7 +181,19 @@ class Report:
 
     @property
     def _curve(self) -> list[tuple[float, float]]:
-        return [(eps, self.certified_at(eps)) for eps in np.linspace(0, _BEYOND * self.eps, 9).tolist()]
+        return [(eps, self.certified_at(eps)) for eps in (_SHARES * self.eps).tolist()]
+
+    @property
+    def _lines(self) -> list[list[tuple[float, float]]]:
+        """The courses, as far as they are known."""
+        return [
+            [
+                (eps, margin)
+                for eps, margin in zip((_SHARES * self.eps).tolist(), each, strict=True)
+                if math.isfinite(margin)
+            ]
+            for each in self.courses.tolist()
+        ]
 
 
 _SAID: Final = {"inf": "∞", "2": "2", "1": "1"}
@@ -220,7 +240,8 @@ def assess(
     known = network.run(centre).argmax(axis=1)
     labels = known if labels is None else labels
     own = np.arange(len(x))
-    region = around(np.full(len(x), float(steps) if steps else eps), own)
+    reach = float(steps) if steps else eps
+    region = around(np.full(len(x), reach), own)
     certified = certify(network, region, labels, method)
     found = attack.projected(network, region, labels, np.random.default_rng(_SEED))
     correct = known == labels
@@ -237,6 +258,9 @@ def assess(
         correct & (attack.margins(network, found, labels) < 0),
         certified.least,
         radius * unit,
+        _courses(
+            network, around, labels[:_DRAWN], np.floor(_SHARES * reach) if steps else _SHARES * reach, method
+        ),
         _weights(network, region.part(slice(_DRAWN)), labels[:_DRAWN], method),
     )
 
@@ -249,6 +273,19 @@ def classes(graph: Graph, labels: ArrayLike | None, count: int) -> NDArray[np.in
     if found is None:
         raise TensorError("input.shape", "labels must be classes: one number for each sample", field="labels")
     return found
+
+
+def _courses(
+    network: Network,
+    around: Callable[[Array, NDArray[np.int64]], Ball],
+    labels: NDArray[np.int64],
+    radii: Array,
+    method: Method,
+) -> Array:
+    """The margin of each sample within each of the radii."""
+    samples, shape = np.arange(len(labels)), (len(labels), len(radii))
+    region = around(np.tile(radii, len(labels)), np.repeat(samples, len(radii)))
+    return certify(network, region, np.repeat(labels, len(radii)), method).least.reshape(shape)
 
 
 def _weights(network: Network, region: Ball, labels: NDArray[np.int64], method: Method) -> Array:

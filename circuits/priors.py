@@ -1,8 +1,13 @@
 """Networks made models of banks: they say two labels, of what they see, and the answer, to which one
-more input, ``prior``, is added. All have 8 bits and one step, so that the sum is exact."""
+more input, ``prior``, is added.
+
+The two have one step, so that the sum is exact. It is a power of two times that of the network's own sums,
+which then need no multiplier, and no clamp, as 16 bits hold whatever they reach: what they are cut to takes
+hardly more rows than the sums themselves."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Final
 
@@ -11,14 +16,21 @@ import onnx
 from onnx import TensorProto, helper, numpy_helper
 
 from circuits.banks import MARGIN, bit_of
+from circuits.graphs.graph import Graph
 from circuits.graphs.types import FloatArray
 from circuits.networks.files import load_onnx
+from circuits.quantisation.quantiser import quantise
+from circuits.quantised.graph import OUTPUT
+from circuits.quantised.typed import TypedGraph
 from verifier.bank import ANSWER, PRIOR, SEEN
 from zenerrors import ModelError
 
-_MIDDLE: Final = 128
-# The first that has QuantizeLinear.
+_MIDDLE: Final = 1 << 15
+_LIMB: Final = 8
+# The first that has DequantizeLinear.
 _OPSET: Final = 10
+# Its QuantizeLinear has 16 bits in every version.
+_MICROSOFT: Final = "com.microsoft"
 
 
 @dataclass(frozen=True)
@@ -38,9 +50,10 @@ class Member:
         return np.tile(np.linspace(-MARGIN * self.step, 0, classes), (samples, 1))
 
 
-def with_prior(model: bytes, images: FloatArray) -> Member:
+def with_prior(model: bytes, images: FloatArray, bits: int = 8) -> Member:
     """``model``: an ONNX file of one input, whose one output has a number for each class; ``images``
-    float64[n, ...]: typical inputs, which say how far the outputs reach. Raises ``ModelError``
+    float64[n, ...]: typical inputs, which say how far the outputs reach. By these it is to be quantised, to
+    ``bits``: by others, or to other bits, it is as right, and takes more rows. Raises ``ModelError``
     (``model.inputs``, ``model.outputs``, ``model.shape``, ``model.opset``)."""
     graph = load_onnx(model)
     if graph.input.name == PRIOR:
@@ -48,11 +61,13 @@ def with_prior(model: bytes, images: FloatArray) -> Member:
     logits = graph.run(images)
     if logits.ndim != 2 or logits.shape[1] < 2:
         raise ModelError("model.shape", "a bank's network has a number for each of two classes or more")
-    step = float(np.float32(max(np.abs(logits).max(), 1e-6) / (_MIDDLE - 1)))
+    step = _step(graph, images, bits, max(np.abs(logits).max(), 1e-6) / MARGIN)
     file = onnx.load_from_string(model)
     if any(each.version < _OPSET for each in file.opset_import if each.domain in ("", "ai.onnx")):
         raise ModelError("model.opset", f"export the network for operator set {_OPSET} or newer")
-    names = {"step": np.float32(step), "middle": np.uint8(_MIDDLE), "top": np.uint8(MARGIN)}
+    if all(each.domain != _MICROSOFT for each in file.opset_import):
+        file.opset_import.append(helper.make_opsetid(_MICROSOFT, 1))
+    names = {"step": np.float32(step), "middle": np.uint16(_MIDDLE), "top": np.uint8(MARGIN)}
     file.graph.initializer.extend(
         numpy_helper.from_array(np.asarray(value), f"{PRIOR}.{name}") for name, value in names.items()
     )
@@ -70,9 +85,23 @@ def with_prior(model: bytes, images: FloatArray) -> Member:
     return Member(bytes(file.SerializeToString()), step)
 
 
+def _step(graph: Graph, images: FloatArray, bits: int, wanted: float) -> float:
+    """A power of two times the step of the network's sums: the nearest to ``wanted``, or one of the next two
+    where that cuts off a whole limb of range checks, and leaves sums that 16 bits hold with any prior."""
+    quantised = quantise(graph, images, bits)
+    scale, _ = quantised.scale_of(quantised.outputs[OUTPUT]) or (1.0, 0)
+    reach = int(TypedGraph(quantised, "private", "private").outputs[OUTPUT].bound.reach.max())
+    held = math.ceil(math.log2(reach / (_MIDDLE - MARGIN)))
+    nearest = round(math.log2(wanted / scale))
+    return float(np.float32(math.ldexp(scale, max(0, nearest, min(nearest + 2, max(held, _LIMB))))))
+
+
 def _rounded(name: str, zero: str) -> list[onnx.NodeProto]:
     constants = [f"{PRIOR}.step", f"{PRIOR}.{zero}"]
     return [
-        helper.make_node("QuantizeLinear", [name, *constants], [f"{PRIOR}.{zero}.q"]),
-        helper.make_node("DequantizeLinear", [f"{PRIOR}.{zero}.q", *constants], [f"{PRIOR}.{zero}.real"]),
+        helper.make_node(kind, [read, *constants], [made], domain=_MICROSOFT)
+        for kind, read, made in (
+            ("QuantizeLinear", name, f"{PRIOR}.{zero}.q"),
+            ("DequantizeLinear", f"{PRIOR}.{zero}.q", f"{PRIOR}.{zero}.real"),
+        )
     ]

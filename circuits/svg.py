@@ -105,26 +105,51 @@ def histograms(
 def scatter(x: str, y: str, points: Points) -> str:
     """A mark for each pair, and the line on which both are the same."""
     values = [value for point in points for value in point]
-    across = _Axis(values, _LEFT, _SIDE - _RIGHT)
-    up = _Axis(values, _SIDE - _BOTTOM, _RIGHT)
-    parts = []
-    for tick in up.ticks:
-        height, place = up.place(tick), across.place(tick)
-        parts += [
-            _faint(_LEFT, height, _SIDE - _RIGHT, height),
-            _faint(place, _RIGHT, place, _SIDE - _BOTTOM),
-        ]
-        parts += [_text(_LEFT - 8, height + 4, _number(tick), anchor="end")]
-        parts += [_text(place, _SIDE - _BOTTOM + 16, _number(tick))]
+    across, up = _square(values, values)
+    parts = [*_faint_grid(across, up, x, y)]
     low, high = up.ticks[0], up.ticks[-1]
     parts.append(_faint(across.place(low), up.place(low), across.place(high), up.place(high)))
     parts += [
         f'<circle cx="{across.place(a):.1f}" cy="{up.place(b):.1f}" r="2.5" {_DOT}/>' for a, b in points
     ]
-    parts.append(_text((_LEFT + _SIDE - _RIGHT) / 2, _SIDE - 18, x))
-    turned = f"translate(14 {(_SIDE - _BOTTOM) / 2}) rotate(-90)"
-    parts.append(f'<g transform="{turned}">{_text(0, 0, y)}</g>')
     return _plain(parts, _SIDE, _SIDE)
+
+
+def descent(x: str, y: str, lines: Sequence[Points], at: float) -> str:
+    """Lines of ascending points, each with a mark; zero, and what is ``at`` across, are dashed. Marks of what
+    is not above zero are red."""
+    points = [point for line in lines for point in line]
+    across, up = _square([*(a for a, _ in points), at], [b for _, b in points])
+    left, right, bottom, top = _LEFT, _SIDE - _RIGHT, _SIDE - _BOTTOM, _RIGHT
+    parts = [*_faint_grid(across, up, x, y)]
+    for ends in (f"M{left} {up.place(0):.1f}H{right}", f"M{across.place(at):.1f} {bottom}V{top}"):
+        parts.append(f'<path d="{ends}" stroke="currentColor" stroke-opacity="0.6" stroke-dasharray="5 4"/>')
+    for line in lines:
+        path = " ".join(f"{across.place(a):.1f},{up.place(b):.1f}" for a, b in line)
+        parts.append(f'<polyline points="{path}" fill="none" stroke="{_INTEGERS}" stroke-width="1.5"/>')
+    for a, b in points:
+        place, colour = f'cx="{across.place(a):.1f}" cy="{up.place(b):.1f}"', _INTEGERS if b > 0 else _CUT
+        parts.append(f'<circle {place} r="3" fill="{colour}"/>')
+    return _plain(parts, _SIDE, _SIDE)
+
+
+def _square(x: Sequence[float], y: Sequence[float]) -> tuple[_Axis, _Axis]:
+    return _Axis(x, _LEFT, _SIDE - _RIGHT), _Axis(y, _SIDE - _BOTTOM, _RIGHT)
+
+
+def _faint_grid(across: _Axis, up: _Axis, x: str, y: str) -> Iterable[str]:
+    """Of a square chart, with what its axes mean."""
+    for tick in up.ticks:
+        height = up.place(tick)
+        yield _faint(_LEFT, height, _SIDE - _RIGHT, height)
+        yield _text(_LEFT - 8, height + 4, _number(tick), anchor="end")
+    for tick in across.ticks:
+        place = across.place(tick)
+        yield _faint(place, _RIGHT, place, _SIDE - _BOTTOM)
+        yield _text(place, _SIDE - _BOTTOM + 16, _number(tick))
+    yield _text((_LEFT + _SIDE - _RIGHT) / 2, _SIDE - 18, x)
+    turned = f"translate(14 {(_SIDE - _BOTTOM) / 2}) rotate(-90)"
+    yield f'<g transform="{turned}">{_text(0, 0, y)}</g>'
 
 
 def matrix(rows_are: str, columns_are: str, rows: Sequence[Sequence[int]]) -> str:

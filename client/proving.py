@@ -74,6 +74,20 @@ class Proving(Calls):
         return self._submit_files(Model, "models", files, fields, idempotency_key)
 
     @endpoint
+    def create_twin(
+        self,
+        model_id: str,
+        system: str,
+        *,
+        labels: Mapping[str, str] | None = None,
+        idempotency_key: str | None = None,
+    ) -> Flow[Model]:
+        """Register a model's network under another proof system, too: a model of its own, its twin."""
+        body = {"system": system, "labels": dict(labels) if labels else None}
+        key = idempotency_key or new_key()
+        return self._read(Model, post("models", model_id, "twins", body=body, idempotency_key=key))
+
+    @endpoint
     def get_model(self, model_id: str) -> Flow[Model]:
         """A model, and how far its registration is."""
         return self._read(Model, get("models", model_id))
@@ -274,6 +288,7 @@ class Proving(Calls):
         model_id: str,
         values: Any = None,
         *,
+        system: str | None = None,
         scheme: Scheme = "inference",
         input_id: str | None = None,
         input_privacy: PublicOrPrivate | None = None,
@@ -299,6 +314,7 @@ class Proving(Calls):
         idempotency_key: str | None = None,
     ) -> Flow[Proof]:
         """Ask for a proof about ``values``, a nested list of numbers, or about what other fields name.
+        ``system``: the model's own proof system, unless another is named, that a twin of it is of.
 
         Inference takes ``values`` with ``input_privacy``, or ``input_id``; ``reveal`` and ``top``. Of a
         network of several inputs or outputs it takes ``inputs`` by their names, each with ``values`` and
@@ -314,6 +330,7 @@ class Proving(Calls):
         """
         body = {
             "model_id": model_id,
+            "system": system,
             "scheme": scheme,
             "input": values,
             "input_id": input_id,

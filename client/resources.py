@@ -83,7 +83,8 @@ class Job:
 @dataclass(frozen=True, kw_only=True)
 class Model(Job):
     """A registered network. ``commitment`` is there where the weights are committed; ``report`` says what
-    quantisation did. Lists leave out the ``report``, the ``description`` and ``registration_key_id``.
+    quantisation did; ``twins`` are those of its network under other proof systems. Lists leave out these, the
+    ``report``, the ``description`` and ``registration_key_id``.
     """
 
     name: str
@@ -97,6 +98,7 @@ class Model(Job):
     verification_key_id: str | None
     require_ceremony: bool = False
     saturate: bool = False
+    twins: list[dict[str, Any]] | None = None
     registration_key_id: str | None = None
     report: dict[str, Any] | None = None
     description: dict[str, Any] | None = None
@@ -245,6 +247,7 @@ class InputFields(TypedDict, total=False):
 class ProofFields(TypedDict, total=False):
     """What a request for a proof may say, beside the model and the input (``Client.create_proof``)."""
 
+    system: str | None
     scheme: Scheme
     input_id: str | None
     input_privacy: PublicOrPrivate | None

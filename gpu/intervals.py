@@ -6,6 +6,7 @@ Arrays are float64 on the current device, those that are made by a namespace's `
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -16,46 +17,60 @@ from gpu.device import Array, Device
 _THREADS: Final = 128
 _WIDE: Final = 512
 _WARP: Final = 32
+PAIRS: Final = 5
+"""Of lines and what they are times, of one launch."""
+
+_ROWS: Final = 4
+"""Of slopes, that a warp adds up at the same time."""
+
 _NORMS: Final = {"inf": 0, "1": 1, "2": 2}
 
 
 def reach(
     like: Any,
-    slope: Array,
-    offset: Array,
-    rest: Array,
-    size: Array,
+    forms: tuple[Array, Array, Array, Array, Array | None],
     radius: Array,
     norm: str,
     own: int,
     terms: int,
     known: tuple[Array, Array] | None,
-) -> tuple[Array, Array]:
-    """What functions of ``slope`` [n, *any, width] and ``offset`` [n, *any], give or take ``rest``, reach at
-    least and at most, [n, *any], over balls of ``own`` coordinates with ``radius`` [n]; of ``inf``
-    coordinates are from -1 to 1; and within what is ``known``. In place ``rest`` and ``size`` are what they
-    come to, and functions constants: see ``bounds.ball.Region``."""
+) -> tuple[Array, Array, Array]:
+    """What functions of slope [n, *any, width] and offset [n, *any], give or take rest, reach at least and at
+    most, [n, *any], over balls of ``own`` coordinates with ``radius`` [n]; of ``inf`` coordinates are from -1
+    to 1; and within what is ``known``. Third, what slopes alone come to. ``forms``: slope, offset, rest,
+    size, and that third one where it is known. In place they are what they come to, and functions constants:
+    see ``bounds.ball.Region``."""
+    slope, *sums, most = forms
     shape, width = slope.shape[:-1], slope.shape[-1]
     low, high, rows = like.empty(shape), like.empty(shape), math.prod(shape)
     module = modules.load(Device.of(slope), "intervals")
-    sizes = (rows, max(1, rows // len(slope)), width, own, _NORMS[norm], terms)
-    blocks = -(-rows * _WARP // _THREADS)
-    ends = known and [like.ascontiguousarray(each) for each in known]
-    arrays = (slope, offset, rest, size, radius, *(ends or (None, None)), low, high)
-    module.launch("reach", blocks, _THREADS, *arrays, *map(np.int64, sizes))
-    return low, high
+    ends = [like.ascontiguousarray(each) for each in known] if known else (None, None)
+    if most is None:
+        most = like.empty(shape)
+        arrays = (slope, *sums, radius, *ends, most, low, high)
+        sizes = map(np.int64, (rows, max(1, rows // len(slope)), width, own, _NORMS[norm], terms))
+        blocks = -(-rows * _WARP // (_ROWS * _THREADS))
+        module.launch("reach", blocks, _THREADS, *arrays, *sizes)
+    else:
+        arrays = (slope, *sums, *ends, most, low, high)
+        sizes = map(np.int64, (rows, width, terms))
+        module.launch("reach_known", -(-rows // _THREADS), _THREADS, *arrays, *sizes)
+    return low, high, most
 
 
-def weigh(like: Any, lines: Array, x: Array | None, onto: Array, absolute: bool) -> None:
-    """Sums of ``lines`` [n, s, size], or of their ``absolute`` values, times x[n or 1, size], or 1, to
-    ``onto`` [n, s], in place."""
-    n, rows, size = lines.shape
+def weigh(like: Any, pairs: Sequence[tuple[Array, Array | None, bool]], onto: Array) -> None:
+    """To ``onto`` [n, s], in place, the sums of at most ``PAIRS``: of lines[n, s, size], or of their absolute
+    values where one says so, times x[n or 1, size], or 1."""
+    n, rows = onto.shape
     if not (n * rows):
         return
-    module = modules.load(Device.of(lines), "intervals")
-    of_one = rows if x is not None and len(x) > 1 else n * rows
-    arrays = (like.ascontiguousarray(lines), x if x is None else like.ascontiguousarray(x), onto)
-    module.launch("weigh", n * rows, _WIDE, *arrays, *map(np.int64, (size, of_one, absolute)))
+    given: list[Any] = []
+    for lines, x, absolute in pairs:
+        of_one = rows if x is not None and len(x) > 1 else n * rows
+        given += [like.ascontiguousarray(lines), x if x is None else like.ascontiguousarray(x)]
+        given += map(np.int64, (lines.shape[-1], of_one, absolute))
+    given += [None, None, *[np.int64(0)] * 3] * (PAIRS - len(pairs))
+    modules.load(Device.of(onto), "intervals").launch("weigh", n * rows, _WIDE, *given, onto)
 
 
 def product(like: Any, left: tuple[Array, Array], right: tuple[Array, Array]) -> tuple[Array, Array, Array]:
@@ -68,4 +83,19 @@ def product(like: Any, left: tuple[Array, Array], right: tuple[Array, Array]) ->
     sizes = (math.prod((*ahead, m, n)), m, k, n)
     module = modules.load(Device.of(left[0]), "intervals")
     module.launch("product", -(-sizes[0] // _THREADS), _THREADS, *whole, *made, *map(np.int64, sizes))
+    return made[0], made[1], made[2]
+
+
+def constants(
+    like: Any, factor: float, left: Sequence[Array], right: Sequence[Array]
+) -> tuple[Array, Array, Array]:
+    """Of a product of matrices of forms [*ahead, m, k] and [*ahead, k, n] the offset, rest and size
+    [*ahead, m, n]: see ``bounds.product``. Of both sides their own, centres and radii."""
+    *ahead, m, k = left[0].shape
+    n = right[0].shape[-1]
+    made = tuple(like.empty((*ahead, m, n)) for _ in range(3))
+    whole = [like.ascontiguousarray(each) for each in (*left, *right)]
+    sizes = (math.prod((*ahead, m, n)), m, k, n, np.float64(factor).view(np.int64))
+    module = modules.load(Device.of(left[0]), "intervals")
+    module.launch("constants", -(-sizes[0] // _THREADS), _THREADS, *whole, *made, *map(np.int64, sizes))
     return made[0], made[1], made[2]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Final
@@ -73,12 +73,14 @@ deleted.forgets(_at_hand.clear)
 @dataclass(frozen=True)
 class Task:
     """A circuit with its input: what a proof shows, its witness for a statement's hash, and what the
-    commitments to outputs are to that it makes, by their segments."""
+    commitments to outputs are to that it makes, by their segments. ``course``: of a certificate the label's
+    lead by radius, which nobody but its owner is to see."""
 
     circuit: Inference | Recognition | Robustness
     values: Values
     witness: Callable[..., FrArray]
     committed: Mapping[str, Integers] = field(default_factory=dict)
+    course: Callable[[], Sequence[tuple[int, float]]] | None = None
 
 
 def task(
@@ -105,7 +107,12 @@ def task(
         options |= within(asked)
         circuit, radius = compile_circuit(quantised, "robustness", **options), asked["radius"]
         assert isinstance(circuit, Robustness)  # noqa: S101  narrows the type
-        return Task(circuit, circuit.values(image, radius), partial(circuit.witness, image, radius))
+        return Task(
+            circuit,
+            circuit.values(image, radius),
+            partial(circuit.witness, image, radius),
+            course=partial(circuit.course, image, radius),
+        )
     reference, threshold = secrets["reference"].values, asked["threshold"]
     options |= {"reference_privacy": asked["reference_privacy"]}
     circuit = compile_circuit(quantised, "recognition", **options)

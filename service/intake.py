@@ -70,14 +70,11 @@ def read_model(onnx: bytes, calibration: bytes, precision: bytes, labels: bytes,
     """
     read = _read(onnx, calibration, precision, labels, sizes)
     qgraph, weight_privacy = read.tuned.qgraph, json.loads(precision)["weight_privacy"]
-    keys = [planned.inference(qgraph, weight_privacy)]
-    if weight_privacy == "committed":
-        keys.append(planned.registration(qgraph))
     with _of_calibration():
         found = report(read.graph, qgraph, read.inputs, read.right).to_json()
     said = {
         "report": found | {"tuning": read.tuned.to_json()},
-        "planned": [asdict(each) for each in keys],
+        "planned": [asdict(each) for each in planned.registered(qgraph, weight_privacy)],
     }
     return json.dumps(said, allow_nan=False).encode() + b"\n" + qgraph.to_bytes()
 

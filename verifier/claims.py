@@ -6,6 +6,7 @@ are those that answer there.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Final, Literal, Self
 
@@ -17,7 +18,15 @@ from verifier.expected import Expected
 from verifier.fields import Commitment, Digest, Document
 from verifier.judging import Case, Known, LabelledData, judge_each
 from verifier.keys import OpenedKey
-from verifier.stream import MOST_CLASSES, MOST_MODELS, StreamFile, StreamVerification
+from verifier.stream import (
+    MOST_CLASSES,
+    MOST_MODELS,
+    Bank,
+    BankModel,
+    StreamFile,
+    StreamVerification,
+)
+from verifier.streams.skew import filtered
 from verifier.verdict import OK
 
 REASONS: Final[dict[str, str]] = {
@@ -26,6 +35,7 @@ REASONS: Final[dict[str, str]] = {
     "network_mismatch": "The proof is of another network than others of this model.",
     "words_mismatch": "The proof is not of how many labels are those that a bank's model sees.",
     "dataset_mismatch": "The proof is not over the samples of this class.",
+    "profile_mismatch": "The head's profile has another number of labels right than is proven.",
 }
 """Beside those of ``verifier.judging``, which are of the proof that is named."""
 NOT_VERIFIED: Final = (
@@ -33,6 +43,7 @@ NOT_VERIFIED: Final = (
     "What each statement does not say, beside.",
 )
 _UNHELD: Final = "That a stream is by these models: give it with --claims."
+_PROFILE_SEEN: Final = "By the head's profile, too, each model labels as many samples of each class rightly."
 _UNSEEN: Final = (
     "That the samples are those of the datasets that are named, and of one class each: give --dataset."
 )
@@ -129,12 +140,15 @@ def judge_claims(
 def held_against(
     file: StreamFile, verdict: StreamVerification, claims: ClaimsVerification
 ) -> StreamVerification:
-    """The verdict on a stream whose models are to be those of these claims, in their order."""
+    """The verdict on a stream whose models are to be those of these claims, in their order. Where classes
+    have as many samples in the head as in the claims, they are the same: then the head's profile has to label
+    as many rightly."""
     if not verdict.valid:
         return verdict
     if not claims.valid:
         return StreamVerification(valid=False, reason=claims.reason, detail=f"Of the claims: {claims.detail}")
-    own = [model.commitment for model in file.head.bank.models]
+    bank = file.head.bank
+    own = [model.commitment for model in bank.models]
     if own != [model.commitment for model in claims.models]:
         detail = "The claims are about other models than the stream's."
         return StreamVerification(valid=False, reason="model_mismatch", detail=detail)
@@ -144,20 +158,32 @@ def held_against(
         if network != claims.models[verdict.models[first] or 0].network:
             detail = f"Frame {first}: The claims are about another network than its model's."
             return StreamVerification(valid=False, reason="network_mismatch", detail=detail, frame=first)
-    if len(claims.sizes) != file.head.bank.classes:
-        detail = (
-            f"The claims are of {len(claims.sizes)} classes, and the stream's of {file.head.bank.classes}."
-        )
+    if len(claims.sizes) != bank.classes:
+        detail = f"The claims are of {len(claims.sizes)} classes, and the stream's of {bank.classes}."
         return StreamVerification(valid=False, reason="dataset_mismatch", detail=detail)
+    compared = {*claims.sizes} == {len(bank.labels) // bank.classes}
+    for place, (model, claim) in enumerate(zip(bank.models, claims.models, strict=True)):
+        if compared and (said := _profiled(bank, model)) != claim.correct:
+            shown, proven = (", ".join(map(str, each)) for each in (said, claim.correct))
+            detail = f"Model {place}: by the head's profile {shown} labels are right: {proven} are proven."
+            return StreamVerification(valid=False, reason="profile_mismatch", detail=detail)
     return verdict.model_copy(
         update={
-            "verified": [*verdict.verified, *claims.verified],
+            "verified": [*verdict.verified, *claims.verified, *([_PROFILE_SEEN] if compared else [])],
             "not_verified": [
                 *verdict.not_verified,
                 *(each for each in claims.not_verified if each != _UNHELD),
             ],
         }
     )
+
+
+def _profiled(bank: Bank, model: BankModel) -> list[int]:
+    """How many samples of each class the model labels rightly, by what the head says."""
+    none, right = [0] * bank.classes, Counter[int]()
+    for label, outputs in zip(bank.labels, model.outputs, strict=True):
+        right[label] += filtered(outputs, none) == label
+    return [right[label] for label in range(bank.classes)]
 
 
 def _counts_seen(key: OpenedKey) -> bool:

@@ -45,13 +45,15 @@ from verifier.fields import (
 )
 from verifier.registry import FIRST, SYSTEMS
 from verifier.schemes import OUTPUT, AnyScheme
-from verifier.system import VerifyingSystem
+from verifier.system import CommitmentScheme, VerifyingSystem
 from zenerrors import FileFormatError
 
 MOST_SUM_OPENING: Final = 1 << 23
 """Hex digits: 64 bytes a shard."""
 MOST_SENTENCES: Final = 32
 """That a statement does not say."""
+MOST_TWINS: Final = 64
+"""Of a receipt."""
 MOST_FAULTS: Final = 100
 """That are looked at one by one. There are more only where an object has as many unknown fields."""
 
@@ -67,10 +69,11 @@ def _is_installed(system: str) -> str:
 
 
 # Not Literal, for which 1.0 and true pass as well.
-def _either(earlier: int, version: int) -> AfterValidator:
+def _one_of(*versions: int) -> AfterValidator:
     def check(found: int) -> int:
-        if found not in (earlier, version):
-            raise ValueError(f"this program reads versions {earlier} and {version}")
+        if found not in versions:
+            *earlier, last = map(str, versions)
+            raise ValueError(f"this program reads versions {', '.join(earlier)} and {last}")
         return found
 
     return AfterValidator(check)
@@ -79,10 +82,17 @@ def _either(earlier: int, version: int) -> AfterValidator:
 NAMING: Final = 3
 """The version since which documents name their proof system."""
 Version = Annotated[
-    int, _either(1, NAMING), Field(description="Of the format.", json_schema_extra={"enum": [1, NAMING]})
+    int, _one_of(1, NAMING), Field(description="Of the format.", json_schema_extra={"enum": [1, NAMING]})
 ]
 SinceTwo = Annotated[
-    int, _either(2, NAMING), Field(description="Of the format.", json_schema_extra={"enum": [2, NAMING]})
+    int, _one_of(2, NAMING), Field(description="Of the format.", json_schema_extra={"enum": [2, NAMING]})
+]
+LISTING: Final = 4
+"""The version of receipts that list twins."""
+SinceTwins = Annotated[
+    int,
+    _one_of(1, NAMING, LISTING),
+    Field(description="Of the format.", json_schema_extra={"enum": [1, NAMING, LISTING]}),
 ]
 
 
@@ -119,7 +129,7 @@ class OfSystem(Document):
     def _names_its_system(self) -> Self:
         named = {"system", "commitment_scheme"} & self.model_fields_set
         if len(named) != (2 if self.version >= NAMING else 0) or (self.system is None) != (not named):
-            raise ValueError("documents of version 3, and no others, name their system and commitment_scheme")
+            raise ValueError("documents from version 3 on alone name their system and commitment_scheme")
         if named and self.commitment_scheme != self.proof_system.commitments.id:
             raise ValueError(f"{self.system} has the commitment_scheme {self.proof_system.commitments.id}")
         return self
@@ -135,16 +145,18 @@ class OfSystem(Document):
         """``ValueError`` where any of these, by their places, is not as its commitment scheme has it."""
         scheme = self.proof_system.commitments
         for place, commitment in commitments.items():
-            if commitment is not None and len(commitment) != 2 * scheme.commitment_bytes:
-                raise ValueError(
-                    f"{place}: a commitment of {scheme.id} has {scheme.commitment_bytes} bytes, in hex"
-                )
+            _require_length(place, commitment, scheme)
         for place, opening in openings.items():
             if opening is not None:
                 try:
                     scheme.check_form(opening)
                 except FileFormatError as error:
                     raise ValueError(f"{place}: not an opening of {scheme.id}: {error.message}") from None
+
+
+def _require_length(place: str, commitment: str | None, scheme: CommitmentScheme) -> None:
+    if commitment is not None and len(commitment) != 2 * scheme.commitment_bytes:
+        raise ValueError(f"{place}: a commitment of {scheme.id} has {scheme.commitment_bytes} bytes, in hex")
 
 
 def named(system: VerifyingSystem) -> dict[str, Any]:
@@ -397,6 +409,21 @@ class Parent(Document):
     commitment: Commitment | None = Field(description="To its weights; null where they are public.")
 
 
+class Twin(Document):
+    """The same network as another model's, under another proof system. ``commitment`` is null where its
+    weights are public.
+    """
+
+    system: SystemId = Field(description="The proof system that it is of.", examples=[FIRST])
+    model_id: str = Field(description="Names it at the service that signed.", examples=["mdl_5d1f0c"])
+    commitment: Commitment | None = Field(description="To its weights; null where they are public.")
+
+    @model_validator(mode="after")
+    def _fits(self) -> Self:
+        _require_length("commitment", self.commitment, SYSTEMS[self.system].commitments)
+        return self
+
+
 class Receipt(OfSystem):
     """Signed by the service: this model was registered with it then. See ``verifier.receipts``.
 
@@ -407,12 +434,21 @@ class Receipt(OfSystem):
     format: Literal["zenserve receipt"] = Field(
         default="zenserve receipt", description="What this document is."
     )
-    version: Version = NAMING
+    version: SinceTwins = NAMING
     model_id: str = Field(description="Names the model at the service that signed.", examples=["mdl_5d1f0c"])
     name: str = Field(description="What its owner called it.", examples=["digits"])
     commitment: Commitment | None = Field(description="To its weights; null where they are public.")
     network: Digest
     parent: Parent | None = Field(description="The model that it is a version of.")
+    twins: list[Twin] | None = Field(
+        default=None,
+        exclude_if=is_absent,
+        min_length=1,
+        max_length=MOST_TWINS,
+        description="The models of the same network that were registered before, under other proof systems;"
+        " not there where there are none.",
+        examples=[None],
+    )
     registration: Digest | None = Field(
         description="SHA-256 of the statement that its registration proves; null where weights are public."
     )
@@ -432,6 +468,9 @@ class Receipt(OfSystem):
     def _fits(self) -> Self:
         parent = self.parent.commitment if self.parent else None
         self._require_form({"commitment": self.commitment, "parent.commitment": parent}, {})
+        named = "twins" in self.model_fields_set
+        if named != (self.version == LISTING) or named != (self.twins is not None):
+            raise ValueError(f"receipts of version {LISTING}, and no others, have twins")
         return self
 
 

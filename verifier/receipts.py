@@ -8,9 +8,10 @@ from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from pydantic import Field
 
-from verifier.documents import Receipt
+from verifier.documents import Receipt, Twin
 from verifier.expected import ExpectedReceipt
 from verifier.fields import Document, canonical
+from verifier.registry import SYSTEMS
 from verifier.verdict import OK, RefusedError, refuse
 
 REASONS: Final = {
@@ -25,6 +26,7 @@ REASONS: Final = {
 _TIME_SEEN = "That is within the time that you expected."
 _SATURATES = "The model takes numbers beyond the range of its calibration as the range's ends."
 _ISSUER_UNSEEN = "That the issuer is one you trust: compare its key with one that you know."
+_TWINS_UNSEEN = "That commitments under different systems hold the same weights: nothing proves that."
 _TYPES_UNSEEN = "That the weights are of their types: the registration's proof says that."
 
 
@@ -126,12 +128,20 @@ def _verified(receipt: Receipt, expected: ExpectedReceipt) -> list[str]:
             else []
         ),
         *([_SATURATES] if receipt.saturates else []),
+        *map(_twin, receipt.twins or []),
     ]
+
+
+def _twin(twin: Twin) -> str:
+    scheme = SYSTEMS[twin.system].commitments.id
+    commitment = f", its commitment, {scheme}, {twin.commitment}" if twin.commitment else ""
+    return f"The issuer signed that {twin.model_id}, of {twin.system}, is the same network{commitment}."
 
 
 def _not_verified(receipt: Receipt, expected: ExpectedReceipt) -> list[str]:
     return [
         *([] if expected.issuer else [_ISSUER_UNSEEN]),
         *([_TYPES_UNSEEN] * bool(receipt.commitment)),
+        *([_TWINS_UNSEEN] * bool(receipt.twins and receipt.commitment)),
         "The network, the commitment, the time and the parent, by anything but the issuer's word.",
     ]

@@ -166,9 +166,11 @@ class VerifyingSystem(ABC):
         """
         raise FileFormatError("file.system", f"keys of {self.id} take no file of a circuit", field="circuit")
 
-    def lacks_circuit(self, key: Any) -> bool:
-        """Whether nothing can be judged under ``key`` before ``take_circuit``."""
-        return False
+    def circuit_bytes(self, key: Any) -> int | None:
+        """About how many bytes of a circuit each proof under ``key`` is judged by, beside the key. None:
+        nothing can be judged before ``take_circuit``.
+        """
+        return 0
 
     def verify_batch(self, key: Any, claims: Sequence[Claim]) -> list[Verdict]:
         """The verdict on each claim."""

@@ -30,7 +30,7 @@ CONVOLUTIONS: Final = "convolutions-2026-11-24-h200"
 WIDE: Final = "wide-2026-11-23-h200"
 BOUNDS: Final = "bounds-2026-11-24-h200"
 BOUNDS_POINTS: Final = "bounds-points-2026-11-24-h200"
-LINES: Final = "lines-2026-11-23"
+LINES: Final = "lines-2026-11-28"
 
 
 def rate(row: Row) -> str:
@@ -78,6 +78,8 @@ def witnesses() -> str:
     others = {"processor": "all cores", "two_threads": "two threads", "alone": "the card, one at a time"}
 
     def made(row: Row) -> str:
+        if row.topic.startswith("All samples"):
+            return f"{row.more['system']} proofs of {row.more['samples']:,} samples, all shards"
         if row.topic.startswith("Samples"):
             of = f"of {row.more['samples']} samples"
             return f"{row.more['system']} proof {of}, two at once" if "system" in row.more else f"counts {of}"

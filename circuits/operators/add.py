@@ -21,7 +21,8 @@ from circuits.operators.moving import together
 from circuits.operators.quantise_linear import declared_at, integer, operands, typed
 from circuits.operators.scale import affine, scale
 from circuits.operators.sums import Accumulating
-from relations.integers import IntArray
+from relations.bounds import Bound
+from relations.integers import IntArray, Interval
 from relations.relation import Linear, Relation, Tensor, Term
 from verifier.schemes import Privacy
 from zenerrors import ModelError
@@ -146,13 +147,25 @@ class QuantAdd(Accumulating):
         return first
 
     def bounds(self, types: Sequence[Affine], shapes: Sequence[Shape]) -> Bounds:
-        ends = [
-            sorted(factor * end for end in kind.centred)
-            for factor, kind in zip(self.factors, types, strict=True)
-        ]
-        low, high = (sum(end) for end in zip(*ends, strict=True))
+        low, high = self._within([kind.centred for kind in types])
         require_narrow(self.name, max(-low, high))
         return np.array([low]), np.array([high])
+
+    def _sums_bound(self, inputs: Sequence[Tensor], types: Sequence[Affine], privacy: Privacy) -> Bound:
+        """Terms may be known to reach less than their types."""
+        centred = [
+            (tensor.bound.interval[0] - kind.zero_point, tensor.bound.interval[1] - kind.zero_point)
+            for tensor, kind in zip(inputs, types, strict=True)
+        ]
+        return Bound.of(*self._within(centred))
+
+    def _within(self, centred: Sequence[Interval]) -> Interval:
+        """Of sums of terms within these, zero points taken off."""
+        ends = [
+            sorted(factor * end for end in each) for factor, each in zip(self.factors, centred, strict=True)
+        ]
+        low, high = (sum(end) for end in zip(*ends, strict=True))
+        return low, high
 
     def step(self, types: Sequence[Affine]) -> float | None:
         """Of all to 2^-16: the factors' ratios are those of the scales."""

@@ -55,16 +55,27 @@ class Accumulating(QuantNode):
         self, inputs: Sequence[Tensor], types: Sequence[Affine | None], privacy: Privacy
     ) -> list[Relation]:
         """The relation that makes the sums and, where the node rescales, the lookup behind it."""
-        known, shapes = [kind for kind in types if kind], [tensor.shape[1:] for tensor in inputs]
-        bounds = (self.bounds if privacy == "public" else self.type_bounds)(known, shapes)
-        sums = self._made(inputs, Bound(*bounds), None)
+        known = [kind for kind in types if kind]
+        sums = self._made(inputs, self._sums_bound(inputs, known, privacy), None)
         terms = [Term(tensor, 1, kind.zero_point) for tensor, kind in zip(inputs, known, strict=True)]
         relations = self.summed(sums, terms, privacy)
         if self.rescale is not None:
-            bound = Bound.of(self.rescale.low, self.rescale.high)
-            out = self._made(inputs, bound, self.rescale.output.bits)
+            out = self._made(inputs, self._rescaled(sums.bound), self.rescale.output.bits)
             relations.append(Lookup(self.name, out, sums, self.rescale.function))
         return relations
+
+    def _sums_bound(self, inputs: Sequence[Tensor], types: Sequence[Affine], privacy: Privacy) -> Bound:
+        """Of the sums, by what is known to whoever compiles them."""
+        shapes = [tensor.shape[1:] for tensor in inputs]
+        return Bound(*(self.bounds if privacy == "public" else self.type_bounds)(types, shapes))
+
+    def _rescaled(self, sums: Bound) -> Bound:
+        """Of what such sums are rescaled to: where they reach less than its type, no more than that."""
+        assert self.rescale is not None  # noqa: S101  the caller rescales
+        function = self.rescale.function
+        least, most = (end >> function.shift for end in function.scaled(sums))
+        low, high = self.rescale.low, self.rescale.high
+        return Bound.of(min(max(low, least), high), max(min(high, most), low))
 
     def summed(self, sums: Tensor, terms: Sequence[Term], privacy: Privacy) -> list[Relation]:
         """What makes ``sums`` of the inputs less their zero points, ``terms``."""

@@ -38,6 +38,12 @@ def inference(qgraph: QuantGraph, weight_privacy: Privacy, batch: int = 1) -> Pl
     return _planned(plan, qgraph, weight_privacy)
 
 
+def registered(qgraph: QuantGraph, weight_privacy: Privacy) -> list[Planned]:
+    """The circuits that a registration makes keys of."""
+    more = [registration(qgraph)] if weight_privacy == "committed" else []
+    return [inference(qgraph, weight_privacy), *more]
+
+
 def accuracy(
     qgraph: QuantGraph,
     weight_privacy: Privacy,

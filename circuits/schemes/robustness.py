@@ -9,8 +9,9 @@ label may be the same.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,6 +47,9 @@ from prover.backends.cpu import CPU
 from relations.integers import IntArray
 from verifier.schemes import Norm, Privacy
 from zenerrors import StatementError
+
+# Of a course, and the radius itself.
+_POINTS: Final = 9
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,6 +89,16 @@ class Robustness(Circuit):
         scale of its own: there is a proof where all are positive."""
         found: IntArray = self.assign(q, radius)[self.layout["output/margins"].ravel()]
         return found
+
+    def lead(self, q: NDArray[np.integer[Any]], radius: int) -> float:
+        """The least of these, in integers of the output."""
+        return math.ldexp(int(self.margins(q, radius).min()), self.certificate.exponent)
+
+    def course(self, q: NDArray[np.integer[Any]], radius: int) -> list[tuple[int, float]]:
+        """Radii from 0 to twice this one, as far as there are any, and the lead within each."""
+        top = self.certificate.radius.bound.interval[1]
+        radii = {radius, *np.linspace(0, min(2 * radius, top), _POINTS).astype(int).tolist()}
+        return [(each, self.lead(q, each)) for each in sorted(radii)]
 
     def witness(
         self,

@@ -108,7 +108,7 @@ def measured(cut: Cut, graph: Graph, bits: int, data: Data) -> Model:
     """As a service would register it. Raises ``ModelError``, ``StatementError`` where so many bits make no
     network."""
     typical = data.seen[0][:: max(1, len(data.seen[0]) // 64)][:64]
-    member = with_prior(to_onnx(graph), typical)
+    member = with_prior(to_onnx(graph), typical, bits)
     images, labels = data.held_out
     classes = int(labels.max()) + 1
     calibration = {graph.input.name: typical, PRIOR: member.priors(classes, len(typical))}

@@ -1,10 +1,10 @@
 """A camera whose owner pays for the cheapest network that is enough.
 
-    python -m examples.camera.demo [--batch N]
+    python -m examples.camera.demo [--bank cifar|faces] [--batch N]
 
-Starts the service, registers a bank of four networks, opens a stream, and shows it images of CIFAR-10
-(docs/zoo.md): of two classes, then of two others. Each frame is proven by the network that the frames before
-it ask for. The whole stream is verified from one file; then frames are left out and exchanged.
+Starts the service, registers a bank of four networks, opens a stream, and shows it images of CIFAR-10, or
+ORL's faces (docs/zoo.md): of two classes, then of two others. Each frame is proven by the network that the
+frames before it ask for. The whole stream is verified from one file; then frames are left out and exchanged.
 With ``--batch`` so many frames in a row have one proof. The last line is for machines.
 """
 
@@ -13,9 +13,9 @@ from __future__ import annotations
 import argparse
 import io
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -24,45 +24,66 @@ from circuits.onnx.write import to_onnx
 from circuits.priors import with_prior
 from client import Client
 from client.api import succeeded
-from examples.camera.network import CIFAR
+from examples.camera.network import CIFAR, FACES, Bank
 from examples.digits.demo import service
 from examples.stage import console, finish, scene
-from examples.zoo.data import FOLDER, Images, cifar
+from examples.zoo.data import FOLDER, Images, Split, cifar, persons
 from relations.integers import IntArray
 from service.cli.terminal import show_progress
 from verifier.documents import KeyFile, checked
 from verifier.keys import OpenedKey, opened
 from verifier.stream import StreamFile, judge_stream
 
-BANK: Final = ("full", "medium", "small", "tiny")
-SCENES: Final = (("cat", "dog"), ("ship", "truck"))
 FRAMES: Final = 16
 """Of each scene."""
-NAMES: Final = ("airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck")
-PROFILED: Final = 25
-"""Samples of each class."""
 
 
-def main(folder: Path = FOLDER, batch: int | None = None) -> int:
+class Show(NamedTuple):
+    """What a camera is shown, over a bank of these ``members``. ``names``: of the classes; ``scenes``: which
+    of them, one scene after the other. ``profiled``: samples of each class; frames are of the others."""
+
+    bank: Bank
+    members: tuple[str, ...]
+    images: Callable[[Path], Split]
+    names: tuple[str, ...]
+    scenes: tuple[tuple[str, str], tuple[str, str]]
+    profiled: int
+
+
+SHOWS: Final = {
+    CIFAR.name: Show(
+        CIFAR,
+        ("full", "medium", "small", "tiny"),
+        cifar,
+        ("airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck"),
+        (("cat", "dog"), ("ship", "truck")),
+        25,
+    ),
+    FACES.name: Show(
+        FACES,
+        (*FACES.networks,),
+        persons,
+        tuple(f"person {number}" for number in range(FACES.classes)),
+        (("person 4", "person 7"), ("person 12", "person 30")),
+        4,
+    ),
+}
+
+
+def main(folder: Path = FOLDER, batch: int | None = None, bank: str = CIFAR.name) -> int:
     """Run the demonstration; 0 if everything went as it should."""
-    data = cifar(folder)
-    samples, frames = split(data.held_out)
+    show = SHOWS[bank]
+    data = show.images(folder)
+    samples, frames = split(show, data.held_out)
     with tempfile.TemporaryDirectory(prefix="zenserve-demo-") as home, service(Path(home)) as client:
-        with scene(f"The camera's owner registers {len(BANK)} networks, and commits to their weights"):
-            models = {register(client, name, data.seen.pixels[:64] / 255): name for name in BANK}
+        with scene(f"The owner registers {len(show.members)} networks, and commits to their weights"):
+            models = registered(client, show.bank, show.members, data.seen)
         with scene("A stream over this bank: which network is enough for which classes is measured once"):
-            stream = client.create_stream(
-                [*models],
-                values(data.held_out, samples),
-                data.held_out.labels[samples].tolist(),
-                backlog=len(frames),
-                rules={"batch": batch} if batch else None,
-            )
-            client.begun(stream.id)
+            stream = open_stream(client, [*models], data.held_out, samples, len(frames), batch)
         with scene(f"{len(frames)} frames"):
-            right, seconds = film(client, stream.id, data.held_out, frames, models)
+            right, seconds = film(client, stream, show, data.held_out, frames, models)
         with scene("Anybody verifies the whole stream, from one file and the networks' keys"):
-            file = checked(StreamFile, client.get_stream_file(stream.id))
+            file = checked(StreamFile, client.get_stream_file(stream))
             keys = keys_of(client, file)
             verdict = judge_stream(file, keys)
             for sentence in verdict.verified or [verdict.detail]:
@@ -74,13 +95,16 @@ def main(folder: Path = FOLDER, batch: int | None = None) -> int:
     )
 
 
-def split(held_out: Images) -> tuple[IntArray, IntArray]:
-    """Places of the samples to be profiled, of each class equally many, and of the images to be shown."""
-    of_class = [np.flatnonzero(held_out.labels == own) for own in range(CIFAR.classes)]
-    samples = np.concatenate([places[:PROFILED] for places in of_class])
+def split(show: Show, held_out: Images, frames: int = FRAMES) -> tuple[IntArray, IntArray]:
+    """Places of the samples to be profiled, of each class equally many, and of the images to be shown, so
+    many ``frames`` of each scene."""
+    of_class = [np.flatnonzero(held_out.labels == own) for own in range(show.bank.classes)]
+    samples = np.concatenate([places[: show.profiled] for places in of_class])
     rng = np.random.default_rng(7)
     shown = [
-        rng.choice(of_class[NAMES.index(rng.choice(own))][PROFILED:]) for own in SCENES for _ in range(FRAMES)
+        rng.choice(of_class[show.names.index(rng.choice(own))][show.profiled :])
+        for own in show.scenes
+        for _ in range(frames)
     ]
     return samples, np.array(shown)
 
@@ -90,32 +114,63 @@ def values(images: Images, places: IntArray) -> Any:
     return (images.pixels[places] / 255).round(4).tolist()
 
 
-def register(client: Client, name: str, images: FloatArray) -> str:
-    """The id of the network as a model of a bank."""
-    member = with_prior(to_onnx(CIFAR.network(name)), images)
+def registered(client: Client, bank: Bank, names: Sequence[str], seen: Images) -> dict[str, str]:
+    """The names of these networks, by their ids as models of a bank."""
+    images = seen.pixels[:64] / 255
+    return {_register(client, bank, name, images): name for name in names}
+
+
+def _register(client: Client, bank: Bank, name: str, images: FloatArray) -> str:
+    member = with_prior(to_onnx(bank.network(name)), images)
     calibration = io.BytesIO()
-    np.savez(calibration, image=images, prior=member.priors(CIFAR.classes, len(images)))
-    model = client.create_model(member.onnx, calibration.getvalue(), name=name, weight_privacy="committed")
+    np.savez(calibration, image=images, prior=member.priors(bank.classes, len(images)))
+    model = client.create_model(
+        member.onnx, calibration.getvalue(), name=name, weight_privacy="committed", saturate=True
+    )
     return str(succeeded(show_progress(console, name, client.follow(model))).id)
 
 
-def film(
-    client: Client, stream: str, images: Images, frames: IntArray, models: Mapping[str, str]
-) -> tuple[int, dict[str, float]]:
-    """Show the camera these images. How many answers are right, and the seconds of each network's proofs."""
+def open_stream(
+    client: Client,
+    models: list[str],
+    images: Images,
+    samples: IntArray,
+    backlog: int,
+    batch: int | None = None,
+) -> str:
+    """The id of a stream that takes frames; ``samples``: the places of those of ``images`` that are
+    profiled."""
+    profile = values(images, samples), images.labels[samples].tolist()
+    rules = {"batch": batch} if batch else None
+    stream = client.create_stream(models, *profile, backlog=backlog, rules=rules)
+    return client.begun(stream.id).id
+
+
+def hand_in(client: Client, stream: str, images: Images, frames: IntArray) -> None:
+    """Show these images to the camera, which then is off."""
     for number, place in enumerate(frames):
         client.add_frame(stream, number, values(images, place))
     client.end_stream(stream)
+
+
+def film(
+    client: Client,
+    stream: str,
+    show: Show,
+    images: Images,
+    frames: IntArray,
+    models: Mapping[str, str],
+) -> tuple[int, dict[str, float]]:
+    """Show the camera these images. How many answers are right, and the seconds of each network's proofs."""
+    hand_in(client, stream, images, frames)
     right, seconds = 0, dict.fromkeys(models.values(), 0.0)
     for frame in client.follow_frames(stream):
         truth, name = images.labels[frames[frame.number]], models[frame.model_id or ""]
         right += int(frame.label == truth)
         seconds[name] += frame.seconds
-        answer = NAMES[frame.label or 0]
+        said, answer = show.names[truth], show.names[frame.label or 0]
         proof = "" if frame.batch is None else f"  with the proof from {frame.batch} on"
-        console.print(
-            f"  {frame.number:3d}  {NAMES[truth]:<11}{answer:<11}{name:<8}{frame.seconds:6.2f} s{proof}"
-        )
+        console.print(f"  {frame.number:3d}  {said:<11}{answer:<11}{name:<8}{frame.seconds:6.2f} s{proof}")
     return right, {name: round(each, 2) for name, each in seconds.items()}
 
 
@@ -145,5 +200,7 @@ def cheated(file: StreamFile, keys: Mapping[str, OpenedKey]) -> dict[str, str]:
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--bank", choices=SHOWS, default=CIFAR.name, help="of which networks")
     parser.add_argument("--batch", type=int, help="frames in a row that have one proof")
-    raise SystemExit(main(batch=parser.parse_args().batch))
+    options = parser.parse_args()
+    raise SystemExit(main(batch=options.batch, bank=options.bank))

@@ -21,79 +21,150 @@ __device__ inline double across(double value, T combined) {
 __device__ inline double larger(double a, double b) { return a >= b || a != a ? a : b; }
 __device__ inline double lesser(double a, double b) { return a <= b || a != a ? a : b; }
 
-// Of each row of slope[rows, width], by a warp: rest += gamma(terms) size, then what slope delta + offset, give or take
-// rest, reaches where delta is in balls of `own` coordinates each, by the dual norm (0: of boxes, 1, 2), and size. Where
-// an interval is known, both at once; and where that is narrower than rest, slope is 0 and offset its centre.
-extern "C" __global__ void __launch_bounds__(128)
-    reach(double* slope, double* offset, double* rest, double* size, const double* radius, const double* known_low,
-          const double* known_high, double* low, double* high, long long rows, long long rows_of_one, long long width,
-          long long own, long long norm, long long terms) {
-  const long long row = (blockIdx.x * 128ll + threadIdx.x) / 32;
-  const int lane = threadIdx.x % 32;
-  if (row >= rows) return;
-  double* at = slope + row * width;
+// Where functions of balls are known to be, and what they become: arrays of rows, those of `known` null where nothing is.
+struct Rows {
+  double *offset, *rest, *size;
+  const double *known_low, *known_high;
+  double *most, *low, *high;
+};
+
+// gamma of bounds.arrays.
+__device__ inline double rounded(long long terms) {
   constexpr double unit = 1.0 / (1ll << 53);
-  const auto add = [](double a, double b) { return a + b; };
-  // On their way while the slopes are.
-  const double middle = offset[row], before = rest[row], sized = size[row];
-  const double least_known = known_low ? known_low[row] : 0, most_known = known_low ? known_high[row] : 0;
-  double most = 0;
-  for (long long ball = 0; ball < width; ball += own) {
-    double found = 0;
-    for (long long first = ball + lane; first < ball + own; first += 128) {
-      double steep[4];  // on their way at the same time
-#pragma unroll
-      for (int i = 0; i < 4; i++) steep[i] = first + 32 * i < ball + own ? at[first + 32 * i] : 0;
-#pragma unroll
-      for (int i = 0; i < 4; i++) {
-        const double size = steep[i] < 0 ? -steep[i] : steep[i];
-        if (norm == 1) found = larger(found, size);
-        else found += norm == 2 ? size * size : size;
-      }
-    }
-    found = norm == 1 ? across(found, larger) : across(found, add);
-    most += norm == 2 ? sqrt(found) : found;
-  }
-  if (norm) most *= radius[row / rows_of_one];
-  const double start = middle < 0 ? -middle : middle;
-  const double slack = 2 * terms * unit / (1 - terms * unit), all = before + slack * sized;
-  const long long sums = 2 * width + 8;
-  const double error = 2 * sums * unit / (1 - sums * unit), reached = start + all + most;
-  const double around = all + most + error * reached;
-  double least = middle - around, largest = middle + around, centre = middle, apart = all;
-  if (known_low) {
-    const double one = larger(least_known, least), other = lesser(most_known, largest);
-    least = lesser(one, other), largest = larger(one, other);
-    centre = least / 2 + largest / 2;
-    const double away = larger(largest - centre, centre - least);
-    constexpr double most_of_all = 1.7976931348623157e308;
-    apart = away == 0 ? 0 : away < most_of_all ? nextafter(away, most_of_all) : away + away;
-    if (apart < all)
-      for (long long i = lane; i < width; i += 32) at[i] = 0;
-    else centre = middle, apart = all;
-  }
-  __syncwarp();  // all lanes have read before one writes
-  if (lane) return;
-  offset[row] = centre, rest[row] = apart, size[row] = reached, low[row] = least, high[row] = largest;
+  return 2 * terms * unit / (1 - terms * unit);
 }
 
-// Onto each row's sum, of a block: its line[rows, size], or absolute values, times x[., size] of its sample, or 1.
+// Of a row whose slope delta, of `width` terms, comes to `most`: rest += gamma(terms) size, then what slope delta +
+// offset, give or take rest, reaches, and size. Where an interval is known, both at once; and where that is narrower than rest,
+// offset is its centre, and the answer is true: slope is to be 0.
+__device__ inline bool bound(const Rows& rows, long long row, double most, long long width, long long terms) {
+  const double middle = rows.offset[row], sized = rows.size[row], start = middle < 0 ? -middle : middle;
+  const double all = rows.rest[row] + rounded(terms) * sized, reached = start + all + most;
+  const double around = all + most + rounded(2 * width + 8) * reached;
+  double least = middle - around, largest = middle + around, centre = middle, apart = all;
+  bool constant = false;
+  if (rows.known_low) {
+    const double one = larger(rows.known_low[row], least), other = lesser(rows.known_high[row], largest);
+    least = lesser(one, other), largest = larger(one, other);
+    const double between = least / 2 + largest / 2, away = larger(largest - between, between - least);
+    constexpr double most_of_all = 1.7976931348623157e308;
+    const double up = away == 0 ? 0 : away < most_of_all ? nextafter(away, most_of_all) : away + away;
+    constant = up < all;
+    if (constant) centre = between, apart = up, most = 0;
+  }
+  rows.offset[row] = centre, rows.rest[row] = apart, rows.size[row] = reached;
+  rows.low[row] = least, rows.high[row] = largest, rows.most[row] = most;
+  return constant;
+}
+
+// `bound` of rows of slope[rows, width], four by a warp, by the dual norm of delta in balls of `own` coordinates each
+// (0: of boxes, 1, 2).
+extern "C" __global__ void __launch_bounds__(128)
+    reach(double* slope, double* offset, double* rest, double* size, const double* radius, const double* known_low,
+          const double* known_high, double* most, double* low, double* high, long long rows, long long rows_of_one, long long width, long long own,
+          long long norm, long long terms) {
+  constexpr int each = 4;
+  const long long first = (blockIdx.x * 128ll + threadIdx.x) / 32 * each;
+  const int lane = threadIdx.x % 32;
+  if (first >= rows) return;
+  const double* at[each];
+#pragma unroll
+  for (int i = 0; i < each; i++) at[i] = slope + (first + i < rows ? first + i : first) * width;
+  const auto add = [](double a, double b) { return a + b; };
+  double sums[each] = {};
+  for (long long ball = 0; ball < width; ball += own) {
+    double found[each] = {};
+    for (long long column = ball + lane; column < ball + own; column += 128) {
+      double steep[4][each];  // on their way at the same time
+#pragma unroll
+      for (int k = 0; k < 4; k++)
+#pragma unroll
+        for (int i = 0; i < each; i++) steep[k][i] = column + 32 * k < ball + own ? at[i][column + 32 * k] : 0;
+#pragma unroll
+      for (int k = 0; k < 4; k++)
+#pragma unroll
+        for (int i = 0; i < each; i++) {
+          const double size = steep[k][i] < 0 ? -steep[k][i] : steep[k][i];
+          if (norm == 1) found[i] = larger(found[i], size);
+          else found[i] += norm == 2 ? size * size : size;
+        }
+    }
+#pragma unroll
+    for (int i = 0; i < each; i++) {
+      found[i] = norm == 1 ? across(found[i], larger) : across(found[i], add);
+      sums[i] += norm == 2 ? sqrt(found[i]) : found[i];
+    }
+  }
+  // Each of the first lanes has a row from here.
+  const long long row = first + lane;
+  bool constant = false;
+  if (lane < each && row < rows) {
+    double here = sums[0];
+#pragma unroll
+    for (int i = 1; i < each; i++) here = lane == i ? sums[i] : here;
+    if (norm) here *= radius[row / rows_of_one];
+    constant = bound({offset, rest, size, known_low, known_high, most, low, high}, row, here, width, terms);
+  }
+  for (unsigned left = __ballot_sync(0xffffffff, constant); left; left &= left - 1) {
+    double* line = slope + (first + __ffs(left) - 1) * width;
+    for (long long column = lane; column < width; column += 32) line[column] = 0;
+  }
+}
+
+// `bound` of rows, one by a thread, whose slope delta is known to come to `most`.
+extern "C" __global__ void __launch_bounds__(128)
+    reach_known(double* slope, double* offset, double* rest, double* size, const double* known_low,
+                const double* known_high, double* most, double* low, double* high, long long rows,
+                long long width, long long terms) {
+  const long long row = blockIdx.x * 128ll + threadIdx.x;
+  const int lane = threadIdx.x % 32;
+  bool constant = false;
+  if (row < rows)
+    constant = bound({offset, rest, size, known_low, known_high, most, low, high}, row, most[row], width, terms);
+  for (unsigned left = __ballot_sync(0xffffffff, constant); left; left &= left - 1) {
+    double* line = slope + (row - lane + __ffs(left) - 1) * width;
+    for (long long column = lane; column < width; column += 32) line[column] = 0;
+  }
+}
+
+// Lines of rows, and x[., size], which `rows_of_one` each are times, or 1 where it is null; none has size 0.
+struct Pair {
+  const double *lines, *x;
+  long long size, rows_of_one, absolute;
+};
+
+#define ZEN_PAIR(i) \
+  const double *lines##i, const double *x##i, long long size##i, long long rows##i, long long absolute##i
+#define ZEN_SAME(i) {lines##i, x##i, size##i, rows##i, absolute##i}
+
+// Onto each row's sum, of a block: of each pair its line, or absolute values, times x.
 extern "C" __global__ void __launch_bounds__(512)
-    weigh(const double* line, const double* x, double* onto, long long size, long long rows_of_one, long long absolute) {
-  const double* at = line + blockIdx.x * size;
-  const double* by = x ? x + blockIdx.x / rows_of_one * size : nullptr;
+    weigh(ZEN_PAIR(0), ZEN_PAIR(1), ZEN_PAIR(2), ZEN_PAIR(3), ZEN_PAIR(4), double* onto) {
   __shared__ double sums[16];
   const auto add = [](double a, double b) { return a + b; };
+  const Pair pairs[] = {ZEN_SAME(0), ZEN_SAME(1), ZEN_SAME(2), ZEN_SAME(3), ZEN_SAME(4)};
+  long long longest = 0;
+  for (const Pair& pair : pairs) longest = pair.size > longest ? pair.size : longest;
   double sum = 0;
-  for (long long first = threadIdx.x; first < size; first += 4 * 512) {
-    double value[4];  // on their way at the same time
+  for (long long first = threadIdx.x; first < longest; first += 4 * 512) {
+    double here[5][4], by[5][4];  // on their way at the same time
 #pragma unroll
-    for (int i = 0; i < 4; i++) {
-      const long long place = first + 512 * i;
-      const double here = place < size ? at[place] : 0;
-      value[i] = (absolute && here < 0 ? -here : here) * (by && place < size ? by[place] : 1);
+    for (int pair = 0; pair < 5; pair++) {
+      const auto [lines, x, size, rows_of_one, absolute] = pairs[pair];
+#pragma unroll
+      for (int i = 0; i < 4; i++) {
+        const long long place = first + 512 * i;
+        here[pair][i] = place < size ? lines[blockIdx.x * size + place] : 0;
+        by[pair][i] = x && place < size ? x[blockIdx.x / rows_of_one * size + place] : 1;
+      }
     }
-    sum += (value[0] + value[1]) + (value[2] + value[3]);
+#pragma unroll
+    for (int pair = 0; pair < 5; pair++)
+#pragma unroll
+      for (int i = 0; i < 4; i++) {
+        const double value = here[pair][i];
+        sum += (pairs[pair].absolute && value < 0 ? -value : value) * by[pair][i];
+      }
   }
   sum = across(sum, add);
   if (threadIdx.x % 32 == 0) sums[threadIdx.x / 32] = sum;
@@ -112,6 +183,7 @@ extern "C" __global__ void __launch_bounds__(128)
   if (entry >= entries) return;
   const long long column = entry % n, row = entry / n, group = row / m;
   double least = 0, most = 0, sum = 0;
+#pragma unroll 4
   for (long long i = 0; i < k; i++) {
     const double a = left_low[row * k + i], b = left_high[row * k + i];
     const long long place = (group * k + i) * n + column;
@@ -121,4 +193,35 @@ extern "C" __global__ void __launch_bounds__(128)
     least += l, most += u, sum += larger(l < 0 ? -l : l, u < 0 ? -u : u);
   }
   low[entry] = least, high[entry] = most, size[entry] = sum;
+}
+
+// Of a product of forms, times a factor, whose bits are given: offset, rest and size[groups, m, n] of the same, centres
+// and radii of left[groups, m, k] and right[groups, k, n].
+extern "C" __global__ void __launch_bounds__(128)
+    constants(const double* left_offset, const double* left_rest, const double* left_size, const double* left_centre,
+              const double* left_radius, const double* right_offset, const double* right_rest, const double* right_size,
+              const double* right_centre, const double* right_radius, double* offset, double* rest, double* size,
+              long long entries, long long m, long long k, long long n, long long factor_bits) {
+  const long long entry = blockIdx.x * 128ll + threadIdx.x;
+  if (entry >= entries) return;
+  union {
+    long long bits;
+    double number;
+  } factor{factor_bits};
+  const long long column = entry % n, row = entry / n, group = row / m;
+  double middle = 0, apart = 0, remainder = 0, sum = 0;
+#pragma unroll 4
+  for (long long i = 0; i < k; i++) {
+    const long long here = row * k + i, there = (group * k + i) * n + column;
+    const double centre = right_centre[there], by_right = centre * factor.number;
+    const double by_left = left_centre[here] * factor.number;
+    const double around_right = by_right < 0 ? -by_right : by_right, around_left = by_left < 0 ? -by_left : by_left;
+    middle += left_offset[here] * by_right + by_left * right_offset[there] - by_left * centre;
+    apart += left_rest[here] * around_right + around_left * right_rest[there];
+    remainder += left_radius[here] * right_radius[there];
+    sum += left_size[here] * around_right + around_left * (right_size[there] + (centre < 0 ? -centre : centre));
+  }
+  constexpr double unit = 1.0 / (1ll << 53);
+  remainder *= (factor.number < 0 ? -factor.number : factor.number) * (1 + 8 * unit);
+  offset[entry] = middle, rest[entry] = apart + remainder, size[entry] = sum + remainder;
 }

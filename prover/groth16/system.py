@@ -97,8 +97,9 @@ class Groth16(Groth16Verifier, ProofSystem):
         )
 
 
-_load_key = lru_cache(maxsize=16)(ProvingKey.load)
-"""Keys of the store, whose files are never written again: mapped, so that those of a whole bank of models
-cost no memory that others need. A GPU keeps those that are kept here, as long as there is room."""
+_load_key = lru_cache(maxsize=256)(ProvingKey.load)
+"""Keys of the store, whose files are never written again: mapped, so that they cost no memory that others
+need. A bank of models has 128 at the most, with those of batches. A GPU keeps those that are kept here, as
+long as there is room."""
 _speed = lru_cache(maxsize=1)(cost.speed)
 """Of this machine's kernels, measured when it is first asked for."""

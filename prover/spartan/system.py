@@ -250,7 +250,7 @@ class Spartan(SpartanVerifier, ProofSystem):
 
     def load_key(self, file: Path) -> ProvingKey:
         key = _read_key(file)
-        if self.lacks_circuit(key):
+        if self.circuit_bytes(key) is None:
             matrices = SystemMatrices(load_statement(file))
             if (matrices.digest, matrices.sizes) != (key.circuit, key.sizes):
                 raise FileFormatError(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import Any, Generic, Literal, TypeVar, cast
 
@@ -290,9 +290,20 @@ class QuantisationReport(BaseModel):
     )
 
 
+class TwinView(BaseModel):
+    """A model of the same network, under another proof system."""
+
+    id: str = Field(description="The twin's own.", examples=["mdl_5d1f0c"])
+    system: str = Field(description="The proof system that it is of.", examples=["spartan-bls12-381"])
+    commitment: str | None = Field(description="In hex, where the weights are committed.")
+
+
 class ModelView(ModelSummary):
     """A registered model."""
 
+    twins: list[TwinView] = Field(
+        description="The registered models of its network under other proof systems.", examples=[[]]
+    )
     report: QuantisationReport | None = Field(
         description="What quantisation did, on the calibration; null for models of older services."
     )
@@ -518,10 +529,11 @@ def model_summary(model: Model) -> ModelSummary:
     return ModelSummary(**_model_fields(model))
 
 
-def model_view(model: Model) -> ModelView:
+def model_view(model: Model, twins: Sequence[Model]) -> ModelView:
     key = model.registration["statement"]["verification_key"]["id"] if model.registration else None
     return ModelView(
         **_model_fields(model),
+        twins=[TwinView(id=each.id, system=each.system, commitment=each.commitment) for each in twins],
         report=QuantisationReport.model_validate(model.report) if model.report else None,
         registration_key_id=key,
         description=model.verification_key.circuit if model.verification_key else None,

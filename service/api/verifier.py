@@ -87,11 +87,11 @@ class Verifier:
                     continue
                 with suppress(ZenError):  # is said when it is judged
                     key = self._opened(document, given)
-                    if circuit := self._circuit(key):
+                    size = key.system.circuit_bytes(key.verifying)  # also under a key of the stranger's own
+                    if size is None and (circuit := self._circuit(key)):
                         size = circuit.proving_key_bytes
-                        judging += effort.judging(size, len(document.proofs))
-                        if key.system.lacks_circuit(key.verifying):
-                            loading[circuit.proving_key] = effort.loading(size)
+                        loading[circuit.proving_key] = effort.loading(size)
+                    judging += effort.judging(size or 0, len(document.proofs))
         return effort.ByCircuits(judging, sum(loading.values()))
 
     def _answer_next(self) -> None:
@@ -137,9 +137,9 @@ class Verifier:
 
     def _key_of(self, document: ProofDocument, given: KeyFile | str | None) -> OpenedKey:
         key = self._opened(document, given)
-        if key.system.lacks_circuit(key.verifying):
+        if key.system.circuit_bytes(key.verifying) is None:
             with self._loading:  # one after the other: who waited has what another loaded
-                if key.system.lacks_circuit(key.verifying) and (circuit := self._circuit(key)):
+                if key.system.circuit_bytes(key.verifying) is None and (circuit := self._circuit(key)):
                     SYSTEMS[key.system.id].load_key(self._store.path(circuit.proving_key))
         return key
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import shutil
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
@@ -19,6 +20,9 @@ if TYPE_CHECKING:  # each is slow to import, and needed by some commands only
     from client import Client
     from service.runtime import Runtime
     from verifier.documents import KeyFile
+    from verifier.keys import OpenedKey
+
+_OWN_CHALLENGES: Final = "the statement's own challenges"
 
 app = typer.Typer(help="The keys of proofs, and those of receipts.", no_args_is_help=True)
 
@@ -62,6 +66,15 @@ def show_key(
     key_file: Annotated[
         Path, typer.Argument(metavar="KEY", exists=True, dir_okay=False, help="The key's file.")
     ],
+    network: Annotated[
+        Path | None,
+        typer.Argument(
+            exists=True,
+            dir_okay=False,
+            help="The model's architecture, or its network if that is public: its circuit says what its own"
+            " challenges can miss.",
+        ),
+    ] = None,
 ) -> Answer:
     """Show what a key's file says, and how sure its proofs are, term by term. Nothing is asked of a service.
 
@@ -73,6 +86,9 @@ def show_key(
     with naming(key_file):
         file = read(KeyFile, key_file.read_bytes())
         key = opened(file)
+    errors = [*key.system.errors(key.verifying)]
+    if network is not None:
+        errors.append((_OWN_CHALLENGES, _missed(file, key, network)))
     described = file.circuit
     facts = {
         "id": file.id,
@@ -83,15 +99,35 @@ def show_key(
         "network": described["network"],
         "constraints": described["constraints"]["total"],
     }
-    errors = key.system.errors(key.verifying)
+    total = -math.log2(sum(2.0**-bits for _, bits in errors)) if errors else None
     document = facts | {
         "errors": [{"term": term, "bits": round(bits, 1)} for term, bits in errors],
+        "bits": None if total is None else round(total, 1),
         "does_not_show": key.system.setups[file.setup],
     }
     lines = [f"  2^-{bits:.1f}  {term}" for term, bits in errors]
-    told = ("", "[dim]What can pass, each with a probability of at most:[/]", *lines) if lines else ()
+    told: tuple[str, ...] = ()
+    if total is not None:
+        beside = "" if network else f", but for {_OWN_CHALLENGES}: name the architecture"
+        lines.append(f"  2^-{total:.1f}  in sum{beside}")
+        told = ("", "[dim]What can pass, each with a probability of at most:[/]", *lines)
     left = ("", "[dim]What this does not show:[/]", f"  {document['does_not_show']}")
     return Answer(document, (terminal.table_of(facts), *told, *left))
+
+
+def _missed(file: KeyFile, key: OpenedKey, network: Path) -> float:
+    """-log2 of what random challenges of the key's circuit miss: its identities' degrees, in sum, over r.
+
+    Raises ``FileFormatError`` (``file.statement``) where the network's circuit is another.
+    """
+    from circuits import QuantGraph
+    from circuits.schemes.audit import recompile
+
+    with naming(network):
+        circuit = recompile(QuantGraph.from_bytes(network.read_bytes()), file.circuit)
+        if circuit.constraint_system.digest != key.verifying.statement_digest:
+            raise FileFormatError("file.statement", "the key is of another circuit than this network's")
+    return circuit.program.soundness_bits
 
 
 @app.command("issuers")

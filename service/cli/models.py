@@ -96,6 +96,20 @@ def add_model(
     return finished(made, "registering", service.follow(made), wait=wait)
 
 
+@app.command("twin")
+@asking
+def add_twin(
+    service: Client,
+    model_id: ModelId,
+    system: Annotated[str, typer.Option(help="The other proof system: groth16, or spartan.")],
+    label: Labels = None,
+    wait: Annotated[bool, typer.Option(help="Wait until it is registered.")] = True,
+) -> Model:
+    """Register the network of MODEL under another proof system, too: prove --system chooses then."""
+    made = service.create_twin(model_id, system, labels=labels.read(label))
+    return finished(made, "registering", service.follow(made), wait=wait)
+
+
 @app.command("list")
 @asking
 def list_models(

@@ -67,6 +67,9 @@ def prove(
     service: Client,
     model_id: ModelId,
     input_: MaybeInputFile = None,
+    system: Annotated[
+        str | None, typer.Option(help="The proof system: the model's, or that of a twin of it.")
+    ] = None,
     scheme: Annotated[Scheme, typer.Option(help="What to prove.")] = "inference",
     input_id: Annotated[
         str | None,
@@ -166,6 +169,7 @@ def prove(
     inputs |= {name: {"values": each, "privacy": privacies.get(name, privacy)} for name, each in sent.items()}
     image = Path(reference) if reference and not committed else None
     asked: ProofFields = {
+        "system": system,
         "scheme": scheme,
         "input_id": None if inputs else input_id,
         "input_privacy": None if inputs else privacy,

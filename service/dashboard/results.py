@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from circuits import svg
 from service.dashboard.pictures import Picture
 from verifier.description import Group, as_list
 from verifier.scales import real_logits
@@ -68,6 +70,11 @@ def picture(document: Mapping[str, Any], circuit: Mapping[str, Any]) -> Picture 
         return None
     group = next(group for group in circuit["public_inputs"] if group["name"] == "input")
     return Picture.of(values, group["shape"], group["maximum"])
+
+
+def margins(course: bytes, radius: int) -> str:
+    """A chart of what the worker kept of a certificate within this radius."""
+    return svg.descent("radius, steps", "least lead, integers", [json.loads(course)], radius)
 
 
 def _is_in_words(circuit: Mapping[str, Any], values: Mapping[str, Any]) -> bool:

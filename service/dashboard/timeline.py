@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import pairwise
@@ -41,18 +41,18 @@ class Timeline:
 
 @dataclass(frozen=True)
 class Spent:
-    """``share``: of all seconds that workers spent."""
+    """``share``: of all seconds that were spent."""
 
     name: str
     seconds: float
     share: float
 
 
-def ranked(jobs: Iterable[Job]) -> list[Spent]:
-    """The stages of all these jobs together, by their workers' clocks, the longest first."""
+def ranked(parts: Iterable[Mapping[str, float]]) -> list[Spent]:
+    """Seconds by stages, or by kernels, of several jobs together, the longest first."""
     seconds: Counter[str] = Counter()
-    for job in jobs:
-        seconds.update(job.timings)
+    for each in parts:
+        seconds.update(each)
     total = seconds.total()
     return [Spent(name, taken, taken / total) for name, taken in seconds.most_common() if taken > 0]
 

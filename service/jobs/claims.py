@@ -90,6 +90,11 @@ class Claims:
         """Note how long each stage took before."""
         self._session.execute(update(Job).where(is_held(claim)).values(expected=seconds))
 
+    def took(self, claim: Claim, kernels: dict[str, float]) -> None:
+        """Note how long a GPU's kernels took of a job that this worker has ended well."""
+        self._session.execute(update(Job).where(Job.id == claim.id).values(kernels=kernels))
+        Totals(self._session).add_seconds("kernel", kernels)
+
     def wait(self, claim: Claim, stage: str, timings: dict[str, float]) -> bool:
         """Let the job go until the children that this transaction makes are over. False if it was lost or is
         to be canceled: the caller must then make none.
@@ -105,10 +110,14 @@ class Claims:
         self, claim: Claim, timings: dict[str, float], rows: int = 0, along: Sequence[str] = ()
     ) -> bool:
         """End well, with so many constraints proven; with it the jobs ``along``, which are queued and have
-        the same parent: each shows its share of the time. False if the job was lost, or is queued again as
-        one of those is no more: the caller must then write nothing.
+        the same parent: each shows its share of the time. False if the job was lost, its deadline has passed,
+        with which it fails, or it is queued again as one of those is no more: the caller must then write
+        nothing.
         """
         parent_id = children.locked_parent(self._session, claim.id)
+        if self._is_late(claim):
+            self.fail(claim, late())
+            return False
         others = Job.id.in_(along) & (Job.state == "queued")
         if along and self._count(others) < len(along):
             self.give_back(claim, None, claim.attempt)
@@ -193,6 +202,11 @@ class Claims:
     def _to_be_canceled(self, claim: Claim) -> bool:
         asked = select(Job.cancel_requested).where(is_held(claim)).with_for_update()
         return bool(self._session.scalar(asked))
+
+    def _is_late(self, claim: Claim) -> bool:
+        """By the moment at which its end is written: heartbeats may notice later."""
+        passed = is_held(claim) & (Job.deadline_at < clock(self._session))
+        return self._session.scalar(select(Job.id).where(passed).with_for_update()) is not None
 
     def _with_failure(self, claim: Claim, problem: dict[str, Any]) -> list[Any]:
         earlier = self._session.scalar(select(Job.failures).where(Job.id == claim.id)) or []

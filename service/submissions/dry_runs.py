@@ -15,7 +15,7 @@ from service.jobs.scheduling import require_place, routed
 from service.runtime import Runtime
 from service.settings import QueueName
 from service.storage.records.resources import Dataset, Model
-from service.storage.repositories import Circuits, Datasets, Models
+from service.storage.repositories import Circuits, Datasets
 from service.submissions import orders, sandbox
 from service.submissions.orders import Order
 from service.submissions.requests import ProofRequest
@@ -61,7 +61,7 @@ def dry_run(runtime: Runtime, tenant_id: str, body: ProofRequest) -> DryRunView:
     orders.check_fields(body)
     with runtime.database.read() as session:
         require_place(session, runtime.settings, tenant_id, more=1)
-        model = Models(session, tenant_id).ready(body.model_id)
+        model = orders.model_of(session, tenant_id, body)
         order = orders.order(runtime, session, tenant_id, body, model)
         dataset = Datasets(session, tenant_id).ready(order.dataset_id) if order.dataset_id else None
     tried = _try(runtime, body, model, order, dataset)

@@ -13,6 +13,7 @@ from prover.size import Size
 from service import encryption, engine
 from service.runtime import Runtime
 from service.storage.records.resources import Model
+from verifier.schemes import Privacy
 
 Estimate = dict[str, Any]
 """What a job will take: ``memory`` in bytes, ``cost`` in seconds of one processor, ``constraints``."""
@@ -23,7 +24,13 @@ def of_keys(runtime: Runtime, system: str, circuits: Iterable[Mapping[str, Any]]
     a ``Planned`` as JSON. Any worker may do it, whatever it takes: no cost.
     """
     read = (Planned(each["constraints"], Size(**each["size"])) for each in circuits)
-    return max((_of(runtime, system, each) for each in read), key=lambda each: each["memory"]) | {"cost": 0.0}
+    return _largest(runtime, system, read)
+
+
+def of_registration(runtime: Runtime, system: str, quantised: bytes, weight_privacy: Privacy) -> Estimate:
+    """Of making the keys that the registration of a network makes."""
+    graph = QuantGraph.from_bytes(quantised)
+    return _largest(runtime, system, planned.registered(graph, weight_privacy))
 
 
 def of_shard(runtime: Runtime, model: Model, batch: int, asked: Mapping[str, Any]) -> Estimate:
@@ -44,6 +51,11 @@ def of_certificate(runtime: Runtime, model: Model, asked: Mapping[str, Any]) -> 
     says."""
     graph = QuantGraph.from_bytes(encryption.open_network(runtime, model))
     return _of(runtime, model.system, planned.robustness(graph, model.weight_privacy, **engine.within(asked)))
+
+
+def _largest(runtime: Runtime, system: str, circuits: Iterable[Planned]) -> Estimate:
+    found = (_of(runtime, system, each) for each in circuits)
+    return max(found, key=lambda each: each["memory"]) | {"cost": 0.0}
 
 
 def _of(runtime: Runtime, system: str, circuit: Planned) -> Estimate:

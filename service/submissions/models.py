@@ -20,7 +20,7 @@ from service.storage.records.resources import Model
 from service.storage.repositories import Models
 from service.submissions import estimates, jobs, sandbox
 from service.submissions.files import Handed
-from service.submissions.requests import Precision
+from service.submissions.requests import Precision, TwinRequest
 from verifier.registry import FIRST
 from zenerrors import NotFoundError, RequestError
 
@@ -89,6 +89,44 @@ def register(
     )
 
 
+def add_twin(
+    runtime: Runtime,
+    caller: Principal,
+    model_id: str,
+    body: TwinRequest,
+    idempotency_key: str | None = None,
+) -> str:
+    """Queue the registration of a model's network under another proof system, too. The twin's id, or that
+    which the ``Idempotency-Key`` made. Raises ``ZenError``.
+    """
+    system = registry.find(body.system)
+    options = [model_id, system.id]
+    terms = jobs.terms(runtime, caller, b"twin", options, body.labels, idempotency_key)
+    with runtime.database.read() as session:
+        if earlier := Jobs(session).earlier(terms):
+            return earlier
+        model = Models(session, caller.tenant_id).ready(model_id)
+    if model.system == system.id:
+        reason = f"system: {model_id} is of {system.id}; twins are of others"
+        raise RequestError("request.invalid", reason, field="system")
+    quantised = encryption.open_network(runtime, model)
+    if model.weight_privacy == "committed":
+        basis.basis_length(runtime, system, intake.committed_count(quantised, model.weight_privacy))
+    estimate = estimates.of_registration(runtime, system.id, quantised, model.weight_privacy)
+    row = Model(
+        id=new_id("mdl"),
+        system=system.id,
+        twin_id=model.twin_id or model.id,
+        **{name: getattr(model, name) for name in ("name", "weight_privacy", "bits", "saturate", "report")},
+    )
+    row.quantised = encryption.put(runtime, f"model:{row.id}", quantised)
+    terms = replace(terms, size=len(quantised))
+    stored = [row.quantised]
+    return jobs.submit(
+        runtime, caller, "model", row, terms, "model.create", stored=stored, prepare=lambda _session: estimate
+    )
+
+
 def report_page(model: Model) -> str:
     """What quantisation did, as a page of HTML without scripts. Raises ``NotFoundError`` where nothing says:
     an earlier version registered the model.
@@ -134,7 +172,8 @@ def _check_parent(models: Models, row: Model) -> None:
     if parent.system != row.system:
         raise RequestError(
             "request.invalid",
-            f"parent_id: that model's commitment is of {parent.system}; register both with one system",
+            f"parent_id: that model's commitment is of {parent.system}; name its twin of {row.system}, or"
+            " register both with one system",
             field="parent_id",
         )
     if row.weight_privacy != "committed" or parent.commitment is None:

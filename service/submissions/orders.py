@@ -14,7 +14,7 @@ from service.encryption import Secret
 from service.runtime import Runtime
 from service.storage.records.base import new_id
 from service.storage.records.resources import Commitment, Dataset, Model
-from service.storage.repositories import Commitments, Datasets
+from service.storage.repositories import Commitments, Datasets, Models
 from service.submissions.requests import InputRequest, ProofRequest
 from verifier.fields import canonical
 from verifier.schemes import CommitmentKind, Norm, Privacy
@@ -29,7 +29,7 @@ TAKES: Final = {
     "robustness": (*_INPUT, "radius", "norm"),
 }
 _ALL: Final = (
-    *("model_id", "scheme", "challenge", "labels"),
+    *("model_id", "system", "scheme", "challenge", "labels"),
     *("priority", "deadline_seconds", "expires_in_days"),
 )
 
@@ -92,6 +92,14 @@ def fingerprint(runtime: Runtime, body: ProofRequest) -> tuple[bytes, ...]:
     rest = canonical(body.model_dump(exclude=left_out, exclude_none=True))
     parts = [part for array in arrays for part in (str(array.shape).encode(), array.tobytes())]
     return runtime.vault.macs(b"proof", rest, *parts)
+
+
+def model_of(session: Session, tenant_id: str, body: ProofRequest) -> Model:
+    """The registered model, or its twin of the proof system that is named. Raises ``StatementError``
+    (``statement.system``), ``NotFoundError``, ``ConflictError``.
+    """
+    system = None if body.system is None else registry.find(body.system).id
+    return Models(session, tenant_id).under(body.model_id, system)
 
 
 def order(runtime: Runtime, session: Session, tenant_id: str, body: ProofRequest, model: Model) -> Order:

@@ -15,7 +15,7 @@ from service.runtime import Runtime
 from service.storage.database import clock
 from service.storage.records.base import new_id
 from service.storage.records.resources import Model, Proof
-from service.storage.repositories import Datasets, Models, Proofs
+from service.storage.repositories import Datasets, Proofs
 from service.submissions import estimates, jobs, orders
 from service.submissions.estimates import Estimate
 from service.submissions.orders import Order
@@ -39,7 +39,7 @@ def ask(runtime: Runtime, caller: Principal, body: ProofRequest, idempotency_key
     with runtime.database.read() as session:
         if earlier := Jobs(session).earlier(terms):
             return earlier
-        model = Models(session, tenant_id).ready(body.model_id)
+        model = orders.model_of(session, tenant_id, body)
         order = orders.order(runtime, session, tenant_id, body, model)
         estimate = _estimate(runtime, session, model, order, body.scheme)
         terms = _timed(terms, body, clock(session))

@@ -103,6 +103,19 @@ class Precision(BaseModel):
         return canonical(given | ({"taken": taken} if taken else {}))
 
 
+class TwinRequest(BaseModel):
+    """Register a model's network under another proof system, too."""
+
+    model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [{"system": "spartan"}]})
+
+    system: str = Field(
+        max_length=40, description="The proof system: not the model's own.", examples=["spartan"]
+    )
+    labels: Labels | None = Field(
+        default=None, description="Names and values to find it by, 16 at most.", examples=[{"run": "17"}]
+    )
+
+
 class ProofRequest(BaseModel):
     """Prove what a model makes of an input or of a dataset. Each scheme takes its own fields, and no
     others.
@@ -119,6 +132,12 @@ class ProofRequest(BaseModel):
     )
 
     model_id: ResourceId = Field(description="The registered model.", examples=["mdl_5d1f0c"])
+    system: str | None = Field(
+        default=None,
+        max_length=40,
+        description="The proof system: the model's, unless another is named, that its twin is of.",
+        examples=["spartan"],
+    )
     scheme: Scheme = Field(
         default="inference", description="What is to be proven; it says which other fields there are."
     )

@@ -72,15 +72,16 @@ def test_every_row_of_the_benchmark_of_witnesses(tmp_path: Path, monkeypatch: py
     _, rows = read(output)
     assert [(row.topic, row.peer) for row in rows] == [
         (title, peer)
-        for title, beside in (
+        for title, *beside in (
             ("Witnesses", "processor"),
             ("One after the other", "two_threads"),
             ("Samples of an accuracy", "processor"),
             ("Samples of an accuracy", "alone"),
+            ("All samples of a dataset",),
             ("Outputs of samples", "two_threads"),
             ("From an input to a proof", "processor"),
         )
-        for peer in (None, beside)
+        for peer in (None, *beside)
     ]
     assert rows[0].more["kernels"].keys() >= {"slide", "add_up", "digits", "inverse"}
 

@@ -7,7 +7,9 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
+from onnx.helper import make_node
 
+from circuits import load_onnx
 from circuits.graphs.graph import Graph, Input
 from circuits.graphs.node import Node
 from circuits.graphs.types import FloatArray
@@ -23,6 +25,7 @@ from circuits.operators.softmax import Softmax
 from circuits.operators.transpose import Transpose
 from circuits.quantisation.quantiser import quantise
 from circuits.quantised.graph import QuantGraph
+from tests.circuits.support import make_model
 
 
 def weights(rng: np.random.Generator, *shape: int) -> FloatArray:
@@ -111,6 +114,24 @@ def attention(rng: np.random.Generator) -> Graph:
     return Graph((Input("x", (words, size)),), nodes, {"last": "last"})
 
 
+def normed(rng: np.random.Generator) -> Graph:
+    """Layer norms of four words of six numbers, as a file has them."""
+    initial = {
+        "inner": weights(rng, 6, 6),
+        "factor": rng.uniform(0.5, 1.5, 6),
+        "term": rng.standard_normal(6) / 4,
+        "last": weights(rng, 3, 24),
+    }
+    nodes = [
+        make_node("MatMul", ["x", "inner"], ["h"]),
+        make_node("LayerNormalization", ["h", "factor", "term"], ["n"], epsilon=0.1),
+        make_node("Flatten", ["n"], ["f"]),
+        make_node("Gemm", ["f", "last"], ["y"], transB=1),
+    ]
+    floats = {name: array.astype(np.float32) for name, array in initial.items()}
+    return load_onnx(make_model(nodes, floats, ("batch", 4, 6)))
+
+
 class Kind(NamedTuple):
     make: Callable[[np.random.Generator], Graph]
     radius: float
@@ -127,6 +148,7 @@ KINDS = {
     "gelu": Kind(curved("gelu(x)"), 0.1),
     "swish": Kind(curved("x * sigmoid(x)"), 0.1),
     "attention": Kind(attention, 0.03),
+    "layer norm": Kind(normed, 0.03),
 }
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bounds.arrays import Interval
+from bounds.arrays import Interval, Sums
 from bounds.product import Product
 from circuits.graphs.types import FloatArray
 
@@ -20,14 +20,14 @@ def test_planes(factor: float, *, matrices: bool) -> None:
     left, right = (Interval(*each) for each in ends)
     operation = Product("made", ("x", "y"), (4, 2), False, matrices, factor, shapes[0][-1] if matrices else 1)
     relaxed, lines = operation.relaxed(left, right), rng.normal(size=(3, 6, 4, 2))
-    added = np.zeros(lines.shape[:2])
+    added = Sums(lines)
     of_left, of_right = relaxed.back(lines, added)
 
     def gap(x: FloatArray, y: FloatArray) -> FloatArray:
         """[3, 6]: of the products less the planes."""
         made, axes = operation.value(x, y)[:, np.newaxis], (2, 3)
-        planes = (of_left * x[:, np.newaxis]).sum(axes) + (of_right * y[:, np.newaxis]).sum(axes) + added
-        left_over: FloatArray = (lines * made).sum(axes) - planes
+        planes = (of_left * x[:, np.newaxis]).sum(axes) + (of_right * y[:, np.newaxis]).sum(axes)
+        left_over: FloatArray = (lines * made).sum(axes) - planes - added.total
         return left_over
 
     for _ in range(2000):

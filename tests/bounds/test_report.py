@@ -41,6 +41,9 @@ def test_a_report_adds_up(report: Report) -> None:
     robust = [each["margin"] > 0 for each in found["results"]]
     assert robust == [each["robust"] for each in found["results"]]
     assert robust == [each["radius"] >= 0.5 for each in found["results"]]
+    np.testing.assert_allclose(report.courses[:, 4], report.margins[:4])  # at eps
+    assert (np.diff(report.courses, axis=1) <= 1e-6).all()
+    assert report.courses.shape == (4, 9)
 
 
 def test_a_report_has_plots(report: Report) -> None:

@@ -7,13 +7,16 @@ from typing import Any
 
 import numpy as np
 import pytest
+from onnx.helper import make_node
 
 import bounds
 from bounds import Ball, Bounds, Network, Norm, Region, Synonyms, attack
 from bounds.arrays import Interval
 from bounds.curves import Formula
+from circuits import load_onnx
 from circuits.graphs.types import FloatArray
 from tests.bounds.networks import KINDS, integers
+from tests.circuits.support import make_model
 
 NORMS: tuple[Norm, ...] = ("inf", "2", "1")
 
@@ -73,6 +76,46 @@ def test_integers(kind: str, norm: Norm) -> None:
     low, high = kinds.centred
     region = region_of(x.astype(np.float64), 127 * KINDS[kind].radius, norm, domain=(low, high), whole=True)
     held(network, region, rng, points=20, steps=5)
+
+
+OPERATORS: dict[str, tuple[dict[str, Any], tuple[int, ...]]] = {
+    "InstanceNormalization": ({"epsilon": 0.1}, (2, 3, 4)),
+    "LogSoftmax": ({"axis": -1}, (2, 5)),
+    "LpNormalization": ({"axis": 1}, (3, 4)),
+    "MeanVarianceNormalization": ({"axes": [1, 2]}, (3, 4)),
+    "ReduceL2": ({"axes": [2]}, (3, 4)),
+    "ReduceMean": ({"axes": [1]}, (3, 4)),
+    "ReduceSum": ({}, (3, 4)),
+}
+
+
+@pytest.mark.parametrize("operator", OPERATORS)
+def test_norms_and_sums_as_files_have_them(operator: str) -> None:
+    """In floats: wide regions hold, and of narrow ones every label is certain."""
+    rng = np.random.default_rng(12)
+    attributes, shape = OPERATORS[operator]
+    channels = ["factor", "term"] if operator == "InstanceNormalization" else []
+    axes = ["axes"] if operator == "ReduceSum" else []
+    graph = load_onnx(
+        make_model(
+            [
+                make_node(operator, ["x", *channels, *axes], ["made"], **attributes),
+                make_node("Flatten", ["made"], ["y"]),
+            ],
+            {
+                **{name: rng.uniform(0.5, 1.5, 2).astype(np.float32) for name in channels},
+                **{name: np.array([2]) for name in axes},
+            },
+            ("batch", *shape),
+        )
+    )
+    network = bounds.read(graph)
+    x = rng.uniform(-1, 1, (3, *shape))
+    np.testing.assert_allclose(network.run(x), graph.run(x).reshape(3, -1), atol=1e-9)
+    held(network, Ball(x, np.array([0.0, 0.02, 0.3])), rng, points=20, steps=5)
+    labels = network.run(x).argmax(axis=1)
+    for method in bounds.METHODS:
+        assert bounds.certify(network, Ball(x, np.full(3, 1e-4)), labels, method).robust.all(), method
 
 
 def test_integers_of_attention_are_those_of_the_executor() -> None:

@@ -128,6 +128,22 @@ def test_honest_witnesses_satisfy_rows_and_relations(kind: str, weights: Privacy
     assert z[1 : 1 + system.public].tolist() == circuit.public_inputs(q, radius)
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_course_is_of_leads_from_none_to_twice_the_radius(kind: str) -> None:
+    circuit, q, radius = certified(kind, "public")
+    course = circuit.course(q, radius)
+    assert [each for each, _ in course] == [*range(2 * radius + 1)]
+    leads = dict(course)
+    outputs = np.sort(circuit.qgraph.run(q[np.newaxis]).ravel())
+    assert 0 < leads[radius] <= leads[0] <= outputs[-1] - outputs[-2]
+    exponent = circuit.certificate.exponent
+    assert leads[radius] == circuit.margins(q, radius).min() * 2.0**exponent
+    top = circuit.certificate.radius.bound.interval[1]
+    far = circuit.course(q, top - 1)
+    assert (far[0][0], far[-1][0]) == (0, top)
+    assert top - 1 in dict(far)
+
+
 @pytest.mark.parametrize("privacy", ["private", "committed"])
 def test_the_input_may_be_hidden(privacy: Privacy) -> None:
     _, q, radius = _shared()

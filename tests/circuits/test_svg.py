@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from circuits.svg import bar_chart, line_chart
+from circuits.svg import bar_chart, descent, line_chart
 from tests.prover.statements import patient
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -50,6 +50,18 @@ def test_linear_growth_has_slope_one_on_logarithmic_axes() -> None:
     places = [(float(m.attrib["cx"]), float(m.attrib["cy"])) for m in chart.findall(f"{SVG}circle")]
     slopes = {round((b[1] - a[1]) / (b[0] - a[0]), 2) for a, b in itertools.pairwise(places)}
     assert len(slopes) == 1
+
+
+def test_what_is_no_longer_above_zero_is_red() -> None:
+    chart = parsed(descent("x", "y", [[(0, 4.0), (1, 1.0), (2, -3.0)], [(0, 2.0)]], 1))
+    marks = chart.findall(f"{SVG}circle")
+    colours = [mark.attrib["fill"] for mark in marks]
+    assert colours[0] == colours[1] == colours[3] != colours[2]
+    zero, radius = (line.attrib["d"] for line in chart.findall(f"{SVG}path"))
+    assert (
+        float(marks[1].attrib["cy"]) < float(zero.split()[1].partition("H")[0]) < float(marks[2].attrib["cy"])
+    )
+    assert radius.startswith(f"M{marks[1].attrib['cx']} ")
 
 
 @pytest.mark.parametrize("text", ["<script>", "a & b", '"quoted"'])

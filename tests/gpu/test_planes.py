@@ -55,6 +55,16 @@ def test_direct(device: Device, bits: Bits, split: int) -> None:
     check(device, 19, 21, 1100, bits, (0, 0), chosen)
 
 
+@pytest.mark.large
+@pytest.mark.parametrize("bits", [*product(range(1, 9), repeat=2)])
+def test_all_widths(device: Device, bits: Bits) -> None:
+    """As they are planned for one row of tiles and for many, ragged on every side."""
+    for processors in (132, 1):
+        chosen = plan(67, 259, 413, *bits, processors, device.architecture() == HOPPER)
+        check(device, 67, 259, 413, bits, (0, 0), chosen)
+        check(device, 67, 259, 413, bits, (1, (1 << bits[1]) - 1), chosen)
+
+
 @pytest.mark.parametrize("bits", [(1, 1), (2, 2), (1, 4), (4, 1), (8, 8)])
 def test_large(device: Device, bits: Bits) -> None:
     """Either side may be the one of more planes; five stages and more go round."""
@@ -99,8 +109,18 @@ def test_whatever_fits_is_planned(device: Device) -> None:
         assert np.array_equal(found, left.astype(np.int64) @ right.T.astype(np.int64))
 
 
+def test_sums_reach_the_last_that_fits(device: Device) -> None:
+    """All of 255, as deep as 32 bits allow, also where blocks add up parts of the depth."""
+    left, right = np.full((2, 33_025), 255, np.uint8), np.full((3, 33_025), 255, np.uint8)
+    plans = [Plan("direct", False, 1, 1, 4)]
+    if device.architecture() == HOPPER:
+        plans.append(Plan("large", False, 1, 1, 4, 1))
+    for chosen in plans:
+        found = multiplied(device, left, right, (8, 8), (0, 0), chosen)
+        assert (found == 33_025 * 255 * 255).all()
+
+
 def test_sums_that_may_not_fit_are_refused(device: Device) -> None:
-    Product(device, 1, 1, 33_025, (8, 8))
     with pytest.raises(ValueError, match="split the depth"):
         Product(device, 1, 1, 33_026, (8, 8))
     with pytest.raises(ValueError, match="1 to 8 bits"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 from datetime import datetime, timedelta
 from typing import Any
@@ -21,7 +22,8 @@ from service.storage.records.jobs import Job, JobEvent, JobLabel, Worker
 from service.storage.records.resources import Circuit, Dataset, Model, Proof, Shard, VerificationKey
 from service.storage.records.streams import Frame, Stream, StreamModel
 from service.storage.records.webhooks import Delivery, Webhook
-from tests.service.shown import FORMS, described, statement
+from tests.service.shown import FORMS, certificate, described, digit, said_of, statement
+from verifier.fields import Values
 
 HOSTILE = """<script>alert("1")</script>'" onload=alert(2) & {{ 7 * 7 }}"""
 TENANTS = {
@@ -196,6 +198,20 @@ class Day:
             "statement": statement(form, 3, proof.verification_key_id, "lunch at twelve"),
             "proofs": ["…"],
         }
+
+    def certify(self, values: Values) -> Proof:
+        """A proof of ``certificate`` that shows these values, of a model that there is."""
+        mine = select(Model).join(Job).where(Job.tenant_id == LOCAL_TENANT, Job.state == "succeeded")
+        model = self._session.scalars(mine.order_by(Model.id)).first()
+        assert model is not None
+        job = self._ended("succeeded")
+        self._proof(model, job)
+        proof = self._session.get_one(Proof, job.id)
+        proof.verification_key_id = self._key(5000, job.created_at, certificate().describe())
+        proof.scheme, proof.request = "robustness", {"input_privacy": "public", "radius": values["radius"]}
+        said = said_of(certificate(), values, proof.verification_key_id, None)
+        proof.document = {"statement": said, "proofs": ["…"]}
+        return proof
 
     def _job(self, made: datetime, **columns: Any) -> Job:
         return Job(
@@ -439,6 +455,16 @@ def _document(said: dict[str, Any]) -> dict[str, Any]:
 def fill(runtime: Runtime, jobs: int = 400) -> None:
     with runtime.database.write() as session:
         Day(session).fill(jobs)
+
+
+def fill_certificate(runtime: Runtime) -> str:
+    """One within 16 steps, and how far its label leads. Its id."""
+    circuit, q = certificate(), digit(3)
+    with runtime.database.write() as session:
+        proof = Day(session, seed=11).certify(circuit.values(q, 16))
+        course = json.dumps(circuit.course(q, 16)).encode()
+        proof.margins = runtime.vault.seal(course, f"margins:{proof.id}")
+        return proof.id
 
 
 def fill_stream(runtime: Runtime, frames: int = 420) -> str:

@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 
 import circuits
-from circuits import Inference, QuantGraph
+from circuits import Circuit, Inference, QuantGraph, Robustness
+from relations.integers import IntArray
 from service import intake
 from service.storage.database import now
 from verifier.documents import KeyFile, named
-from verifier.fields import timestamp
+from verifier.fields import Values, timestamp
 from verifier.registry import FIRST, SYSTEMS
 from verifier.words import make_statement
 
@@ -43,16 +44,29 @@ def described(form: str) -> dict[str, Any]:
 
 
 @cache
+def certificate() -> Robustness:
+    return circuits.compile_robustness(network(), input_privacy="public")
+
+
+@cache
 def _images() -> Any:
     return np.load(DIGITS / "held_out.npz")["images"]
 
 
+def digit(image: int) -> IntArray:
+    """One of the images that the network was not trained with, in integers."""
+    return network().input.type.quantise(_images()[image].astype(np.float64))
+
+
 def statement(form: str, image: int, key_id: str, challenge: str | None) -> dict[str, Any]:
-    """Of one of the images that the network was not trained with."""
-    q = network().input.type.quantise(_images()[image].astype(np.float64))
+    """Of one of these images."""
+    return said_of(circuit(form), circuit(form).values(digit(image)), key_id, challenge)
+
+
+def said_of(circuit: Circuit, values: Values, key_id: str, challenge: str | None) -> dict[str, Any]:
+    """The statement that shows these values."""
     # Its key is not looked at: words need no more of it than the name.
-    key = KeyFile(**named(SYSTEMS[FIRST]), id=key_id, setup="development", key={}, circuit=described(form))
-    made = make_statement(
-        key, values=circuit(form).values(q), commitments={}, made_at=timestamp(now()), challenge=challenge
-    )
+    said = circuit.describe()
+    key = KeyFile(**named(SYSTEMS[FIRST]), id=key_id, setup="development", key={}, circuit=said)
+    made = make_statement(key, values=values, commitments={}, made_at=timestamp(now()), challenge=challenge)
     return made.model_dump(mode="json")

@@ -21,6 +21,8 @@ from verifier.keys import opened
 from verifier.stream import StreamFile, StreamVerification, judge_stream
 
 RULES: Final = {"noise": 20, "patience": 6}
+RESTLESS: Final = {"noise": 20, "hazard": 3, "patience": 2}
+"""A course that sees a change at once, and goes on to another model after two frames."""
 
 
 def bank_files() -> list[tuple[bytes, bytes]]:
@@ -29,12 +31,16 @@ def bank_files() -> list[tuple[bytes, bytes]]:
     return [_files([np.eye(CLASSES), exact]), _files([rough])]
 
 
-def add_bank(runtime: Runtime, http: httpx.Client) -> list[str]:
-    """The ids of these models, registered."""
+def add_bank(
+    runtime: Runtime, http: httpx.Client, *systems: str, weight_privacy: str = "public"
+) -> list[str]:
+    """The ids of these models, registered; ``systems``: of each, if it is not to be Groth16."""
     ids = []
-    for onnx, calibration in bank_files():
+    for place, (onnx, calibration) in enumerate(bank_files()):
         files = {"model": onnx, "calibration": calibration}
-        answer = http.post("/v1/models", files=files, data={"name": "member", "weight_privacy": "public"})
+        said = {"name": "member", "weight_privacy": weight_privacy}
+        said |= {"system": systems[place]} if systems else {}
+        answer = http.post("/v1/models", files=files, data=said)
         assert answer.status_code == 202, answer.text
         ids.append(str(answer.json()["id"]))
         work_on(runtime, ids[-1])

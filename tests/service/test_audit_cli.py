@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, NoReturn
 
+import numpy as np
 import pytest
 
 from circuits import Circuit, QuantGraph, compile_inference
@@ -14,11 +15,15 @@ from prover.groth16 import VerifyingKey, ceremony, powers_of_tau
 from prover.groth16.ceremony import Beacon, State
 from prover.groth16.ceremony.initial import required_power
 from prover.groth16.iden3.ptau import read_ptau, write_ptau
+from prover.spartan.layout import rows_for, sizes_of
+from prover.spartan.system import Spartan
 from tests.circuits.quantised import networks
 from tests.prover.statements import forged_key
 from verifier.documents import KeyFile, key_id
 from verifier.fields import canonical
+from verifier.keys import key_file
 from verifier.registry import FIRST
+from verifier.spartan.key import SpartanKey
 
 
 @pytest.fixture(scope="module")
@@ -181,3 +186,35 @@ def test_files_that_are_none_are_trouble(audit: Any, circuit: Circuit, key: Veri
     assert "1.state" in said
     for broken in ("scheme", "privacy"):
         assert audit(key, **{broken: None})[0] == 2
+
+
+def test_how_sure_the_proofs_of_a_key_are(
+    run: Any, circuit: Circuit, network: QuantGraph, tmp_path: Path
+) -> None:
+    """Term by term, in sum, and with what the circuit's own challenges miss where its network is given."""
+    system = circuit.constraint_system
+    rows = rows_for(max(segment.size for segment in system.segments))
+    transparent = SpartanKey(system.digest, sizes_of(system), rows.code, rows.tail)
+    file, architecture = tmp_path / "key.json", tmp_path / "architecture.bin"
+    described = json.loads(json.dumps(circuit.describe()))
+    file.write_bytes(canonical(key_file(Spartan(), transparent, described)))
+    architecture.write_bytes(network.architecture.to_bytes())
+
+    def shown(*given: Any) -> Any:
+        code, out, err = run("key", "show", *given, "--json")
+        assert code == 0, err
+        return json.loads(out)
+
+    alone, whole = shown(file), shown(file, architecture)
+    assert alone["errors"] == whole["errors"][:-1]
+    own = whole["errors"][-1]
+    assert own["term"] == "the statement's own challenges"
+    assert own["bits"] == pytest.approx(255 - np.log2(circuit.program.degree), abs=0.2)
+    for answer in (alone, whole):
+        total = -np.log2(sum(2.0 ** -each["bits"] for each in answer["errors"]))
+        assert answer["bits"] == pytest.approx(total, abs=0.1)
+        assert answer["bits"] > 128
+    assert "in sum, but for" in run("key", "show", file)[1].replace("\n", " ")
+    architecture.write_bytes(networks.of_kinds(6, "conv", shape=(1, 3, 3)).architecture.to_bytes())
+    code, _, err = run("key", "show", file, architecture)
+    assert (code, "another circuit" in err.replace("\n", " ")) == (2, True)

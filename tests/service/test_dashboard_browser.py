@@ -29,7 +29,7 @@ from service.storage.records.jobs import Job, Worker
 from service.storage.records.resources import Proof
 from service.storage.records.webhooks import Webhook
 from service.storage.repositories.workers import Workers
-from tests.service.busy import fill, fill_stream, key_for
+from tests.service.busy import fill, fill_certificate, fill_stream, key_for
 from tests.service.conftest import BASIS_POINTS, open_runtime
 from tests.service.streaming import add_bank_over, frame, profile
 from tests.service.support import serving, tiny_calibration, tiny_onnx, until
@@ -108,7 +108,7 @@ def views(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, str, 
     """A busy service: its address, a key, and all of its pages."""
     runtime = open_runtime(tmp_path_factory.mktemp("views") / "data", auth="keys", rate_per_minute=100_000)
     fill(runtime, 150)
-    stream = fill_stream(runtime)
+    stream, certificate = fill_stream(runtime), fill_certificate(runtime)
     key = key_for(runtime, LOCAL_TENANT, *SCOPES, name="on call")
     with runtime.database.read() as session:
         jobs = session.scalars(select(Job).where(Job.tenant_id == LOCAL_TENANT)).all()
@@ -127,6 +127,7 @@ def views(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, str, 
                 View("overview-week", "/admin?range=week", "Jobs that wait"),
                 View("jobs", "/admin/jobs", "Older", ("night",)),
                 View("proof", f"/admin/jobs/{shown}", "lunch at twelve", ("desk", "phone")),
+                View("certificate", f"/admin/jobs/{certificate}", "How far the label leads"),
                 View("failure", f"/admin/jobs/{broken}", "Why it failed"),
                 View("stream", f"/admin/jobs/{stream}", "Which model proves it", ("desk", "phone", "night")),
                 View("shards", f"/admin/jobs/{sharded}", "Shards"),

@@ -92,7 +92,9 @@ def test_one_frame_at_a_time_and_in_order(each_runtime: Runtime) -> None:
     assert load(runtime, "str_1").state == "running"
 
 
-@pytest.mark.parametrize("end", ["fail", "cancel", "deadline", "give up", "asked to cancel"])
+@pytest.mark.parametrize(
+    "end", ["fail", "cancel", "deadline", "late while in work", "give up", "asked to cancel"]
+)
 def test_whatever_becomes_of_a_frame_the_next_has_its_turn(each_runtime: Runtime, end: str) -> None:
     runtime, (first, second, _third) = each_runtime, open_stream(each_runtime, "str_1", 3)
     if end == "cancel":
@@ -105,6 +107,10 @@ def test_whatever_becomes_of_a_frame_the_next_has_its_turn(each_runtime: Runtime
         with runtime.database.write() as session:
             if end == "fail":
                 assert Claims(session).fail(held, PROBLEM)
+            elif end == "late while in work":
+                session.get_one(Job, first).deadline_at = now() - timedelta(seconds=1)
+                session.flush()
+                assert not Claims(session).succeed(held, {})
             elif end == "give up":
                 assert Claims(session).give_back(replace(held, attempt=3), PROBLEM, 3)
             else:

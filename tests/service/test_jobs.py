@@ -329,6 +329,19 @@ def test_milestones_can_be_replayed_from_any_of_them(runtime: Runtime) -> None:
         assert events.after(session, "job_1", seen[2].revision) == seen[3:]
 
 
+def test_what_ends_after_its_deadline_has_failed(runtime: Runtime) -> None:
+    """Whether or not a heartbeat was in between."""
+    taken = claim(runtime, add_job(runtime, "job_1", terms=Terms(deadline_at=now() - timedelta(seconds=1))))
+    in_time = claim(runtime, add_job(runtime, "job_2", terms=Terms(deadline_at=now() + timedelta(hours=1))))
+    assert taken is not None
+    assert in_time is not None
+    with runtime.database.write() as session:
+        assert not Claims(session).succeed(taken, {})
+        assert Claims(session).succeed(in_time, {})
+    assert [load(runtime, job).state for job in ("job_1", "job_2")] == ["failed", "succeeded"]
+    assert (load(runtime).problem or {})["code"] == "resource.deadline"
+
+
 def test_a_deadline_ends_what_waits_and_stops_what_runs(runtime: Runtime) -> None:
     terms = Terms(deadline_at=now() - timedelta(seconds=5))
     add_job(runtime, "job_1", terms=terms)

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import nullcontext
 from datetime import timedelta
+from itertools import count
 
 import httpx
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 from sqlalchemy import update
 
+from client import Client, Model
+from prover.backends.cpu import CPU
 from service.access.keys import make_key
 from service.access.principal import Scope
 from service.app import create_app
@@ -20,7 +24,8 @@ from service.storage.records.jobs import Job, Worker
 from service.storage.repositories.accounts import Keys
 from service.storage.repositories.totals import Totals
 from service.storage.repositories.workers import Workers
-from tests.service.support import add_job, serving, until
+from service.worker.tasks import steps
+from tests.service.support import add_job, serving, until, work_on
 
 Samples = dict[tuple[str, frozenset[tuple[str, str]]], float]
 
@@ -79,6 +84,25 @@ def test_totals_are_sums_whoever_added_to_them(runtime: Runtime) -> None:
     assert value(samples, "zenserve_stage_seconds_count", stage="msm_a") == 2
     assert value(samples, "zenserve_kernel_seconds_total", kernel="add_pairs") == 2.5
     assert value(samples, "zenserve_kernel_seconds_count", kernel="recorded") == 2
+
+
+def test_what_kernels_took_is_kept_with_the_job_and_added_up(
+    api: Client, with_model: Runtime, model: Model, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of one proof of sixteen: the first is, the second is not."""
+    monkeypatch.setattr(CPU, "kernels", lambda: nullcontext({"add_pairs": 0.5}), raising=False)
+    monkeypatch.setattr(steps, "_PROOFS", count())
+    kept = []
+    for _ in range(2):
+        proof = api.create_proof(model.id, [0.0] * 4)
+        work_on(with_model, proof.id)
+        with with_model.database.read() as session:
+            kept.append(session.get_one(Job, proof.id).kernels)
+    assert kept == [{"add_pairs": 0.5}, None]
+    with serving(with_model) as url:
+        samples = scrape(url)
+    assert value(samples, "zenserve_kernel_seconds_total", kernel="add_pairs") == 0.5
+    assert value(samples, "zenserve_kernel_seconds_count", kernel="add_pairs") == 1
 
 
 def requests(samples: Samples) -> dict[tuple[str, str, str], float]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,8 @@ from service import intake
 from service.dashboard.results import result
 from service.runtime import Runtime
 from service.scheduler.reaper import reap
+from service.storage.repositories import Proofs
+from tests.service.accounts import calling
 from tests.service.conftest import open_runtime
 from tests.service.support import labelled, npy, serving, tiny_calibration, tiny_onnx, work_on
 from verifier.fields import canonical
@@ -82,6 +85,15 @@ def test_a_label_is_proven_for_all_inputs_near_one(api: Client, with_model: Runt
     assert said["claim"].startswith(f"The label is {label}. The radius is 0.00")
     (listed,) = api.proofs(scheme="robustness")
     assert listed.scheme == "robustness"
+    with with_model.database.read() as session:
+        sealed = Proofs(session).get(listed.id).margins
+    assert sealed is not None
+    course = json.loads(with_model.vault.open(sealed, f"margins:{listed.id}"))
+    assert [radius for radius, _ in course] == [0, 1, 2]
+    assert 0 < course[1][1] <= course[0][1]
+    with calling(with_model) as http:
+        answer = http.get(f"/v1/proofs/{listed.id}").text + json.dumps(said)
+    assert str(course[1][1]) not in answer
     ball = proven(with_model, api, model, INPUT, scheme="robustness", radius=2, norm="2")
     assert "squared and added up" in ball["claim"]
     assert any("all entries together" in sentence for sentence in ball["does_not_say"])

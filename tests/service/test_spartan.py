@@ -40,11 +40,12 @@ from tests.service.support import (
 from verifier import receipts
 from verifier.documents import KeyFile, OpeningFile, ProofDocument, Receipt, checked
 from verifier.judging import Known, Registration, Verification, judge
-from verifier.keys import opened
+from verifier.keys import key_file, opened
 from verifier.recent import Recent
 from verifier.spartan import chain
 from verifier.spartan.chain import Link
 from verifier.spartan.commitment import Rows
+from verifier.spartan.key import SpartanKey
 from verifier.spartan.ledger import MOST_LINKS
 from verifier.spartan.system import SpartanVerifier
 
@@ -77,7 +78,7 @@ class Service:
     def judged(self, document: Json, known: Known | None = None) -> Verification:
         key = checked(KeyFile, self.api.get_verification_key(document["statement"]["verification_key"]["id"]))
         verifying: Any = opened(key).verifying
-        if self.verifier.lacks_circuit(verifying):
+        if self.verifier.circuit_bytes(verifying) is None:
             self.verifier.take_circuit(self.api.get_circuit_of_key(key.id))
         systems = {self.verifier.id: self.verifier}
         return judge(checked(ProofDocument, document), key, known=known, systems=systems)
@@ -174,6 +175,12 @@ def test_who_has_a_circuit_loaded_pays_for_it(
     monkeypatch.setattr(effort, "_JUDGED_BYTES_OF_A_POINT", 1)
     with pytest.raises(ApiError) as refused:
         service.api.verify(document)
+    assert (refused.value.status, refused.value.code) == (422, "resource.verification")
+    file = service.api.get_verification_key(document["statement"]["verification_key"]["id"])
+    own = SpartanKey.from_json(file["key"] | {"log_degree": file["key"]["log_degree"] + 1})
+    theirs = key_file(SYSTEMS[Spartan.id], own, file["circuit"]).model_dump(mode="json")
+    with pytest.raises(ApiError) as refused:
+        service.api.verify(document, theirs)
     assert (refused.value.status, refused.value.code) == (422, "resource.verification")
 
 

@@ -16,12 +16,14 @@ from pydantic import TypeAdapter
 from bench import strangers
 from bench.report import Row
 from bench.serving import running
-from bench.strangers import Attack
-from client import Model
+from bench.strangers import Asked, Attack
+from client import Client, Model
 from service.api.body_limit import JSON_BYTES
 from service.api.routes import strict
 from service.submissions.requests import ProofRequest
 from tests.refusals import refuses
+from tests.service.conftest import open_runtime
+from tests.service.support import serving, tiny_calibration, tiny_onnx, work_on
 
 MOST_SECONDS = 1.0
 MOST_MB = 100.0
@@ -36,10 +38,24 @@ def found(
     shutil.copytree(prepared[0], folder / "data")
     url, document = shared
     key = httpx.get(f"{url}/v1/verification-keys/{prepared[1].verification_key_id}").json()
-    return {
-        f"{row.name or row.more['path']}, {row.more['kb']:.0f} KB": row
-        for row in strangers.strangers(folder, document, key)
-    }
+    rows = strangers.strangers(folder, Asked(document, key), _transparent(folder / "data"))
+    return {f"{row.name or row.more['path']}, {row.more['kb']:.0f} KB": row for row in rows}
+
+
+def _transparent(data: Path) -> Asked:
+    """A proof that the service of this directory made."""
+    runtime = open_runtime(data)
+    with serving(runtime) as url, Client(url) as client:
+        model = client.create_model(
+            tiny_onnx(), tiny_calibration(), system="spartan", weight_privacy="committed"
+        )
+        work_on(runtime, model.id)
+        proof = client.create_proof(model.id, [0.1, 0.2, 0.3, 0.4])
+        work_on(runtime, proof.id)
+        document = client.get_proof_document(proof.id)
+        key = client.get_verification_key(document["statement"]["verification_key"]["id"])
+    runtime.close()
+    return Asked(document, key)
 
 
 def test_none_costs_more_than_a_second_or_a_hundred_megabytes(found: dict[str, Row]) -> None:
@@ -67,7 +83,13 @@ def test_each_is_answered_as_it_should_be(found: dict[str, Row]) -> None:
         assert statuses[name] == 422, name
     assert statuses["numbers of 4,000 digits"] == 422
     assert statuses["a deep nest"] == 400
-    assert statuses["64 items of faults"] == 200
+    assert statuses["64 items of faults"] == statuses["64 keys of the longest rows"] == 200
+    for name in ("good", "wrong"):
+        assert statuses[f"a {name} transparent proof"] == 200
+        assert statuses[f"{name} transparent proofs, all that is read"] == 200
+    assert statuses["a transparent proof with 4 MB more"] == 200
+    assert statuses["a chain of renewals that are none"] == 200
+    assert statuses["a key of tens of thousands of segments"] == 422
     assert statuses["lists, too many"] == 413
 
 

@@ -8,6 +8,7 @@ import json
 import shutil
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
+from itertools import pairwise
 from pathlib import Path
 from threading import Thread
 from typing import Any, Final
@@ -17,6 +18,7 @@ import numpy as np
 import pytest
 from sqlalchemy import select
 
+from prover.groth16 import system as keys
 from service import engine
 from service.jobs.claims import Claims
 from service.runtime import Runtime
@@ -30,7 +32,7 @@ from service.storage.records.resources import VerificationKey
 from service.storage.records.streams import Stream
 from service.worker.tasks import steps, streams
 from tests.service.conftest import open_runtime
-from tests.service.streaming import RULES, add_bank, add_frame, judged, open_stream, profile
+from tests.service.streaming import RESTLESS, RULES, add_bank, add_frame, judged, open_stream, profile
 from tests.service.support import (
     PATIENCE_SECONDS,
     serving,
@@ -127,6 +129,28 @@ def added(http: httpx.Client, stream_id: str, number: int, label: int) -> str:
     answer = add_frame(http, stream_id, number, label)
     assert answer.status_code == 202, answer.text
     return str(answer.json()["proof_id"])
+
+
+def test_a_switch_loads_nothing(
+    runtime: Runtime, http: httpx.Client, models: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Once each model of the bank was used, the keys and circuits of all are at hand."""
+    used, compiled = list[str](), list[int]()
+    compile_ = engine._compiled
+    monkeypatch.setattr(engine, "_compiled", lambda *key: compiled.append(len(used)) or compile_(*key))
+    stream_id = open_stream(runtime, http, models, rules=RESTLESS)
+    engine._at_hand.clear()
+    keys._load_key.cache_clear()
+    loads = []
+    for number, label in enumerate([0, 1, 0, 2, 3, 2, 0, 1]):
+        proof_id = added(http, stream_id, number, label)
+        work_on(runtime, proof_id)
+        used.append(http.get(f"/v1/proofs/{proof_id}").json()["model_id"])
+        loads.append(keys._load_key.cache_info().misses)
+    first = used.index(models[1])
+    assert sum(a != b for a, b in pairwise(used[first:])) >= 3
+    assert loads == [1] * first + [2] * (len(used) - first)
+    assert max(compiled) <= first
 
 
 def test_a_frame_has_one_number_and_is_made_once(http: httpx.Client, stream_id: str) -> None:
@@ -307,6 +331,28 @@ def test_missed_frames_stand_in_the_chain(runtime: Runtime, http: httpx.Client, 
     # Its place is its own, whatever became of it.
     assert refusal(http.post(f"/v1/proofs/{late}/retry")) == (409, "conflict.frame")
     assert refusal(http.delete(f"/v1/proofs/{last}")) == (409, "conflict.frame")
+
+
+def test_a_proof_that_ends_after_its_deadline_is_of_a_missed_frame(
+    runtime: Runtime, http: httpx.Client, stream_id: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    late = added(http, stream_id, 0, 1)
+    checked = steps.checked
+
+    def slowly(*args: Any) -> Any:
+        monkeypatch.setattr(steps, "checked", checked)
+        with runtime.database.write() as session:  # no heartbeat is between this and the end
+            session.get_one(Job, late).deadline_at = now() - timedelta(seconds=0.1)
+        return checked(*args)
+
+    monkeypatch.setattr(steps, "checked", slowly)
+    work_on(runtime, late)
+    assert http.get(f"/v1/proofs/{late}").json()["problem"]["code"] == "resource.deadline"
+    work_on(runtime, added(http, stream_id, 1, 0))
+    verdict = verdict_on(http, stream_id)
+    assert verdict.valid, verdict.detail
+    assert (verdict.missed, verdict.labels) == ([0], [None, 0])
+    assert seen(http, stream_id, "/file")["frames"][0] == {"missed": "deadline"}
 
 
 def test_a_key_that_is_not_the_bank_s_proves_no_frame(

@@ -7,7 +7,8 @@ by their places or as they are, or one of another ``head``, or with what is ``ex
 last of a valid one. ``keys`` are those of all cases. Each of ``networks`` is what of a circuit's description
 has to fit a bank, and whether it ``fits`` one of these ``classes`` and this ``margin``. Each of ``courses``
 has labels as they are seen, the frames at which they change, and each plan that begins, by its frame; from
-the fourth on their rules and outputs are at their ends, and from the eighth on they are in batches.
+the fourth on their rules and outputs are at their ends, from the eighth on they are in batches, and the last
+is of many classes.
 """
 
 from __future__ import annotations
@@ -43,10 +44,11 @@ from verifier.stream import (
 
 FILE: Final = Path(__file__).with_name("vectors.json")
 LABELS: Final = 10
+MANY: Final = 40
 SAMPLES: Final = 5
 BEFORE_CHANGE: Final = 14
 USUAL: Final = 3
-RULES: Final = [
+_RULES: Final = [
     *[Rules()] * USUAL,
     Rules(hazard=2, noise=2, runs=3, young=2, dominance=1, patience=1, caution=1 << 16),
     Rules(hazard=MOST_INTEGER, noise=1 << 16, runs=2, young=1, dominance=1 << 16, patience=9),
@@ -55,6 +57,8 @@ RULES: Final = [
     Rules(batch=4),
     Rules(batch=MOST_BATCH, patience=9),
 ]
+COURSES: Final = [*((rules, LABELS) for rules in _RULES), (Rules(), MANY)]
+"""Rules, and how many classes there are."""
 BATCH: Final = 4
 BATCHES_BEFORE: Final = 2
 
@@ -123,7 +127,7 @@ def recorded(folder: Path) -> dict[str, Any]:
         **streams,
         "cases": [each | {"link": judged(each, file_of(each, streams), opened_keys).link} for each in cases],
         "networks": networks_of(stage),
-        "courses": [course_of(seed, rules) for seed, rules in enumerate(RULES)],
+        "courses": [course_of(seed, *course) for seed, course in enumerate(COURSES)],
     }
 
 
@@ -263,9 +267,9 @@ def networks_of(stage: Stage) -> list[dict[str, Any]]:
     return found + [found[0] | each | {"name": name, "fits": False} for name, each in told.items()]
 
 
-def head_of(rng: random.Random, rules: Rules, *, far: bool) -> Head:
+def head_of(rng: random.Random, rules: Rules, classes: int, *, far: bool) -> Head:
     """Of three models whose outputs are at random, the later the rougher; ``far``: as large as can be."""
-    labels = [label for label in range(LABELS) for _ in range(SAMPLES)]
+    labels = [label for label in range(classes) for _ in range(SAMPLES)]
     step, steps = (MOST_STEPS // 64, MOST_STEPS) if far else (1, 255)
     models = [
         BankModel(
@@ -277,7 +281,7 @@ def head_of(rng: random.Random, rules: Rules, *, far: bool) -> Head:
             outputs=[
                 [
                     step * (round(rng.gauss(0, (5, 6, 10)[place])) + 12 * (own == label))
-                    for own in range(LABELS)
+                    for own in range(classes)
                 ]
                 for label in labels
             ],
@@ -285,18 +289,18 @@ def head_of(rng: random.Random, rules: Rules, *, far: bool) -> Head:
         for place in range(3)
     ]
     models = [model.model_copy(update={"batch_key": rules.batch and "01" * 32}) for model in models]
-    bank = Bank(classes=LABELS, labels=labels, models=models)
+    bank = Bank(classes=classes, labels=labels, models=models)
     return Head(bank=bank, rules=rules, begun_at=BEGUN)
 
 
-def course_of(seed: int, rules: Rules) -> dict[str, Any]:
+def course_of(seed: int, rules: Rules, classes: int) -> dict[str, Any]:
     rng = random.Random(seed)
-    head = head_of(rng, rules, far=seed >= USUAL)
+    head = head_of(rng, rules, classes, far=USUAL <= seed < len(_RULES))
     labels = []
     for _ in range(4):
-        own = rng.sample(range(LABELS), 3)
+        own = rng.sample(range(classes), 3)
         length = rng.randint(60, 160)
-        labels += [rng.choice(own if rng.random() > 0.15 else range(LABELS)) for _ in range(length)]
+        labels += [rng.choice(own if rng.random() > 0.15 else range(classes)) for _ in range(length)]
     course, changes = head.course(), []
     plans: dict[int, Any] = {}
     size = rules.batch or 1

@@ -595,6 +595,19 @@ def check_proof(
 
     u.check(product + dot(weights, totals), weight, transcript, reader)
 
+    # The pads' opening, before the matrices are evaluated, which nothing that is drawn depends on.
+    combiners = transcript.draw("forms", 5)
+    transcript.say("pad mask", [pads_mask])
+    (gamma_pads,) = transcript.draw("pad mask", 1)
+    transcript.say("pad row", pads_u)
+    places = transcript.places("pad columns", pads_code)
+    columns, top = reader.opening(2, places, pads_code, [])
+    reader.finish()
+    require(root(top, pads_code, shape.pads, pads_code.queries) == pads_root, "opening")
+    for place, (row, pad_mask) in zip(places, columns, strict=True):
+        told = code_word(pads_u, place, pads_code.log_length)
+        require((pad_mask + gamma_pads * row - told) % R == 0, "proximity")
+
     # What was told is consistent, less its pads.
     matrix = evaluate(shape, circuit, rho, r_x, r_y)
     first_rows = range(0, len(known), code.degree)
@@ -631,21 +644,10 @@ def check_proof(
             f * g - f * y - g * x + xy - epsilon * pad_ab,
         ]
 
-    weights = transcript.draw("forms", 5)
-    constant = dot(weights, equations([0] * shape.pads))
+    constant = dot(combiners, equations([0] * shape.pads))
     units = ([int(i == pad) for i in range(shape.pads)] for pad in range(shape.pads))
-    coefficients = [dot(weights, equations(unit)) - constant for unit in units]
-    transcript.say("pad mask", [pads_mask])
-    (gamma,) = transcript.draw("pad mask", 1)
-    transcript.say("pad row", pads_u)
-    places = transcript.places("pad columns", pads_code)
-    columns, top = reader.opening(2, places, pads_code, [])
-    reader.finish()
-    require(root(top, pads_code, shape.pads, pads_code.queries) == pads_root, "opening")
-    for place, (row, pad_mask) in zip(places, columns, strict=True):
-        told = code_word(pads_u, place, pads_code.log_length)
-        require((pad_mask + gamma * row - told) % R == 0, "proximity")
-    require((dot(coefficients, pads_u) - pads_mask + gamma * constant) % R == 0, "constraints")
+    coefficients = [dot(combiners, equations(unit)) - constant for unit in units]
+    require((dot(coefficients, pads_u) - pads_mask + gamma_pads * constant) % R == 0, "constraints")
 
 
 def evaluate(

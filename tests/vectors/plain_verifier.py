@@ -173,9 +173,14 @@ def versions(earlier: int, form: Json) -> tuple[Json, Json]:
     return form | {"version": range(earlier, earlier + 1)}, form | names | {"version": range(3, 4)}
 
 
-def saturating(forms: tuple[Json, Json]) -> tuple[Json, ...]:
+def saturating(forms: tuple[Json, ...]) -> tuple[Json, ...]:
     """They may say so; nothing else is said there than true."""
     return *forms, *({**form, "saturates": lambda value: value is True} for form in forms)
+
+
+def listing(forms: tuple[Json, Json]) -> tuple[Json, ...]:
+    """In version 4 they list the models of the same network, under other systems."""
+    return *forms, forms[1] | {"version": range(4, 5), "twins": TWINS}
 
 
 # fmt: off
@@ -201,10 +206,12 @@ STATEMENT = saturating(versions(1, {
     "verification_key": {"id": HASH, "setup": TEXT}, "does_not_say": [TEXT, 0, 32]}))
 PROOF = {"format": "zenserve proof", "version": range(2, 4), "statement": STATEMENT, "statement_sha256": HASH,
          "proofs": ["([0-9a-f]{2}){0,2048}", 1, MANY]}
-RECEIPT = saturating(versions(1, {
+TWINS = [({"system": "groth16-bls12-381", "model_id": TEXT, "commitment": (None, HEX48)},
+          {"system": "spartan-bls12-381", "model_id": TEXT, "commitment": (None, HASH)}), 1, 64]
+RECEIPT = saturating(listing(versions(1, {
     "format": "zenserve receipt", "model_id": TEXT, "name": TEXT, "commitment": (None, HEX48),
     "parent": (None, {"model_id": TEXT, "commitment": (None, HEX48)}), "registration": (None, HASH),
-    "network": HASH, "registered_at": moment, "issuer": HASH, "signature": "[0-9a-f]{128}"}))
+    "network": HASH, "registered_at": moment, "issuer": HASH, "signature": "[0-9a-f]{128}"})))
 CONTRIBUTION = {"name": author, "secrets": [HEX96, 1, MANY], "nonces": [HEX96, 1, MANY],
                 "responses": [HASH, 1, MANY]}
 TRANSCRIPT = {"format": "zenserve ceremony transcript", "version": ONCE, "origin": HASH,
@@ -1078,7 +1085,9 @@ def judge_receipt(data: bytes, told: Json) -> list[str]:
     own = {"issuer": receipt["issuer"], "network": receipt["network"], "model": receipt["commitment"]}
     compare(own, told, receipt["registered_at"])
     signed = f"{receipt['issuer']} signed that {receipt['model_id']} was registered"
-    return [signed, "Anything, by more than the issuer's word."]
+    twins = [f"{each['model_id']}, of {each['system']}, is the same" for each in receipt.get("twins", [])]
+    unsaid = ["That both commitments are to the same weights."] if twins and receipt["commitment"] else []
+    return [signed, *twins, *unsaid, "Anything, by more than the issuer's word."]
 
 
 def ed_point(data: bytes) -> Affine:

@@ -40,6 +40,34 @@ def fields_of(world: World) -> dict[str, Any]:
     }
 
 
+def _write_twins(vectors: Vectors, fields: dict[str, Any]) -> None:
+    """Models of the same network, under other systems."""
+    twin = {"model_id": "mdl_2", "system": "spartan-bls12-381", "commitment": "5d" * 32}
+    good, case = signed(fields | {"version": 4, "twins": [twin]}, ISSUER), vectors.case
+    case("receipt/twins", "It lists a model of the same network, under another system.", good)
+    public = {"commitment": None, "registration": None, "version": 4, "twins": [twin | {"commitment": None}]}
+    case("receipt/twins-public", "Both with public weights.", signed(fields | public, ISSUER))
+    other = good | {"twins": [twin | {"commitment": "5e" * 32}]}
+    case("receipt/twins-changed", "The twin's commitment was changed.", other, reason="signature_mismatch")
+    listed: dict[str, tuple[str, Any]] = {
+        "null": ("There are some, or the field is not there.", None),
+        "empty": ("The same.", []),
+        "long": ("A commitment of another system's length.", [twin | {"commitment": "5d" * 48}]),
+        "system": ("Of a system that nobody knows.", [twin | {"system": "nova"}]),
+        "field": ("A field more.", [twin | {"more": 1}]),
+    }
+    for name, (comment, twins) in listed.items():
+        document = signed(fields | {"version": 4, "twins": twins}, ISSUER)
+        case(f"receipt/twins-{name}", comment, document, reason="file.json")
+    for name, comment, more in (
+        ("missing", "Receipts of version 4 list some.", {"version": 4}),
+        ("version3", "Those of version 3 list none.", {"twins": [twin]}),
+        ("version3-null", "Nor do they have the field.", {"twins": None}),
+    ):
+        document = signed(fields | more, ISSUER)
+        case(f"receipt/twins-{name}", comment, document, reason="file.json")
+
+
 def write(vectors: Vectors, world: World) -> None:
     fields, case = fields_of(world), vectors.case
     good = signed(fields, ISSUER)
@@ -69,6 +97,7 @@ def write(vectors: Vectors, world: World) -> None:
     beyond = good | {"issuer": "ee" + 60 * "f" + "7f"}
     case("receipt/not-canonical", "The key's y is 2^255 - 18.", beyond, reason="issuer_unsafe")
     case("receipt/field", "A field more.", good | {"more": 1}, reason="file.json")
+    _write_twins(vectors, fields)
     old = json.loads(RECORDED.read_text())["receipt"]
     case("receipt/version1", "From before documents named their system.", old)
     relabelled = old | named(SYSTEMS[FIRST])

@@ -104,6 +104,44 @@ def test_a_stream_is_held_against_claims_of_all_its_classes() -> None:
         assert (held.valid, held.frame) == (right, None if right else 1)
 
 
+def test_a_profile_is_no_better_than_what_is_proven() -> None:
+    """A table that flatters a model has it answer frames that it is not good enough for."""
+    file = claimed(["valid", "valid"], ["valid", "valid"])
+    proven = judged(file)
+    (size,), (correct, _) = {*proven.sizes}, proven.models[0].correct
+    assert 0 < correct < size
+
+    def judged_with(*right: int) -> StreamVerification:
+        """By a head that says that so many samples of each class are labelled rightly by the second."""
+        models = [
+            BankModel(
+                commitment=model.commitment,
+                verification_key=KEY.reference.id,
+                cost=2 - place,
+                bit=1,
+                margin=1,
+                outputs=[
+                    [int((own == label) == (sample < many)) for label in range(2)]
+                    for own, many in enumerate(right if place else (correct, correct))
+                    for sample in range(size)
+                ],
+            )
+            for place, model in enumerate(file.models)
+        ]
+        bank = Bank(classes=2, labels=[0] * size + [1] * size, models=models)
+        head = Head(bank=bank, rules=Rules(), begun_at="2026-11-23T12:00:00Z")
+        verdict = StreamVerification(valid=True, reason="ok", detail="")
+        return held_against(StreamFile(head=head, frames=[]), verdict, proven)
+
+    honest = judged_with(correct, correct)
+    assert honest.valid
+    assert any("head's profile" in sentence for sentence in honest.verified)
+    for flattered in (size, correct), (correct, size), (correct + 1, correct - 1):
+        verdict = judged_with(*flattered)
+        assert (verdict.valid, verdict.reason) == (False, "profile_mismatch")
+        assert "Model 1" in verdict.detail
+
+
 def test_a_ceremony_that_is_required_is_of_these_keys_too() -> None:
     verdict = judge_claims(
         claimed(["valid", "valid"]), {KEY.reference.id: KEY}, None, Expected(require="ceremony")

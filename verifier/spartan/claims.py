@@ -9,8 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from verifier.spartan.shape import Pads
+
+FORMS: Final = 5  # how many must be zero
 
 
 class Form:
@@ -99,7 +102,7 @@ class Known:
 
 def forms(pads: Pads, said: Said, drawn: Drawn, known: Known) -> list[Form]:
     """What must be zero."""
-    first, second, left, right, product = (Form(pads.code.field.modulus) for _ in range(5))
+    first, second, left, right, product = (Form(pads.code.field.modulus) for _ in range(FORMS))
 
     first.zero_rounds(said.outer, drawn.zero, drawn.outer, 0)
     # Less a b - c. (A - p)(B - q) = A B - A q - B p + p q, A and B what was said, p and q the pads.

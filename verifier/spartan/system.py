@@ -35,6 +35,8 @@ REASONS: Final = {
 }
 _EFFORT_BYTES: Final = 1 << 11
 """Of a proof, that take a quarter of a millisecond to hash and combine."""
+_EFFORT_SEGMENTS: Final = 1 << 5
+"""Of a key, that are read in that time."""
 _MOST_COMMITMENTS: Final = 16
 """Of a statement, in documents."""
 _USUAL: Final = Code(FR, 14, 16)
@@ -112,8 +114,9 @@ class SpartanVerifier(VerifyingSystem):
         """Judge by this circuit, too: the caller trusts its digest to be its own."""
         self._circuits.keep(circuit.digest, circuit)
 
-    def lacks_circuit(self, key: SpartanKey) -> bool:
-        return self._circuits.get(key.circuit) is None
+    def circuit_bytes(self, key: SpartanKey) -> int | None:
+        circuit = self._circuits.get(key.circuit)
+        return None if circuit is None else circuit.nbytes
 
     def read_key(self, document: Mapping[str, Any]) -> SpartanKey:
         return SpartanKey.from_json(document)
@@ -131,7 +134,9 @@ class SpartanVerifier(VerifyingSystem):
     def effort(
         self, proofs: Sequence[int], key: Mapping[str, Any], transcript: Mapping[str, Any] | None
     ) -> int:
-        return -(-sum(proofs) // _EFFORT_BYTES)
+        segments = key.get("segments")
+        read = len(segments) // _EFFORT_SEGMENTS if isinstance(segments, list) else 0
+        return -(-sum(proofs) // _EFFORT_BYTES) + read
 
     def errors(self, key: SpartanKey) -> Sequence[tuple[str, float]]:
         return [*ledger.terms(key.shape), *ledger.of_chains(key.shape)]

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final, Protocol
 
-from verifier.spartan.claims import Drawn, Known, combined, forms
+from verifier.spartan.claims import FORMS, Drawn, Known, combined, forms
 from verifier.spartan.field import Field
 from verifier.spartan.folding import Claim, shown, words_at
 from verifier.spartan.proof import Body, MalformedError, Opening, Reader
@@ -170,16 +170,10 @@ class _Verifier:
         return Claim(self._body.product, entries, at)
 
     def _judge_pads(self, drawn: Drawn, weights: Sequence[int]) -> Verdict:
-        shape, transcript, body, pads = self._shape, self._transcript, self._body, self._shape.pads
+        """The matrices are evaluated last: the dearest, and nothing that is drawn depends on them."""
+        transcript, body, pads = self._transcript, self._body, self._shape.pads
         field = self._field
-        column_weights = self._field.eq(drawn.inner[shape.row_variables :])
-        known = Known(
-            self._matrices.evaluate(shape, drawn.outer, drawn.inner, drawn.matrices),
-            known_part(field, self._known, weights, column_weights),
-            body.product,
-        )
-        equations = forms(pads, body.said, drawn, known)
-        functional, value = combined(equations, transcript.challenges("forms", len(equations)), pads.count)
+        combiners = transcript.challenges("forms", FORMS)
         transcript.say("pad mask", [body.pad_mask])
         factor = transcript.challenge("pad mask")
         transcript.absorb("pad row", body.pad_row)
@@ -194,6 +188,17 @@ class _Verifier:
             row, mask = field.from_bytes(column)
             if (mask + factor * row - encoded[place]) % field.modulus:
                 return verdict("proximity")
+        equations = forms(pads, body.said, drawn, self._compute(drawn, weights))
+        functional, value = combined(equations, combiners, pads.count)
         if (field.dot(functional, pad_row[: pads.count]) - body.pad_mask - factor * value) % field.modulus:
             return verdict("constraints")
         return verdict(OK)
+
+    def _compute(self, drawn: Drawn, weights: Sequence[int]) -> Known:
+        shape, field = self._shape, self._field
+        column_weights = field.eq(drawn.inner[shape.row_variables :])
+        return Known(
+            self._matrices.evaluate(shape, drawn.outer, drawn.inner, drawn.matrices),
+            known_part(field, self._known, weights, column_weights),
+            self._body.product,
+        )

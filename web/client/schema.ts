@@ -23,6 +23,10 @@ export interface Routes {
    * Each file is sent along, or was brought before (`PUT /v1/uploads/…`) and is named by its SHA-256. Neither
    * the ONNX file nor the calibration is kept, only the quantised network, encrypted. */
   "POST /v1/models": operations["createModel"];
+  /** Register a model's network under another proof system, too: a model of its own, with a commitment of
+   * that system, keys and a receipt, which lists the model. Proofs of either may name the `system` that they
+   * are to be of. */
+  "POST /v1/models/{model_id}/twins": operations["createTwin"];
   /** What this service signed about the registration: the model, its commitment, and when. */
   "GET /v1/models/{model_id}/receipt": operations["getReceipt"];
   /** The proof that what the model's commitment is to is a network of its architecture. */
@@ -1628,6 +1632,8 @@ export interface components {
       require_ceremony: boolean;
       /** @description Whether inputs beyond its calibration are taken as the ends of that range, not refused. */
       saturate: boolean;
+      /** @description The registered models of its network under other proof systems. */
+      twins: components["schemas"]["TwinView"][];
       /** @description What quantisation did, on the calibration; null for models of older services. */
       report: components["schemas"]["QuantisationReport"] | null;
       /** @description Of the registration's proof. */
@@ -1812,6 +1818,8 @@ export interface components {
     ProofRequest: {
       /** @description The registered model. */
       model_id: string;
+      /** @description The proof system: the model's, unless another is named, that its twin is of. */
+      system?: string | null;
       /**
        * @description What is to be proven; it says which other fields there are.
        * @default inference
@@ -2023,7 +2031,7 @@ export interface components {
        * @default 3
        * @enum {integer}
        */
-      version?: 1 | 3;
+      version?: 1 | 3 | 4;
       /** @description The proof system; not there before version 3. */
       system?: string | null;
       /** @description How its commitments are made: that of its proof system. */
@@ -2044,6 +2052,8 @@ export interface components {
       network: string;
       /** @description The model that it is a version of. */
       parent: components["schemas"]["Parent"] | null;
+      /** @description The models of the same network that were registered before, under other proof systems; not there where there are none. */
+      twins?: components["schemas"]["Twin"][] | null;
       /** @description SHA-256 of the statement that its registration proves; null where weights are public. */
       registration: string | null;
       /** @description RFC 3339, UTC, whole seconds. */
@@ -2450,6 +2460,36 @@ export interface components {
       /** @description In the order of the network, its input first. */
       layers: components["schemas"]["TunedLayer"][];
     };
+    /**
+     * @description The same network as another model's, under another proof system. ``commitment`` is null where its
+     *     weights are public.
+     */
+    Twin: {
+      /** @description The proof system that it is of. */
+      system: string;
+      /** @description Names it at the service that signed. */
+      model_id: string;
+      /** @description To its weights; null where they are public. */
+      commitment: string | null;
+    };
+    /** @description Register a model's network under another proof system, too. */
+    TwinRequest: {
+      /** @description The proof system: not the model's own. */
+      system: string;
+      /** @description Names and values to find it by, 16 at most. */
+      labels?: {
+        [key: string]: string;
+      } | null;
+    };
+    /** @description A model of the same network, under another proof system. */
+    TwinView: {
+      /** @description The twin's own. */
+      id: string;
+      /** @description The proof system that it is of. */
+      system: string;
+      /** @description In hex, where the weights are committed. */
+      commitment: string | null;
+    };
     /** @description A file that was brought ahead of the request that names it. */
     UploadView: {
       /** @description Of the file, in hex: what later requests name it by. */
@@ -2692,6 +2732,9 @@ export type TenantView = components["schemas"]["TenantView"];
 export type TensorReport = components["schemas"]["TensorReport"];
 export type TunedLayer = components["schemas"]["TunedLayer"];
 export type Tuning = components["schemas"]["Tuning"];
+export type Twin = components["schemas"]["Twin"];
+export type TwinRequest = components["schemas"]["TwinRequest"];
+export type TwinView = components["schemas"]["TwinView"];
 export type UploadView = components["schemas"]["UploadView"];
 export type UsageView = components["schemas"]["UsageView"];
 export type Verification = components["schemas"]["Verification"];
@@ -2868,6 +2911,40 @@ export interface operations {
     };
     responses: {
       /** @description The model is registered, within the time of `Prefer` */
+      201: {
+        content: {
+          "application/json": components["schemas"]["ModelView"];
+        };
+      };
+      /** @description It was asked for, and is not over yet */
+      202: {
+        content: {
+          "application/json": components["schemas"]["ModelView"];
+        };
+      };
+    };
+  };
+  createTwin: {
+    parameters: {
+      query?: never;
+      header?: {
+        /** @description The same key with the same request gives the same resource, once. */
+        "Idempotency-Key"?: string | null;
+        /** @description `wait=N`: answer when the job is over, or after N seconds. `dry-run`, of proofs: only say what it would show and take. */
+        prefer?: string | null;
+      };
+      path: {
+        /** @description Its id. */
+        model_id: string;
+      };
+    };
+    requestBody: {
+      content: {
+        "application/json": components["schemas"]["TwinRequest"];
+      };
+    };
+    responses: {
+      /** @description The twin is registered, within the time of `Prefer` */
       201: {
         content: {
           "application/json": components["schemas"]["ModelView"];

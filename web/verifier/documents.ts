@@ -36,7 +36,7 @@ import { countsOf, MEASURES, MOST_STEP, takesTargets } from "./measures.ts";
 import type { Count, Measurement } from "./measures.ts";
 import { SCALAR_MODULUS } from "./points.ts";
 import { FIRST, SYSTEMS } from "./registry.ts";
-import type { VerifyingSystem } from "./system.ts";
+import type { CommitmentScheme, VerifyingSystem } from "./system.ts";
 
 export const MOST_INTEGER = Number.MAX_SAFE_INTEGER;
 const MOST_SHARDS = 1 << 16;
@@ -54,6 +54,10 @@ const MOST_NAMES = 16;
 const MOST_SENTENCES = 32;
 /** The version since which documents name their proof system. */
 const NAMING = 3;
+/** The version of receipts that list twins. */
+const LISTING = 4;
+/** Of a receipt. */
+const MOST_TWINS = 64;
 
 const hexText = textThat((digits) => fromHex(digits) !== null, "lower-case hex digits, two for each byte");
 export const digest = textThat((digits) => /^[0-9a-f]{64}$/.test(digits), "64 lower-case hex digits");
@@ -106,20 +110,21 @@ interface OfSystem {
 
 const SYSTEM_FIELDS = { system: optional(systemId, undefined), commitment_scheme: optional(text, undefined) };
 
-/** `earlier`: the one before `NAMING` that is read. */
-function version(earlier: number, otherwise: number): Reader<number> {
+/** One of those that are read. */
+function version(read: readonly number[], otherwise: number): Reader<number> {
   return optional((found, place) => {
-    if (found !== earlier && found !== NAMING) {
-      fault(place, `this program reads versions ${earlier} and ${NAMING}`);
+    const known = read.find((each) => each === found);
+    if (known === undefined) {
+      fault(place, `this program reads versions ${read.slice(0, -1).join(", ")} and ${read.at(-1)}`);
     }
-    return found;
+    return known;
   }, otherwise);
 }
 
 function namesItsSystem(document: OfSystem, place: string): void {
   const count = [document.system, document.commitment_scheme].filter((each) => each !== undefined).length;
   if (count !== (document.version >= NAMING ? 2 : 0)) {
-    fault(place, "documents of version 3, and no others, name their system and commitment_scheme");
+    fault(place, "documents from version 3 on alone name their system and commitment_scheme");
   }
   const system = systemOf(document);
   if (count > 0 && document.commitment_scheme !== system.commitments.id) {
@@ -134,6 +139,12 @@ export function systemOf(document: { readonly system: string | undefined }): Ver
     : (SYSTEMS.get(document.system) ?? fault("system", "it is not known"));
 }
 
+function requireLength(place: string, part: string, digits: string | null, scheme: CommitmentScheme): void {
+  if (digits !== null && digits.length !== 2 * scheme.commitmentBytes) {
+    fault(place, `${part}: a commitment of ${scheme.id} has ${scheme.commitmentBytes} bytes, in hex`);
+  }
+}
+
 /** That all these, by their places, are as the document's commitment scheme has them. */
 function requireForm(
   document: OfSystem,
@@ -143,9 +154,7 @@ function requireForm(
 ): void {
   const scheme = systemOf(document).commitments;
   for (const [part, digits] of commitments) {
-    if (digits !== null && digits.length !== 2 * scheme.commitmentBytes) {
-      fault(place, `${part}: a commitment of ${scheme.id} has ${scheme.commitmentBytes} bytes, in hex`);
-    }
+    requireLength(place, part, digits, scheme);
   }
   for (const [part, opening] of openings) {
     try {
@@ -191,7 +200,7 @@ const SCHEMES = ["registration", "inference", "recognition", "accuracy", "robust
 
 const statement = checked(
   object({
-    version: version(1, NAMING),
+    version: version([1, NAMING], NAMING),
     ...SYSTEM_FIELDS,
     format: optional(oneOf("zenserve statement"), "zenserve statement"),
     scheme: oneOf(...SCHEMES),
@@ -262,7 +271,7 @@ export function hashOf(value: unknown): Uint8Array {
 /** A proof to hand on. With the key file it names, it is all that a verifier needs. */
 export const proofDocument = checked(
   object({
-    version: version(2, NAMING),
+    version: version([2, NAMING], NAMING),
     format: optional(oneOf("zenserve proof"), "zenserve proof"),
     statement,
     statement_sha256: digest,
@@ -283,7 +292,7 @@ export type ProofDocument = Read<typeof proofDocument>;
 /** What a verification key is, and what it means: `key` as its system writes it, `circuit` as described. */
 export const keyFile = checked(
   object({
-    version: version(2, 2),
+    version: version([2, NAMING], 2),
     ...SYSTEM_FIELDS,
     id: digest,
     setup: text,
@@ -782,7 +791,7 @@ export function publicValues(circuit: Description, values: Values): bigint[] {
  */
 export const openingFile = checked(
   object({
-    version: version(1, NAMING),
+    version: version([1, NAMING], NAMING),
     ...SYSTEM_FIELDS,
     format: optional(oneOf("zenserve openings"), "zenserve openings"),
     kind: oneOf("input", "reference", "dataset", "output"),
@@ -809,10 +818,17 @@ export const openingFile = checked(
 export type OpeningFile = Read<typeof openingFile>;
 export type OpeningPart = OpeningFile["parts"][number];
 
+/** The same network as another model's, under another proof system. */
+const twin = checked(
+  object({ system: systemId, model_id: text, commitment: nullable(commitment) }),
+  (found, place) => requireLength(place, "commitment", found.commitment, systemOf(found).commitments),
+);
+export type Twin = Read<typeof twin>;
+
 /** Signed by the service: this model was registered with it then (`receipts.ts`). */
 export const receipt = checked(
   object({
-    version: version(1, NAMING),
+    version: version([1, NAMING, LISTING], NAMING),
     ...SYSTEM_FIELDS,
     format: optional(oneOf("zenserve receipt"), "zenserve receipt"),
     model_id: text,
@@ -822,6 +838,7 @@ export const receipt = checked(
     parent: nullable(object({ model_id: text, commitment: nullable(commitment) })),
     registration: nullable(digest),
     registered_at: moment,
+    twins: optional(list(twin, 1, MOST_TWINS), undefined),
     saturates: optional(onlyTrue, undefined),
     issuer: digest,
     signature,
@@ -837,6 +854,9 @@ export const receipt = checked(
       ],
       [],
     );
+    if ((document.version === LISTING) !== (document.twins !== undefined)) {
+      fault(place, `receipts of version ${LISTING}, and no others, have twins`);
+    }
   },
 );
 export type Receipt = Read<typeof receipt>;

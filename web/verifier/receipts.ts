@@ -4,7 +4,7 @@ import { ed25519 } from "@noble/curves/ed25519.js";
 import { sha512 } from "@noble/hashes/sha2.js";
 import { bytesOf, concat, equal, fromBigEndian } from "./bytes.ts";
 import { expectedReceipt, readParsed, spans, systemOf } from "./documents.ts";
-import type { ExpectedReceipt, Receipt } from "./documents.ts";
+import type { ExpectedReceipt, Receipt, Twin } from "./documents.ts";
 import { canonical } from "./json.ts";
 import { OK, Refusal, refuse } from "./verdict.ts";
 
@@ -20,6 +20,7 @@ export const REASONS: Readonly<Record<string, string>> = {
 const TIME_SEEN = "That is within the time that you expected.";
 const ISSUER_UNSEEN = "That the issuer is one you trust: compare its key with one that you know.";
 const TYPES_UNSEEN = "That the weights are of their types: the registration's proof says that.";
+const TWINS_UNSEEN = "That commitments under different systems hold the same weights: nothing proves that.";
 const SATURATES = "The model takes numbers beyond the range of its calibration as the range's ends.";
 const WORD_UNSEEN =
   "The network, the commitment, the time and the parent, by anything but the issuer's word.";
@@ -99,6 +100,7 @@ export function judge(receipt: Receipt, expected: ExpectedReceipt = NOTHING_EXPE
     not_verified: [
       ...(expected.issuer === null ? [ISSUER_UNSEEN] : []),
       ...(receipt.commitment === null ? [] : [TYPES_UNSEEN]),
+      ...(receipt.commitment === null || receipt.twins === undefined ? [] : [TWINS_UNSEEN]),
       WORD_UNSEEN,
     ],
     receipt,
@@ -135,5 +137,12 @@ function verified(receipt: Receipt, expected: ExpectedReceipt): string[] {
             ` ${receipt.commitment}${known(expected.model)}.`,
         ]),
     ...(receipt.saturates ? [SATURATES] : []),
+    ...(receipt.twins ?? []).map(twinSigned),
   ];
+}
+
+function twinSigned(twin: Twin): string {
+  const scheme = systemOf(twin).commitments.id;
+  const commitment = twin.commitment === null ? "" : `, its commitment, ${scheme}, ${twin.commitment}`;
+  return `The issuer signed that ${twin.model_id}, of ${twin.system}, is the same network${commitment}.`;
 }

@@ -42,7 +42,7 @@ from service.storage.records.resources import Model
 from service.storage.repositories import Models
 from service.storage.repositories.lists import Lists
 from service.submissions import models
-from service.submissions.requests import Bits, MaxLoss, Name, Precision, ResourceId, WidthBits
+from service.submissions.requests import Bits, MaxLoss, Name, Precision, ResourceId, TwinRequest, WidthBits
 from verifier.documents import ProofDocument, Receipt
 from verifier.registry import FIRST
 from verifier.schemes import PublicOrCommitted
@@ -53,7 +53,9 @@ router = APIRouter(tags=["models"], route_class=ApiRoute)
 
 def _view(runtime: Runtime, principal: Principal, model_id: str) -> ModelView:
     with runtime.database.read() as session:
-        return model_view(Models(session, principal.sight).get(model_id))
+        models = Models(session, principal.sight)
+        model = models.get(model_id)
+        return model_view(model, models.twins(model))
 
 
 _jobs = JobRoutes(router, "model", "models", ModelView, _view)
@@ -188,6 +190,28 @@ async def create_model(
         *(labels, idempotency_key),
     )
     return await _jobs.answer(runtime, principal, model_id, wait, response)
+
+
+@router.post(
+    "/models/{model_id}/twins",
+    status_code=202,
+    responses=_jobs.asked("The twin is registered, within the time of `Prefer`", 507),
+)
+async def create_twin(
+    runtime: RuntimeDep,
+    principal: Registrar,
+    body: TwinRequest,
+    model_id: Id,
+    response: Response,
+    wait: WaitDep,
+    idempotency_key: IdempotencyKey = None,
+) -> ModelView:
+    """Register a model's network under another proof system, too: a model of its own, with a commitment of
+    that system, keys and a receipt, which lists the model. Proofs of either may name the `system` that they
+    are to be of.
+    """
+    twin_id = await run_in_threadpool(models.add_twin, runtime, principal, model_id, body, idempotency_key)
+    return await _jobs.answer(runtime, principal, twin_id, wait, response)
 
 
 @router.get("/models", responses=problems.responses())

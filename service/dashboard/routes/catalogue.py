@@ -54,6 +54,7 @@ def show_model(request: Request, runtime: RuntimeDep, visitor: Reader, model_id:
             "model.html",
             listed=listed,
             model=listed.model,
+            twins=Models(session, visitor.principal.sight).twins(listed.model),
             circuit=described,
             seconds=seconds,
             report=report,

@@ -11,7 +11,7 @@ from service import documents
 from service.api.routes.dependencies import Id, RuntimeDep, WindowDep
 from service.dashboard.courses import MOST, Course, course_of
 from service.dashboard.pages import PageRoute, page, see
-from service.dashboard.results import Result, picture, result
+from service.dashboard.results import Result, margins, picture, result
 from service.dashboard.timeline import ranked, timeline
 from service.dashboard.visitors import Reader, SendingKeeper, SendingProver, Visitor
 from service.jobs import events, progress
@@ -92,9 +92,11 @@ def show_job(request: Request, runtime: RuntimeDep, visitor: Reader, job_id: Id)
             and not visitor.principal.scopes.isdisjoint(jobs.KEEPERS[SUBJECTS[listed.job.kind]]),
             made=made,
             result=_result(browsing, listed.job, made),
+            margins=_margins(runtime, visitor, made),
             overall=lambda job: progress.overall(job, moment),
             timeline=timeline(listed.job, events.after(session, job_id), moment),
-            stages=ranked([listed.job, *shards]),
+            stages=ranked(job.timings for job in (listed.job, *shards)),
+            kernels=ranked(job.kernels or {} for job in (listed.job, *shards)),
             shards=shards,
             course=_course(browsing, made),
             tenants=browsing.tenant_names(),
@@ -165,6 +167,16 @@ def _result(browsing: Browsing, job: Job, made: object) -> Result | None:
     if not isinstance(made, Proof) or made.document is None or job.state != "succeeded":
         return None
     return result(made.document, browsing.described(str(made.verification_key_id)))
+
+
+def _margins(runtime: Runtime, visitor: Visitor, made: object) -> str | None:
+    """The chart of a certificate's, for whoever asked for it: others see no more than the statement says,
+    operators too."""
+    if not isinstance(made, Proof) or made.margins is None:
+        return None
+    if made.job.tenant_id != visitor.principal.tenant_id:
+        return None
+    return margins(runtime.vault.open(made.margins, f"margins:{made.id}"), made.request["radius"])
 
 
 def _course(browsing: Browsing, made: object) -> Course | None:

@@ -78,6 +78,8 @@ class Job(Base):
     cancel_requested: Mapped[bool] = mapped_column(default=False)
     timings: Mapped[dict[str, Any]] = mapped_column(default=dict)
     """Seconds per stage of the attempt that succeeded."""
+    kernels: Mapped[dict[str, Any] | None]
+    """Seconds of a GPU's, by name, where they were measured: of one proof of sixteen."""
     problem: Mapped[dict[str, Any] | None]
     """Why the job failed."""
     failures: Mapped[list[Any]] = mapped_column(default=list)

@@ -54,6 +54,7 @@ class Model(Base):
     """A registered network."""
 
     __tablename__ = "models"
+    __table_args__ = (Index("models_by_twin", "twin_id", **where("twin_id IS NOT NULL")),)
 
     id: Mapped[str] = mapped_column(ForeignKey("jobs.id"), primary_key=True)
     name: Mapped[str] = mapped_column(String(200))
@@ -63,6 +64,9 @@ class Model(Base):
     bits: Mapped[int]
     parent_id: Mapped[str | None] = mapped_column(ForeignKey("models.id"))
     """The registered model that this is a new version of."""
+    twin_id: Mapped[str | None] = mapped_column(String(40))
+    """Of one that was made of another's network, for another proof system: the first of these, which may be
+    deleted since."""
     quantised: Mapped[str] = mapped_column(String(64))
     """Sealed quantised network. The ONNX file and the calibration are not kept."""
     network: Mapped[str | None] = mapped_column(String(64))
@@ -179,6 +183,8 @@ class Proof(Base):
     """The proof file; without its proofs while the shards are at work, and where the store has them."""
     proofs: Mapped[str | None] = mapped_column(String(64))
     """These, as JSON, where they are too long for a row (``service.documents``)."""
+    margins: Mapped[bytes | None] = mapped_column(LargeBinary)
+    """Sealed, of a certificate: the label's lead by radius, which is more than the statement says."""
     verification_key: Mapped[VerificationKey | None] = relationship(lazy="select")
     job: Mapped[Job] = relationship(lazy="joined")
     model: Mapped[Model] = relationship(lazy="joined")

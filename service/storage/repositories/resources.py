@@ -65,6 +65,28 @@ class Models:
             )
         return model
 
+    def twins(self, model: Model) -> list[Model]:
+        """The others of its network that are registered, under other proof systems, the oldest first."""
+        first = model.twin_id or model.id
+        same = or_(Model.id == first, Model.twin_id == first), Model.system != model.system
+        rows = select(Model).join(Job).where(*same, Job.state == "succeeded")
+        if self._owner is not None:
+            rows = rows.where(Job.tenant_id == self._owner)
+        return list(self._session.scalars(rows.order_by(Job.created_at, Model.id)))
+
+    def under(self, model_id: str, system: str | None) -> Model:
+        """A registered model, or the newest of its twins under the proof system of this id, if one is named.
+        Raises as ``ready``, and ``NotFoundError`` where there is none.
+        """
+        model = self.ready(model_id)
+        if system in (None, model.system):
+            return model
+        twins = [each for each in self.twins(model) if each.system == system]
+        if not twins:
+            reason = f"{model_id} has no twin under {system}: make one with POST /v1/models/{model_id}/twins"
+            raise NotFoundError("not_found", reason, field="system")
+        return twins[-1]
+
     def of_architecture(self, network: str) -> Model:
         """A model of anybody's with committed weights, of this architecture. Raises ``NotFoundError``."""
         wanted = select(Model).join(Job).where(Model.network == network, Model.commitment.is_not(None))

@@ -40,6 +40,7 @@ SEALED: Final = (
     Column(Dataset.samples, "dataset", in_store=True),
     Column(Dataset.openings, "openings", in_store=True),
     Column(Proof.input, "input", in_store=True),
+    Column(Proof.margins, "margins", in_store=False),
     Column(Stream.samples, "stream", in_store=True),
     Column(Shard.opening, "count", in_store=False),
     Column(Root.opening, "root", in_store=True),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from functools import partial
 
 from prover.system import Opening
@@ -51,6 +52,7 @@ def make_proof(runtime: Runtime, hold: Hold) -> None:
     witness = partial(task.witness, statement=statement.scalar)
     made = steps.prove(runtime, hold, task.circuit, keys, witness, opened, uncounted=outputs)
     document = steps.checked(hold, statement, [made], keys.file)
+    margins = _margins(runtime, hold, proof, task)
     kept = documents.keep(runtime, document)
     rows = [_held(runtime, proof, name, task.committed[name], outputs[name]) for name in outputs]
     with runtime.database.write() as session:
@@ -61,6 +63,7 @@ def make_proof(runtime: Runtime, hold: Hold) -> None:
             steps.learn(session, hold, keys, timings)
             proof = Proofs(session).get(proof.id)
             proof.verification_key_id = keys.file.id
+            proof.margins = margins
             kept.write(proof)
             if turn is not None:
                 turn.write(session, document, proof)
@@ -80,6 +83,14 @@ def _commit(runtime: Runtime, hold: Hold, proof: Proof, task: engine.Task) -> di
         return {}
     basis, threads = steps.model_basis(runtime, hold, task.circuit, proof.model), runtime.settings.threads
     return {name: bases.commit(basis, values, threads) for name, values in task.committed.items()}
+
+
+def _margins(runtime: Runtime, hold: Hold, proof: Proof, task: engine.Task) -> bytes | None:
+    """Of a certificate, by radius, sealed. Stage: "margins"."""
+    if task.course is None:
+        return None
+    hold.progress("margins", 0.0)
+    return runtime.vault.seal(json.dumps(task.course()).encode(), f"margins:{proof.id}")
 
 
 def _held(runtime: Runtime, proof: Proof, name: str, values: Integers, opening: Opening) -> Commitment:

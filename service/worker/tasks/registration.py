@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -20,7 +21,7 @@ from service.storage.repositories import Models
 from service.storage.repositories.secrets import Issuers
 from service.worker.heartbeat import Hold
 from service.worker.tasks import steps
-from verifier.documents import Parent, ProofDocument, Receipt, named
+from verifier.documents import LISTING, Parent, ProofDocument, Receipt, Twin, named
 from verifier.fields import timestamp
 from verifier.receipts import signed_bytes
 from verifier.words import make_statement
@@ -65,7 +66,8 @@ def register_model(runtime: Runtime, hold: Hold) -> None:
                 model.blinding = runtime.vault.seal(opening.blinding_bytes, f"blinding:{model.id}")
                 model.registration = committed.registration.model_dump(mode="json")
             Issuers(session).note(runtime.vault.issuer.hex(), clock(session))
-            model.receipt = _receipt(runtime, model, parent).model_dump(mode="json")
+            twins = Models(session).twins(model)
+            model.receipt = _receipt(runtime, model, parent, twins).model_dump(mode="json")
 
 
 def _commit(runtime: Runtime, hold: Hold, quantised: bytes, model: Model, parent: Model | None) -> _Committed:
@@ -91,11 +93,14 @@ def _commit(runtime: Runtime, hold: Hold, quantised: bytes, model: Model, parent
     return _Committed(basis, opening, steps.checked(hold, statement, [proof], keys.file))
 
 
-def _receipt(runtime: Runtime, model: Model, parent: Model | None) -> Receipt:
+def _receipt(runtime: Runtime, model: Model, parent: Model | None, twins: Sequence[Model]) -> Receipt:
     assert model.network is not None  # noqa: S101  registration sets it
-    saturates: dict[str, Any] = {"saturates": True} if model.saturate else {}
+    more: dict[str, Any] = {"saturates": True} if model.saturate else {}
+    if twins:
+        listed = [Twin(system=each.system, model_id=each.id, commitment=each.commitment) for each in twins]
+        more |= {"version": LISTING, "twins": listed}
     receipt = Receipt(
-        **named(registry.find(model.system)),
+        **named(registry.find(model.system)) | more,
         model_id=model.id,
         name=model.name,
         commitment=model.commitment,
@@ -103,7 +108,6 @@ def _receipt(runtime: Runtime, model: Model, parent: Model | None) -> Receipt:
         parent=Parent(model_id=parent.id, commitment=parent.commitment) if parent else None,
         registration=model.registration["statement_sha256"] if model.registration else None,
         registered_at=timestamp(now()),
-        **saturates,
         issuer=runtime.vault.issuer.hex(),
         signature="0" * 128,
     )

@@ -28,7 +28,6 @@ from service.runtime import Runtime
 from service.storage.records import resources
 from service.storage.records.resources import Model
 from service.storage.repositories import Circuits, key_file
-from service.storage.repositories.totals import Totals
 from service.worker.heartbeat import Hold
 from verifier.documents import KeyFile, ProofDocument, Statement
 from verifier.judging import judge
@@ -155,7 +154,8 @@ def _expect(runtime: Runtime, hold: Hold, system: ProofSystem, circuit: Circuit,
 def learn(session: Session, hold: Hold, keys: Keys, timings: dict[str, float]) -> None:
     """Note with the circuit that a proof succeeded, and how long it took, but for one that made its keys; and
     what kernels took, if that was measured."""
-    Totals(session).add_seconds("kernel", hold.kernels)
+    if hold.kernels:
+        Claims(session).took(hold.claim, hold.kernels)
     Circuits(session).used(keys.digest, hold.backend, None if keys.fresh else timings)
 
 

@@ -251,6 +251,24 @@ def test_other_lengths_are_malformed(case: Case, proof: bytes) -> None:
     assert case.reason(proof[:-32] + FR.modulus.to_bytes(32, "little")) != "ok"
 
 
+def test_matrices_are_evaluated_last(case: Case, proof: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The one cost that grows with the circuit is spent on nothing that is refused without it."""
+    asked = list[bool]()
+    evaluate = SystemMatrices.evaluate
+
+    def counted(self: SystemMatrices, *arguments: Any) -> int:
+        asked.append(True)
+        return evaluate(self, *arguments)
+
+    monkeypatch.setattr(SystemMatrices, "evaluate", counted)
+    pad = bytes([proof[-1] ^ 1])  # of the last hash that opens the pads
+    for wrong in (proof[:-1], proof + b"\0", proof[: len(proof) // 2], proof[:-1] + pad):
+        assert case.reason(wrong) in ("malformed", "opening")
+    assert not asked
+    assert case.reason(proof) == "ok"
+    assert len(asked) == 2
+
+
 def test_a_number_has_one_spelling(case: Case, proof: bytes) -> None:
     """Adding r to a number, where 256 bits have room, is the same number: and no proof."""
     digests = 32 * 5

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+import re
 import zlib
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -19,7 +21,8 @@ from service.storage.records.base import LOCAL_TENANT
 from service.storage.records.jobs import Job, JobEvent
 from service.storage.records.resources import Proof
 from tests.service import shown
-from tests.service.dashboard.site import Site, first
+from tests.service.busy import fill_certificate
+from tests.service.dashboard.site import Site, first, site
 
 
 def proof_of(busy: Site, form: str) -> tuple[str, dict[str, Any]]:
@@ -65,6 +68,21 @@ def test_a_certificate_says_how_far_it_reaches() -> None:
         values = {"radius": radius, "label": 7}
         statement = {"scheme": "robustness", "values": values, "commitments": {}}
         assert result({"statement": statement}, {"public_inputs": []}).answer == said
+
+
+def test_how_far_a_label_leads_is_shown_to_its_owner_alone(tmp_path: Path) -> None:
+    """An operator sees the proof, and not that."""
+    title = "How far the label leads"
+    with site(tmp_path / "data", jobs=1) as some:
+        job_id, plain = fill_certificate(some.runtime), proof_of(some, "logits")[0]
+        owner, operator = some.visitor("read"), some.visitor("read", "admin", tenant="tnt_acme")
+        page, seen = (each.get(f"/admin/jobs/{job_id}").text for each in (owner, operator))
+        chart = page.partition(f">{title}</h2>")[2].partition("</figure>")[0]
+        assert len(re.findall("<circle", chart)) == 9
+        for text in (page, seen):
+            assert "within 16 steps too</p>" in text
+        assert title not in seen
+        assert title not in owner.get(f"/admin/jobs/{plain}").text
 
 
 def test_a_stream_s_stages_stand_before_its_frames() -> None:
@@ -116,15 +134,25 @@ def test_the_answer_of_other_schemes(busy: Site, kind: str, scheme: str, answer:
 
 
 def test_stages_are_ranked_over_all_shards(busy: Site) -> None:
-    jobs = [Job(timings={"witness": 1.0, "quotient": 0.5}), Job(timings={"quotient": 2.5, "commit": 0.0})]
-    assert ranked(jobs) == [Spent("quotient", 3.0, 0.75), Spent("witness", 1.0, 0.25)]
-    assert ranked([Job(timings={})]) == []
+    shards = [{"witness": 1.0, "quotient": 0.5}, {"quotient": 2.5, "commit": 0.0}]
+    assert ranked(shards) == [Spent("quotient", 3.0, 0.75), Spent("witness", 1.0, 0.25)]
+    assert ranked([{}]) == []
     page = busy.visitor("read").get(f"/admin/jobs/{first(busy, LOCAL_TENANT, 'succeeded')}").text
     with busy.database.read() as session:
         timings = session.get_one(Job, first(busy, LOCAL_TENANT, "succeeded")).timings
     _, _, shown = page.partition("Where the time went")
     places = [shown.index(words(name)) for name in sorted(timings, key=timings.__getitem__, reverse=True)[:3]]
     assert places == sorted(places)
+
+
+def test_kernels_are_ranked_where_they_were_measured(busy: Site) -> None:
+    job_id = first(busy, LOCAL_TENANT, "succeeded")
+    page = f"/admin/jobs/{job_id}"
+    assert "kernels took" not in busy.visitor("read").get(page).text
+    with busy.database.write() as session:
+        session.get_one(Job, job_id).kernels = {"add_pairs": 0.25, "recorded": 0.75}
+    _, _, shown = busy.visitor("read").get(page).text.partition("kernels took")
+    assert shown.index("recorded") < shown.index("add_pairs")
 
 
 def test_a_public_input_is_a_picture_for_who_may_see_the_proof(busy: Site) -> None:

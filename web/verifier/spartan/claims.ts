@@ -10,6 +10,9 @@ import { at, zip } from "../lists.ts";
 import { reduce } from "./field.ts";
 import type { Pads } from "./shape.ts";
 
+/** How many forms must be zero. */
+export const FORMS = 5;
+
 /** `constant` and, by their places, the coefficients of pads. */
 export class Form {
   readonly constant: bigint;

@@ -5,8 +5,8 @@ import { at, zip } from "../lists.ts";
 import { SCALAR_MODULUS } from "../points.ts";
 import { u64 } from "../preamble.ts";
 import { LINK_MISMATCH, OK, SUM_MISMATCH, type Verdict } from "../verdict.ts";
-import { combined, forms } from "./claims.ts";
-import type { Drawn } from "./claims.ts";
+import { combined, FORMS, forms } from "./claims.ts";
+import type { Drawn, Known } from "./claims.ts";
 import * as field from "./field.ts";
 import { columnsAt, judge } from "./folding.ts";
 import { openedRoot } from "./merkle.ts";
@@ -191,17 +191,11 @@ class Verifier {
     return judge(folding, row, claim, this.#transcript, this.#reader);
   }
 
+  /** The matrices are evaluated last: nothing that is drawn depends on them, and they are the dearest. */
   #judgePads(drawn: Drawn, weights: readonly bigint[]): Verdict {
-    const { rowVariables, pads } = this.#shape;
-    const { said, product, padMask } = this.#body;
-    const known = {
-      matrices: this.#matrices.evaluate(this.#shape, drawn.outer, drawn.inner, drawn.matrices),
-      witness: knownPart(this.#known, weights, field.eq(drawn.inner.slice(rowVariables))),
-      row: product,
-    };
-    const equations = forms(pads, said, drawn, known);
-    const combiners = this.#transcript.challenges("forms", equations.length);
-    const { functional, value } = combined(equations, combiners, pads.count);
+    const { pads } = this.#shape;
+    const { said, padMask } = this.#body;
+    const combiners = this.#transcript.challenges("forms", FORMS);
     this.#transcript.say("pad mask", [padMask]);
     const factor = this.#transcript.challenge("pad mask");
     this.#transcript.absorb("pad row", this.#body.padRow);
@@ -217,8 +211,19 @@ class Verifier {
       return field.reduce(at(entries, 1) + factor * at(entries, 0) - at(encoded, place)) === 0n;
     });
     if (!areCodeWords) return verdictOf("proximity");
+    const equations = forms(pads, said, drawn, this.#compute(drawn, weights));
+    const { functional, value } = combined(equations, combiners, pads.count);
     const shown = field.dot(functional, padRow);
     return verdictOf(field.reduce(shown - padMask - factor * value) === 0n ? OK : "constraints");
+  }
+
+  #compute(drawn: Drawn, weights: readonly bigint[]): Known {
+    const columnWeights = field.eq(drawn.inner.slice(this.#shape.rowVariables));
+    return {
+      matrices: this.#matrices.evaluate(this.#shape, drawn.outer, drawn.inner, drawn.matrices),
+      witness: knownPart(this.#known, weights, columnWeights),
+      row: this.#body.product,
+    };
   }
 }
 

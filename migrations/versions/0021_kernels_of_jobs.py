@@ -1,0 +1,18 @@
+"""What a GPU's kernels took of a job, where that was measured.
+
+Only an addition: code of before goes on working.
+"""
+
+import sqlalchemy as sa
+from alembic import op
+
+revision = "0021"
+down_revision = "0020"
+
+
+def upgrade() -> None:
+    op.add_column("jobs", sa.Column("kernels", sa.JSON()))
+
+
+def downgrade() -> None:
+    op.drop_column("jobs", "kernels")
