@@ -207,6 +207,11 @@ void encode(const Domain& domain, ConstWords rows, Words out, int threads) {
   domain.encode(read<Fr>(rows), write<Fr>(out), long(rows.shape(0)), threads);
 }
 
+void add_powers(const Domain& domain, Array<const uint32_t> places, ConstWords weights, Words out, int threads) {
+  nb::gil_scoped_release release;
+  domain.add_powers(places.data(), read<Fr>(weights), long(places.size()), write<Fr>(out), count<Fr>(out), threads);
+}
+
 void quotient(const Domain& domain, Words a, Words b, Words c, int threads, const nb::object& callback) {
   const Progress progress = progress_from(callback);
   nb::gil_scoped_release release;
@@ -258,8 +263,9 @@ void bind_multilinear(nb::module_& parent) {
                           FoldingOfRows{table, write<Fr>(*folded), half / 2, *read<Fr>(*r)}, half / 2, threads)
           : product_round(Halves{write<Fr>(x), half}, HalvesOfRows{table, half}, half, threads);
   }, nb::arg(), nb::arg(), nb::arg().none(), nb::arg().none(), nb::arg(), nb::arg());
-  m.def("r1cs_round", [](Words a, Words b, Words c, std::optional<ConstWords> r, ConstWords outer, ConstWords inner,
-                         Words out, int threads) {
+  // Without c all a b - c are zero.
+  m.def("r1cs_round", [](Words a, Words b, std::optional<Words> c, std::optional<ConstWords> r, ConstWords outer,
+                         ConstWords inner, Words out, int threads) {
     const Fr* const bound = r ? read<Fr>(*r) : nullptr;
     nb::gil_scoped_release release;
     const long half = count<Fr>(a) / 2;
@@ -268,9 +274,10 @@ void bind_multilinear(nb::module_& parent) {
     const auto round = [&](const auto& x, const auto& y, const auto& z, long pairs) {
       return r1cs_round(x, y, z, read<Fr>(outer), read<Fr>(inner), count<Fr>(inner), pairs, threads);
     };
-    *write<Round>(out) = bound ? round(folding(a), folding(b), folding(c), half / 2)
-                               : round(halves(a), halves(b), halves(c), half);
-  }, nb::arg(), nb::arg(), nb::arg(), nb::arg().none(), nb::arg(), nb::arg(), nb::arg(), nb::arg());
+    *write<Round>(out) = bound ? round(folding(a), folding(b), folding(*c), half / 2)
+                         : c   ? round(halves(a), halves(b), halves(*c), half)
+                               : round(halves(a), halves(b), ProductOfBoth{}, half);
+  }, nb::arg(), nb::arg(), nb::arg().none(), nb::arg().none(), nb::arg(), nb::arg(), nb::arg(), nb::arg());
 }
 
 void bind_hashing(nb::module_& parent) {
@@ -358,6 +365,7 @@ NB_MODULE(ZEN_MODULE, m) {
       .def("omega", [](const Domain& domain, Words out) { *write<Fr>(out) = domain.omega(); })
       .def("transform", transform, nb::arg(), nb::arg().none(), nb::arg(), nb::arg(), nb::arg(), nb::arg().none())
       .def("encode", encode)
+      .def("add_powers", add_powers)
       .def("quotient", quotient, nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg().none());
 
   // Reads the arrays of matrices where they are: whoever adds one keeps them.

@@ -57,8 +57,8 @@ class Blake3:
         count = len(leaves)
         if not count or count & (count - 1):
             raise ValueError(f"a tree has a power of two of leaves, not {count}")
-        nodes = np.zeros((2 * count, DIGEST_BYTES), dtype=np.uint8)
-        nodes[count:] = _digests(leaves, count, "leaves")
+        nodes = np.empty((2 * count, DIGEST_BYTES), dtype=np.uint8)
+        nodes[0], nodes[count:] = 0, _digests(leaves, count, "leaves")
         self._kernel.tree(nodes, _key(key), threads)
         return nodes
 
@@ -104,6 +104,8 @@ class ColumnHashes:
         """uint8[count, 32], once all rows were taken."""
         if self._taken < self._length:
             raise ValueError("rows are missing")
+        if len(self._chains) == 1:  # with a chunk's last flags they are the hashes
+            return self._chains[0]
         out = np.empty(self._chains.shape[1:], dtype=np.uint8)
         self._kernel.join(self._chains, self._key, out, self._threads)
         return out
