@@ -58,11 +58,10 @@ def ways(bench: Roofline, rows: int, columns: int, depth: int) -> Iterator[Row]:
     device, rng = bench.device, np.random.default_rng(1)
     left, right = (rng.integers(0, 256, (each, depth), np.uint8) for each in (rows, columns))
     chosen = Product(device, rows, columns, depth, (8, 8)).plan
-    splits = [1 << log for log in range(6)]
-    plans = [Plan("direct", False, 1, 1, split) for split in splits]
+    plans = [Plan("direct", False, 1, 1, split) for split in (1, 2, 4)]  # the warps of a block
     if device.architecture() == HOPPER:
-        shared = [Plan("large", False, 1, 1, split, groups) for split in splits for groups in (1, 2, 3)]
-        plans += [each for each in shared if each.split * STEP <= depth]
+        splits = [split for split in (1, 2, 4, 8) if 4 * split * STEP <= depth]  # a block has four stages
+        plans += [Plan("large", False, 1, 1, split, groups) for split in splits for groups in (1, 2, 3)]
     out, seconds = device.empty((rows, columns), np.int32), dict[Plan, float]()
     for each in plans:
         product = Product(device, rows, columns, depth, (8, 8), chosen=each)
@@ -107,7 +106,7 @@ def main() -> None:
     bench = Roofline(device, repetitions, report)
     for shape in SHAPES[:1] if options.quick else SHAPES:
         report.show(" x ".join(map(str, shape)), products(bench, *shape))
-    for shape in ((64, 128, 256),) if options.quick else ((64, 4096, 4096), (256, 4096, 4096)):
+    for shape in ((64, 128, 1024),) if options.quick else ((64, 4096, 4096), (256, 4096, 4096)):
         report.show(f"Ways, {' x '.join(map(str, shape))}", ways(bench, *shape))
     report.write(options.json)
 

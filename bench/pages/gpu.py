@@ -25,7 +25,7 @@ GPU: Final = "gpu-2026-11-21-h200"
 SPARTAN_GPU: Final = "spartan-gpu-2026-11-24-h200"
 WITNESSES: Final = "witness-2026-11-23-h200"
 NETWORKS: Final = "networks-2026-11-24-h200"
-PRODUCTS: Final = "products-2026-11-23-h200"
+PRODUCTS: Final = "products-2026-11-28-h200"
 CONVOLUTIONS: Final = "convolutions-2026-11-24-h200"
 WIDE: Final = "wide-2026-11-23-h200"
 BOUNDS: Final = "bounds-2026-11-24-h200"
@@ -150,7 +150,28 @@ def few_bits() -> str:
         "cuBLASLt / ours": beside("cublaslt"),
         "APNN-TC / ours": beside("apnn"),
     }
-    return grouped(rows(PRODUCTS, ""), {"rows, columns, depth": lambda row: row.topic, "": kernel}, cells)
+    timed = [row for row in rows(PRODUCTS, "") if not row.topic.startswith("Ways")]
+    return grouped(timed, {"rows, columns, depth": lambda row: row.topic, "": kernel}, cells)
+
+
+def ways_of_bytes() -> str:
+    """The fastest way to make products of bytes with few rows, and how the others compare."""
+    cells: Cells = {
+        "rows, columns, depth": lambda row: row.topic.removeprefix("Ways, "),
+        **{
+            heading: lambda row, way=way: duration(row.more["ways"][way])
+            for heading, way in (
+                ("by warps", "direct, bytes, depth by 1, 3 groups"),
+                ("one group", "large, bytes, depth by 1, 1 groups"),
+                ("depth by 2", "large, bytes, depth by 2, 1 groups"),
+                ("by 4", "large, bytes, depth by 4, 1 groups"),
+                ("by 8", "large, bytes, depth by 8, 1 groups"),
+                ("three groups", "large, bytes, depth by 1, 3 groups"),
+                ("depth by 4", "large, bytes, depth by 4, 3 groups"),
+            )
+        },
+    }
+    return listed([row for row in rows(PRODUCTS, "Ways") if not row.peer], cells)
 
 
 def convolutions() -> str:
@@ -343,6 +364,7 @@ TABLES: Final[dict[str, Callable[[], str]]] = {
     "spartan kernels": spartan_kernels,
     "spartan proofs": spartan_proofs,
     "few bits": few_bits,
+    "ways of bytes": ways_of_bytes,
     "convolutions": convolutions,
     "fused convolutions": fused_convolutions,
     "convolved networks": convolved_networks,

@@ -98,7 +98,10 @@ def test_plans() -> None:
         assert plan(*big, left, right, 132, False).kernel == "direct"
     assert plan(*big, 3, 1, 132, True) == Plan("large", True, 4, 1)
     assert not plan(*big, 3, 2, 132, True).bits
-    assert plan(64, 4096, 4096, 8, 8, 132, True) == Plan("large", False, 1, 1, 8, 1)
+    assert plan(64, 4096, 4096, 8, 8, 132, True) == Plan("large", False, 1, 1, 4, 1)
+    assert plan(256, 4096, 4096, 8, 8, 132, True) == Plan("large", False, 1, 1, 2, 1)
+    assert plan(512, 4096, 4096, 8, 8, 132, True) == Plan("large", False, 1, 1, 1, 1)
+    assert plan(64, 4096, 384, 8, 8, 132, True).kernel == "direct"
 
 
 def test_whatever_fits_is_planned(device: Device) -> None:
