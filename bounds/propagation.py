@@ -176,8 +176,8 @@ class Bounds:
                     waiting[name] = waiting[name] + each if name in waiting else each
         for name, each in waiting.items():
             rest.add(each, self._rests[name], absolute=True)
-        made = Forms(slope, dot(lines, forms.offset), rest.total, dot(lines, forms.size, absolute=True))
-        return self.region.reach(made, 2 * neck.rounds + 8 * flat.shape[2] + 64)[0].low
+        ends = Forms(slope, dot(lines, forms.offset), rest.total, dot(lines, forms.size, absolute=True))
+        return self.region.reach(ends, 2 * neck.rounds + 8 * flat.shape[2] + 64)[0].low
 
     def _start(self) -> None:
         name, self._neck = self.network.input, _neck(self.network)
