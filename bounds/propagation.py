@@ -13,7 +13,7 @@ from typing import Literal
 
 import numpy as np
 
-from bounds.arrays import Array, Interval, Sums, dot, gamma, namespace, room
+from bounds.arrays import Array, Interval, Sums, dot, gamma, namespace, room, times
 from bounds.ball import Region
 from bounds.linear import Linear
 from bounds.network import Forms, Network, Operation, Relaxed
@@ -42,6 +42,8 @@ class Bounds:
     _sizes: dict[str, Array] = field(default_factory=dict)
     _direct: set[str] = field(default_factory=set)
     _whole: set[str] = field(default_factory=set)
+    # The last sum that all later tensors are made of, whose forms are kept.
+    _neck: Linear | None = None
 
     def __post_init__(self) -> None:
         self.intervals[self.network.input] = self.region.interval()
@@ -66,7 +68,8 @@ class Bounds:
             if operation.whole:
                 self._whole.add(operation.name)
             for name in {*operation.inputs} - ahead[operation.name]:
-                self._forms.pop(name, None)
+                if self._neck is None or name != self._neck.name:
+                    self._forms.pop(name, None)
             if set(operation.inputs) <= independent and len(operation.inputs) == 1:
                 self._direct.add(operation.name)
                 if operation.keeps():
@@ -134,6 +137,7 @@ class Bounds:
         xp = namespace(lines)
         waiting, total, size = {tensor: lines}, Sums(lines), Sums(lines)
         known, terms = xp.zeros(lines.shape[:2]), 64
+        found = None
         for operation in reversed(self.network.operations):
             if operation.name not in waiting:
                 continue
@@ -142,6 +146,9 @@ class Bounds:
                 known = known + self._at(here, operation.name)
                 continue
             relaxed = self._relaxed[operation.name]
+            if operation is self._neck and tensor == self.network.output:
+                paid = total.total - gamma(terms) * size.total * (1 + 2.0**-20)
+                found = self._by_forms(operation, here) + paid
             made = relaxed.back(here, total)
             if not operation.moves:
                 size.add(here, relaxed.scale, absolute=True)
@@ -152,10 +159,28 @@ class Bounds:
         if ends is None:
             ends = xp.zeros((*lines.shape[:2], *self.network.input_shape))
         bound = total.total + known + self.region.least(ends) - gamma(terms) * size.total * (1 + 2.0**-20)
-        return xp.where(xp.isnan(bound), -np.inf, bound), ends
+        bound = xp.where(xp.isnan(bound), -np.inf, bound)
+        return bound if found is None else xp.fmax(bound, found), ends
+
+    def _by_forms(self, neck: Linear, lines: Array) -> Array:
+        """``least`` of a sum whose forms there are: how far these may be off by what its lines are, once they
+        have come to the sources of its chain."""
+        forms, flat = self._forms[neck.name], lines.reshape(*lines.shape[:2], -1)
+        slope = times(flat, forms.slope.reshape(len(flat), flat.shape[2], -1))
+        rest, unused, waiting = Sums(lines), Sums(lines), {neck.name: lines}
+        sources = {*neck.rests_on}
+        for operation in reversed(self.network.operations):
+            if operation.name in waiting and operation.name not in sources:
+                made = self._relaxed[operation.name].back(waiting.pop(operation.name), unused)
+                for name, each in zip(operation.inputs, made, strict=True):
+                    waiting[name] = waiting[name] + each if name in waiting else each
+        for name, each in waiting.items():
+            rest.add(each, self._rests[name], absolute=True)
+        ends = Forms(slope, dot(lines, forms.offset), rest.total, dot(lines, forms.size, absolute=True))
+        return self.region.reach(ends, 2 * neck.rounds + 8 * flat.shape[2] + 64)[0].low
 
     def _start(self) -> None:
-        name = self.network.input
+        name, self._neck = self.network.input, _neck(self.network)
         self._forms[name] = made = self.region.forms()
         self._rests[name], self._sizes[name] = made.rest, made.size
 
@@ -196,3 +221,15 @@ class Bounds:
         self.intervals[name], most = self.region.reach(made, 8 * operation.terms + 32, self.intervals[name])
         self._forms[name] = made._replace(most=most)
         self._rests[name], self._sizes[name] = made.rest, made.size
+
+
+def _neck(network: Network) -> Linear | None:
+    waiting = {network.output}
+    for operation in reversed(network.operations):
+        if operation.name not in waiting:
+            continue
+        alone = waiting == {operation.name} and operation.name in network.formed
+        if alone and isinstance(operation, Linear) and operation.chain:
+            return operation
+        waiting = waiting - {operation.name} | {*operation.inputs}
+    return None

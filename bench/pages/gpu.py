@@ -28,8 +28,8 @@ NETWORKS: Final = "networks-2026-11-24-h200"
 PRODUCTS: Final = "products-2026-11-28-h200"
 CONVOLUTIONS: Final = "convolutions-2026-11-24-h200"
 WIDE: Final = "wide-2026-11-23-h200"
-BOUNDS: Final = "bounds-2026-11-24-h200"
-BOUNDS_POINTS: Final = "bounds-points-2026-11-24-h200"
+BOUNDS: Final = "bounds-2026-11-28-h200"
+BOUNDS_POINTS: Final = "bounds-points-2026-11-28-h200"
 LINES: Final = "lines-2026-11-28"
 
 
@@ -239,14 +239,28 @@ def bounds_operators() -> str:
     cells: Cells = {
         "ours": _by("zenserve"),
         "PyTorch": _by("torch_eager"),
+        "torch.compile": _by("torch_compile"),
         "Faith, an A100": lambda row: f"{row.more['faith']:g}x" if "faith" in row.more else "",
     }
     return grouped(rows(BOUNDS, "Operators"), key, cells)
 
 
+def bounds_compiled() -> str:
+    """Both ports' time with its ratio, as they are and compiled."""
+    cells: Cells = {
+        "ours": _by("zenserve"),
+        "Shi et al.": _by("shi_eager"),
+        "compiled": _by("shi_compile"),
+        "our forms": _by("own_eager"),
+        "compiled ": _by("own_compile"),
+    }
+    return grouped(rows(BOUNDS, "Compiled"), {"of": lambda row: row.name.split(", ")[1]}, cells)
+
+
 def bounds_tightness() -> str:
     said = {
-        "of the port's, at least": "least_of_port",
+        "of our port's, at least": "least_of_port",
+        "Shi et al.'s radius": "shi_radius",
         "forms differ by, in widths": "largest_difference",
     }
     cells: Cells = {"radius": _plain, **{heading: more(of) for heading, of in said.items()}}
@@ -372,6 +386,7 @@ TABLES: Final[dict[str, Callable[[], str]]] = {
     "bounds points": bounds_points,
     "bounds tightness": bounds_tightness,
     "bounds operators": bounds_operators,
+    "bounds compiled": bounds_compiled,
     "wide integers": wide_integers,
     "wide floats": wide_floats,
     "challenges": challenges,

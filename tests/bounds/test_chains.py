@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
 import bounds
-from bounds import Ball, Bounds, Network
+from bounds import Ball, Bounds, Network, Norm
+from bounds.arrays import Interval
 from bounds.chains import Product
 from bounds.linear import Linear
+from bounds.network import Forms
 from circuits.graphs.graph import Graph
 from circuits.graphs.types import FloatArray
 from tests.bounds.networks import attention, stream
@@ -100,3 +104,44 @@ def test_forms_reach_what_lines_all_the_way_do(make: Callable[[np.random.Generat
     )
     assert crown.min() > 0
     assert (forward >= 0.8 * crown).all(), (forward, crown)
+
+
+@pytest.mark.parametrize("norm", ["inf", "2", "1"])
+def test_margins_by_the_last_forms(norm: Norm) -> None:
+    """No point has less, and what is bounded by both has the larger."""
+    rng = np.random.default_rng(7)
+    network = bounds.read(stream(rng))
+    x = rng.uniform(-1, 1, (4, *network.input_shape))
+    lines = rng.standard_normal((4, 5, math.prod(network.shapes[network.output])))
+    region = Ball(x, rng.uniform(0.01, 0.3, 4), norm)
+    made = Bounds(network, region, "forward")
+    neck, both = made._neck, made.least(lines)
+    assert neck is not None
+    made._neck = None
+    assert (both >= made.least(lines)).all()
+    for _ in range(300):
+        outputs = network.run(region.drawn(rng))
+        assert (np.einsum("nso,no->ns", lines, outputs) >= both).all()
+    some = rng.standard_normal((4, 5, *neck.shape))
+    found = made._by_forms(neck, some)
+    for _ in range(300):
+        values = network.values(region.drawn(rng))[neck.name]
+        assert ((some * values[:, np.newaxis]).reshape(4, 5, -1).sum(axis=2) >= found).all()
+
+
+@pytest.mark.parametrize("norm", ["inf", "2", "1"])
+def test_what_slopes_come_to_is_known_behind_bands(norm: Norm, monkeypatch: pytest.MonkeyPatch) -> None:
+    rng, reach, known = np.random.default_rng(8), Ball.reach, list[FloatArray]()
+
+    def compared(self: Ball, forms: Forms, *rest: Any) -> tuple[Interval, FloatArray]:
+        if forms.most is not None:
+            _, most = reach(self, Forms(*(each.copy() for each in forms[:4])))
+            known.append(forms.most)
+            assert (most <= forms.most * (1 + 1e-13)).all()
+            assert (most >= forms.most * (1 - 1e-13)).all()
+        return reach(self, forms, *rest)
+
+    monkeypatch.setattr(Ball, "reach", compared)
+    network = bounds.read(stream(rng))
+    Bounds(network, Ball(rng.uniform(-1, 1, (3, *network.input_shape)), np.full(3, 0.2), norm), "forward")
+    assert known
