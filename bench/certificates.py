@@ -256,7 +256,7 @@ def _made(
         openings, given = party.openings, partial(witness, statement=statement.scalar)
         asked = party.system, circuit, file, given, lambda _: openings, THREADS, silent
         (proof, prove), *others = (timed(lambda: proving.prove(*asked)) for _ in range(PROVEN))
-        prove = min(prove, *(taken for _, taken in others))
+        prove = min([prove, *(taken for _, taken in others)])
         made = Keyed(ProofDocument.of(statement, [proof]), key, circuit=party.file_of(circuit, key))
     document = Proof(made.document, made.key, circuit=made.circuit)
     verdict, taken = timed(lambda: verify(document))
