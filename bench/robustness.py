@@ -1,14 +1,15 @@
 """Bounds of networks: what they certify, what they take, and auto_LiRPA's beside them.
 
-    python -m bench.robustness [--topics bounds operators certificate balls accuracy tables images networks]
-                               [--lirpa PYTHON] [--sentences FOLDER] [--json FILE]
+    python -m bench.robustness [--topics bounds operators certificate balls accuracy tables images
+                               image-proofs networks] [--lirpa PYTHON] [--sentences FOLDER] [--json FILE]
 
 ``bounds``: margins and certified radii of networks of the zoo and of ``examples.robustness`` in floats, by
 all methods; with ``--lirpa``, the interpreter of an environment that has auto_LiRPA (bench/peers/README.md),
 the same by it, in float64. Then the certified accuracy of the robust network's integers by radius.
 ``operators``: lines and the way back of single operations. ``certificate``: what proofs reach and take;
 ``balls``: the same within l2 balls; ``accuracy``: of certified accuracies; ``tables``: what certificates of a
-tanh reach; ``images``: of faces and CIFAR-10's images. ``networks``: which have certificates.
+tanh reach; ``images``: of faces, digits and CIFAR-10's images; ``image-proofs``: what some of them take.
+``networks``: which have certificates.
 ``--sentences``, the folder that ``examples.sentences.train`` wrote to: of words (``bench.words``).
 """
 
@@ -25,7 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import bounds
-from bench.certificates import certificates, certified_accuracies, images
+from bench.certificates import certificates, certified_accuracies, image_proofs, images
 from bench.curved import curved, networks
 from bench.measure import argument_parser, measure, seconds
 from bench.report import Report, Row
@@ -185,7 +186,8 @@ def operators(quick: bool) -> Iterator[Row]:
 
 def main() -> None:
     parser = argument_parser(__doc__)
-    topics = ["bounds", "operators", "certificate", "balls", "accuracy", "tables", "images", "networks"]
+    topics = ["bounds", "operators", "certificate", "balls", "accuracy", "tables"]
+    topics += ["images", "image-proofs", "networks"]
     parser.add_argument("--topics", nargs="*", choices=topics, default=topics)
     parser.add_argument("--lirpa", metavar="PYTHON", help="an interpreter that has auto_LiRPA")
     parser.add_argument("--sentences", type=Path, metavar="FOLDER", help="of trained transformers")
@@ -207,6 +209,8 @@ def main() -> None:
         report.show("Certificates of a table", curved(options.quick))
     if "images" in options.topics and FOLDER.is_dir():
         report.show("Certificates of images", images(options.quick))
+    if "image-proofs" in options.topics and FOLDER.is_dir():
+        report.show("Proofs of images", image_proofs(options.quick))
     if "networks" in options.topics:
         report.show("Networks with certificates", networks(options.quick))
     if options.sentences:

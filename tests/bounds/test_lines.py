@@ -8,7 +8,7 @@ import pytest
 
 from bounds.arrays import Interval
 from bounds.convex import Exp, Inverse
-from bounds.curves import Formula
+from bounds.curves import ULPS, Formula
 from bounds.elementwise import Bend, Clamp, Function, Rescaled, Table
 from circuits.graphs.types import Affine, FloatArray, Rescale
 
@@ -88,12 +88,42 @@ def test_in_closed_form() -> None:
     assert not np.isfinite(Inverse().image(Interval(np.zeros(1), np.ones(1))).high).any()
 
 
+MANY: dict[str, Function] = {
+    **FUNCTIONS,
+    **{text: Formula(text) for text in POSITIVE},
+    "exp in closed form": Exp(),
+    "inverse in closed form": Inverse(),
+}
+
+
 @pytest.mark.large
-@pytest.mark.parametrize("name", FUNCTIONS)
+@pytest.mark.parametrize("name", MANY)
 def test_a_million_intervals(name: str) -> None:
     rng = np.random.default_rng(5)
     for _ in range(20):
-        holds(FUNCTIONS[name], *intervals(rng, 2_000), points=25)
+        low, high = intervals(rng, 50_000)
+        if name in POSITIVE or name.startswith("inverse"):
+            low, high = np.abs(low) + 1e-3, np.abs(low) + 1e-3 + (high - low)
+        holds(MANY[name], low, high, points=5)
+
+
+ELEMENTARY = ("exp", "log", "log1p", "tanh", "sqrt", "float_power")
+
+
+@pytest.mark.parametrize("name", ELEMENTARY)
+def test_numpy_s_functions_are_as_near_as_is_taken(name: str) -> None:
+    """Within 8 units in the last place of what they mean, by exact arithmetic."""
+    mpmath = pytest.importorskip("mpmath")
+    rng, of = np.random.default_rng(8), getattr(np, name)
+    x = np.exp(rng.uniform(-40, 4.4, 1_000)) * (rng.choice([-1, 1], 1_000) if name in ("exp", "tanh") else 1)
+    exponents = rng.choice([-2.5, -0.5, 0.5, 1.5, 7.25], 1_000)
+    found = of(x, exponents) if name == "float_power" else of(x)
+    with mpmath.workdps(60):
+        exactly = getattr(mpmath, name, mpmath.power)
+        for at, exponent, value in zip(x.tolist(), exponents.tolist(), found.tolist(), strict=True):
+            given = (at, exponent) if name == "float_power" else (at,)
+            meant = exactly(*map(mpmath.mpf, given))
+            assert abs(mpmath.mpf(value) - meant) <= ULPS * abs(meant), given
 
 
 def staircases(rng: np.random.Generator) -> list[Function]:
@@ -112,12 +142,13 @@ def staircases(rng: np.random.Generator) -> list[Function]:
     return made
 
 
-def test_integers() -> None:
-    """At every integer of the interval, exactly."""
+@pytest.mark.parametrize("count", [200, pytest.param(170_000, marks=pytest.mark.large)])
+def test_integers(count: int) -> None:
+    """At every integer of the interval, exactly; of the six together a million intervals."""
     rng = np.random.default_rng(6)
     for function in staircases(rng):
-        low = rng.integers(-100, 101, 200).astype(np.float64)
-        high = np.minimum(low + rng.choice([0, 1, 2, 9, 60], 200), 120)
+        low = rng.integers(-100, 101, count).astype(np.float64)
+        high = np.minimum(low + rng.choice([0, 1, 2, 9, 60], count), 120)
         x = Interval(np.minimum(low, high), high)
         lines, band, image = function.lines(x), function.band(x), function.image(x)
         for step in range(61):

@@ -36,3 +36,22 @@ def test_planes(factor: float, *, matrices: bool) -> None:
         assert (gap(x, y) >= -1e-12).all()
     # Both planes are the product where y is least.
     assert np.abs(gap(left.low, right.low)).max() < 1e-12
+
+
+@pytest.mark.large
+def test_a_million_products() -> None:
+    """Entry by entry: a plane below each and one above."""
+    rng, count = np.random.default_rng(2), 50_000
+    operation = Product("made", ("x", "y"), (1,), False, False, 1.0, 1)
+    for _ in range(20):
+        size = rng.choice([1e-6, 1.0, 88.0], (2, 1, count, 1))
+        ends = np.sort(size * rng.uniform(-1, 1, (2, 2, count, 1)), axis=1)
+        left, right = (Interval(*each) for each in ends)
+        lines = np.broadcast_to(np.array([1.0, -1.0])[:, np.newaxis], (count, 2, 1))
+        added = np.zeros((count, 2))
+        of_left, of_right = operation.relaxed(left, right).back(lines, added)
+        for shares in (*np.ndindex(2, 2), rng.uniform(size=2)):
+            x, y = (low + share * (high - low) for share, (low, high) in zip(shares, ends, strict=True))
+            made = np.concatenate([x * y, -x * y], axis=1)
+            planes = (of_left[..., 0] * x) + (of_right[..., 0] * y) + added
+            assert (made >= planes - 1e-13 * (1 + np.abs(ends).max(axis=(0, 1)) ** 2)).all()

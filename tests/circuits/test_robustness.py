@@ -163,9 +163,12 @@ def test_what_rows_accept_the_relations_accept(kind: str, weights: Privacy) -> N
     agree(circuit, circuit.assign(q, radius))
 
 
-def test_every_wire_that_is_moved_is_refused() -> None:
+@pytest.mark.parametrize(
+    "kind", ["dense", *(pytest.param(kind, marks=pytest.mark.large) for kind in KINDS if kind != "dense")]
+)
+def test_every_wire_that_is_moved_is_refused(kind: str) -> None:
     """One of each group, alone; but those that are no integers, which are computed after the lie."""
-    circuit, q, radius = _shared()
+    circuit, q, radius = _shared() if kind == "dense" else certified(kind)
     honest, rng = circuit.assign(q, radius), np.random.default_rng(5)
     order, steps = circuit.program.order, circuit.program.steps
     later = {int(each) for step in (*steps.field, *steps.post_challenge) for each in order[step.out].flat}

@@ -124,7 +124,13 @@ def test_so_does_whatever_is_revealed(reveal: Reveal, top: int, level: Level) ->
 
 
 @pytest.mark.parametrize(
-    ("kind", "weights"), [("silu", "public"), ("padded", "committed"), ("depthwise", "private")]
+    ("kind", "weights"),
+    [
+        ("silu", "public"),
+        ("padded", "committed"),
+        ("depthwise", "private"),
+        pytest.param("residual", "private", marks=pytest.mark.large),
+    ],
 )
 def test_so_do_certificates_but_for_the_lines_that_are_chosen(kind: str, weights: Privacy) -> None:
     """So whoever cheats has nothing but that choice, of which inequalities say what is valid."""
