@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import hashlib
 import json
+import mmap
 import os
 import secrets
 import struct
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,10 +33,14 @@ _HASH_CHUNK = 1 << 24
 
 
 class Section(NamedTuple):
-    """What a section holds: ``dtype`` in numpy's notation, and the shape of one item."""
+    """What a section holds: ``dtype`` in numpy's notation, and the shape of one item.
+
+    An ``optional`` one may be missing from a file, and is empty then.
+    """
 
     dtype: str
     item: tuple[int, ...] = ()
+    optional: bool = False
 
     @property
     def item_bytes(self) -> int:
@@ -87,7 +93,7 @@ def read(
             raise FileFormatError("file.length", f"the file has {actual} bytes, its header says {length}")
         if header_length > min(_MAX_HEADER_BYTES, length - _PREFIX_BYTES):
             raise FileFormatError("file.header", f"a header of {header_length} bytes is not plausible")
-        mapped = np.asarray(np.memmap(file, dtype=np.uint8, mode="r"))
+        mapped = _map(file)
     if check_hash and _hash(mapped) != prefix[_HASHED_PREFIX_BYTES:]:
         raise FileFormatError("file.hash", "the file is corrupt: its SHA-256 does not match")
     header = mapped[_PREFIX_BYTES : _PREFIX_BYTES + header_length].tobytes()
@@ -126,18 +132,30 @@ def _parse(header: bytes) -> dict[str, int]:
 def _views(
     mapped: NDArray[np.uint8], end: int, counts: Mapping[str, int], sections: Mapping[str, Section]
 ) -> dict[str, NDArray[Any]]:
-    if list(counts) != list(sections):
+    expected = [name for name, section in sections.items() if name in counts or not section.optional]
+    if list(counts) != expected:
         raise FileFormatError("file.header", f"the file has sections {list(counts)}, not {list(sections)}")
-    views = {}
-    for name, section in sections.items():
+    views = {name: np.empty((0, *section.item), dtype=section.dtype) for name, section in sections.items()}
+    for name, count in counts.items():
+        section = sections[name]
         start = _aligned(end)
-        end = start + counts[name] * section.item_bytes
+        end = start + count * section.item_bytes
         if end > len(mapped):
             raise FileFormatError("file.header", f"section {name} does not fit into the file", field=name)
-        views[name] = mapped[start:end].view(section.dtype).reshape(counts[name], *section.item)
+        views[name] = mapped[start:end].view(section.dtype).reshape(count, *section.item)
     if end != len(mapped):
         raise FileFormatError("file.header", f"{len(mapped) - end} bytes follow the last section")
     return views
+
+
+def _map(file: BinaryIO) -> NDArray[np.uint8]:
+    """The file's bytes, on large pages where the file system has them: points are read at random, and the
+    processor does not keep the addresses of so many small ones."""
+    mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+    if hasattr(mmap, "MADV_HUGEPAGE"):
+        with suppress(OSError):  # a kernel without them
+            mapped.madvise(mmap.MADV_HUGEPAGE)
+    return np.frombuffer(mapped, dtype=np.uint8)
 
 
 def _aligned(offset: int) -> int:

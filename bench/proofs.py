@@ -1,9 +1,10 @@
 """Proofs of random statements with a network's shape: time, stages, memory.
 
 The statements are those of bench/synthetic.py; one key serves both of its witnesses. Each figure comes from a
-fresh process, which asks peers that prove (bench/peers/README.md) in turn; "peak MB" is its resident set at
-most, "formula MB" what it held before the proof and what ``prover.groth16.memory`` foretells for it. The
-smallest size is proven on one thread, two and all, the others on all.
+fresh process, which asks peers that prove (bench/peers/README.md) in turn, and a key without multiples of the
+quotient's points; "peak MB" is its resident set at most, "formula MB" what it held before the proof and what
+``prover.groth16.memory`` foretells for it. The smallest size is proven on one thread, two and all, the others
+on all.
 """
 
 from __future__ import annotations
@@ -76,7 +77,16 @@ def _prove(
         shares[taken] = stages.shares()
         return taken
 
+    bare = replace(key, quotient_multiples=key.quotient[:0])
+
+    def without_multiples() -> float:
+        start = time.perf_counter()
+        groth16.prove(bare, system, z, threads=threads)
+        return time.perf_counter() - start
+
     contestants: Contestants = {"": ours}
+    if len(key.quotient_multiples):
+        contestants["without_multiples"] = without_multiples
     with peers.started(programs) as competitors:
         contestants |= {
             peer.name: partial(peer.prove, shape, log_size, threads)

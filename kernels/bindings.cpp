@@ -162,12 +162,14 @@ void bind_group(nb::module_& parent, const char* name, const Affine<F>& generato
           multiply_transposed(sparse(offsets, columns, coefficients, pool), count<Fr>(pool), read<Point>(points),
                               write<Point>(out), long(out.shape(0)), threads, progress);
         }, nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg().none());
-  m.def("msm", [](ConstWords bases, ConstWords scalars, Words out, int threads, const nb::object& callback) {
+  m.def("msm", [](ConstWords bases, std::optional<ConstWords> multiples, ConstWords scalars, Words out, int threads,
+                  const nb::object& callback) {
     const Progress progress = progress_from(callback);
+    const Point* const more = multiples ? read<Point>(*multiples) : nullptr;
     nb::gil_scoped_release release;
     *write<Point>(out) =
-        msm(read<Point>(bases), read<Fr>(scalars), count<Point>(bases), threads, progress).to_affine();
-  }, nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg().none());
+        msm(read<Point>(bases), more, read<Fr>(scalars), count<Point>(bases), threads, progress).to_affine();
+  }, nb::arg(), nb::arg().none(), nb::arg(), nb::arg(), nb::arg(), nb::arg().none());
   m.def("msm_memory", msm_memory<F>);
   m.def("fixed_base", [](ConstWords base, ConstWords scalars, Words out, int threads, const nb::object& callback) {
     const Progress progress = progress_from(callback);

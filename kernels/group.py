@@ -79,20 +79,34 @@ class Group:
         return out
 
     def msm(
-        self, bases: WordArray, scalars: FrArray, *, threads: int = 1, progress: Progress | None = None
+        self,
+        bases: WordArray,
+        scalars: FrArray,
+        *,
+        multiples: WordArray | None = None,
+        threads: int = 1,
+        progress: Progress | None = None,
     ) -> WordArray:
-        """The sum of scalars[i] * bases[i], one affine point. Small scalars, negatives too, are cheap."""
+        """The sum of scalars[i] * bases[i], one affine point. Small scalars, negatives too, are cheap.
+
+        ``multiples``: none, or 2^64 times each of the bases, then 2^128 times, then 2^192 times: 3 n points,
+        with which fewer than half a million full scalars are summed faster.
+        """
         bases, scalars = self._pair(bases, scalars)
+        if multiples is not None:
+            multiples = as_vector(multiples, self.shape, "multiples")
+            if len(multiples) != 3 * len(bases):
+                raise ValueError(f"{len(multiples)} multiples are not those of {len(bases)} bases")
         out = np.empty(self.shape, dtype=np.uint64)
-        self._kernel.msm(bases, scalars, out, threads, progress)
+        self._kernel.msm(bases, multiples, scalars, out, threads, progress)
         return out
 
-    def msm_memory(self, count: int, *, threads: int = 1) -> int:
+    def msm_memory(self, count: int, *, multiples: bool = False, threads: int = 1) -> int:
         """Bytes of scratch that ``msm`` takes for ``count`` scalars of full length; shorter ones need less.
 
         A digit takes 4 bytes, 60 to 100 bytes a scalar; each thread takes 4 MiB for the points of one task.
         """
-        return int(self._kernel.msm_memory(count, threads))
+        return int(self._kernel.msm_memory(count, multiples, threads))
 
     def fixed_base(
         self, base: WordArray, scalars: FrArray, *, threads: int = 1, progress: Progress | None = None

@@ -15,7 +15,7 @@ import numpy as np
 
 from base import container
 from kernels import Group, g1, g2
-from prover.groth16.proving_key import SECTIONS
+from prover.groth16.proving_key import MOST_MULTIPLIED, MULTIPLIERS, SECTIONS
 from prover.size import Size
 from verifier.groth16.proof import PLAIN_BYTES
 from verifier.groth16.verifying_key import development_key_bytes
@@ -26,7 +26,12 @@ from verifier.preamble import PREAMBLE_BYTES
 def in_g1(size: Size) -> int:
     """Points of the key there that are multiples of the generator."""
     witness = size.in_a + size.in_b + size.private + 2 * size.committed + size.linked
-    return witness + size.rows + size.inputs
+    return witness + size.rows + multiples(size) + size.inputs
+
+
+def multiples(size: Size) -> int:
+    """Points of the key that are there to make a sum faster."""
+    return len(MULTIPLIERS) * size.rows if size.rows <= MOST_MULTIPLIED else 0
 
 
 def verifying_key_bytes(size: Size) -> int:
@@ -56,6 +61,7 @@ def proving_key_bytes(size: Size) -> int:
         "segments": size.committed,
         "knowledge": size.committed,
         "links": size.linked,
+        "quotient_multiples": multiples(size),
     }
     return container.file_bytes(SECTIONS, counts)
 

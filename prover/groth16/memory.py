@@ -13,6 +13,7 @@ from typing import Final, NamedTuple
 
 import kernels
 from kernels import Group, g1, g2
+from prover.groth16 import cost
 from prover.groth16.cost import fixed_base_windows, in_g1
 from prover.size import Size
 
@@ -55,7 +56,9 @@ def proving_stages(size: Size, threads: int) -> Iterator[Stage]:
         yield Stage(working, _G1 * (2 * size.committed + size.linked))
     # A z, B z and C z; the quotient takes their place.
     yield Stage(3 * _SCALAR * n + kernels.scratch_bytes(n.bit_length() - 1, threads))
-    yield Stage(_SCALAR * n + g1.msm_memory(n, threads=threads), _G1 * n)
+    multiples = cost.multiples(size)
+    sums = g1.msm_memory(n, multiples=multiples > 0, threads=threads)
+    yield Stage(_SCALAR * n + sums, _G1 * (n + multiples))
     yield Stage(multiplication(g1, size.private, threads), _G1 * size.private)
     yield Stage(_SCALAR * size.in_a + multiplication(g1, size.in_a, threads), _G1 * size.in_a)
     for group, point in ((g1, _G1), (g2, _G2)):

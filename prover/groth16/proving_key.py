@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from base import container
 from base.container import Section
-from kernels import g1, g2
+from kernels import fr, g1, g2
 from prover.constraint_system import ConstraintSystem
 from verifier.groth16.verifying_key import VerifyingKey
 from verifier.preamble import PROVING_KEY
@@ -38,8 +38,24 @@ SECTIONS: Final = {
     "segments": _G1,
     "knowledge": _G1,
     "links": _G1,
+    "quotient_multiples": Section("<u8", (2, 6), optional=True),
 }
 """What its file holds."""
+
+MULTIPLIERS: Final = fr.from_ints([1 << 64, 1 << 128, 1 << 192])
+"""With these multiples of its bases a sum is faster (docs/kernels.md)."""
+
+MOST_MULTIPLIED: Final = 1 << 18
+"""Sums over more points gain little by multiples. The quotient's scalars fill the field in every proof, those
+of witnesses are small mostly: its points alone have them."""
+
+
+def multiples(points: Points, threads: int) -> Points:
+    """Those of the quotient's points, for a key of which nobody knows their logarithms."""
+    if len(points) > MOST_MULTIPLIED:
+        return points[:0]
+    return np.concatenate([g1.mul(points, factor, threads=threads) for factor in MULTIPLIERS])
+
 
 WITNESS_SECTIONS: Final = ("private", "a", "b_g1", "b_g2")
 """The sections that a proof sums over its witness."""
@@ -54,7 +70,8 @@ class ProvingKey:
     no row; ``private``, ``segments`` and ``knowledge`` have no entry for them. ``private`` holds [(β A_j + α
     B_j + C_j)(τ) / δ]_1 for each other private variable. ``quotient[i]`` = [L_i(τ) / δ]_1, L_i the Lagrange
     polynomial over the domain of size 2n of its odd element 2i + 1, in keys from ceremonies modulo X^(n-1)
-    (X^n - 1), which makes no difference to their sums. ``beta_g1`` and ``delta_g1`` are single points:
+    (X^n - 1), which makes no difference to their sums; ``quotient_multiples``: those, each times one of
+    ``MULTIPLIERS``, then times the next, or none. ``beta_g1`` and ``delta_g1`` are single points:
     uint64[1, 2, 6].
 
     ``segments``: K_j = [(β A_j + α B_j + C_j)(τ) / γ]_1 for the variables of each segment, the blinding ones
@@ -78,6 +95,7 @@ class ProvingKey:
     segments: Points
     knowledge: Points
     links: Points
+    quotient_multiples: Points
 
     @property
     def statement_digest(self) -> bytes:
@@ -157,6 +175,7 @@ class ProvingKey:
             and _are_columns(self.b_columns, variables),
             "absent": _are_columns(self.absent, variables) and not np.any(self.absent < inputs),
             "quotient": rows >= inputs + len(key.segments) and rows & (rows - 1) == 0,
+            "quotient_multiples": len(self.quotient_multiples) in (0, len(MULTIPLIERS) * rows),
             "segments": len(self.segments) == committed - np.count_nonzero(self.absent < inputs + committed),
             "knowledge": len(self.knowledge) == len(self.segments),
             "links": len(self.links)

@@ -19,7 +19,7 @@ from prover.backends import Backend
 from prover.constraint_system import ConstraintSystem
 from prover.groth16 import qap
 from prover.groth16.commitment import CommitmentKey, blinding_point
-from prover.groth16.proving_key import Points, ProvingKey
+from prover.groth16.proving_key import MOST_MULTIPLIED, MULTIPLIERS, Points, ProvingKey
 from verifier.groth16.verifying_key import SegmentKey, VerifyingKey
 from verifier.system import DEVELOPMENT
 from zenerrors import StatementError
@@ -139,6 +139,7 @@ def _logarithms(
             "b_g1": b[b_columns],
             "private": mixed[end:][present[end:]],
             "quotient": quotient,
+            "quotient_multiples": _multiples(quotient),
             "segments": segments,
             "knowledge": fr.mul(segments, secret(np.repeat(trapdoor.sigma, counts, axis=0))),
             "links": _inside(system, trapdoor, mixed),
@@ -256,6 +257,7 @@ def _key(
         points["segments"],
         points["knowledge"],
         points["links"],
+        points["quotient_multiples"],
     )
 
 
@@ -294,6 +296,14 @@ def _segment_keys(system: ConstraintSystem, points: list[bytes]) -> tuple[Segmen
         SegmentKey(segment.size, point, (next(k), next(k)) if segment.linked else None)
         for segment, point in zip(system.segments, sigma, strict=True)
     )
+
+
+def _multiples(quotient: FrArray) -> FrArray:
+    """``proving_key.multiples``, by their logarithms."""
+    if len(quotient) > MOST_MULTIPLIED:
+        return quotient[:0]
+    with Secrets() as secret:
+        return np.concatenate([secret(fr.mul(quotient, factor)) for factor in MULTIPLIERS])
 
 
 def _support(scalars: FrArray) -> NDArray[np.uint32]:

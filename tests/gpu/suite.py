@@ -165,8 +165,15 @@ class GroupKernels(Partial):
         out[...] = device.download(products)
 
     def msm(
-        self, bases: WordArray, scalars: FrArray, out: WordArray, _: int, progress: Progress | None
+        self,
+        bases: WordArray,
+        _multiples: WordArray | None,
+        scalars: FrArray,
+        out: WordArray,
+        _: int,
+        progress: Progress | None,
     ) -> None:
+        """The device makes multiples of its own."""
         require_no_progress(progress)
         total = msm(Bases(device, device.upload(bases)), device.upload(scalars))
         point = device.empty((1, *out.shape), np.uint64)

@@ -126,11 +126,12 @@ void group(const Affine<F>& generator) {
   const std::vector<Affine<F>> points = compare<Affine<F>>(n, [&](int threads, Affine<F>* out) {
     fixed_base_multiply(generator, factors.data(), out, n, threads, {});
   });
-  const std::vector<Affine<F>> equal(n, points[n - 1]);
+  const std::vector<Affine<F>> equal(n, points[n - 1]), more(3 * n, points[0]);
   for (const auto& bases : {points, equal})
-    compare<Affine<F>>(1, [&](int threads, Affine<F>* out) {
-      *out = msm(bases.data(), factors.data(), n, threads, {}).to_affine();
-    });
+    for (const Affine<F>* multiples : {static_cast<const Affine<F>*>(nullptr), more.data()})
+      compare<Affine<F>>(1, [&](int threads, Affine<F>* out) {
+        *out = msm(bases.data(), multiples, factors.data(), n, threads, {}).to_affine();
+      });
   compare<Affine<F>>(n, [&](int threads, Affine<F>* out) {
     multiply_each(points.data(), factors.data(), 1, out, n, threads, {});
   });

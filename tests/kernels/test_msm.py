@@ -59,6 +59,45 @@ def test_duplicates_opposites_and_infinity(pairs: list[tuple[int, int]]) -> None
         np.testing.assert_array_equal(result, k.g1.mul(k.g1.generator[None], k.fr.from_ints([total]))[0])
 
 
+def with_multiples(k: Kernels, group: Group, bases: WordArray, values: list[int], threads: int) -> WordArray:
+    shifts = k.fr.from_ints(1 << bits for bits in (64, 128, 192))
+    multiples = np.concatenate([group.mul(bases, shift) for shift in shifts])
+    return group.msm(bases, k.fr.from_ints(values), multiples=multiples, threads=threads)
+
+
+WORDS = (0, 1, (1 << 63) - 1, 1 << 63, (1 << 63) + 1, (1 << 64) - 1)
+"""Where a word is still itself, and where it is what the next one lacks."""
+
+
+def test_words_at_their_bounds_with_multiples(k: Kernels, group: Group) -> None:
+    """Every pair of neighbours; a scalar and its negative; what becomes of r - 1 and of the middle."""
+    values = [low + (high << 64) + (low << 128) for low in WORDS for high in WORDS]
+    values += [R - value for value in values[1:]] + [R - 1, (R - 1) // 2, (R + 1) // 2]
+    values = values[:: 9 if k.target in FEW else 1]
+    bases = some_points(k, group, len(values))
+    expected = naive(k, group, bases, values)
+    for threads in (1, 3):
+        np.testing.assert_array_equal(with_multiples(k, group, bases, values, threads), expected)
+
+
+@pytest.mark.parametrize("count", [0, 1, 2, 600])
+def test_multiples_of_few_points_and_infinity_among_them(k: Kernels, group: Group, count: int) -> None:
+    """600 scalars are more than a block of words; bases are 0, G and -G: buckets meet whatever may be."""
+    count, rng = 20 if count > 20 and k.target in FEW else count, random.Random(count)
+    table = group.fixed_base(group.generator, k.fr.from_ints([0, 1, R - 1]))
+    choices, values = [rng.randrange(3) for _ in range(count)], [rng.randrange(R) for _ in range(count)]
+    bases = table[choices]
+    result = with_multiples(k, group, bases, values, threads=2)
+    np.testing.assert_array_equal(result, group.msm(bases, k.fr.from_ints(values)))
+
+
+def test_multiples_must_be_of_the_bases(k: Kernels, group: Group) -> None:
+    bases = some_points(k, group, 4)
+    for wrong in (bases, bases[:0], bases.reshape(-1, 1, *group.shape)):
+        with pytest.raises(ValueError, match="multiples"):
+            group.msm(bases, k.fr.from_ints(range(4)), multiples=wrong)
+
+
 LOGARITHMS = [random.Random(1).randrange(R) for _ in range(2100)]  # more than a block of scalars
 
 
@@ -102,7 +141,8 @@ def test_many_points_that_are_few(k: Kernels, group: Group, kind: str, multiples
     np.testing.assert_array_equal(result, expected)
 
 
-def test_scratch_memory_is_what_the_formula_says() -> None:
+@pytest.mark.parametrize("more", [False, True])
+def test_scratch_memory_is_what_the_formula_says(more: bool) -> None:
     """In a process of its own, as the resident set's peak never falls."""
     program = """
 import numpy as np
@@ -113,14 +153,21 @@ def resident(field):
         return next(int(line.split()[1]) * 1024 for line in status if line.startswith(field))
 
 count = 1 << 16
+more = {more}
 scalars = np.random.default_rng(1).integers(0, 2**62, (count, 4), dtype=np.uint64)
 bases = np.repeat(g1.fixed_base(g1.generator, fr.from_ints(range(1, 257))), count // 256, axis=0)
+multiples = np.concatenate([bases] * 3) if more else None
 g1.msm(bases[:64], scalars[:64])
 before = resident("VmRSS")
-g1.msm(bases, scalars, threads=2)
-print((resident("VmHWM") - before) / g1.msm_memory(count, threads=2))
+g1.msm(bases, scalars, multiples=multiples, threads=2)
+print((resident("VmHWM") - before) / g1.msm_memory(count, multiples=more, threads=2))
 """
-    result = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True)
+    result = subprocess.run(
+        [sys.executable, "-c", program.replace("{more}", str(more))],
+        check=True,
+        capture_output=True,
+        text=True,
+    )
     assert 0.8 < float(result.stdout) < 1.2
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
 
 import numpy as np
 import pytest
@@ -15,7 +15,7 @@ from kernels import FrArray, fr, g1, g2
 from prover import groth16
 from prover.blocks import SparseBlock
 from prover.constraint_system import ConstraintSystem
-from prover.groth16 import ProvingKey, proving, qap, reference, trusted_setup
+from prover.groth16 import ProvingKey, proving, proving_key, qap, reference, trusted_setup
 from prover.groth16.reference import Trapdoor
 from tests.prover.statements import CUBIC_Z, Example, R, csr, cubic_statement, patient, satisfied
 from tests.refusals import refuses
@@ -47,6 +47,9 @@ def test_keys_and_proofs_are_what_the_exponents_say(case: tuple[ConstraintSystem
         key = groth16.setup(system)
         given_randomness(patch, proving, BLINDING)
         proof = groth16.prove(key, system, fr.from_ints(z))
+        given_randomness(patch, proving, BLINDING)
+        bare = replace(key, quotient_multiples=key.quotient[:0])
+        assert groth16.prove(bare, system, fr.from_ints(z)) == proof
 
     expected = reference.key_exponents(system, TRAPDOOR)
     in_a = [j for j, value in enumerate(expected["a"]) if value]
@@ -60,6 +63,7 @@ def test_keys_and_proofs_are_what_the_exponents_say(case: tuple[ConstraintSystem
     absent = [j for j, value in enumerate(expected["private"], system.first_private) if not value]
     assert key.absent.tolist() == absent
     assert np.array_equal(key.quotient, points(g1, expected["quotient"]))
+    assert np.array_equal(key.quotient_multiples, proving_key.multiples(key.quotient, threads=1))
     assert np.array_equal(key.beta_g1, points(g1, [TRAPDOOR.beta]))
     assert np.array_equal(key.delta_g1, points(g1, [TRAPDOOR.delta]))
 

@@ -86,6 +86,18 @@ def test_variables_that_no_row_reads_take_no_points(tmp_path: Path) -> None:
     assert groth16.verify(key.verifying_key, [], proof)
 
 
+def test_keys_need_no_multiples(example: Example, saved: Path) -> None:
+    """Those of earlier releases have none."""
+    arrays = {field.name: getattr(example.key, field.name) for field in fields(ProvingKey)}
+    arrays["verifying_key"] = np.frombuffer(example.verifying_key.to_bytes(), dtype=np.uint8)
+    assert len(arrays.pop("quotient_multiples")) == 3 * len(example.key.quotient)
+    container.write(saved, PROVING_KEY, arrays)
+    loaded = ProvingKey.load(saved)
+    assert loaded.quotient_multiples.shape == (0, 2, 6)
+    proof = groth16.prove(loaded, example.system, example.witness)
+    assert groth16.verify(example.verifying_key, example.public, proof)
+
+
 @pytest.mark.parametrize("absent", [[3, 6, 9], [6, 3, 8], [1, 6, 8], [6, 7, 8]])
 def test_absent_variables_must_fit_the_points(absent: list[int], tmp_path: Path) -> None:
     key = groth16.setup(idle_statement())
@@ -191,6 +203,7 @@ def columns(*values: int) -> Any:
         ("quotient", lambda key: key.quotient[:-1]),
         ("quotient", lambda key: key.quotient[:2]),
         ("quotient", lambda key: key.quotient[:0]),
+        ("quotient_multiples", lambda key: key.quotient),
     ],
 )
 def test_shapes_that_do_not_fit_are_refused(

@@ -270,9 +270,8 @@ def test_setup_leaves_no_part_of_a_link_and_no_secret_behind(monkeypatch: pytest
     key = groth16.setup(committed_statement(), basis=commitment_basis(2))
     monkeypatch.undo()
     assert not any(array.any() for array in drawn)
-    arrays = [
-        getattr(key, name) for name in ("a", "b_g1", "private", "quotient", "segments", "knowledge", "links")
-    ]
+    sections = ("a", "b_g1", "private", "quotient", "segments", "knowledge", "links", "quotient_multiples")
+    arrays = [getattr(key, name) for name in sections]
     arrays += [key.beta_g1, key.delta_g1, key.alpha_g1, g1.decompress(b"".join(key.verifying_key.ic))]
     public = {element.tobytes() for array in arrays for element in array}
     public |= {bytes(96), *(element.tobytes() for element in commitment_basis(2).points)}

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "bucket_plan.hpp"
 #include "list_sums.hpp"
 #include "secret.hpp"
 
@@ -19,6 +20,20 @@ struct BucketEntry {
   static BucketEntry of(uint32_t index, bool negated) { return {index | uint32_t(negated) << 31}; }
   uint32_t index() const { return packed & ~(1u << 31); }
   bool negated() const { return packed >> 31; }
+};
+
+// The points that indices of pieces stand for: `first`, and their multiples one array after the other.
+template <class F>
+struct Bases {
+  const Affine<F>* first;
+  const Affine<F>* multiples;
+  long n;
+  Pieces pieces;
+
+  const Affine<F>* operator[](uint32_t piece) const {
+    const long point = piece >> int(pieces), word = piece & ((1u << int(pieces)) - 1);
+    return word ? multiples + (word - 1) * n + point : first + point;
+  }
 };
 
 // The working memory of one thread. Buckets come in parts of 2^part_bits.
@@ -44,9 +59,9 @@ class BucketSummer {
 
   // out[part (part_bits + 1) + k] = the sum of the part's buckets whose index within the part has bit k; for
   // k = part_bits the sum of all.
-  void sum(const Affine<F>* bases, long parts, int part_bits, Summand<F>* out) {
+  void sum(const Bases<F>& bases, long parts, int part_bits, Summand<F>* out) {
     const long buckets = parts << part_bits;
-    const auto base = [&](uint32_t i) { return bases + entries_[i].index(); };
+    const auto base = [&](uint32_t i) { return bases[entries_[i].index()]; };
     const auto negated = [&](uint32_t i) { return entries_[i].negated(); };
     const long longest = pair_up(
         starts_.data(), buckets, nodes_.data(),

@@ -18,21 +18,21 @@
 
 namespace zen {
 
-// The nonzero digits of up to `size` scalars, sorted by part.
+// The nonzero digits of up to `size` pieces, sorted by part.
 struct DigitBlock {
   static constexpr int size_bits = 11;
   static constexpr long size = 1l << size_bits;
 
-  // Where in the block the scalar is, the digit's sign, and the last 20 bits of its bucket, counted over all windows:
+  // Where in the block the piece is, the digit's sign, and the last 20 bits of its bucket, counted over all windows:
   // more than a task has buckets.
   struct Entry {
     uint32_t packed;
 
-    static Entry of(uint32_t scalar, bool negative, uint32_t bucket) {
-      return {bucket << (size_bits + 1) | uint32_t(negative) << size_bits | scalar};
+    static Entry of(uint32_t piece, bool negative, uint32_t bucket) {
+      return {bucket << (size_bits + 1) | uint32_t(negative) << size_bits | piece};
     }
     uint32_t bucket_after(uint32_t first) const { return (packed - (first << (size_bits + 1))) >> (size_bits + 1); }
-    // With the scalar counted from the first of all.
+    // With the piece counted from the first of all.
     BucketEntry in_block(long block) const {
       return BucketEntry::of(uint32_t(block) << size_bits | (packed & (size - 1)), packed >> size_bits & 1);
     }
@@ -45,10 +45,15 @@ struct DigitBlock {
     Entry entry;
   };
 
+  static long scalars_in(const BucketPlan& plan) { return size >> int(plan.pieces); }
+
   static DigitBlock from(const Fr* scalars, long n, const BucketPlan& plan) {
-    SecretBuffer<Digit> digits(n * plan.windows() + digits_at_once);
+    SecretBuffer<Digit> digits((n << int(plan.pieces)) * plan.windows() + digits_at_once);
     Digit* end = digits.data();
-    for (long i = 0; i < n; i++) end = append_digits(SignedScalar::from(scalars[i]), uint32_t(i), plan, end);
+    uint32_t piece = 0;
+    for (long i = 0; i < n; i++)
+      for_pieces(SignedScalar::from(scalars[i]), plan.pieces,
+                 [&](const SignedScalar& part) { end = append_digits(part, piece++, plan, end); });
 
     // Zero digits are in no part, but behind all parts.
     DigitBlock block;

@@ -18,7 +18,7 @@ namespace zen {
 // The bit sums of a task's parts, plan.part_bits + 1 of each; see BucketSummer::sum.
 template <class F>
 std::vector<Summand<F>> sum_task(const BucketTask& task, const std::vector<DigitBlock>& blocks, const BucketPlan& plan,
-                                 const Affine<F>* bases, BucketSummer<F>& summer) {
+                                 const Bases<F>& bases, BucketSummer<F>& summer) {
   const long parts = task.last_part - task.first_part;
   const uint32_t first_bucket = uint32_t(task.first_part << plan.part_bits);
   summer.sort(parts << plan.part_bits, [&](auto visit) {
@@ -71,26 +71,34 @@ Xyzz<F> sum_powers(const std::vector<std::vector<Summand<F>>>& powers) {
 // The scratch memory in bytes of `msm` with n scalars of full length; shorter ones need less. A digit takes 4, so that
 // this is mostly 4 n windows(), 60 n to 100 n. Each thread takes the points of one task beside it, and two adders.
 template <class F>
-long msm_memory(long n, int threads) {
+long msm_memory(long n, bool with_multiples, int threads) {
   constexpr long capacity = BucketSummer<F>::capacity;
+  const Pieces pieces = with_multiples ? Pieces::words : Pieces::scalars;
+  const int longest = with_multiples ? longest_word - 1 : longest_scalar;
+  const long count = n << int(pieces);
   BitLengths lengths{};
-  lengths[longest_scalar] = double(n);
-  const BucketPlan plan = BucketPlan::choose(lengths, capacity);
-  const long digits = n * plan.windows(), blocks = (n + DigitBlock::size - 1) / DigitBlock::size;
+  lengths[longest] = double(count);
+  const BucketPlan plan = BucketPlan::choose(lengths, pieces, capacity);
+  const long digits = count * digit_count(longest, plan.width), blocks = (count + DigitBlock::size - 1) / DigitBlock::size;
   const long points = std::min(digits, balanced_grain(digits, threads, DigitBlock::size, capacity));
   const long adders = BatchAdder<F, Affine<F>>::scratch_bytes() + BatchAdder<F, Summand<F>>::scratch_bytes();
   return 4 * digits + 4 * blocks * plan.parts() + threads * (points * long(sizeof(Summand<F>)) + adders);
 }
 
-// sum of scalars[i] * bases[i]. Scalars in Montgomery form. n < 2^31.
+// sum of scalars[i] * points[i]. Scalars in Montgomery form. n < 2^31. `multiples`: null, or 2^64 times the points, then 2^128
+// times, then 2^192 times, n each; n < 2^29 then. Words of scalars share windows, and so buckets.
 template <class F>
-Xyzz<F> msm(const Affine<F>* bases, const Fr* scalars, long n, int threads, const Progress& progress) {
+Xyzz<F> msm(const Affine<F>* points, const Affine<F>* multiples, const Fr* scalars, long n, int threads,
+            const Progress& progress) {
   constexpr long capacity = BucketSummer<F>::capacity;
-  const BucketPlan plan = BucketPlan::choose(sample_lengths(scalars, n), capacity);
+  const Pieces pieces = multiples ? Pieces::words : Pieces::scalars;
+  const Bases<F> bases{points, multiples, n, pieces};
+  const BucketPlan plan = BucketPlan::choose(sample_lengths(scalars, n, pieces), pieces, capacity);
 
-  std::vector<DigitBlock> blocks((n + DigitBlock::size - 1) / DigitBlock::size);
-  parallel_ranges(n, DigitBlock::size, threads, {}, [&](long begin, long end) {
-    blocks[begin / DigitBlock::size] = DigitBlock::from(scalars + begin, end - begin, plan);
+  const long grain = DigitBlock::scalars_in(plan);
+  std::vector<DigitBlock> blocks((n + grain - 1) / grain);
+  parallel_ranges(n, grain, threads, {}, [&](long begin, long end) {
+    blocks[begin / grain] = DigitBlock::from(scalars + begin, end - begin, plan);
   });
   const std::vector<BucketTask> tasks = divide(blocks, plan, threads, capacity);
 

@@ -27,6 +27,15 @@ struct SignedScalar {
 
   u64 magnitude(int word) const { return doubled[word] >> 1 | doubled[word + 1] << 63; }
 
+  // Of magnitude 2^63 at most: the sum over words of 2^(64 i) word(i) is the scalar. A word from 2^63 on is what it lacks to
+  // 2^64, taken away, and one more of the next: like Booth's digits it depends on the bit below, and no carry runs.
+  SignedScalar word(int i) const {
+    const u64 value = magnitude(i), below = i ? magnitude(i - 1) >> 63 : 0;
+    const bool lacks = value >> 63;
+    const u64 size = lacks ? -(value + below) : value + below;
+    return {{size << 1, size >> 63}, negative != lacks};
+  }
+
   struct Digit {
     unsigned magnitude;
     bool negative;
@@ -55,6 +64,6 @@ struct SignedScalar {
 // The number of digits of width c of a magnitude of this many bits.
 constexpr int digit_count(int bits, int c) { return bits / c + 1; }
 
-constexpr int longest_scalar = 254;
+constexpr int longest_scalar = 254, longest_word = 64, scalar_words = 4;
 
 }  // namespace zen

@@ -12,7 +12,7 @@ from prover.constraint_system import ConstraintSystem
 from prover.groth16.ceremony.state import State
 from prover.groth16.ceremony.verification import verify
 from prover.groth16.powers_of_tau import PowersOfTau
-from prover.groth16.proving_key import ProvingKey
+from prover.groth16.proving_key import ProvingKey, multiples
 from verifier.groth16.setup_transcript import require_people
 from verifier.groth16.verifying_key import SegmentKey, VerifyingKey
 from verifier.system import CEREMONY, DEVELOPMENT
@@ -51,6 +51,7 @@ def finish(
         state.segments[present[:committed]],
         state.knowledge[present[:committed]],
         state.links,
+        multiples(state.quotient, threads),
     )
 
 

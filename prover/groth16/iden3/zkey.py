@@ -27,7 +27,7 @@ from prover.groth16.iden3.coefficients import Entries, chunks, merged
 from prover.groth16.iden3.elements import check_scalars, point, points
 from prover.groth16.iden3.plain import require_plain
 from prover.groth16.point_arrays import pairings_cancel, random_weights
-from prover.groth16.proving_key import ProvingKey
+from prover.groth16.proving_key import ProvingKey, multiples
 from verifier.groth16.verifying_key import VerifyingKey
 from verifier.points import G1_BYTES
 from verifier.system import IMPORTED
@@ -124,6 +124,7 @@ def read_zkey(path: str | os.PathLike[str], system: ConstraintSystem, *, threads
         "b", *(group.msm(b, weights, threads=threads)[None] for group, b in ((g1, b_g1), (g2, b_g2)))
     )
     verifying_key = _verifying_key(singles, take(_IC, system.instance, g1, "ic"), system.digest)
+    quotient = take(_QUOTIENT, 1 << qap.log_domain_size(system), g1, "quotient")
     return ProvingKey(
         verifying_key,
         beta_g1=singles.beta_g1,
@@ -135,10 +136,11 @@ def read_zkey(path: str | os.PathLike[str], system: ConstraintSystem, *, threads
         b_g2=b_g2[b_columns],
         absent=np.flatnonzero(~present).astype(np.uint32) + np.uint32(system.instance),
         private=private[present],
-        quotient=take(_QUOTIENT, 1 << qap.log_domain_size(system), g1, "quotient"),
+        quotient=quotient,
         segments=_NO_POINTS,
         knowledge=_NO_POINTS,
         links=_NO_POINTS,
+        quotient_multiples=multiples(quotient, threads),
     )
 
 

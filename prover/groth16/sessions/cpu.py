@@ -60,7 +60,8 @@ class CpuSession:
     def quotient_sum(self) -> WordArray:
         with Secrets() as secret:
             h = self._quotient(secret)
-            return self._sum(g1, self._key.quotient, h, "msm_quotient")
+            multiples = self._key.quotient_multiples if len(self._key.quotient_multiples) else None
+            return self._sum(g1, self._key.quotient, h, "msm_quotient", multiples)
 
     def _quotient(self, keep: Secrets) -> FrArray:
         """−2 h on the odd coset, registered with ``keep``, once every constraint is known to hold."""
@@ -87,9 +88,13 @@ class CpuSession:
             scalars = _gather(self._z, self._key.variables(section, self._statement), secret)
             return self._sum(group, bases, scalars, f"msm_{section}")
 
-    def _sum(self, group: Group, bases: WordArray, scalars: FrArray, stage: str) -> WordArray:
+    def _sum(
+        self, group: Group, bases: WordArray, scalars: FrArray, stage: str, multiples: WordArray | None = None
+    ) -> WordArray:
         progress = partial(self._report, stage)
-        return self._secret(group.msm(bases, scalars, threads=self._threads, progress=progress))
+        return self._secret(
+            group.msm(bases, scalars, multiples=multiples, threads=self._threads, progress=progress)
+        )
 
 
 def _gather(z: FrArray, variables: NDArray[np.integer], secret: Secrets) -> FrArray:
