@@ -57,8 +57,8 @@ class Blake3:
         count = len(leaves)
         if not count or count & (count - 1):
             raise ValueError(f"a tree has a power of two of leaves, not {count}")
-        nodes = np.zeros((2 * count, DIGEST_BYTES), dtype=np.uint8)
-        nodes[count:] = _digests(leaves, count, "leaves")
+        nodes = np.empty((2 * count, DIGEST_BYTES), dtype=np.uint8)
+        nodes[0], nodes[count:] = 0, _digests(leaves, count, "leaves")
         self._kernel.tree(nodes, _key(key), threads)
         return nodes
 

@@ -46,7 +46,7 @@ def test_columns_in_slabs(kernel: Blake3, rows: int, salted: bool) -> None:
         np.testing.assert_array_equal(hashes.digests(), kernel.columns(matrix, _KEY, salts=salts))
 
 
-@pytest.mark.parametrize("leaves", [1, 2, 8, 64, 1024])
+@pytest.mark.parametrize("leaves", [1, 2, 8, 64, 1024, 8192])
 def test_tree(kernel: Blake3, leaves: int) -> None:
     digests = np.random.default_rng(leaves).integers(0, 256, (leaves, 32), dtype=np.uint8)
     nodes = kernel.tree(digests, _KEY, threads=2)

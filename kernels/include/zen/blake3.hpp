@@ -69,8 +69,8 @@ constexpr u32 initial(int i) {
 template <class Word>
 ZEN_FN void run_rounds(Word (&s)[16], const Chain<Word>& chain, const Word (&m)[16], u64 counter, u32 length, u32 flags) {
   constexpr Schedule schedule = make_schedule();
-  for (int i = 0; i < 8; i++) s[i] = chain.v[i];
-  for (int i = 0; i < 4; i++) s[8 + i] = Word{} + initial(i);
+  ZEN_UNROLL for (int i = 0; i < 8; i++) s[i] = chain.v[i];
+  ZEN_UNROLL for (int i = 0; i < 4; i++) s[8 + i] = Word{} + initial(i);
   s[12] = Word{} + u32(counter);
   s[13] = Word{} + u32(counter >> 32);
   s[14] = Word{} + length;
@@ -93,7 +93,7 @@ template <class Word>
 ZEN_FN void compress(Chain<Word>& chain, const Word (&m)[16], u64 counter, u32 length, u32 flags) {
   Word s[16];
   run_rounds(s, chain, m, counter, length, flags);
-  for (int i = 0; i < 8; i++) chain.v[i] = s[i] ^ s[8 + i];
+  ZEN_UNROLL for (int i = 0; i < 8; i++) chain.v[i] = s[i] ^ s[8 + i];
 }
 
 // Chunk `index` of a message of `length` bytes, a multiple of 32; read(i, words): words 8 i .. 8 i + 7 of the message.
@@ -103,9 +103,13 @@ ZEN_FN Chain<Word> hash_chunk(const Chain<Word>& key, long length, long index, R
   Chain<Word> chain = key;
   for (long at = 0; at < bytes; at += block_bytes) {
     const long here = bytes - at < block_bytes ? bytes - at : block_bytes;
-    Word m[16] = {};
+    Word m[16];
     read((first + at) / hash_bytes, m);
-    if (here > hash_bytes) read((first + at) / hash_bytes + 1, m + 8);
+    if (here > hash_bytes) {
+      read((first + at) / hash_bytes + 1, m + 8);
+    } else {
+      ZEN_UNROLL for (int i = 8; i < 16; i++) m[i] = Word{};
+    }
     const u32 last = at + here == bytes ? chunk_end | (length <= chunk_bytes ? root : 0) : 0;
     compress(chain, m, u64(index), u32(here), keyed | last | (at ? 0 : chunk_start));
   }
@@ -115,7 +119,7 @@ ZEN_FN Chain<Word> hash_chunk(const Chain<Word>& key, long length, long index, R
 template <class Word>
 ZEN_FN Chain<Word> merge(const Chain<Word>& key, const Chain<Word>& left, const Chain<Word>& right, u32 flags) {
   Word m[16];
-  for (int i = 0; i < 8; i++) m[i] = left.v[i], m[8 + i] = right.v[i];
+  ZEN_UNROLL for (int i = 0; i < 8; i++) m[i] = left.v[i], m[8 + i] = right.v[i];
   Chain<Word> chain = key;
   compress(chain, m, 0, block_bytes, flags);
   return chain;

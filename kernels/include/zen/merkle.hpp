@@ -35,46 +35,69 @@ inline Chains key_of(const uint8_t* key) {
 using EightWords = uint32_t __attribute__((vector_size(32)));
 
 // rows[i] lane j <-> rows[j] lane i.
-inline void transpose(EightWords (&rows)[8]) {
+ZEN_FN void transpose(EightWords (&rows)[8]) {
   EightWords pairs[8], quads[8];
-  for (int i = 0; i < 8; i += 2) {
-    pairs[i] = __builtin_shufflevector(rows[i], rows[i + 1], 0, 8, 2, 10, 4, 12, 6, 14);
-    pairs[i + 1] = __builtin_shufflevector(rows[i], rows[i + 1], 1, 9, 3, 11, 5, 13, 7, 15);
+  ZEN_UNROLL for (int i = 0; i < 8; i += 2) {
+    pairs[i] = __builtin_shufflevector(rows[i], rows[i + 1], 0, 8, 1, 9, 4, 12, 5, 13);
+    pairs[i + 1] = __builtin_shufflevector(rows[i], rows[i + 1], 2, 10, 3, 11, 6, 14, 7, 15);
   }
-  for (int i : {0, 1, 4, 5}) {
-    quads[i] = __builtin_shufflevector(pairs[i], pairs[i + 2], 0, 1, 8, 9, 4, 5, 12, 13);
-    quads[i + 2] = __builtin_shufflevector(pairs[i], pairs[i + 2], 2, 3, 10, 11, 6, 7, 14, 15);
+  ZEN_UNROLL for (int i = 0; i < 8; i += 4) {
+    ZEN_UNROLL for (int k = 0; k < 2; k++) {
+      quads[i + 2 * k] = __builtin_shufflevector(pairs[i + k], pairs[i + k + 2], 0, 1, 8, 9, 4, 5, 12, 13);
+      quads[i + 2 * k + 1] = __builtin_shufflevector(pairs[i + k], pairs[i + k + 2], 2, 3, 10, 11, 6, 7, 14, 15);
+    }
   }
-  for (int i = 0; i < 4; i++) {
+  ZEN_UNROLL for (int i = 0; i < 4; i++) {
     rows[i] = __builtin_shufflevector(quads[i], quads[i + 4], 0, 1, 2, 3, 8, 9, 10, 11);
     rows[i + 4] = __builtin_shufflevector(quads[i], quads[i + 4], 4, 5, 6, 7, 12, 13, 14, 15);
   }
 }
 
+template <class Word>
+ZEN_FN Word side_by_side(const EightWords& first, const EightWords& second) {
+  if constexpr (sizeof(Word) == sizeof(EightWords))
+    return Word(first);
+  else
+    return Word(__builtin_shufflevector(first, second, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15));
+}
+
 // words[w] lane l = word w of the 32 bytes at p + l stride; lanes from `count` on repeat the last.
-inline void load_words(const uint8_t* p, long stride, long count, HashWord* words) {
-  const auto row = [&](int lane) { return p + stride * (lane < count ? lane : count - 1); };
+ZEN_FN void load_words(const uint8_t* p, long stride, long count, HashWord* words) {
+  const long last = count < hash_lanes ? count - 1 : hash_lanes - 1;
+  const auto row = [&](int lane) __attribute__((always_inline)) { return p + stride * (lane < last ? lane : last); };
   if constexpr (hash_lanes < 8) {
     uint32_t rows[hash_lanes][8];
     for (int lane = 0; lane < hash_lanes; lane++) std::memcpy(rows[lane], row(lane), sizeof rows[lane]);
     for (int w = 0; w < 8; w++)
       for (int lane = 0; lane < hash_lanes; lane++) words[w][lane] = rows[lane][w];
   } else {
-    for (int first = 0; first < hash_lanes; first += 8) {
-      EightWords rows[8];
-      for (int i = 0; i < 8; i++) std::memcpy(&rows[i], row(first + i), sizeof rows[i]);
-      transpose(rows);
-      for (int w = 0; w < 8; w++) std::memcpy(reinterpret_cast<uint32_t*>(&words[w]) + first, &rows[w], sizeof rows[w]);
+    EightWords parts[hash_lanes < 8 ? 1 : hash_lanes / 8][8];
+    ZEN_UNROLL for (int k = 0; k < hash_lanes / 8; k++) {
+      ZEN_UNROLL for (int i = 0; i < 8; i++) std::memcpy(&parts[k][i], row(8 * k + i), sizeof(EightWords));
+      transpose(parts[k]);
     }
+    ZEN_UNROLL for (int w = 0; w < 8; w++) words[w] = side_by_side<HashWord>(parts[0][w], parts[hash_lanes > 8][w]);
   }
 }
 
-inline void store_words(const Chains& chain, long count, uint8_t* out) {
-  for (int lane = 0; lane < hash_lanes && lane < count; lane++)
-    for (int w = 0; w < 8; w++) {
-      const uint32_t word = chain.v[w][lane];
-      std::memcpy(out + hash_bytes * lane + 4 * w, &word, 4);
+// The same of a chain, to 32 bytes for each of `count` lanes.
+ZEN_FN void store_words(const Chains& chain, long count, uint8_t* out) {
+  if constexpr (hash_lanes < 8) {
+    for (int lane = 0; lane < hash_lanes && lane < count; lane++)
+      for (int w = 0; w < 8; w++) {
+        const uint32_t word = chain.v[w][lane];
+        std::memcpy(out + hash_bytes * lane + 4 * w, &word, 4);
+      }
+  } else {
+    ZEN_UNROLL for (int k = 0; k < hash_lanes / 8; k++) {
+      EightWords rows[8];
+      ZEN_UNROLL for (int w = 0; w < 8; w++)
+        std::memcpy(&rows[w], reinterpret_cast<const uint8_t*>(&chain.v[w]) + k * sizeof(EightWords), sizeof(EightWords));
+      transpose(rows);
+      ZEN_UNROLL for (int i = 0; i < 8; i++)
+        if (8 * k + i < count) std::memcpy(out + hash_bytes * (8 * k + i), &rows[i], sizeof(EightWords));
     }
+  }
 }
 
 inline constexpr long chunk_entries = chunk_bytes / hash_bytes;
@@ -129,7 +152,7 @@ inline void join_chunks(const uint8_t* chains, long chunks, long n, const uint8_
 inline void fill_tree(uint8_t* nodes, long n, const uint8_t* key, int threads) {
   const Chains start = key_of(key);
   for (long level = n / 2; level; level /= 2)
-    parallel_ranges(level, 256, threads, {}, [&](long begin, long end) {
+    parallel_ranges(level, 1 << 11, threads, {}, [&](long begin, long end) {  // to begin threads takes as long as so many
       for (long i = begin; i < end; i += hash_lanes) {
         const long count = end - i;
         const uint8_t* children = nodes + 2 * hash_bytes * (level + i);
