@@ -258,8 +258,9 @@ void bind_multilinear(nb::module_& parent) {
                           FoldingOfRows{table, write<Fr>(*folded), half / 2, *read<Fr>(*r)}, half / 2, threads)
           : product_round(Halves{write<Fr>(x), half}, HalvesOfRows{table, half}, half, threads);
   }, nb::arg(), nb::arg(), nb::arg().none(), nb::arg().none(), nb::arg(), nb::arg());
-  m.def("r1cs_round", [](Words a, Words b, Words c, std::optional<ConstWords> r, ConstWords outer, ConstWords inner,
-                         Words out, int threads) {
+  // Without c all a b - c are zero.
+  m.def("r1cs_round", [](Words a, Words b, std::optional<Words> c, std::optional<ConstWords> r, ConstWords outer,
+                         ConstWords inner, Words out, int threads) {
     const Fr* const bound = r ? read<Fr>(*r) : nullptr;
     nb::gil_scoped_release release;
     const long half = count<Fr>(a) / 2;
@@ -268,9 +269,10 @@ void bind_multilinear(nb::module_& parent) {
     const auto round = [&](const auto& x, const auto& y, const auto& z, long pairs) {
       return r1cs_round(x, y, z, read<Fr>(outer), read<Fr>(inner), count<Fr>(inner), pairs, threads);
     };
-    *write<Round>(out) = bound ? round(folding(a), folding(b), folding(c), half / 2)
-                               : round(halves(a), halves(b), halves(c), half);
-  }, nb::arg(), nb::arg(), nb::arg(), nb::arg().none(), nb::arg(), nb::arg(), nb::arg(), nb::arg());
+    *write<Round>(out) = bound ? round(folding(a), folding(b), folding(*c), half / 2)
+                         : c   ? round(halves(a), halves(b), halves(*c), half)
+                               : round(halves(a), halves(b), ProductOfBoth{}, half);
+  }, nb::arg(), nb::arg(), nb::arg().none(), nb::arg().none(), nb::arg(), nb::arg(), nb::arg(), nb::arg());
 }
 
 void bind_hashing(nb::module_& parent) {

@@ -119,22 +119,27 @@ class Multilinear:
         self,
         a: FrArray,
         b: FrArray,
-        c: FrArray,
+        c: FrArray | None,
         outer: FrArray,
         inner: FrArray,
         threads: int = 1,
         *,
         bound: FrArray | None = None,
     ) -> Round:
-        """Of the sum of w (a b - c) over all other variables; ``bound`` as for ``product_round``.
+        """Of the sum of w (a b - c) over all other variables; ``bound`` as for ``product_round``. Without
+        ``c`` nothing may be bound: then a b = c is known to hold everywhere, and so the constant to be zero.
 
         w[i] = outer[i / n] inner[i mod n], where n = len(inner) is a power of two, and n len(outer) half the
         tables' length, when that variable is bound.
         """
-        a, b, c = _tables(bound, a=a, b=b, c=c)
-        outer, inner = as_vector(outer, (4,), "outer"), as_vector(inner, (4,), "inner")
+        a, b = _tables(bound, a=a, b=b)
         _require_equal(len(a), len(b))
-        _require_equal(len(a), len(c))
+        if c is not None:
+            (c,) = _tables(bound, c=c)
+            _require_equal(len(a), len(c))
+        elif bound is not None:
+            raise ValueError("a table is missing that is to be bound")
+        outer, inner = as_vector(outer, (4,), "outer"), as_vector(inner, (4,), "inner")
         _require_rounds(a, bound)
         length = len(a) if bound is None else len(a) // 2
         if len(inner) & (len(inner) - 1) or 2 * len(outer) * len(inner) != length:

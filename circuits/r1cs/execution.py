@@ -39,9 +39,9 @@ from kernels import FrArray, csr_multiply, fr
 from prover.blocks import Csr, Entries
 from relations.integers import IntArray
 
-# So many integers or elements are made at a time, 512 KiB, by one thread.
+# So many integers or elements are made at a time, 512 KiB or half of it, by one thread.
 _AT_ONCE: Final = 1 << 16
-_ELEMENTS_AT_ONCE: Final = 1 << 14
+_ELEMENTS_AT_ONCE: Final = 1 << 13
 
 Variables = NDArray[np.uint32]
 _LOWEST_WORD: Final = np.uint64(fr.modulus & (1 << 64) - 1)
@@ -358,7 +358,7 @@ def _integers(z: FrArray, variables: Variables, wires: IntArray) -> IntArray:
 
 def _multiply(entries: Entries, pool: FrArray, z: FrArray, variables: Variables) -> FrArray:
     offsets, columns, coefficients = entries
-    return csr_multiply(offsets, variables[columns], coefficients, pool, z)
+    return csr_multiply(offsets, variables.take(columns), coefficients, pool, z)
 
 
 def _taken(z: FrArray, places: Variables) -> FrArray:

@@ -30,7 +30,7 @@ HELD_BYTES: Final = 1 << 31
 SLAB_BYTES: Final = 1 << 26
 """So many are made at once."""
 _NOWHERE: Final = np.zeros(0, np.uint32)
-_PIECE: Final = 1 << 16
+_PIECE: Final = 1 << 14
 """Elements that a thread takes at once."""
 
 

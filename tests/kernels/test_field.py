@@ -145,7 +145,7 @@ def test_batch_inverse_skips_zeros_wherever_they_stand(k: Kernels) -> None:
     assert len(k.fr.inverse(k.fr.from_ints([]))) == 0
 
 
-@given(st.lists(st.integers(-(2**63), 2**63 - 1), max_size=5))
+@given(st.lists(st.integers(-(2**63), 2**63 - 1) | st.integers(-300, 300), max_size=5))
 def test_from_int64_takes_negatives_modulo_r(values: list[int]) -> None:
     for target in TARGETS:
         fr = load(target).fr

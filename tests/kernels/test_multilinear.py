@@ -120,6 +120,9 @@ def test_rounds_say_what_the_sums_are(k: Kernels, variables: int) -> None:
     weights = k.multilinear.eq(point)
     product = k.multilinear.product_round(a, b, threads=2)
     r1cs = k.multilinear.r1cs_round(a, b, c, outer, inner, threads=2)
+    unread = k.multilinear.r1cs_round(a, b, None, outer, inner, threads=2)
+    np.testing.assert_array_equal(unread.leading, r1cs.leading)
+    assert not unread.constant.any()
 
     def at(x: int) -> list[int]:
         folded = [k.multilinear.fold(table.copy(), k.fr.from_ints([x])[0], threads=2) for table in (a, b, c)]
@@ -169,6 +172,8 @@ def test_what_does_not_fit_is_refused(k: Kernels) -> None:
         k.multilinear.r1cs_round(a, a, a, a[:1], a[:1])
     with pytest.raises(ValueError, match="no variable to bind"):
         k.multilinear.r1cs_round(a[:0], a[:0], a[:0], a[:1], a[:0])
+    with pytest.raises(ValueError, match="a table is missing"):
+        k.multilinear.r1cs_round(a.copy(), a.copy(), None, a[:1], a[:1], bound=a[0])
     with pytest.raises(ValueError, match="no variable to bind"):
         k.multilinear.product_round(a[:2], a[:2], bound=a[0])
     with pytest.raises(ValueError, match="weights do not make half of 2 values"):

@@ -111,6 +111,8 @@ def test_short_integers_are_found(processor: kernels.Kernels) -> None:
     others = [edge, R - edge, 2**64, 2**64 + 1, 3 << 128, R - 2**64, R // 2]
     shorts = k.fr.shorten(k.fr.from_ints(found + others), threads=2)
     assert shorts.tolist() == [0, 1, edge - 1, -1, 1 - edge] + [-edge] * len(others)
+    small = np.arange(-300, 300)
+    assert k.fr.shorten(k.fr.from_ints(small.tolist())).tolist() == small.tolist()
 
 
 def test_the_largest_sums_of_short_integers(processor: kernels.Kernels) -> None:

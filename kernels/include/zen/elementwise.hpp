@@ -2,6 +2,7 @@
 // over groups (octet.hpp); the rest of an array that fills none is done one by one.
 #pragma once
 
+#include <cstdlib>
 #include <type_traits>
 
 #include "octet.hpp"
@@ -123,12 +124,52 @@ ZEN_FN Fr from_word(u64 word, const Fr& factor) {
   return result;
 }
 
+// The field's elements of the integers that witnesses mostly have, and which of them an element is.
+class SmallIntegers {
+ public:
+  static const SmallIntegers& all() {
+    static const SmallIntegers made;
+    return made;
+  }
+  static bool holds(int64_t value) { return u64(value - least) < u64(count); }
+  const Fr& element(int64_t value) const { return elements_[value - least]; }
+  // Which of them x is, or `count`.
+  int index(const Fr& x) const {
+    const int found = at_[place(x)];
+    return found < count && x == elements_[found] ? found : count;
+  }
+  static constexpr int64_t least = -256;
+  static constexpr int count = 512;
+
+ private:
+  SmallIntegers() {
+    for (uint16_t& each : at_) each = count;
+    for (int i = 0; i < count; i++) {
+      Fr magnitude = Fr::zero();
+      magnitude.v[0] = u64(std::abs(least + i));
+      magnitude = magnitude.to_montgomery();
+      elements_[i] = least + i < 0 ? -magnitude : magnitude;
+      at_[place(elements_[i])] = uint16_t(i);
+    }
+  }
+  // Another for each of them.
+  static unsigned place(const Fr& x) { return unsigned(x.v[2] >> 53); }
+
+  Fr elements_[count];
+  uint16_t at_[1 << 11];
+};
+
 inline void from_int64(const int64_t* in, Fr* out, long n, int threads) {
   Fr factor = Fr::zero();
   factor.v[1] = 1;
   factor = factor.to_montgomery();
+  const SmallIntegers& small = SmallIntegers::all();
   parallel_ranges(n, elements_a_piece, threads, {}, [&](long begin, long end) {
     for (long i = begin; i < end; i++) {
+      if (SmallIntegers::holds(in[i])) {
+        out[i] = small.element(in[i]);
+        continue;
+      }
       const Fr magnitude = from_word(in[i] < 0 ? -u64(in[i]) : u64(in[i]), factor);
       out[i] = in[i] < 0 ? -magnitude : magnitude;
     }

@@ -92,19 +92,31 @@ inline constexpr int entries_ahead = 8;
 // What most elements of a witness are: integers of 31 bits and a sign, in an eighth of an element's memory.
 inline constexpr int32_t not_short = INT32_MIN;
 
+// The integer that x is, below 2^31 in absolute value, or not_short; of x in canonical form.
+ZEN_FN int32_t short_integer(const Fr& x) {
+  constexpr u64 largest = INT32_MAX;
+  const u64* const v = x.v;
+  const u64* const r = FrParameters::modulus;
+  const bool positive = (v[0] <= largest) & !(v[1] | v[2] | v[3]);  // no guesses
+  const bool negative = (r[0] - v[0] <= largest) & !((v[1] ^ r[1]) | (v[2] ^ r[2]) | (v[3] ^ r[3]));
+  return positive ? int32_t(v[0]) : negative ? -int32_t(r[0] - v[0]) : not_short;
+}
+
 // out[i] = the integer that z[i] is, or not_short.
 inline void shorten(const Fr* z, int32_t* out, long n, int threads) {
-  constexpr u64 largest = INT32_MAX;
+  const SmallIntegers& small = SmallIntegers::all();
   parallel_ranges(n, elements_a_piece, threads, {}, [&](long begin, long end) {
-    SecretBuffer<Fr> plain(end - begin);
-    to_canonical(z + begin, plain.data(), end - begin, 1);
+    SecretBuffer<Fr> others(end - begin);
+    int32_t at[elements_a_piece];
+    long count = 0;
     for (long i = begin; i < end; i++) {
-      const u64* const v = plain.data()[i - begin].v;
-      const u64* const r = FrParameters::modulus;
-      const bool positive = (v[0] <= largest) & !(v[1] | v[2] | v[3]);  // no guesses
-      const bool negative = (r[0] - v[0] <= largest) & !((v[1] ^ r[1]) | (v[2] ^ r[2]) | (v[3] ^ r[3]));
-      out[i] = positive ? int32_t(v[0]) : negative ? -int32_t(r[0] - v[0]) : not_short;
+      const int index = small.index(z[i]);
+      out[i] = int32_t(SmallIntegers::least) + index;
+      if (index < SmallIntegers::count) continue;
+      others.data()[count] = z[i], at[count++] = int32_t(i - begin);
     }
+    to_canonical(others.data(), others.data(), count, 1);
+    for (long k = 0; k < count; k++) out[begin + at[k]] = short_integer(others.data()[k]);
   });
 }
 
@@ -164,6 +176,10 @@ inline void multiply_rows(const SparseMatrix& m, const Coefficients& coefficient
           queue.add(*out, m.coefficients[i], z[column]);
         else if (value != not_short)
           short_sum += small * value;
+        else if (small == 1)  // most rows have one or two of them: nothing is gained by adding them up unreduced
+          *out = *out + z[column];
+        else if (small == -1)
+          *out = *out - z[column];
         else
           sum.add(small, z[column]), any = true;
       }
@@ -190,9 +206,9 @@ struct PlacedMatrix {
   long first;
 };
 
-// out += the sum over matrices of factor M^T y, out of so many columns. They take the factors in turn, or one. A thread
-// has columns of its own: it reads all entries and adds those that lie there, in the order in which they stand, as what
-// follows each other in a row is near to each other in `out`, too.
+// out += the sum over matrices of factor M^T y, out of so many columns. They take the factors in turn, or one. Columns are
+// shared out: who has some reads the entries of all rows that reach there and adds those that lie there, in the order in
+// which they stand, as what follows each other in a row is near to each other in `out`, too.
 class TransposedProducts {
  public:
   TransposedProducts(const Fr* y, const Fr* factors, long factor_count, Fr* out, long columns, int threads)
@@ -208,7 +224,7 @@ class TransposedProducts {
         if (taken == rows_at_once) add_runs(), taken = 0;
         last = std::min({placed->matrix.rows, row + elements_a_piece, row + rows_at_once - taken});
         const Fr* const y = y_ + placed->first + row;
-        runs_.push_back({placed, row, last, y, factors_ ? scaled_.data() + taken : y, (placed - first) % factor_count_});
+        runs_.push_back({placed, row, last, y, factors_ ? scaled_.data() + taken : y, (placed - first) % factor_count_, 0, 0});
         taken += last - row;
       }
     add_runs();
@@ -221,6 +237,7 @@ class TransposedProducts {
     long begin, end;
     const Fr *y, *scaled;
     long factor;
+    uint32_t least, most;  // columns of its entries
 
     int64_t entries_from() const { return placed->matrix.offsets[begin]; }
     int64_t entries_to() const { return placed->matrix.offsets[end]; }
@@ -228,20 +245,29 @@ class TransposedProducts {
   static constexpr long rows_at_once = 1 << 17, windows = 1 << 12;
   static constexpr int64_t few_entries = 1 << 14, sampled = 1 << 14;
   static constexpr int64_t a_product = 4;  // sums
-  static constexpr int ahead = 16;
+  static constexpr int ahead = 16, shares_a_thread = 3;  // which do not take equally long
 
   void add_runs() {
     int64_t entries = 0;
     for (const Run& run : runs_) entries += run.entries_to() - run.entries_from();
-    const int shares = entries < few_entries ? 1 : threads_;  // to begin threads takes longer
-    if (factors_)
-      parallel_for(long(runs_.size()), shares, {}, [&](long i, int) {
-        const Run& run = runs_[i];
+    const int threads = entries < few_entries ? 1 : threads_;  // to begin them takes longer
+    const int shares = threads == 1 ? 1 : shares_a_thread * threads;
+    parallel_for(long(runs_.size()), threads, {}, [&](long i, int) {
+      Run& run = runs_[i];
+      if (factors_)
         multiply_all(run.y, factors_[run.factor], const_cast<Fr*>(run.scaled), run.end - run.begin, 1);
-      });
+      uint32_t least = UINT32_MAX, most = 0;
+      for (int64_t entry = run.entries_from(); entry < run.entries_to(); entry++) {
+        const uint32_t column = run.placed->matrix.columns[entry];
+        least = std::min(least, column), most = std::max(most, column);
+      }
+      run.least = least, run.most = most;
+    });
     const std::vector<uint32_t> ends = ends_of_shares(entries, shares);
-    parallel_for(shares, shares, {}, [&](long share, int) {
-      for (const Run& run : runs_) add_run(run, share ? ends[share - 1] : 0, ends[share]);
+    parallel_for(shares, threads, {}, [&](long share, int) {
+      const uint32_t from = share ? ends[share - 1] : 0;
+      for (const Run& run : runs_)
+        if (run.most >= from && run.least < ends[share]) add_run(run, from, ends[share]);
     });
     runs_.clear();
   }

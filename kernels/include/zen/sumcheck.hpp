@@ -234,31 +234,42 @@ Round product_round(const X& x, const Y& y, long count, int threads) {
   return total;
 }
 
+// A table c = a b: all a b - c are zero.
+struct ProductOfBoth {};
+
 // The sum over i < count of outer[i / inner_size] inner[i mod inner_size] (a(X) b(X) - c(X)); the weights are the
 // variables' left to bind (Gruen, ePrint 2024/108, section 3: eq leaves the round's polynomial).
-template <class Table>
-Round r1cs_round(const Table& a, const Table& b, const Table& c, const Fr* outer, const Fr* inner, long inner_size,
+template <class Table, class Last>
+Round r1cs_round(const Table& a, const Table& b, const Last& c, const Fr* outer, const Fr* inner, long inner_size,
                  long count, int threads) {
+  constexpr bool vanishes = std::is_same_v<Last, ProductOfBoth>;
   std::vector<Fr> held(inner_size);
   for (long i = 0; i < inner_size; i++) held[i] = to_factor(inner[i]);
   const long step = std::min(inner_size, elements_a_piece), blocks = count / step;
   std::vector<Round> sums(blocks);
-  parallel_for(blocks, threads, {}, [&](long block, int) {
+  // To begin threads takes longer than a piece.
+  parallel_for(blocks, count > elements_a_piece ? threads : 1, {}, [&](long block, int) {
     GroupsSum constant, leading;
     Round round{Fr::zero(), Fr::zero()};
     const long begin = block * step, offset = begin % inner_size;
     in_groups(0, step,
               [&]<class Group>(long i) {
                 const auto weight = Group::Factor::adjacent(held.data() + offset + i);
-                const Ends<Group> x = a.template groups<Group>(begin + i), y = b.template groups<Group>(begin + i),
-                                  z = c.template groups<Group>(begin + i);
-                constant.add((x.at_0.times(y.at_0) - z.at_0) * weight);
+                const Ends<Group> x = a.template groups<Group>(begin + i), y = b.template groups<Group>(begin + i);
+                if constexpr (!vanishes) {
+                  const Ends<Group> z = c.template groups<Group>(begin + i);
+                  constant.add((x.at_0.times(y.at_0) - z.at_0) * weight);
+                }
                 leading.add((x.at_1 - x.at_0).rough(y.at_1 - y.at_0) * weight);
               },
               [&](long i) {
                 const Fr weight = inner[offset + i];
-                const Ends<Fr> x = a.ones(begin + i), y = b.ones(begin + i), z = c.ones(begin + i);
-                round = round + Round{weight * (x.at_0 * y.at_0 - z.at_0), weight * ((x.at_1 - x.at_0) * (y.at_1 - y.at_0))};
+                const Ends<Fr> x = a.ones(begin + i), y = b.ones(begin + i);
+                if constexpr (!vanishes) {
+                  const Ends<Fr> z = c.ones(begin + i);
+                  round.constant = round.constant + weight * (x.at_0 * y.at_0 - z.at_0);
+                }
+                round.leading = round.leading + weight * ((x.at_1 - x.at_0) * (y.at_1 - y.at_0));
               });
     round = round + Round{constant.total(), to_factor(leading.total())};
     const Fr scale = outer[begin / inner_size];

@@ -46,7 +46,7 @@ class CpuSession:
     def commit(self, variables: slice, tail: int, seed: bytes, mask: bytes | None = None) -> Committed:
         code, secret, extra = self._shape.code, self._secret, None
         if mask is not None:
-            extra = elements(mask, code.degree, secret)[np.newaxis]
+            extra = elements(mask, code.degree, secret, self._threads)[np.newaxis]
         made = commit(
             self._z[variables],
             code,
@@ -94,6 +94,7 @@ class CpuSession:
         committed = [part.rows[: place.rows] for part, place in zip(self._parts, shape.parts, strict=True)]
         tables = InnerTables(matrices, witness_rows(shape, self._z, committed), folded, threads)
         found = inner_rounds(tables, shape.variables, pads, transcript)
+        self._combined = self._secret(tables.combined)
         self._summed.erase(threads)
         del self._tables
         return found
@@ -106,11 +107,13 @@ class CpuSession:
         return value
 
     def combine(self, factor: int) -> CpuVector:
-        weights = fr.mul(self._by_row, fr.from_ints([factor])[0])
+        known, degree = self._z[: self._shape.known], self._shape.code.degree
         total = self._mask.copy()
-        for part, place in zip(self._parts, self._shape.parts, strict=True):
-            own = weights[place.first : place.first + place.rows]
-            multilinear.combine_rows(part.rows[: place.rows], own, total, self._threads)
+        multilinear.combine_rows(self._combined[np.newaxis], fr.from_ints([factor]), total, self._threads)
+        less = fr.mul(self._by_row, fr.from_ints([-factor])[0])
+        for index, start in enumerate(range(0, len(known), degree)):
+            own = known[start : start + degree]
+            multilinear.combine_rows(own[np.newaxis], less[index : index + 1], total[: len(own)])
         return CpuVector(total, self._by_column, self._threads)
 
     @property
@@ -149,6 +152,8 @@ class _Tables:
 
 
 class OuterTables(_Tables):
+    """a, b and c, where a b = c everywhere."""
+
     def __init__(self, tables: Sequence[FrArray], zero: Sequence[int], threads: int) -> None:
         super().__init__(tables, threads)
         self._zero = list(zero)
@@ -159,22 +164,36 @@ class OuterTables(_Tables):
         half = len(rest) // 2
         outer, inner = (multilinear.eq(part, self._threads) for part in (rest[:half], rest[half:]))
         a, b, c = self._tables
-        return self._numbers(multilinear.r1cs_round(a, b, c, outer, inner, self._threads, bound=self._bound))
+        last = None if self._bound is None else c
+        return self._numbers(
+            multilinear.r1cs_round(a, b, last, outer, inner, self._threads, bound=self._bound)
+        )
 
 
 class InnerTables(_Tables):
-    """``rows``: of the second table, whose place is ``folded``, half as long, once a variable is bound."""
+    """``rows``: of the second table, whose place is ``folded``, half as long, once a variable is bound.
+
+    ``combined``: what the rows are combined to as the variables are bound that choose one.
+    """
 
     def __init__(self, matrices: FrArray, rows: Sequence[FrArray], folded: FrArray, threads: int) -> None:
         super().__init__([matrices, folded], threads)
         self._rows: Sequence[FrArray] | None = rows
+        self.combined = rows[0]
 
     def round(self) -> tuple[int, int]:
         matrices, witness = self._tables
         if self._rows is None:
-            found = multilinear.product_round(matrices, witness, self._threads, bound=self._bound)
-            return self._numbers(found)
-        found = multilinear.rows_round(matrices, self._rows, self._threads, bound=self._bound, folded=witness)
-        if self._bound is not None:
-            self._rows, self._tables = None, [matrices[: len(witness)], witness]
-        return self._read(found)
+            said = self._numbers(
+                multilinear.product_round(matrices, witness, self._threads, bound=self._bound)
+            )
+        else:
+            found = multilinear.rows_round(
+                matrices, self._rows, self._threads, bound=self._bound, folded=witness
+            )
+            said = self._read(found)
+            if self._bound is not None:
+                self._rows, self._tables = None, [matrices[: len(witness)], witness]
+        if len(self._tables[1]) == len(self.combined) and self._rows is None:
+            self.combined = self._tables[1].copy()
+        return said
