@@ -207,6 +207,11 @@ void encode(const Domain& domain, ConstWords rows, Words out, int threads) {
   domain.encode(read<Fr>(rows), write<Fr>(out), long(rows.shape(0)), threads);
 }
 
+void add_powers(const Domain& domain, Array<const uint32_t> places, ConstWords weights, Words out, int threads) {
+  nb::gil_scoped_release release;
+  domain.add_powers(places.data(), read<Fr>(weights), long(places.size()), write<Fr>(out), count<Fr>(out), threads);
+}
+
 void quotient(const Domain& domain, Words a, Words b, Words c, int threads, const nb::object& callback) {
   const Progress progress = progress_from(callback);
   nb::gil_scoped_release release;
@@ -360,6 +365,7 @@ NB_MODULE(ZEN_MODULE, m) {
       .def("omega", [](const Domain& domain, Words out) { *write<Fr>(out) = domain.omega(); })
       .def("transform", transform, nb::arg(), nb::arg().none(), nb::arg(), nb::arg(), nb::arg(), nb::arg().none())
       .def("encode", encode)
+      .def("add_powers", add_powers)
       .def("quotient", quotient, nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg().none());
 
   // Reads the arrays of matrices where they are: whoever adds one keeps them.

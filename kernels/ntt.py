@@ -6,8 +6,17 @@ from types import ModuleType
 from typing import Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
-from kernels.arrays import FrArray, Progress, as_element, as_elements, require_in_place
+from kernels.arrays import (
+    FrArray,
+    Progress,
+    as_element,
+    as_elements,
+    as_indices,
+    as_vector,
+    require_in_place,
+)
 
 Order = Literal["natural", "to_bit_reversed", "from_bit_reversed"]
 """natural: natural order in and out. to_bit_reversed: natural in, bit-reversed out. from_bit_reversed: the
@@ -72,6 +81,21 @@ class Domain:
         require_in_place(out, (len(rows), self.size, 4), "out")
         self.kernel.encode(rows, out, threads)
         return out
+
+    def add_powers(
+        self, places: NDArray[np.uint32], weights: FrArray, out: FrArray, threads: int = 1
+    ) -> None:
+        """out[i] += the sum of weights[j] omega^(places[j] i), in place: uint64[n, 4], n a power of two from
+        size / 64 to size / 4; uint32[count], below the size, and uint64[count, 4].
+        """
+        places, weights = as_indices(places, np.uint32, "places"), as_vector(weights, (4,), "weights")
+        if len(places) != len(weights) or int(places.max(initial=0)) >= self.size:
+            raise ValueError(f"{len(weights)} weights for {len(places)} places below {self.size}")
+        count = len(out)
+        if count & (count - 1) or not self.size <= 64 * count <= 16 * self.size:
+            raise ValueError(f"so many powers as {count} are not made of {self.size} roots")
+        require_in_place(out, (count, 4), "out")
+        self.kernel.add_powers(places, weights, out, threads)
 
     def quotient(
         self, a: FrArray, b: FrArray, c: FrArray, *, threads: int = 1, progress: Progress | None = None

@@ -97,20 +97,30 @@ class CpuVector:
         return _Matrix.of(code, self._values, self._threads)
 
     def weigh(self, code: Code, at: Places, by: FrArray) -> None:
+        # An entry is the row's inner product with the powers of a root of unity.
+        domain = kernels.Domain(code.log_length)
         for index, row in enumerate(self._weights.reshape(-1, code.degree, 4)):
-            own = by[index * len(at) : (index + 1) * len(at)]
-            row[...] = fr.add(row, words_table(code, at, own, self._threads))
+            domain.add_powers(at, by[index * len(at) : (index + 1) * len(at)], row, self._threads)
 
     def rounds(self, count: int, transcript: Transcript) -> list[list[int]]:
-        said = []
+        said, bound = list[list[int]](), None
         for _ in range(count):
-            found = multilinear.product_round(self._weights, self._values, self._threads)
+            found = multilinear.product_round(self._weights, self._values, self._threads, bound=bound)
+            if bound is not None:
+                self._halve()
             said.append(fr.to_ints(np.stack(found)))
             transcript.say(LABEL, said[-1])
-            r = fr.from_ints([transcript.challenge(LABEL)])[0]
-            self._values = multilinear.fold(self._values, r, self._threads)
-            self._weights = multilinear.fold(self._weights, r, self._threads)
+            (bound,) = fr.from_ints([transcript.challenge(LABEL)])
+        if bound is not None:
+            for table in (self._weights, self._values):
+                multilinear.fold(table, bound, self._threads)
+            self._halve()
         return said
+
+    def _halve(self) -> None:
+        """A variable of both was bound."""
+        half = len(self._values) // 2
+        self._values, self._weights = self._values[:half], self._weights[:half]
 
     def told(self) -> bytes:
         return to_bytes(self._values)
@@ -141,13 +151,3 @@ class _Matrix:
 
     def open(self, at: Places) -> bytes:
         return opening(None, columns(self.words[:, at]), self.nodes[siblings(at, self.code.log_length)])
-
-
-def words_table(code: Code, at: Places, by: FrArray, threads: int) -> FrArray:
-    """What a row's inner product with is its code word's entries at these places, weighted:
-    uint64[degree, 4], Montgomery."""
-    # The sum of weight times root^(place i), for all i: the values of a polynomial of few coefficients.
-    values = np.zeros((code.length, 4), np.uint64)
-    values[at] = by
-    kernels.Domain(code.log_length).ntt(values, threads=threads)
-    return values[: code.degree].copy()

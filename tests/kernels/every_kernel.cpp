@@ -69,6 +69,11 @@ void fields() {
       domain.quotient(out, left.data(), right.data(), threads, {});
     });
     compare<Fr>(1l << log_size, [&](int threads, Fr* out) { domain.encode(a.data(), out, 1, threads); });
+    const uint32_t last = (1u << log_size) - 1, places[] = {0, 5, (5 + (1u << (log_size - 1))) & last, last};
+    compare<Fr>(1l << (log_size - 2), [&](int threads, Fr* out) {
+      std::copy_n(a.begin(), 1l << (log_size - 2), out);
+      domain.add_powers(places, b.data(), 4, out, 1l << (log_size - 2), threads);
+    });
   }
 }
 
@@ -147,7 +152,7 @@ void group(const Affine<F>& generator) {
 }
 
 void hashes() {
-  const long rows = 35, n = 64;
+  const long rows = 35, n = 1l << 13;
   const std::vector<Fr> matrix = scalars(rows * n), salts = scalars(n);
   const auto bytes = [](const std::vector<Fr>& v) { return reinterpret_cast<const uint8_t*>(v.data()); };
   const Slab slab{bytes(matrix), bytes(salts), n, 0, rows, rows + 1};
@@ -165,7 +170,7 @@ void hashes() {
 }
 
 void sums() {
-  const int variables = 14;
+  const int variables = 15;
   const long n = 1l << variables;
   const std::vector<Fr> a = scalars(n), b = scalars(n), c = scalars(n), point = scalars(variables);
   const std::vector<Fr> inner = scalars(1l << 6), outer = scalars(1l << (variables - 7));
@@ -180,7 +185,7 @@ void sums() {
     std::copy(a.begin(), a.end(), out);
     fold(out, point[0], n / 2, threads);
   });
-  compare<Round>(4, [&](int threads, Round* out) {
+  compare<Round>(5, [&](int threads, Round* out) {
     std::vector<Fr> x = a, y = b, z = c;
     const auto halves = [&](const std::vector<Fr>& table) { return Halves{table.data(), n / 2}; };
     out[0] = product_round(halves(a), halves(b), n / 2, threads);
@@ -188,6 +193,7 @@ void sums() {
     const auto folding = [&](std::vector<Fr>& table) { return Folding{table.data(), n / 4, point[0]}; };
     out[2] = r1cs_round(folding(x), folding(y), folding(z), outer.data(), inner.data(), 1l << 6, n / 4, threads);
     out[3] = product_round(folding(x), folding(y), n / 4, threads);
+    out[4] = r1cs_round(halves(a), halves(b), ProductOfBoth{}, outer.data(), inner.data(), 1l << 6, n / 2, threads);
   });
 }
 

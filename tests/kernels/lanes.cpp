@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "zen/batch_add_lanes.hpp"
+#include "zen/octet.hpp"
 
 using namespace zen;
 
@@ -165,6 +166,30 @@ void memory() {
   for (int lane = 0; lane < lane_count; lane++) check(*to[lane] == back[lane]);
 }
 
+// Transforms take eight at a time or twelve, whichever is less time on this processor: here both.
+template <class Group>
+void butterflies() {
+  for (int round = 0; round < 300; round++) {
+    Fr a[Group::size], b[Group::size], w[Group::size], held[Group::size], first[Group::size], second[Group::size];
+    for (int i = 0; i < Group::size; i++) {
+      a[i] = random_element<FrParameters>(), b[i] = random_element<FrParameters>();
+      w[i] = round % 4 ? random_element<FrParameters>() : -Fr::one();
+      held[i] = to_factor(w[i]);
+    }
+    const auto made = [&](auto butterfly) {
+      Group x = Group::adjacent(a), y = Group::adjacent(b);
+      butterfly(x, y, Group::Factor::adjacent(held));
+      x.store_adjacent(first), y.store_adjacent(second);
+    };
+    made([](Group& x, Group& y, const auto& factor) { scatter(x, y, factor); });
+    for (int i = 0; i < Group::size; i++) check(first[i] == a[i] + w[i] * b[i]), check(second[i] == a[i] - w[i] * b[i]);
+    made([](Group& x, Group& y, const auto& factor) { gather(x, y, factor); });
+    for (int i = 0; i < Group::size; i++) check(first[i] == a[i] + b[i]), check(second[i] == w[i] * (a[i] - b[i]));
+    made([](Group& x, Group& y, const auto& factor) { gather_sums(x, y, factor); });
+    for (int i = 0; i < Group::size; i++) check(first[i] == a[i] + b[i]), check(second[i] == w[i] * (a[i] - b[i]));
+  }
+}
+
 inline Affine<Fp> generator(const Fp&) { return g1_generator(); }
 inline Affine<Fp2> generator(const Fp2&) { return g2_generator(); }
 
@@ -232,6 +257,8 @@ int main() {
   prime_field<FpParameters>();
   prime_field<FrParameters>();
   memory();
+  butterflies<Octet>();
+  butterflies<Wide>();
   additions<Fp>();
   additions<Fp2>();
   std::printf("%ld %ld\n", checks, mismatches);

@@ -102,6 +102,41 @@ def test_code_words_are_transforms_of_rows_with_zeros(target: str, log_size: int
         domain.encode(rows, out=given[1:])
 
 
+@pytest.mark.parametrize("target", each(PROCESSOR))
+@pytest.mark.parametrize("log_size", [2, 6, 10, 11, 12, 13])
+@pytest.mark.parametrize("share", [4, 8, 64])
+def test_powers_of_few_roots_are_a_transform(target: str, log_size: int, share: int) -> None:
+    k = load(target)
+    domain, draw = k.domain(log_size), np.random.default_rng(log_size)
+    count = max(1, domain.size // share)
+    # Some in one group of 2^8, and none in many.
+    places = np.unique(draw.integers(0, domain.size, 40) // 4 * 4).astype(np.uint32)
+    weights = draw.integers(0, 1 << 62, (len(places), 4), dtype=np.uint64)
+    weights[0] = k.fr.from_ints([R - 1])[0]
+    before = draw.integers(0, 1 << 62, (count, 4), dtype=np.uint64)
+    values = np.zeros((domain.size, 4), dtype=np.uint64)
+    values[places] = weights
+    domain.ntt(values)
+    for threads in (1, 3):
+        out = before.copy()
+        domain.add_powers(places, weights, out, threads)
+        np.testing.assert_array_equal(out, k.fr.add(before, values[:count]))
+    domain.add_powers(places[:0], weights[:0], before, 2)
+    np.testing.assert_array_equal(k.fr.sub(out, values[:count]), before)
+
+
+def test_powers_that_do_not_fit_are_refused() -> None:
+    k = load(PROCESSOR[0])
+    domain, places, weights = k.domain(4), np.arange(2, dtype=np.uint32), np.zeros((2, 4), np.uint64)
+    with pytest.raises(ValueError, match="places below 16"):
+        domain.add_powers(places + np.uint32(15), weights, weights.copy())
+    with pytest.raises(ValueError, match="1 weights for 2 places"):
+        domain.add_powers(places, weights[:1], weights.copy())
+    for count in (0, 3, 8):
+        with pytest.raises(ValueError, match=f"as {count} are not made of 16"):
+            domain.add_powers(places, weights, np.zeros((count, 4), np.uint64))
+
+
 @pytest.mark.parametrize("log_size", [0, 1, 3, 5, 6, 7, 9, 12, 14])
 def test_the_quotient_is_made_of_transforms(k: Kernels, log_size: int) -> None:
     domain, g = k.domain(log_size), k.domain(log_size + 1).omega

@@ -103,6 +103,49 @@ class Domain {
     for (long row = alone; row < count; row++) encode_row(rows + row * (size() / 4), values + row * size(), threads);
   }
 
+  // out[i] += the sum over j < count of weights[j] omega^(places[j] i), for i < outputs: a power of two, a quarter of the
+  // size at most and 1/64 at least. With p = places[j] mod 2^8 and i = a + w b, w = size / 2^8, a weight's terms are
+  // (weight omega^(places[j] a)) eta^(p b), eta = omega^w: powers for each place, and for each a a transform over p.
+  void add_powers(const uint32_t* places, const Fr* weights, long count, Fr* out, long outputs, int threads) const {
+    constexpr int layers = 8;
+    constexpr long groups = 1l << layers;
+    const auto fill = [&](long j, Fr* powers, long n) { fill_powers(weights[j], power(places[j]), powers, n, 1); };
+    if (log_size_ < layers + 3) {
+      std::vector<Fr> powers(outputs);
+      for (long j = 0; j < count; j++) {
+        fill(j, powers.data(), outputs);
+        zip(out, powers.data(), 1, out, outputs, 1, Add{});
+      }
+      return;
+    }
+    const long width = size() / groups;
+    std::vector<std::vector<long>> of_group(groups);
+    for (long j = 0; j < count; j++) of_group[places[j] % groups].push_back(j);
+    const Buffer<Fr> table(size());
+    parallel_for(groups, threads, {}, [&](long group, int) {
+      Fr* const row = table.data() + reverse_bits(group, layers) * width;
+      if (of_group[group].empty()) std::fill_n(row, width, Fr::zero());
+      std::vector<Fr> powers(of_group[group].size() > 1 ? width : 0);
+      for (const long j : of_group[group]) {
+        if (j == of_group[group].front()) {
+          fill(j, row, width);
+          continue;
+        }
+        fill(j, powers.data(), width);
+        zip(row, powers.data(), 1, row, width, 1, Add{});
+      }
+    });
+    const Pass pass{0, layers};
+    each_column_tile(pass, 1, threads, {}, [&](const Place& at, auto* buffer) {
+      using Group = std::remove_pointer_t<decltype(buffer)>;
+      const auto tile = columns_tile(table.data(), forward_, pass, at, buffer);
+      gather_first(tile, buffer, outputs / width, [&](long i) { return tile.load(i); }, [&](long i, const Group& x) {
+        Fr* const to = out + i * width + at.first;
+        (x + Group::adjacent(to)).store_adjacent(to);
+      });
+    });
+  }
+
   // a, b, c: values at omega^i. Replaces a by the values of A B - C at g omega^i, where g^2 = omega is the generator of
   // the domain of twice the size; b and c are used up. Each array's rows stay in the cache between the inverse transform
   // and the forward one, and no array is ever put into another order.
@@ -177,6 +220,12 @@ class Domain {
   };
 
   long size() const { return 1l << log_size_; }
+  // omega^i, i < size.
+  Fr power(long i) const {
+    if (log_size_ == 0) return Fr::one();
+    const Fr found = from_factor(forward_[reverse_bits(i % (size() / 2), log_size_ - 1)]);
+    return i < size() / 2 ? found : -found;
+  }
 
   // Made when it is first asked for: who encodes never does.
   const std::vector<Fr>& backward() const {
@@ -207,9 +256,10 @@ class Domain {
   struct Place {
     long array, block, first;
   };
-  // So many columns or rows, a power of two from eight on, as wide groups, and octets behind where some are left.
+  // So many columns or rows, a power of two from eight on, as wide groups, and octets behind where some are left; or as octets.
   struct Tiles {
-    explicit constexpr Tiles(long count) {
+    explicit Tiles(long count) {
+      if (!wide_butterflies()) octets = count / 8;
       while ((count - 8 * octets) % Wide::size) octets++;
       wide = (count - 8 * octets) / Wide::size;
     }

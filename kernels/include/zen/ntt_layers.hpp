@@ -49,7 +49,11 @@ struct Rows {
     return Group::strided(first + i, 1l << layers);
   }
   void store(long i, const Group& x) const { x.store_strided(first + i, 1l << layers); }
-  Factor twiddle(int depth, long sub) const { return Factor::strided(table + (block << depth) + sub, 1l << depth); }
+  Factor twiddle(int depth, long sub) const {
+    const Fr* const first = table + (block << depth) + sub;
+    for (long row = 0; row < Group::size; row++) __builtin_prefetch(first + 4 + (row << depth));
+    return Factor::strided(first, 1l << depth);
+  }
   static constexpr bool begins_with_one() { return false; }
 };
 
@@ -153,7 +157,22 @@ void gather_tile(const Tile& tile, Group* buffer, Read read, Write write) {
   gather_further(tile, buffer, write);
 }
 
-// The same where all groups but each fourth are zero: three products instead of four, and no sums. `read(i)` says where
+// The first `count` groups alone of what gathering an even number of layers makes, a quarter of them at most: the last two
+// layers add up, and multiply nothing.
+template <class Tile, class Group, class Read, class Write>
+void gather_first(const Tile& tile, Group* buffer, long count, Read read, Write write) {
+  const Keep keep{buffer};
+  const long quarter = 1l << (tile.layers - 2);
+  gather_two_layers(tile, tile.layers - 2, read, keep);
+  for (int depth = tile.layers - 4; depth > 0; depth -= 2) gather_two_layers(tile, depth, Kept{buffer}, keep);
+  for (long i = 0; i < count; i++) {
+    Group& sum = buffer[i];
+    for (long k = 1; k < 4; k++) sum += buffer[i + k * quarter];
+    write(i, sum);
+  }
+}
+
+// The same as gather_tile where all groups but each fourth are zero: three products instead of four, and no sums. `read(i)` says where
 // group 4 i comes from.
 template <class Tile, class Group, class Read, class Write>
 void spread_tile(const Tile& tile, Group* buffer, Read read, Write write) {

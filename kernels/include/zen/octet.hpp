@@ -19,6 +19,7 @@
 //   a.bounded(), a.bound()    the same, or made so, where gathering has let values grow
 //   a.copy_to(b)              b = a
 //   Wide                      octets too, or twelve elements where four are best multiplied beside eight: `size` says it
+//   wide_butterflies()        whether that goes for transforms here
 //   differs(x, y)             bit i: whether element i is another one
 //
 // Vector targets reduce lazily. How large values may become between a load and a store is said in octet_lanes.hpp.

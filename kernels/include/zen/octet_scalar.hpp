@@ -116,5 +116,6 @@ inline void gather(Octet& a, Octet& b, One) { scatter(a, b, One{}); }
 inline void gather_sums(Octet& a, Octet& b, const auto& w) { gather(a, b, w); }
 
 using Wide = Octet;
+inline bool wide_butterflies() { return true; }
 
 }  // namespace zen
