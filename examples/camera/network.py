@@ -75,7 +75,8 @@ FACES: Final = Bank(
     40,
     {
         "full": [Conv(16, 5, 2), Conv(32), Pool(2), Residual(32), Pool(2)],
-        "medium": [Conv(16, 7, 4), Conv(24, 3, 2)],
+        "large": [Conv(16, 7, 4), Conv(24, 3, 2)],
+        "medium": [Conv(8, 7, 4), Conv(16, 3, 2)],
         "small": [Conv(12, 8, 8)],
         "tiny": [Conv(3, 14, 14)],
     },
