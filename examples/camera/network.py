@@ -75,30 +75,30 @@ FACES: Final = Bank(
     40,
     {
         "full": [Conv(16, 5, 2), Conv(32), Pool(2), Residual(32), Pool(2)],
-        "large": [Conv(16, 5, 4), Conv(32, 3, 2), Residual(32)],
+        "large": [Conv(16, 7, 4), Conv(24, 3, 2)],
         "medium": [Conv(8, 7, 4), Conv(16, 3, 2)],
         "small": [Conv(12, 8, 8)],
-        "tiny": [Conv(10, 14, 14)],
+        "tiny": [Conv(3, 14, 14)],
     },
 )
 
 
 def _network(bank: Bank, name: str) -> Graph:
-    given = parameters(bank, name)
+    parameters = _parameters(bank, name)
     x = tensor("image", *bank.image)
     for layer in bank.networks[name]:
         match layer:
             case Conv(_, kernel, stride):
-                x = x.conv(*next(given), stride=stride, padding=kernel // 2).relu()
+                x = x.conv(*next(parameters), stride=stride, padding=kernel // 2).relu()
             case Residual():
-                inner = x.conv(*next(given), padding=1).relu()
-                x = (inner.conv(*next(given), padding=1) + x).relu()
+                inner = x.conv(*next(parameters), padding=1).relu()
+                x = (inner.conv(*next(parameters), padding=1) + x).relu()
             case Pool(size):
                 x = x.average_pool(size)
-    return x.flatten().dense(*next(given)).graph()
+    return x.flatten().dense(*next(parameters)).graph()
 
 
-def parameters(bank: Bank, name: str) -> Iterator[tuple[FloatArray, FloatArray]]:
+def _parameters(bank: Bank, name: str) -> Iterator[tuple[FloatArray, FloatArray]]:
     """Weights, as integers of 8 bits with a scale of each output channel, and biases, layer by layer."""
     with np.load(bank.weights, allow_pickle=False) as file:
         for layer in range(sum(each.startswith(f"{name}/") for each in file.files) // 3):
