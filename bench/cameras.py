@@ -301,8 +301,8 @@ def filmed(banks: Banks, each: int) -> Iterator[Filmed]:
             ]
             for size in (1, FOUR)
         )
-        slowest = max(step for _, step in one)
-        yield Filmed(of, shape, *(np.array([part for part, _ in some]) for some in (one, four)), slowest)
+        parts, fours = (np.array([skews for skews, _ in some]) for some in (one, four))
+        yield Filmed(of, shape, parts, fours, max(step for _, step in one))
 
 
 def streams(banks: Banks, found: Sequence[Filmed]) -> Iterator[Row]:
@@ -312,7 +312,7 @@ def streams(banks: Banks, found: Sequence[Filmed]) -> Iterator[Row]:
         said = {
             "frames": one[FRAMES],
             "paid_after": round(claims * one[FRAMES] / (one[FULL] - one[SECONDS])),
-            "with_claims": one[FULL] / (one[SECONDS] + 2 * claims),
+            "with_claims": round(one[FULL] / (one[SECONDS] + 2 * claims), 1),
             "accuracy": 100 * one[RIGHT] / one[FRAMES],
             "full": 100 * one[BY_FULL] / one[FRAMES],
             "switch_ms": 1e3 * film.slowest,
@@ -410,7 +410,7 @@ STREAMS: Final[Cells] = {
     "times": lambda row: f"{row.median:.1f}",
     "in fours": more("four"),
     "paid after": more("paid_after"),
-    "claims counted": lambda row: f"{row.more['with_claims']:.1f}",
+    "claims counted": more("with_claims"),
     "accuracy %": lambda row: f"{row.more['accuracy']:.1f}",
     "in fours %": more("four_accuracy"),
     "the full one's %": lambda row: f"{row.more['full']:.1f}",

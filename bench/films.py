@@ -13,6 +13,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
@@ -97,9 +98,7 @@ def _elapsed(frames: Sequence[Frame]) -> float:
 def demos() -> Iterator[Row]:
     for bank in there():
         command = [sys.executable, "-m", "examples.camera.demo", "--bank", bank.name]
-        done, seconds = timed(
-            lambda command=command: subprocess.run(command, capture_output=True, text=True, check=True)  # noqa: S603
-        )
+        done, seconds = timed(partial(subprocess.run, command, capture_output=True, text=True, check=True))
         said = json.loads(done.stdout.splitlines()[-1].removeprefix("demo: "))
         by = ", ".join(map(str, said["by_model"]))
         yield Row(f"--bank {bank.name}", said["frames"], seconds, more={"right": said["right"], "by": by})

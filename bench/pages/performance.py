@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Final
 
-from bench import cameras, large, spartan, streams
+from bench import cameras, films, large, spartan, streams
 from bench.pages.tables import (
     beside,
     ending,
@@ -38,6 +38,8 @@ SPARTAN: Final = "spartan-2026-11-24-epyc"
 SPARTAN_AVX2: Final = "spartan-2026-11-24-epyc-avx2"
 LARGE: Final = "large-2026-11-23-epyc"
 CAMERAS: Final = "streams-2026-11-23-epyc"
+FILM: Final = "streams-film-2026-11-28-epyc"
+PAGE: Final = "page-2026-11-28-epyc"
 SERVICE: Final = "service-2026-11-22-epyc-avx512"
 SERVICE_BUSY: Final = "service-2026-11-22-epyc-busy"
 DEAREST: Final = 8
@@ -107,6 +109,15 @@ def counts() -> str:
 def gates() -> str:
     said = {"circuit": name, "constraints": size, "ours": figure, "spread": _spread}
     return listed(rows(COMPILER, "Circuit"), {**said, "gate by gate": ratio})
+
+
+def page() -> str:
+    said = {"files": name, "bytes": size, "time": figure, "spread": _spread, "Chromium": more("Chromium")}
+    return listed(rows(PAGE, "from the drop"), said)
+
+
+def page_size() -> str:
+    return listed(rows(PAGE, "size"), {"file": name, "bytes": lambda row: number(int(row.median))})
 
 
 def _spread(row: Row) -> str:
@@ -218,7 +229,11 @@ TABLES: Final[dict[str, Callable[[], str]]] = {
     "detector": partial(shown, CAMERAS, "frames", streams.FRAMES),
     "bank": partial(shown, CAMERAS, "bank", cameras.NETWORKS),
     "filmed": partial(shown, CAMERAS, "cameras", cameras.STREAMS),
+    "skews": partial(shown, CAMERAS, "skews", cameras.SKEWS),
+    "film": partial(shown, FILM, "film", films.FILM),
     "batches": partial(shown, CAMERAS, "batches", cameras.TOGETHER),
+    "page": page,
+    "page size": page_size,
     "documents": documents,
     "loads": partial(loads, SERVICE, "verify", "submissions", "pages"),
     "streams": partial(loads, SERVICE_BUSY, "streams"),

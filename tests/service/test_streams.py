@@ -137,7 +137,12 @@ def test_a_switch_loads_nothing(
     """Once each model of the bank was used, the keys and circuits of all are at hand."""
     used, compiled = list[str](), list[int]()
     compile_ = engine._compiled
-    monkeypatch.setattr(engine, "_compiled", lambda *key: compiled.append(len(used)) or compile_(*key))
+
+    def counted(*key: Any) -> Any:
+        compiled.append(len(used))
+        return compile_(*key)
+
+    monkeypatch.setattr(engine, "_compiled", counted)
     stream_id = open_stream(runtime, http, models, rules=RESTLESS)
     engine._at_hand.clear()
     keys._load_key.cache_clear()
