@@ -76,7 +76,7 @@ def test_proofs_choose_their_system(api: Client, with_model: Runtime, model: Mod
     held = api.create_commitment(model.id, "input", INPUT)
     with pytest.raises(ApiError) as refused:  # over another basis
         api.create_proof(model.id, system="spartan", input_id=held.id)
-    assert (refused.value.status, refused.value.field) == (400, "input_id")
+    assert (refused.value.status, refused.value.field) == (422, "input_id")
 
 
 def test_the_command_line_chooses(
