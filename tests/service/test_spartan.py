@@ -200,7 +200,7 @@ def test_an_input_that_was_committed_to(service: Service, committed: Model) -> N
 
 
 def test_recognition(service: Service) -> None:
-    """Of an input, at a distance of nothing from a reference that was committed to, which is opened for it."""
+    """Of an input, at no distance from a reference that was committed to, and is opened for it."""
     model = service.registered(tiny_onnx(embeds=True))
     held = service.api.create_commitment(model.id, "reference", INPUT)
     document = service.made(model, INPUT, scheme="recognition", reference_id=held.id, threshold=0)
