@@ -44,8 +44,8 @@ def write(folder: Path = FOLDER) -> None:
     vectors, world = Vectors(folder), World()
     with seeded(SEED):
         parts = (honest, statements, accuracy, files, receipts, pins, ceremonies, outputs, several, measures)
-        parts = (*parts, intervals, transparent, saturating, handing, robustness, certified, balls)
-        for part in (*parts, transparent_accuracy):
+        more = intervals, transparent, saturating, handing, robustness, certified, balls, transparent_accuracy
+        for part in (*parts, *more):
             part.write(vectors, world)
     vectors.write_index("python -m tests.vectors.generate")
 

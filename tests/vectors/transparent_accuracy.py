@@ -17,6 +17,8 @@ from verifier.documents import ProofDocument
 class Assessor(makers.AccuracyMaker):
     """Proves a dataset shard by shard, and their total, without a setup."""
 
+    maker: Maker
+
     def __init__(self, graph: QuantGraph, model: Any, batch: int) -> None:
         self.circuit = compile_accuracy(graph, batch=batch, weight_privacy="committed")
         self.maker, self.model, self.radius = Maker.of_circuit(self.circuit), model, None
