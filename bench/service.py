@@ -1,6 +1,6 @@
 """The service under load: a real API over HTTP, and its callers in a process of their own, beside it.
 
-    python -m bench.service [--topics verify submissions pages strangers streams]  [--json FILE] [--quick]
+    python -m bench.service [--topics verify submissions pages strangers streams first] [--json FILE]
 
 verify: one proof of the digits network (weights committed, input private), asked for again and again on kept
 connections; also 64 in a request. Before it, what verification takes of this on one thread, next to arkworks
@@ -14,25 +14,34 @@ programs are installed.
 strangers: what the dearest single requests of callers without a key cost one API process: most are attacks.
 streams: `/healthz`, asked ten times a second, beside 700 streams of events. "CPU ms" is for each time, with
 all that the streams take meanwhile.
+
+first: from `zenserve serve` in an empty folder to the first proof that is verified, under each proof system,
+with weights committed: until it answers, the registration with its proof and keys, the proof, the verdict.
 """
 
 from __future__ import annotations
 
+import itertools
 import json
 import tempfile
 import time
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
+from io import BytesIO
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
+import numpy as np
+
 from base.processors import usable_cores
 from bench import strangers
+from bench.digits import DIGITS
 from bench.measure import argument_parser, measure
 from bench.report import Report, Row
 from bench.service_jobs import pages, streams, submissions
 from bench.serving import image, load, registered, running
+from circuits import zoo
 from client import Client
 from client.api import succeeded
 from kernels import WordArray
@@ -131,12 +140,56 @@ def _proof(client: Client, system: str = "groth16") -> tuple[ProofDocument, KeyF
     return document, checked(KeyFile, client.get_verification_key(key_id))
 
 
+def first(folder: Path, _report: Report, quick: bool) -> list[Row]:
+    """What a newcomer waits for, and what of that is the setup of keys."""
+    networks = {"digits": _digits} | ({} if quick else {"lenet-small": _lenet})
+    return [
+        _first(folder / f"{name}-{system}", name, system, *given())
+        for name, given in networks.items()
+        for system in ("groth16", "spartan")
+    ]
+
+
+def _digits() -> tuple[bytes, bytes, list[Any]]:
+    return (DIGITS / "digits.onnx").read_bytes(), (DIGITS / "calibration.npy").read_bytes(), image()
+
+
+def _lenet() -> tuple[bytes, bytes, list[Any]]:
+    """Of noise: what it is about changes nothing of what it takes."""
+    network = "lenet-small-cifar"
+    (shape,) = zoo.network(network).entries.values()
+    images = np.random.default_rng(1).random((8, *shape), dtype=np.float32)
+    np.save(file := BytesIO(), images)
+    return zoo.onnx(network), file.getvalue(), images[0].tolist()
+
+
+def _first(folder: Path, name: str, system: str, onnx: bytes, calibration: bytes, values: list[Any]) -> Row:
+    folder.mkdir()
+    times = [time.perf_counter()]
+    with running(folder, "serve") as server, Client(server.url) as client:
+        times.append(time.perf_counter())
+        made = client.create_model(onnx, calibration, name=name, system=system, weight_privacy="committed")
+        model = succeeded(client.wait(made))
+        times.append(time.perf_counter())
+        proof = succeeded(client.wait(client.create_proof(model.id, values)))
+        times.append(time.perf_counter())
+        document = client.get_proof_document(proof.id)
+        if not client.verify(document).valid:
+            raise SystemExit(f"{name}: a proof of {system} is not valid")
+        times.append(time.perf_counter())
+    parts = zip(("start", "register", "prove", "verify"), itertools.pairwise(times), strict=True)
+    taken = {f"{part}_s": end - start for part, (start, end) in parts}
+    more = {"system": system, **taken, "proof_kb": len(document["proofs"][0]) / 2 / 1024}
+    return Row(name, None, times[-1] - times[0], more=more)
+
+
 TOPICS: Final[dict[str, Callable[[Path, Report, bool], list[Row]]]] = {
     "verify": verify,
     "submissions": submissions,
     "pages": pages,
     "strangers": unknown_callers,
     "streams": streams,
+    "first": first,
 }
 
 

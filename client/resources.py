@@ -247,8 +247,8 @@ class InputFields(TypedDict, total=False):
 class ProofFields(TypedDict, total=False):
     """What a request for a proof may say, beside the model and the input (``Client.create_proof``)."""
 
-    system: str | None
     scheme: Scheme
+    system: str | None
     input_id: str | None
     input_privacy: PublicOrPrivate | None
     inputs: Mapping[str, InputFields] | None

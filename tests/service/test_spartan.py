@@ -39,6 +39,7 @@ from tests.service.support import (
 )
 from verifier import receipts
 from verifier.documents import KeyFile, OpeningFile, ProofDocument, Receipt, checked
+from verifier.expected import Expected
 from verifier.judging import Known, Registration, Verification, judge
 from verifier.keys import key_file, opened
 from verifier.recent import Recent
@@ -75,13 +76,15 @@ class Service:
         assert (proof.state, proof.system) == ("succeeded", Spartan.id), proof.problem
         return self.api.get_proof_document(proof.id)
 
-    def judged(self, document: Json, known: Known | None = None) -> Verification:
+    def judged(
+        self, document: Json, known: Known | None = None, expected: Expected | None = None
+    ) -> Verification:
         key = checked(KeyFile, self.api.get_verification_key(document["statement"]["verification_key"]["id"]))
         verifying: Any = opened(key).verifying
         if self.verifier.circuit_bytes(verifying) is None:
             self.verifier.take_circuit(self.api.get_circuit_of_key(key.id))
         systems = {self.verifier.id: self.verifier}
-        return judge(checked(ProofDocument, document), key, known=known, systems=systems)
+        return judge(checked(ProofDocument, document), key, known=known, expected=expected, systems=systems)
 
     def roots(self) -> list[Root]:
         with self.runtime.database.read() as session:
@@ -194,6 +197,20 @@ def test_an_input_that_was_committed_to(service: Service, committed: Model) -> N
     assert mine[held.commitment].proofs == 10 - 5 - 1
     service.api.delete_commitment(held.id)
     assert held.commitment not in {root.root for root in service.roots()}
+
+
+def test_recognition(service: Service) -> None:
+    """Of an input, at no distance from a reference that was committed to, and is opened for it."""
+    model = service.registered(tiny_onnx(embeds=True))
+    held = service.api.create_commitment(model.id, "reference", INPUT)
+    document = service.made(model, INPUT, scheme="recognition", reference_id=held.id, threshold=0)
+    statement = document["statement"]
+    assert statement["commitments"] == {"reference": held.commitment}
+    assert (statement["values"]["match"], service.judged(document).valid) == (1, True)
+    assert {root.root: root.proofs for root in service.roots()}[held.commitment] == 10 - 5 - 1
+    other = service.api.create_commitment(model.id, "reference", [0.4, 0.3, 0.2, 0.1])
+    found = service.judged(document, expected=Expected(reference=other.commitment))
+    assert (found.valid, found.reason) == (False, "reference_mismatch")
 
 
 @pytest.mark.parametrize("privacy", ["private", pytest.param("public", marks=pytest.mark.large)])

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 
 from client import ApiError, Client, Model
@@ -38,7 +39,7 @@ def _document(api: Client, runtime: Runtime, model: Model, **fields: Any) -> tup
 
 
 def test_a_model_holds_a_commitment_under_each_system(
-    api: Client, with_model: Runtime, model: Model, twin: Model
+    api: Client, url: str, model: Model, twin: Model
 ) -> None:
     assert (twin.state, twin.system, twin.setup) == ("succeeded", Spartan.id, "transparent")
     assert (twin.network, twin.name, twin.bits) == (model.network, model.name, model.bits)
@@ -56,6 +57,9 @@ def test_a_model_holds_a_commitment_under_each_system(
     assert verdict.valid
     assert any(f"{model.id}, of {FIRST}, is the same network" in each for each in verdict.verified)
     assert SAME_WEIGHTS in verdict.not_verified
+    page = httpx.get(f"{url}/admin/models/{model.id}")
+    assert page.status_code == 200
+    assert all(said in page.text for said in (f"Twin, {Spartan.id}", f"/admin/models/{twin.id}"))
     first = checked(Receipt, api.get_receipt(model.id))
     assert (first.version, first.twins) == (3, None)
     assert SAME_WEIGHTS not in receipts.judge(first).not_verified
@@ -76,7 +80,7 @@ def test_proofs_choose_their_system(api: Client, with_model: Runtime, model: Mod
     held = api.create_commitment(model.id, "input", INPUT)
     with pytest.raises(ApiError) as refused:  # over another basis
         api.create_proof(model.id, system="spartan", input_id=held.id)
-    assert (refused.value.status, refused.value.field) == (400, "input_id")
+    assert (refused.value.status, refused.value.field) == (422, "input_id")
 
 
 def test_the_command_line_chooses(

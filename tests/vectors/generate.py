@@ -29,6 +29,7 @@ from tests.vectors import (
     several,
     statements,
     transparent,
+    transparent_accuracy,
 )
 from tests.vectors.cases import FOLDER
 from tests.vectors.world import World
@@ -43,7 +44,8 @@ def write(folder: Path = FOLDER) -> None:
     vectors, world = Vectors(folder), World()
     with seeded(SEED):
         parts = (honest, statements, accuracy, files, receipts, pins, ceremonies, outputs, several, measures)
-        for part in (*parts, intervals, transparent, saturating, handing, robustness, certified, balls):
+        more = intervals, transparent, saturating, handing, robustness, certified, balls, transparent_accuracy
+        for part in (*parts, *more):
             part.write(vectors, world)
     vectors.write_index("python -m tests.vectors.generate")
 
