@@ -14,6 +14,7 @@ BALLS: Final = "robustness-balls-2026-11-28-epyc"
 CURVED: Final = "robustness-tables-2026-11-28-epyc"
 IMAGES: Final = "robustness-images-2026-11-28-epyc"
 IMAGE_PROOFS: Final = "robustness-image-proofs-2026-11-28-epyc"
+INTEGERS: Final = "robustness-integers-2026-11-28-epyc"
 NETWORKS: Final = "robustness-networks-2026-11-24-epyc"
 ACCURACY: Final = "robustness-accuracy-2026-11-24-epyc"
 
@@ -112,6 +113,21 @@ def networks() -> str:
     return f"{sum(row.median == 1 for row in tried)} of {len(tried)}"
 
 
+def right() -> str:
+    (row,) = (row for row in rows(INTEGERS, "Certified") if row.more["method"] == "executed")
+    return f"{row.median:.1f}"
+
+
+def integers() -> str:
+    """Of the robust network's integers."""
+
+    def share(method: str) -> Callable[[Row], str]:
+        return lambda row: f"{row.median:.1f}" if row.more["method"] == method else ""
+
+    columns: Cells = {"CROWN": share("crown"), "CROWN-IBP": share("crown-ibp"), "intervals": share("ibp")}
+    return grouped([row for row in rows(INTEGERS, "Certified") if row.size], STEPS, columns)
+
+
 def accuracies() -> str:
     def part(place: int) -> Callable[[Row], str]:
         return lambda row: row.name.split(", ")[place]
@@ -139,6 +155,8 @@ TABLES: Final[dict[str, Callable[[], str]]] = {
     "curved": curved,
     "images": images,
     "image proofs": image_proofs,
+    "integers": integers,
+    "right": right,
     "networks": networks,
     "accuracies": accuracies,
 }
