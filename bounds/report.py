@@ -208,15 +208,18 @@ def assess(
     norm: Norm = "inf",
     method: Method = "crown",
     domain: tuple[float, float] = (-math.inf, math.inf),
+    where: ArrayLike | None = None,
     name: str = "a network",
 ) -> Report:
     """A network's robustness on samples x, float64[n, *shape], within ``eps`` of each, in real units.
 
     ``labels``: int64[n], else those that the network itself gives. ``domain``: what entries can be; a network
-    of integers knows. Raises ``ModelError`` as ``read`` does, and ``RequestError`` for an ``eps`` that is no
-    step.
+    of integers knows. ``where``: booleans of the input's shape, the entries that may change, else all. Raises
+    ``ModelError`` as ``read`` does, ``TensorError`` for a ``where`` of another shape, and ``RequestError``
+    for an ``eps`` that is no step.
     """
     network, steps, integers = read(graph), None, isinstance(graph, QuantGraph)
+    marked = _marked(where, x.shape[1:])
     centre, most, parts, unit = x, _BEYOND * eps, _STEPS, 1.0
     if isinstance(graph, QuantGraph):
         kind = graph.input.type
@@ -235,7 +238,7 @@ def assess(
         most, parts = float(_BEYOND * steps), _BEYOND * steps
 
     def around(radii: Array, samples: NDArray[np.int64]) -> Ball:
-        return Ball(centre[samples], radii, norm, domain=domain, whole=integers)
+        return Ball(centre[samples], radii, norm, marked, domain=domain, whole=integers)
 
     known = network.run(centre).argmax(axis=1)
     labels = known if labels is None else labels
@@ -263,6 +266,16 @@ def assess(
         ),
         _weights(network, region.part(slice(_DRAWN)), labels[:_DRAWN], method),
     )
+
+
+def _marked(where: ArrayLike | None, shape: tuple[int, ...]) -> NDArray[np.bool_]:
+    if where is None:
+        return np.ones(shape, np.bool_)
+    marked = np.asarray(where)
+    if marked.dtype != np.bool_ or marked.shape != shape or not marked.any():
+        reason = f"where: give booleans of the input's shape {[*shape]}, some of them true"
+        raise TensorError("input.shape", reason, field="where")
+    return marked
 
 
 def classes(graph: Graph, labels: ArrayLike | None, count: int) -> NDArray[np.int64] | None:

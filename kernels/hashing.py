@@ -105,7 +105,8 @@ class ColumnHashes:
         if self._taken < self._length:
             raise ValueError("rows are missing")
         if len(self._chains) == 1:  # with a chunk's last flags they are the hashes
-            return self._chains[0]
+            hashes: Digests = self._chains[0]
+            return hashes
         out = np.empty(self._chains.shape[1:], dtype=np.uint8)
         self._kernel.join(self._chains, self._key, out, self._threads)
         return out

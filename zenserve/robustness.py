@@ -23,13 +23,15 @@ def robustness(
     norm: Norm = "inf",
     method: Method = "crown",
     within: tuple[float, float] = (-math.inf, math.inf),
+    where: ArrayLike | None = None,
     calibration: Any = None,
     bits: int | None = 8,
 ) -> Report:
     """Which of the samples ``x`` [n, …] are certain to keep their label within ``eps``.
 
     ``network``: as ``prove`` takes it. ``labels``: int[n], else those that the network gives. ``within``:
-    what inputs can be at all, as pixels from 0 to 1. ``calibration``: typical inputs [n, …]; with them the
+    what inputs can be at all, as pixels from 0 to 1. ``where``: booleans of the input's shape, the entries
+    that may change, else all. ``calibration``: typical inputs [n, …]; with them the
     answer is of the integers that proofs speak of, of so many ``bits``, else of floats. Raises
     ``ModelError``, ``TensorError`` and ``RequestError``.
     """
@@ -39,4 +41,4 @@ def robustness(
     if calibration is not None:
         bounded = tune(graph, networks.samples(graph, calibration), bits=bits).qgraph
     found = classes(graph, labels, len(samples))
-    return assess(bounded, samples, found, eps=eps, norm=norm, method=method, domain=within)
+    return assess(bounded, samples, found, eps=eps, norm=norm, method=method, domain=within, where=where)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Final
 
 from bench.pages.tables import (
@@ -156,22 +157,22 @@ def few_bits() -> str:
 
 def ways_of_bytes() -> str:
     """The fastest way to make products of bytes with few rows, and how the others compare."""
-    cells: Cells = {
-        "rows, columns, depth": lambda row: row.topic.removeprefix("Ways, "),
-        **{
-            heading: lambda row, way=way: duration(row.more["ways"][way])
-            for heading, way in (
-                ("by warps", "direct, bytes, depth by 1, 3 groups"),
-                ("one group", "large, bytes, depth by 1, 1 groups"),
-                ("depth by 2", "large, bytes, depth by 2, 1 groups"),
-                ("by 4", "large, bytes, depth by 4, 1 groups"),
-                ("by 8", "large, bytes, depth by 8, 1 groups"),
-                ("three groups", "large, bytes, depth by 1, 3 groups"),
-                ("depth by 4", "large, bytes, depth by 4, 3 groups"),
-            )
-        },
+    ways = {
+        "by warps": "direct, bytes, depth by 1, 3 groups",
+        "one group": "large, bytes, depth by 1, 1 groups",
+        "depth by 2": "large, bytes, depth by 2, 1 groups",
+        "by 4": "large, bytes, depth by 4, 1 groups",
+        "by 8": "large, bytes, depth by 8, 1 groups",
+        "three groups": "large, bytes, depth by 1, 3 groups",
+        "depth by 4": "large, bytes, depth by 4, 3 groups",
     }
-    return listed([row for row in rows(PRODUCTS, "Ways") if not row.peer], cells)
+    shape: Cells = {"rows, columns, depth": lambda row: row.topic.removeprefix("Ways, ")}
+    cells: Cells = {heading: partial(_by_way, way) for heading, way in ways.items()}
+    return listed([row for row in rows(PRODUCTS, "Ways") if not row.peer], shape | cells)
+
+
+def _by_way(way: str, row: Row) -> str:
+    return duration(row.more["ways"][way])
 
 
 def convolutions() -> str:

@@ -9,10 +9,12 @@ from typing import Final
 from bench.pages.tables import grouped, listed, megabytes, rows, size
 from bench.report import Cells, Row, more, number
 
-CERTIFICATE: Final = "robustness-certificate-2026-11-23-epyc"
-BALLS: Final = "robustness-balls-2026-11-23-epyc"
-CURVED: Final = "robustness-tables-2026-11-23-epyc"
-IMAGES: Final = "robustness-images-2026-11-24-epyc"
+CERTIFICATE: Final = "robustness-certificate-2026-11-28-epyc"
+BALLS: Final = "robustness-balls-2026-11-28-epyc"
+CURVED: Final = "robustness-tables-2026-11-28-epyc"
+IMAGES: Final = "robustness-images-2026-11-28-epyc"
+IMAGE_PROOFS: Final = "robustness-image-proofs-2026-11-28-epyc"
+INTEGERS: Final = "robustness-integers-2026-11-28-epyc"
 NETWORKS: Final = "robustness-networks-2026-11-24-epyc"
 ACCURACY: Final = "robustness-accuracy-2026-11-24-epyc"
 
@@ -85,14 +87,45 @@ def proofs(file: str) -> str:
         "of an inference": lambda row: number(row.more["inference_constraints"]),
         "a proof, s": lambda row: f"{row.median:.2f}",
         "beside an inference's": lambda row: f"{row.more['times_inference']:.1f}",
+        "a verdict, ms": lambda row: f"{1000 * row.more['judge_seconds']:.1f}",
         "bytes": lambda row: number(row.more["proof_bytes"]),
     }
     return listed([row for row in rows(file, "Certificates") if "weights" in row.more], cells)
 
 
+def image_proofs() -> str:
+    cells: Cells = {
+        "network": lambda row: row.name.removesuffix(", " + ", ".join(row.name.split(", ")[-2:])),
+        "proof system": lambda row: f"`{row.name.rpartition(', ')[2]}`",
+        "steps": more("radius"),
+        "constraints": size,
+        "of an inference": lambda row: number(row.more["inference_constraints"]),
+        "keys, s": lambda row: f"{row.more['setup_seconds']:.1f}",
+        "a proof, s": lambda row: f"{row.median:.1f}",
+        "a verdict, ms": lambda row: f"{1000 * row.more['judge_seconds']:.1f}",
+        "bytes": lambda row: number(row.more["proof_bytes"]),
+    }
+    return listed(rows(IMAGE_PROOFS, "Proofs"), cells)
+
+
 def networks() -> str:
     tried = rows(NETWORKS, "Networks")
     return f"{sum(row.median == 1 for row in tried)} of {len(tried)}"
+
+
+def right() -> str:
+    (row,) = (row for row in rows(INTEGERS, "Certified") if row.more["method"] == "executed")
+    return f"{row.median:.1f}"
+
+
+def integers() -> str:
+    """Of the robust network's integers."""
+
+    def share(method: str) -> Callable[[Row], str]:
+        return lambda row: f"{row.median:.1f}" if row.more["method"] == method else ""
+
+    columns: Cells = {"CROWN": share("crown"), "CROWN-IBP": share("crown-ibp"), "intervals": share("ibp")}
+    return grouped([row for row in rows(INTEGERS, "Certified") if row.size], STEPS, columns)
 
 
 def accuracies() -> str:
@@ -121,6 +154,9 @@ TABLES: Final[dict[str, Callable[[], str]]] = {
     "proofs of balls": partial(proofs, BALLS),
     "curved": curved,
     "images": images,
+    "image proofs": image_proofs,
+    "integers": integers,
+    "right": right,
     "networks": networks,
     "accuracies": accuracies,
 }

@@ -7,7 +7,9 @@ import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
+import numpy as np
 import typer
+from numpy.typing import NDArray
 
 from service.cli import terminal
 from service.cli.answers import Answer, answering
@@ -35,6 +37,10 @@ def show_robustness(
     labels: LabelFile = None,
     within: Annotated[
         str | None, typer.Option(metavar="LOW:HIGH", help="What inputs can be at all, as pixels are 0:1.")
+    ] = None,
+    where: Annotated[
+        Path | None,
+        typer.Option(exists=True, help="Entries that may change: booleans of the input's shape, .npy."),
     ] = None,
     calibration: Annotated[
         Path | None,
@@ -72,6 +78,7 @@ def show_robustness(
         norm=norm,
         method=method,
         domain=ends,
+        where=_mask(where),
         name=Path(network).name,
     )
     document = report.to_json()
@@ -103,6 +110,13 @@ def _number(text: str, field: str) -> float:
         reason = f"{field}: {text[:40]!r} is no positive number, such as 0.03 or 8/255"
         raise RequestError("request.invalid", reason, field=field)
     return value
+
+
+def _mask(file: Path | None) -> NDArray[Any] | None:
+    try:
+        return None if file is None else np.load(file, allow_pickle=False)
+    except (ValueError, OSError):
+        raise RequestError("request.invalid", f"where: {file} is no .npy file", field="where") from None
 
 
 def _ends(text: str | None) -> tuple[float, float]:

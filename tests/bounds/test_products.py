@@ -48,10 +48,10 @@ def test_a_million_products() -> None:
         ends = np.sort(size * rng.uniform(-1, 1, (2, 2, count, 1)), axis=1)
         left, right = (Interval(*each) for each in ends)
         lines = np.broadcast_to(np.array([1.0, -1.0])[:, np.newaxis], (count, 2, 1))
-        added = np.zeros((count, 2))
+        added = Sums(lines)
         of_left, of_right = operation.relaxed(left, right).back(lines, added)
         for shares in (*np.ndindex(2, 2), rng.uniform(size=2)):
             x, y = (low + share * (high - low) for share, (low, high) in zip(shares, ends, strict=True))
             made = np.concatenate([x * y, -x * y], axis=1)
-            planes = (of_left[..., 0] * x) + (of_right[..., 0] * y) + added
+            planes = (of_left[..., 0] * x) + (of_right[..., 0] * y) + added.total
             assert (made >= planes - 1e-13 * (1 + np.abs(ends).max(axis=(0, 1)) ** 2)).all()

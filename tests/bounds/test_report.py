@@ -65,6 +65,20 @@ def test_what_makes_no_sense_is_refused() -> None:
     assert assess(graph, x, eps=1e-4).certified == 0  # all outputs are the same
 
 
+def test_only_some_entries_may_change() -> None:
+    """What is left as it is weighs nothing, and what may change certifies no less than all."""
+    graph = tensor("x", 4).dense(np.arange(16.0).reshape(4, 4) % 5).relu().dense(np.eye(3, 4)).graph()
+    x = np.random.default_rng(3).uniform(-1, 1, (6, 4))
+    where = np.array([False, True, False, False])
+    every, some = (assess(graph, x, eps=0.2, where=each) for each in (None, where))
+    assert (some.radius >= every.radius).all()
+    assert (some.radius > every.radius).any()
+    assert not some.weights[:, ~where].any()
+    for wrong in (where[:3], where.astype(int), ~where & where):
+        with pytest.raises(TensorError, match=r"the input's shape \[4\]"):
+            assess(graph, x, eps=0.2, where=wrong)
+
+
 def test_what_has_no_bounds_is_named() -> None:
     from circuits.graphs.graph import Graph
     from circuits.operators.largest import TopK

@@ -33,6 +33,11 @@ def test_floats_and_integers(run: Any, given: tuple[str, ...], tmp_path: Path) -
     assert found == json.loads((folder / "robustness.json").read_text())
     assert "<svg" in (folder / "robustness.html").read_text()
     assert (folder / "certified.svg").is_file()
+    np.save(tmp_path / "where.npy", np.arange(64).reshape(8, 8) == 20)
+    code, text, _ = run(*given, "--eps", "1/2", "--where", tmp_path / "where.npy", "--json")
+    assert json.loads(text)["certified"] == 1  # one pixel alone
+    (tmp_path / "where.npy").write_text("no mask")
+    assert "no .npy file" in str(run(*given, "--eps", "1/2", "--where", tmp_path / "where.npy"))
 
 
 @pytest.mark.parametrize(
