@@ -42,6 +42,7 @@ FILM: Final = "streams-film-2026-11-28-epyc"
 PAGE: Final = "page-2026-11-28-epyc"
 SERVICE: Final = "service-2026-11-22-epyc-avx512"
 SERVICE_BUSY: Final = "service-2026-11-22-epyc-busy"
+FIRST: Final = "first-2026-11-28-epyc"
 DEAREST: Final = 8
 
 
@@ -176,7 +177,10 @@ def schemes() -> str:
 
 
 def without_setup(name: str) -> str:
-    return listed(rows(name, ""), {**spartan.CELLS, "prove s": lambda row: f"{row.median:.3g}"})
+    """Without columns of what an earlier run did not measure."""
+    found = rows(name, "")
+    cells = {head: cell for head, cell in spartan.CELLS.items() if any(map(cell, found))}
+    return listed(found, {**cells, "prove s": lambda row: f"{row.median:.3g}"})
 
 
 def _first(chosen: Iterable[Row]) -> list[Row]:
@@ -199,6 +203,12 @@ def strangers() -> str:
     dearest = sorted(rows(SERVICE_BUSY, "strangers"), key=lambda row: row.median, reverse=True)[:DEAREST]
     said = {"request": name, "path": more("path"), "KB": more("kb"), "status": more("status")}
     return listed(dearest, {**said, "CPU": figure, "MB": lambda row: number(round(row.more["mb"]))})
+
+
+def first() -> str:
+    said = {"": name, "system": more("system"), "in all": figure, "until it answers, s": more("start_s")}
+    said |= {"registration s": more("register_s"), "proof s": more("prove_s"), "verdict s": more("verify_s")}
+    return listed(rows(FIRST, "first"), said | {"proof KB": more("proof_kb")})
 
 
 def ezkl() -> str:
@@ -238,5 +248,6 @@ TABLES: Final[dict[str, Callable[[], str]]] = {
     "loads": partial(loads, SERVICE, "verify", "submissions", "pages"),
     "streams": partial(loads, SERVICE_BUSY, "streams"),
     "strangers": strangers,
+    "first": first,
     "ezkl": ezkl,
 }
