@@ -168,7 +168,7 @@ def ways_of_bytes() -> str:
     }
     shape: Cells = {"rows, columns, depth": lambda row: row.topic.removeprefix("Ways, ")}
     cells: Cells = {heading: partial(_by_way, way) for heading, way in ways.items()}
-    return listed([row for row in rows(PRODUCTS, "Ways") if not row.peer], shape | cells)
+    return listed([row for row in rows(PRODUCTS, "Ways") if not row.peer], {**shape, **cells})
 
 
 def _by_way(way: str, row: Row) -> str:
