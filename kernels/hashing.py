@@ -104,9 +104,6 @@ class ColumnHashes:
         """uint8[count, 32], once all rows were taken."""
         if self._taken < self._length:
             raise ValueError("rows are missing")
-        if len(self._chains) == 1:  # with a chunk's last flags they are the hashes
-            hashes: Digests = self._chains[0]
-            return hashes
         out = np.empty(self._chains.shape[1:], dtype=np.uint8)
         self._kernel.join(self._chains, self._key, out, self._threads)
         return out

@@ -7,9 +7,7 @@ import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-import numpy as np
 import typer
-from numpy.typing import NDArray
 
 from service.cli import terminal
 from service.cli.answers import Answer, answering
@@ -19,6 +17,8 @@ from service.submissions import named
 from zenerrors import RequestError, naming
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from circuits import Graph, QuantGraph
 
 Norm = Literal["inf", "2", "1"]
@@ -113,6 +113,8 @@ def _number(text: str, field: str) -> float:
 
 
 def _mask(file: Path | None) -> NDArray[Any] | None:
+    import numpy as np
+
     try:
         return None if file is None else np.load(file, allow_pickle=False)
     except (ValueError, OSError):

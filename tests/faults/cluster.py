@@ -42,6 +42,8 @@ class Cluster:
     def __init__(self, folder: Path, find: Find, **settings: Any) -> None:
         self.folder = folder
         self.held = folder / "held"
+        for program in (*Postgres.programs, *Redis.programs):  # none is started where another is missing
+            find(program)
         self.postgres, self.redis = Postgres(find), Redis(find)
         self.settings = Settings(
             data_dir=folder / "data",

@@ -118,6 +118,7 @@ RULES = {
     "GET /v1/models/{model_id}/architecture": Rule(SEE, 200, 200),
     "GET /v1/models/{model_id}/report": Rule(SEE, 200, 200),
     "PATCH /v1/models/{model_id}": Rule("register", 200),
+    "POST /v1/models/{model_id}/twins": Rule("register", 422),
     "POST /v1/models/{model_id}/cancel": Rule("register admin", 409, 409),
     "POST /v1/models/{model_id}/retry": Rule("register admin", 409, 409),
     "DELETE /v1/models/{model_id}": Rule("register", 409),
@@ -209,6 +210,7 @@ UNKNOWN = {
 FORMS = ("POST /v1/models", "POST /v1/datasets")
 BODIES: dict[str, dict[str, Any]] = {
     "PATCH /v1/models/{model_id}": {"require_ceremony": False},
+    "POST /v1/models/{model_id}/twins": {"system": "groth16"},
     "POST /v1/streams/{stream_id}/frames": {"number": 0, "input": INPUT},
     "POST /v1/ceremonies/{ceremony_id}/contributions": {
         "states": [{"extends": "0" * 64, "sha256": "0" * 64}]
