@@ -36,6 +36,7 @@ SCHEMES: Final = "schemes-2026-11-21-epyc-milan"
 SCHEMES_AVX512: Final = "schemes-2026-11-21-xeon-avx512"
 SPARTAN: Final = "spartan-2026-11-24-epyc"
 SPARTAN_AVX2: Final = "spartan-2026-11-24-epyc-avx2"
+SPARTAN_AVX2_SINCE: Final = "spartan-2026-11-28-epyc-avx2"
 LARGE: Final = "large-2026-11-23-epyc"
 CAMERAS: Final = "streams-2026-11-23-epyc"
 FILM: Final = "streams-film-2026-11-28-epyc"
@@ -233,6 +234,7 @@ TABLES: Final[dict[str, Callable[[], str]]] = {
     "schemes": schemes,
     "spartan": partial(without_setup, SPARTAN),
     "spartan avx2": partial(without_setup, SPARTAN_AVX2),
+    "spartan avx2 since": partial(without_setup, SPARTAN_AVX2_SINCE),
     "large networks": partial(shown, LARGE, "Networks", large.CELLS),
     "renewals": partial(shown, LARGE, "Renewals", large.RENEWAL_CELLS),
     "switches": partial(shown, CAMERAS, "switches", streams.SWITCHES),
