@@ -25,11 +25,12 @@ from bench.pages.tables import (
     table,
     threads,
 )
-from bench.report import Row, figure, lines_of, more, number, ratio
+from bench.report import Cells, Row, figure, lines_of, more, number, ratio
 from bench.schemes import CELLS, of_paper
 
 CPU: Final = "cpu-2026-11-21-xeon-avx512"
 PROOFS_AVX2: Final = "proofs-2026-11-24-epyc-avx2"
+PROOFS_MULTIPLES: Final = "proofs-2026-11-28-epyc-avx2"
 COMPILER: Final = "compiler-2026-11-23-epyc"
 SHARING: Final = "sharing-2026-11-21-epyc-milan"
 SCHEMES: Final = "schemes-2026-11-21-epyc-milan"
@@ -72,10 +73,12 @@ def cpu_proofs() -> str:
     return listed(proofs, columns | {part.replace("msm_", "Σ "): stage(part) for part in parts})
 
 
-def proofs_beside_gnark() -> str:
-    proofs = [row for row in rows(PROOFS_AVX2, "Groth16") if row.name.endswith("groth16_prove")]
+def proofs_beside_gnark(file: str) -> str:
+    proofs = [row for row in rows(file, "Groth16") if row.name.endswith("groth16_prove")]
     key = {"rows": power, "threads": threads, "witness": more("scalars")}
-    return grouped(proofs, key, {"ours": ours, "gnark": beside("gnark"), "peak MB": megabytes})
+    without = {"without multiples": beside("without_multiples")} if file == PROOFS_MULTIPLES else {}
+    cells: Cells = {"ours": ours, **without, "gnark": beside("gnark"), "peak MB": megabytes}
+    return grouped(proofs, key, cells)
 
 
 def digits() -> str:
@@ -221,7 +224,8 @@ def ezkl() -> str:
 TABLES: Final[dict[str, Callable[[], str]]] = {
     "cpu kernels": cpu_kernels,
     "cpu proofs": cpu_proofs,
-    "proofs beside gnark": proofs_beside_gnark,
+    "proofs beside gnark": partial(proofs_beside_gnark, PROOFS_AVX2),
+    "proofs with multiples": partial(proofs_beside_gnark, PROOFS_MULTIPLES),
     "digits": digits,
     "segments": segments,
     "estimates": estimates,
