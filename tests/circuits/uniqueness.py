@@ -317,7 +317,7 @@ class _Facts:
         self.equate(_sum((1, x), (-1, {self._whole[-1][1]: 1})))
 
     def _integer(self, form: Form) -> tuple[int, int]:
-        """The narrowest interval that bounds leave it, or one equation and bounds; all numbers, if none does."""
+        """The narrowest interval that bounds leave it, or an equation and bounds; of all numbers, if none."""
         equal = [form]
         v = next(iter(_without_one(form)), ONE)
         for fact in (self._facts[index] for index in self._readers[v]):
@@ -325,13 +325,13 @@ class _Facts:
                 equation = self.reduced(fact.c)
                 scale = pow(equation.get(v, 0), -1, R) if v in equation else 0
                 equal.append(_sum((1, form), (-scale * form[v], equation)))
-        ends = [
-            (rest.get(ONE, 0) + low, rest.get(ONE, 0) + high)
+        spans = [
+            (rest.get(ONE, 0), *self._span(_without_one(rest).items()))
             for rest in equal
             if _without_one(rest).keys() <= self.bounds.keys()
-            for low, high in (self._span(_without_one(rest).items()),)
         ]
-        return min(ends, key=lambda each: each[1] - each[0], default=(0, R))
+        start, low, high = min(spans, key=lambda span: span[2] - span[1], default=(0, 0, R))
+        return start + low, start + high
 
     def _split(self, form: Form) -> list[Form]:
         """Its factors, where it is a variable that a row says is a product."""
