@@ -25,6 +25,8 @@ from bench.report import Cells, Row, duration, figure, more, number, ratio
 GPU: Final = "gpu-2026-11-21-h200"
 SPARTAN_GPU: Final = "spartan-gpu-2026-11-24-h200"
 WITNESSES: Final = "witness-2026-11-23-h200"
+DATASET: Final = "witness-dataset-2026-11-28-h200"
+SMALLER: Final = "witness-proofs-2026-11-28-h100"
 NETWORKS: Final = "networks-2026-11-24-h200"
 PRODUCTS: Final = "products-2026-11-28-h200"
 CONVOLUTIONS: Final = "convolutions-2026-11-24-h200"
@@ -73,14 +75,24 @@ def gpu_proofs() -> str:
     return grouped(chosen, key, timed | held)
 
 
-def witnesses() -> str:
+def dataset() -> str:
+    """All shards of many samples."""
+    cells: Cells = {
+        "by": lambda row: row.more["system"],
+        "samples": lambda row: number(row.more["samples"]),
+        "proofs": more("shards"),
+        "s": lambda row: f"{row.median:.1f}",
+        "of that kernels": lambda row: f"{row.more['kernels_s']:.1f}" if "kernels_s" in row.more else "",
+    }
+    return listed(rows(DATASET, ""), cells)
+
+
+def witnesses(file: str = WITNESSES) -> str:
     """A proof's witness is made on the card, or by the processor: the proof is made on the card."""
     kinds = {"Witnesses": "a witness", "One after the other": "64 witnesses"}
     others = {"processor": "all cores", "two_threads": "two threads", "alone": "the card, one at a time"}
 
     def made(row: Row) -> str:
-        if row.topic.startswith("All samples"):
-            return f"{row.more['system']} proofs of {row.more['samples']:,} samples, all shards"
         if row.topic.startswith("Samples"):
             of = f"of {row.more['samples']} samples"
             return f"{row.more['system']} proof {of}, two at once" if "system" in row.more else f"counts {of}"
@@ -92,7 +104,7 @@ def witnesses() -> str:
         "by": lambda row: others[row.peer] if row.peer else "",
         "beside / card": ratio,
     }
-    return grouped(rows(WITNESSES, ""), {"made": made, "of": kernel}, cells)
+    return grouped(rows(file, ""), {"made": made, "of": kernel}, cells)
 
 
 def networks() -> str:
@@ -375,6 +387,8 @@ TABLES: Final[dict[str, Callable[[], str]]] = {
     "gpu kernels": gpu_kernels,
     "gpu proofs": gpu_proofs,
     "witnesses": witnesses,
+    "dataset": dataset,
+    "smaller card": partial(witnesses, SMALLER),
     "networks": networks,
     "spartan kernels": spartan_kernels,
     "spartan proofs": spartan_proofs,
