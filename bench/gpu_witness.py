@@ -7,8 +7,8 @@ processor, on all cores, are timed in turn by the host's clock, and compared. ``
 other, beside two threads. ``accuracy``: what a proof of accuracy counts of some samples, which a GPU reads
 from their witness, beside the executor; their proofs, two at once, beside one alone. ``dataset``: all
 shards of many samples, two at once: each is counted, committed to, witnessed and proven; ``kernels_s``: what
-Groth16's kernels take for as many shards, one at a time (Spartan's are recorded by then). ``activations``: outputs
-of many samples, which are bytes on the host, beside two threads of the executor and, where they are
+Groth16's kernels take for as many shards, one at a time (Spartan's are recorded by then). ``activations``:
+outputs of many samples, which are bytes on the host, beside two threads of the executor and, where they are
 installed, of onnxruntime, and PyTorch in halves on the card, of the same network of floats; ``launched_s``:
 without the way there and back. ``proofs`` are
 made on the card in either case: what differs is who makes the witness, and whether it crosses the bus. Inputs
@@ -255,8 +255,8 @@ def dataset(bench: Bench, network: Network) -> Iterator[Row]:
             with ThreadPoolExecutor(2) as pool:
                 list(pool.map(prove, range(shards)))
             taken = time.perf_counter() - start
-        more = {"system": system, "shards": shards, "samples": len(samples)}
-        more |= {"kernels_s": kernels} if system == "groth16" else {}
+        taken_by = {"kernels_s": kernels} if system == "groth16" else {}
+        more = {"system": system, "shards": shards, "samples": len(samples), **taken_by}
         yield Row(str(network), circuit.constraint_system.constraints, taken, more=more)
 
 

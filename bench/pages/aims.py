@@ -94,8 +94,7 @@ def convolutions() -> Iterator[Aim]:
 
 def proofs() -> Iterator[Aim]:
     outputs = rows(NETWORKS, "Outputs")
-    made, smaller = (rows(file, "From an input") for file in (SMALLER,
-    WITNESSES, SMALLER))
+    made, smaller = (rows(file, "From an input") for file in (WITNESSES, SMALLER))
     network = "lenet-medium, public weights"
     reached = f"{duration(one(outputs, network).median)}, {beside(outputs, f'two_threads_{network}')}"
     yield Aim("outputs of 10,000 samples, lenet-medium", "50 ms, 100x two threads", reached)
