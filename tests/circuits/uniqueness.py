@@ -4,7 +4,8 @@ It reads rows and knows nothing else of a circuit: no gadgets, no names, no hone
 puts in what is given, and draws conclusions until none is left:
 
 - a row with a factor of known value is a linear equation;
-- a product that must be zero leaves a sum the roots of its factors, x (x - 1) = 0 two of them;
+- a product that must be zero leaves a sum the roots of its factors, x (x - 1) = 0 two of them, and bounds y
+  by x where it is (x - y) (x + y);
 - where an equation has one variable without bounds, others have in a multiple of them what it is instead;
 - an equation of bounded integers that cannot reach another multiple of r is one of integers. It bounds each,
   and falls apart where some terms are known modulo what divides all others: digits, slots, quotients;
@@ -290,11 +291,24 @@ class _Facts:
                 form = _sum((factor.get(ONE, 0), other), (-1, c))
                 self._equation(form)
                 return form.keys() <= {ONE}
+        if not c:
+            self._opposites(_sum((1, a), (1, b)), _sum((1, a), (-1, b)))
         for factor, other in ((a, b), (b, a)):
             ratio = _ratio(c, factor)
             if ratio is not None:
                 return self._roots([*self._split(factor), *self._split(_sum((1, other), (-ratio, {ONE: 1})))])
         return False
+
+    def _opposites(self, total: Form, difference: Form) -> None:
+        """The product of two variables, added up and less each other, is zero: each is as far from zero as
+        the other."""
+        if len(total) != 1 or len(difference) != 1 or ONE in {*total, *difference}:
+            return
+        ((v, k),), ((u, m),) = total.items(), difference.items()
+        for one, other in ((v, u), (u, v)) if abs(k) == abs(m) else ():
+            if one in self.bounds:
+                reach = max(map(abs, self.bounds[one]))
+                self.bound(other, -reach, reach)
 
     def _split(self, form: Form) -> list[Form]:
         """Its factors, where it is a variable that a row says is a product."""
