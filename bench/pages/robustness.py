@@ -62,6 +62,12 @@ def curved() -> str:
     return certified(rows(CURVED, "Certificates"), STEPS, columns)
 
 
+def curved_constraints() -> str:
+    """Of the same circuit for all images."""
+    (count,) = {row.more.get("constraints") for row in rows(CURVED, "Certificates")} - {None}
+    return number(count)
+
+
 def images() -> str:
     norms = {"inf": "boxes", "2": "balls"}
     key: Cells = {
@@ -153,6 +159,7 @@ TABLES: Final[dict[str, Callable[[], str]]] = {
     "balls": balls,
     "proofs of balls": partial(proofs, BALLS),
     "curved": curved,
+    "curved constraints": curved_constraints,
     "images": images,
     "image proofs": image_proofs,
     "integers": integers,
