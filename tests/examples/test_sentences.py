@@ -90,7 +90,9 @@ def trained() -> Reader:
     return Reader.load(READER)
 
 
-@pytest.mark.parametrize("sentence", demo.SENTENCES)
+@pytest.mark.parametrize(
+    "sentence", [pytest.param(demo.SENTENCES[0], marks=pytest.mark.large), *demo.SENTENCES[1:]]
+)
 def test_what_is_said_of_all_choices_is_so_of_each(trained: Reader, sentence: str) -> None:
     """And a choice of which the reader says otherwise is one."""
     synonyms = demo.sets(demo.SETS)
