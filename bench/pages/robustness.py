@@ -108,6 +108,7 @@ def image_proofs() -> str:
         "of an inference": lambda row: number(row.more["inference_constraints"]),
         "keys, s": lambda row: f"{row.more['setup_seconds']:.1f}",
         "a proof, s": lambda row: f"{row.median:.1f}",
+        "beside an inference's": lambda row: f"{row.more['times_inference']:.1f}",
         "a verdict, ms": lambda row: f"{1000 * row.more['judge_seconds']:.1f}",
         "bytes": lambda row: number(row.more["proof_bytes"]),
     }
