@@ -185,13 +185,18 @@ class Ball:
 
     def nearest(self, x: Array) -> Array:
         xp, box = namespace(x), self.interval()
-        if self.norm != "inf":
-            delta = xp.where(self._marked, x - self.centre, 0.0)
-            length = self._length(delta)
-            radius = self.radius.reshape(-1, *(1 for _ in self.centre.shape[1:]))
-            x = self.centre + delta * xp.minimum(1.0, radius / xp.maximum(length, 1e-300))
-        made: Array = xp.clip(x, box.low, box.high)
-        return xp.rint(made) if self.whole else made
+        if self.norm == "inf":
+            made: Array = xp.clip(x, box.low, box.high)
+            return xp.clip(xp.rint(made), xp.ceil(box.low), xp.floor(box.high)) if self.whole else made
+        delta = xp.where(self._marked, x - self.centre, 0.0)
+        length, radius = self._length(delta), self.radius.reshape(-1, *(1 for _ in self.centre.shape[1:]))
+        made = xp.clip(self.centre + delta * xp.minimum(1.0, radius / xp.maximum(length, 1e-300)), *box)
+        if not self.whole:
+            return made
+        # Where the nearest integers are beyond the ball, those towards its centre.
+        delta = made - self.centre
+        rounded = xp.rint(delta)
+        return self.centre + xp.where(self._length(rounded) > radius, xp.trunc(delta), rounded)  # type: ignore[no-any-return]
 
     def furthest(self, slopes: Array) -> Array:
         xp, box = namespace(slopes), self.interval()

@@ -211,6 +211,13 @@ class Move(_Relation):
     places: IntArray = field(repr=False)
     constant: int | None = None
 
+    @property
+    def keeps_all(self) -> bool:
+        """Whether there is one source, of which each entry is somewhere."""
+        first, *others = self.sources
+        size = math.prod(first.shape[1:])
+        return not others and {*range(size)} <= {*self.places.ravel().tolist()}
+
 
 @dataclass(frozen=True, eq=False)
 class Argmax(_Relation):
@@ -408,6 +415,22 @@ class Relations:
             for relation in self.relations
             if isinstance(relation, Tabulated) and relation.value in rescaled and readers[relation.value] == 1
         }
+
+    @cached_property
+    def signed(self) -> dict[Tensor, Absolute]:
+        """For rescaled sums whose absolute values are range-checked, maybe once they have moved, these: that
+        bounds the sums, too."""
+        rescaled = {lookup.out for lookup in self.lookups.values()}
+        moves = {relation.out: relation for relation in self.relations if isinstance(relation, Move)}
+        found = dict[Tensor, Absolute]()
+        for relation in self.relations:
+            if isinstance(relation, Absolute):
+                value = relation.value
+                while value in moves and moves[value].keeps_all:
+                    (value,) = moves[value].sources
+                if value in rescaled:
+                    found[value] = relation
+        return found
 
     def extended(self, given: Iterable[Tensor], relations: Iterable[Relation]) -> Relations:
         """These and more."""

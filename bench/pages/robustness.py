@@ -15,7 +15,7 @@ CURVED: Final = "robustness-tables-2026-11-28-epyc"
 IMAGES: Final = "robustness-images-2026-11-28-epyc"
 IMAGE_PROOFS: Final = "robustness-image-proofs-2026-11-28-epyc"
 INTEGERS: Final = "robustness-integers-2026-11-28-epyc"
-NETWORKS: Final = "robustness-networks-2026-11-24-epyc"
+NETWORKS: Final = "robustness-networks-2026-11-28-epyc"
 ACCURACY: Final = "robustness-accuracy-2026-11-24-epyc"
 
 BOXES: Final = "certified, boxes"
@@ -62,6 +62,12 @@ def curved() -> str:
     return certified(rows(CURVED, "Certificates"), STEPS, columns)
 
 
+def curved_constraints() -> str:
+    """Of the same circuit for all images."""
+    (count,) = {row.more.get("constraints") for row in rows(CURVED, "Certificates")} - {None}
+    return number(count)
+
+
 def images() -> str:
     norms = {"inf": "boxes", "2": "balls"}
     key: Cells = {
@@ -102,6 +108,7 @@ def image_proofs() -> str:
         "of an inference": lambda row: number(row.more["inference_constraints"]),
         "keys, s": lambda row: f"{row.more['setup_seconds']:.1f}",
         "a proof, s": lambda row: f"{row.median:.1f}",
+        "beside an inference's": lambda row: f"{row.more['times_inference']:.1f}",
         "a verdict, ms": lambda row: f"{1000 * row.more['judge_seconds']:.1f}",
         "bytes": lambda row: number(row.more["proof_bytes"]),
     }
@@ -153,6 +160,7 @@ TABLES: Final[dict[str, Callable[[], str]]] = {
     "balls": balls,
     "proofs of balls": partial(proofs, BALLS),
     "curved": curved,
+    "curved constraints": curved_constraints,
     "images": images,
     "image proofs": image_proofs,
     "integers": integers,

@@ -42,6 +42,8 @@ _BITS: Final = 21
 """Of lines that are cut behind one rescaling, without the sign, whatever the weights."""
 _ROOM: Final = 60
 """Bits of what lines are multiplied by and added up to."""
+_SQUARES: Final = 60
+"""Bits of what squares are added up to."""
 _MOST: Final = (1 << 61) - 1
 """What margins are below: one more is not beyond 61 bits."""
 _MORE_BITS: Final = 6
@@ -146,9 +148,6 @@ class Backwards:
         entries = math.prod(tensor.shape[1:])
         wanted = _BITS + _MORE_BITS * max(0, line.depth - 1) + max(0, entries.bit_length() - _ENTRIES)
         bits = max(_BITS, min(wanted, _ROOM - self._room(tensor).bit_length()))
-        if tensor in self.forwards.repeated:
-            # Their squares are added up.
-            bits = min(bits, _ROOM - entries.bit_length() >> 1)
         shift = max(0, line.reach.bit_length() - bits)
         return self._divided(tensor, f"{tensor.name}/line", line, shift)
 
@@ -438,30 +437,44 @@ class Backwards:
     def _pay_ball(self, x: Tensor) -> int:
         """The line of the input at least over its ball: at the centre, less the radius times the line's
         norm. The exponent."""
-        cut, rivals = self._cut(x, self._arrived(x)), self._rivals
-        size, zero_point = math.prod(x.shape[1:]), self.forwards.zero_points.get(x, 0)
+        cut, size = self._cut(x, self._arrived(x)), math.prod(x.shape[1:])
+        norm, more, exponent = self._norm(cut, size)
+        radius = self.draft.move(
+            "ball/radius", norm.shape, self.forwards.radius, np.zeros(self._rivals, np.int64)
+        )
+        reach = top_of(radius) * (top_of(norm) + more)
+        away = self.draft.product("ball/away", norm.shape, reach, Term(radius, -1), Term(norm, 1, -more))
+        self._pay(away, reach, exponent)
+        zero_point = self.forwards.zero_points.get(x, 0)
         row = self.draft.move("ball/row", (self.batch, 1, 1, size), x, np.arange(size).reshape(1, 1, size))
         far = self.forwards.furthest(x) * cut.reach
         self._pay_product("ball/centre", Term(row, 1, zero_point), cut.tensor, far, cut.exponent)
-        # Of each rival its own.
+        return cut.exponent
+
+    def _norm(self, line: _Line, size: int) -> tuple[Tensor, int, int]:
+        """Of each rival's line of so many entries: no more than the tensor and so much more, times two to an
+        exponent. Of lines too fine to have their squares added up it is a coarser one's: each entry is off by
+        less than a step, and all together by less than the root of how many there are."""
+        rivals, bits = self._rivals, _SQUARES - size.bit_length() >> 1
+        shift, tensor, reach, more = max(0, line.reach.bit_length() - bits), line.tensor, line.reach, 0
+        if shift:
+            copy = self.draft.sum("ball/line", tensor.shape, reach, Term(tensor))
+            tensor, reach = self._floored("ball/coarse", line._replace(tensor=copy), shift)
+            more = int(roots(np.array(size)))
         places = np.arange(size * rivals).reshape(size, rivals).T
         left, right = (
-            self.draft.move(f"ball/{part}", (self.batch, *shape), cut.tensor, places.reshape(shape))
+            self.draft.move(f"ball/{part}", (self.batch, *shape), tensor, places.reshape(shape))
             for part, shape in (("left", (rivals, 1, size)), ("right", (rivals, size, 1)))
         )
-        most = size * cut.reach**2
+        most = size * reach**2
         squares = Tensor("ball/squares", (self.batch, rivals, 1, 1), Bound.of(0, most))
         require_fit(squares.name, (0, most))
         self.draft.relations.append(MatrixProduct(squares.name, squares, Term(left), Term(right)))
         top, rule = int(roots(np.array(most))), Rooting((self.batch, size, rivals))
         bound = Bound.of(0, (1 << top.bit_length()) - 1, "range")
-        norm = self.draft.choose(Tensor("ball/norm", (self.batch, rivals), bound), (cut.tensor,), rule)
+        norm = self.draft.choose(Tensor("ball/norm", (self.batch, rivals), bound), (tensor,), rule)
         no_smaller(self.draft, norm, Term(squares))
-        radius = self.draft.move("ball/radius", norm.shape, self.forwards.radius, np.zeros(rivals, np.int64))
-        reach = top_of(radius) * top_of(norm)
-        away = self.draft.product("ball/away", norm.shape, reach, Term(radius, -1), Term(norm))
-        self._pay(away, reach, cut.exponent)
-        return cut.exponent
+        return norm, more, line.exponent + shift
 
     def _pay(self, tensor: Tensor, reach: int, exponent: int) -> None:
         self._paid.append(_Line(tensor, reach, exponent))

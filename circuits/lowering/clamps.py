@@ -212,12 +212,16 @@ class _Divided(Clamp):
         return quotient
 
 
+@dataclass(frozen=True)
 class Uncut(_Divided):
-    """For t that cannot leave [low, high]. Rows: its range check."""
+    """For t that cannot leave [low, high]. Rows: its range check, or, where so many bits of its ``absolute``
+    value are range-checked anyway, none: t is that integer or the opposite."""
+
+    absolute: int | None = None
 
     @property
     def _way(self) -> str:
-        return "a range check: nothing to clamp"
+        return "a range check: nothing to clamp" if self.absolute is None else "by its absolute value"
 
     @property
     def _bits(self) -> int:
@@ -226,15 +230,18 @@ class Uncut(_Divided):
 
     @property
     def _proven(self) -> Interval:
+        if self.absolute is not None:
+            return 1 - (1 << self.absolute), (1 << self.absolute) - 1
         low = self.quotients[0]
         return low, low + (1 << self._bits) - 1
 
     def _cost(self, count: int) -> Cost:
-        return Cost.range_checks(self._bits, count)
+        return Cost.range_checks(self._bits, count) if self.absolute is None else Cost()
 
     def _clamp(self, tools: Tools, layer: str, source: Source) -> tuple[IntArray, LinearCombinations]:
         out = self._quotient(tools, f"{layer}/out", source)
-        tools.ranged(f"{layer}/quotient", Weighted.wires(out), self._bits, self.quotients[0])
+        if self.absolute is None:
+            tools.ranged(f"{layer}/quotient", Weighted.wires(out), self._bits, self.quotients[0])
         return out, Weighted.wires(out)
 
 

@@ -20,10 +20,10 @@ from circuits.lowering.argmax import argmax, one_hot
 from circuits.lowering.arithmetic import Arithmetic
 from circuits.lowering.cost import Cost
 from circuits.lowering.digits import Digits
-from circuits.lowering.encodings import Challenged, Encoding, Factors, Hidden, Plain, Wires, layer_of
+from circuits.lowering.encodings import Encoding, Factors, Hidden, Plain, Wires, layer_of
 from circuits.lowering.forests import forest
-from circuits.lowering.matrices import Matrices, multiplied
-from circuits.lowering.optimiser import Optimiser, Plan, is_short, listed, sum_bits
+from circuits.lowering.matrices import MatrixWay, multiplied, sum_bits
+from circuits.lowering.optimiser import Optimiser, Plan, is_short, listed
 from circuits.lowering.parameters import hold
 from circuits.lowering.pooling import max_pool
 from circuits.lowering.quotients import divided
@@ -199,11 +199,10 @@ class Lowering:
     def _multiply_matrices(self, relation: MatrixProduct) -> tuple[LinearCombinations, bool]:
         """The entries, and whether they are short."""
         way = self._plan.ways[relation.name].encoding
-        assert isinstance(way, Plain | Challenged)  # noqa: S101  the plan has no other
+        assert isinstance(way, MatrixWay)  # noqa: S101  the plan has no other
         left, right = self._term(relation.left).whole(), self._term(relation.right).whole()
-        name, shape = f"{relation.out.name}/product", Matrices.of(relation)
-        sums = multiplied(self._tools, name, left, right, shape, way)
-        return sums, isinstance(way, Challenged) or is_short(relation)
+        sums = multiplied(self._tools, f"{relation.out.name}/product", left, right, relation, way)
+        return sums, not isinstance(way, Plain) or is_short(relation)
 
     def _term(self, term: Term) -> LinearCombinations:
         held = self.wires.get(term.tensor)

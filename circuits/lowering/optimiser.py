@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from circuits.lowering.argmax import argmax_cost, one_hot_cost
 from circuits.lowering.arithmetic import Arithmetic
-from circuits.lowering.clamps import ByTable, Clamp, quotient_bits
+from circuits.lowering.clamps import ByTable, Clamp, Uncut, quotient_bits
 from circuits.lowering.cost import Cost, Tally
 from circuits.lowering.encodings import (
     Challenged,
@@ -28,7 +28,7 @@ from circuits.lowering.encodings import (
     layer_of,
 )
 from circuits.lowering.forests import forest_cost
-from circuits.lowering.matrices import matrix_cost
+from circuits.lowering.matrices import MatrixWay, matrix_cost, sum_bits
 from circuits.lowering.parameters import parameters_cost
 from circuits.lowering.pooling import maxima
 from circuits.lowering.quotients import quotient_cost
@@ -225,9 +225,11 @@ class Optimiser:
         if isinstance(relation, MatMul | Convolution) and relation.weight.privacy != "public":
             yield from self._private(relation, lookup)
         elif isinstance(relation, MatrixProduct):
-            for encoding in (Plain(), Challenged()) if self._level >= 5 else (Plain(),):
-                short = isinstance(encoding, Challenged) or is_short(relation)
-                yield from self._rescaled(lookup, short, Way(encoding), matrix_cost(relation, encoding))
+            ways: tuple[MatrixWay, ...] = Plain(), Packed(), Challenged()
+            for encoding in ways[: max(1, self._level - 2)]:
+                short = not isinstance(encoding, Plain) or is_short(relation)
+                cost = matrix_cost(relation, encoding, self._capacity)
+                yield from self._rescaled(lookup, short, Way(encoding), cost)
         elif isinstance(relation, Quotient):
             yield from self._rescaled(lookup, is_short(relation), Way(), quotient_cost(relation))
         else:
@@ -290,7 +292,11 @@ class Optimiser:
         """The ways to rescale, and the cost of the function behind where their tables leave it out."""
         behind = self._network.functions.get(lookup.out)
         rest = Cost() if behind is None else _cost_of_function(self._tools, self._network, behind)
+        signed = self._network.signed.get(lookup.out)
         for clamp in self._tools.clamps(lookup.function, scaled, self._widths):
+            if signed and isinstance(clamp, Uncut):
+                yield replace(clamp, absolute=signed.out.bound.bits), rest
+                continue
             yield clamp, rest
             both = clamp.including(behind.function) if clamp and behind else None
             if both is not None:
@@ -368,11 +374,6 @@ def _cost_of_term_signs(network: Relations) -> Cost:
             bits = kernel.top.bit_length()
             rows += kernel.outputs * kernel.pairs * decompose_cost(bits + 1, None)
     return Cost(rows=rows)
-
-
-def sum_bits(reach: Interval) -> int:
-    """Of the wires that hold sums in ``reach``."""
-    return max(1, (reach[1] - reach[0]).bit_length())
 
 
 def is_short(relation: Accumulation) -> bool:

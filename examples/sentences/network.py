@@ -6,7 +6,7 @@ inside with a ReLU, norms that take the mean away and do not divide; the mean of
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
@@ -26,6 +26,8 @@ from circuits.operators.reshape import Reshape
 from circuits.operators.softmax import Softmax
 from circuits.operators.transpose import Transpose
 
+READER = Path(__file__).parent / "reader.npz"
+"""Of one layer and the words that SST-2 has 15 times (``train --layers 1 --seen 15``)."""
 WIDTH = 128
 HEADS = 4
 INSIDE = 512
@@ -71,10 +73,26 @@ class Reader:
     def layers(self) -> int:
         return sum(name.endswith("/mixed") for name in self.matrices)
 
+    def known(self, sentence: str) -> list[str]:
+        """Its words, in order; unknown words are none."""
+        return [word for word in sentence.split() if word in self.words][:LONGEST]
+
     def embedded(self, sentence: str) -> FloatArray:
-        """[128, words]: what ``network`` of so many words reads. Unknown words are none."""
-        rows = [self.embedding[self.words[word]] for word in sentence.split() if word in self.words][:LONGEST]
-        return (np.array(rows) + self.positions[: len(rows)]).T
+        """[128, words]: what ``network`` of so many words reads."""
+        return self.choices([[word] for word in self.known(sentence)])[:, 0].T
+
+    def choices(self, words: Sequence[Sequence[str]]) -> FloatArray:
+        """[words, choices, 128]: in each place any of these words; where there are fewer, the first again."""
+        most = max(map(len, words))
+        rows = [[self.words[(*some, *[some[0]] * most)[at]] for at in range(most)] for some in words]
+        made: FloatArray = self.embedding[np.array(rows)] + self.positions[: len(rows), np.newaxis]
+        return made
+
+    def by_word(self, count: int) -> Graph:
+        """``network``, of sentences [words, 128]."""
+        graph = self.network(count)
+        turned = Transpose(graph.input.name, ("sentence",), (1, 0))
+        return Graph((Input("sentence", (count, WIDTH)),), (turned, *graph.nodes), graph.outputs)
 
     def network(self, count: int) -> Graph:
         """Of sentences of ``count`` words: [128, words] to [2]."""

@@ -1,7 +1,7 @@
 """Train the transformers that read sentences on SST-2, and write a file of weights in 8 bits for each depth.
 
     pip install 'zenserve[torch]'
-    python -m examples.sentences.train --data FOLDER --to FOLDER [--layers N ...]
+    python -m examples.sentences.train --data FOLDER --to FOLDER [--layers N ...] [--seen N]
 
 Seeded, though PyTorch promises no equal results between machines.
 """
@@ -173,12 +173,14 @@ def main() -> None:
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--to", type=Path, required=True)
     parser.add_argument("--layers", type=int, nargs="+", choices=LAYERS, default=[*LAYERS])
+    parser.add_argument("--seen", type=int, default=SEEN, help="how often a word is there that is one")
     options = parser.parse_args()
     options.to.mkdir(parents=True, exist_ok=True)
     rows = labelled(options.data / "sst2_train.tsv")
     counts = Counter(word for sentence, _ in rows for word in sentence.split())
     words = {
-        word: place for place, word in enumerate(sorted(w for w, count in counts.items() if count >= SEEN))
+        word: place
+        for place, word in enumerate(sorted(w for w, count in counts.items() if count >= options.seen))
     }
     sentences = numbered(rows, words)
     dev, test = (numbered(labelled(options.data / f"sst2_{part}.tsv"), words) for part in ("dev", "test"))

@@ -90,3 +90,20 @@ def test_labels_change_beyond_what_is_certified() -> None:
     )
     assert not near.any()
     assert far.mean() > 0.8
+
+
+@pytest.mark.parametrize("norm", ["inf", "2", "1"])
+@pytest.mark.parametrize("rows", [0, 1])
+def test_integers_are_in_the_region(norm: Norm, rows: int) -> None:
+    """As a whole, or each row by itself: also where the nearest integers are beyond its border."""
+    rng = np.random.default_rng(5)
+    centre = rng.integers(-8, 9, (300, 2, 3)).astype(np.float64)
+    radii = rng.integers(0, 7, 300).astype(np.float64)
+    region = Ball(centre, radii, norm, rows=rows, domain=(-8, 8), whole=True)
+    order = {"inf": np.inf, "2": 2, "1": 1}[norm]
+    for x in (region.drawn(rng), region.nearest(centre + rng.normal(size=centre.shape) * 5)):
+        far = np.linalg.norm((x - centre).reshape(300, 2 if rows else 1, -1), order, axis=2)
+        assert (far <= radii[:, np.newaxis]).all()
+        assert (x == np.rint(x)).all()
+        assert (abs(x) <= 8).all()
+    assert (x != centre).any()

@@ -4,6 +4,7 @@ below whatever lines are chosen, and no other line, entry or row of a table."""
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Iterator
 from typing import TypeVar
 
@@ -28,7 +29,7 @@ from circuits.schemes.robustness import require_certificates
 from relations.functions import Tabulation
 from relations.integers import IntArray
 from relations.planes import Sliding
-from relations.relation import Tensor
+from relations.relation import Product, Tensor
 from tests.circuits.support import refused, violation
 from tests.circuits.test_relations import agree
 from tests.circuits.test_robustness import drawn_lines, insisting, prove_and_lie
@@ -461,6 +462,24 @@ def test_where_there_is_less_room_less_is_certified(kind: str, monkeypatch: pyte
         if (circuit.margins(q, radius) > 0).all():
             assert violation(circuit, z) is None
     assert (circuit.margins(q, 0) > 0).all()
+
+
+@pytest.mark.parametrize("kind", ["grouped", "joined", "repeated", "surrounded"])
+def test_norms_of_fine_lines_are_those_of_coarser_ones(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And what these are off by."""
+    graph = small(kind)
+    q = np.full(graph.input.shape, graph.input.type.top // 2)
+    monkeypatch.setattr(backwards, "_SQUARES", 20)
+    coarse = compile_robustness(graph, weight_privacy="private", norm="2")
+    row = next(each for each in coarse.relations.relations if each.name == "ball/away")
+    assert isinstance(row, Product)
+    assert row.right.zero_point == -math.isqrt(q.size - 1) - 1
+    for radius in (0, 1, 2):
+        z, exact = coarse.assign(q, radius), leads(graph, q, radius, "2")
+        assert below(coarse, z, exact)
+        if (coarse.margins(q, radius) > 0).all():
+            assert violation(coarse, z) is None
+    assert (coarse.margins(q, 0) > 0).all()
 
 
 @pytest.mark.parametrize("kind", ["tanh", "padded"])

@@ -4,7 +4,8 @@ It reads rows and knows nothing else of a circuit: no gadgets, no names, no hone
 puts in what is given, and draws conclusions until none is left:
 
 - a row with a factor of known value is a linear equation;
-- a product that must be zero leaves a sum the roots of its factors, x (x - 1) = 0 two of them;
+- a product that must be zero leaves a sum the roots of its factors, x (x - 1) = 0 two of them, and bounds y
+  by x where it is (x - y) (x + y);
 - x (x - y) = 0 makes x zero or y, an integer where an equation says that y is a bounded one;
 - where an equation has one variable without bounds, others have in a multiple of them what it is instead;
 - an equation of bounded integers that cannot reach another multiple of r is one of integers. It bounds each,
@@ -293,6 +294,8 @@ class _Facts:
                 form = _sum((factor.get(ONE, 0), other), (-1, c))
                 self._equation(form)
                 return form.keys() <= {ONE}
+        if not c:
+            self._opposites(_sum((1, a), (1, b)), _sum((1, a), (-1, b)))
         for factor, other in ((a, b), (b, a)):
             ratio = _ratio(c, factor)
             if ratio is not None:
@@ -332,6 +335,17 @@ class _Facts:
         ]
         start, low, high = min(spans, key=lambda span: span[2] - span[1], default=(0, 0, R))
         return start + low, start + high
+
+    def _opposites(self, total: Form, difference: Form) -> None:
+        """The product of two variables, added up and less each other, is zero: each is as far from zero as
+        the other."""
+        if len(total) != 1 or len(difference) != 1 or ONE in {*total, *difference}:
+            return
+        ((v, k),), ((u, m),) = total.items(), difference.items()
+        for one, other in ((v, u), (u, v)) if abs(k) == abs(m) else ():
+            if one in self.bounds:
+                reach = max(map(abs, self.bounds[one]))
+                self.bound(other, -reach, reach)
 
     def _split(self, form: Form) -> list[Form]:
         """Its factors, where it is a variable that a row says is a product."""

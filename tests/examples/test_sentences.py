@@ -1,7 +1,10 @@
-"""Transformers that read sentences, beside the same written down plainly."""
+"""Transformers that read sentences, beside the same written down plainly, and choices of synonyms."""
 
 from __future__ import annotations
 
+import itertools
+import re
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +13,8 @@ import pytest
 
 import bounds
 from circuits.graphs.types import FloatArray
-from examples.sentences.network import HEADS, INSIDE, WIDTH, Reader, labelled
+from examples.sentences import demo
+from examples.sentences.network import HEADS, INSIDE, READER, WIDTH, Reader, labelled
 
 WORDS = ["a", "dull", "film"]
 
@@ -76,3 +80,61 @@ def test_sentences_are_read_with_their_labels(tmp_path: Path) -> None:
     file = tmp_path / "sst2_test.tsv"
     file.write_text("label\tsentence\n1\ta film\n0\ta dull film\n")
     assert labelled(file) == [("a film", 1), ("a dull film", 0)]
+
+
+PAGE = Path(__file__).parents[2] / "docs" / "robustness.md"
+
+
+@pytest.fixture(scope="module")
+def trained() -> Reader:
+    return Reader.load(READER)
+
+
+@pytest.mark.parametrize(
+    "sentence", [pytest.param(demo.SENTENCES[0], marks=pytest.mark.large), *demo.SENTENCES[1:]]
+)
+def test_what_is_said_of_all_choices_is_so_of_each(trained: Reader, sentence: str) -> None:
+    """And a choice of which the reader says otherwise is one."""
+    synonyms = demo.sets(demo.SETS)
+    words = [synonyms.get(word, [word]) for word in trained.known(sentence)]
+    x = np.array([trained.embedded(" ".join(each)) for each in itertools.product(*words)])
+    said = trained.network(len(words)).run(x)
+    answer = demo.asked(trained, sentence, synonyms)
+    assert answer.choices == len(x)
+    assert answer.label == said[0].argmax()
+    assert answer.margin <= (said[:, answer.label] - said[:, 1 - answer.label]).min()
+    if answer.other is not None:
+        assert all(word in some for word, some in zip(answer.other.split(), words, strict=True))
+        other = trained.embedded(answer.other)
+        assert trained.network(len(words)).run(other[np.newaxis])[0].argmax() != answer.label
+
+
+def test_words_are_turned_by_the_network_alone(trained: Reader) -> None:
+    x = trained.embedded("a good film")
+    np.testing.assert_array_equal(
+        trained.by_word(3).run(x.T[np.newaxis]), trained.network(3).run(x[np.newaxis])
+    )
+
+
+def test_what_the_page_says_is_answered(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    page = PAGE.read_text()
+    (line,) = re.findall(r"^python -m examples\.sentences\.demo (.*)$", page, re.MULTILINE)
+    monkeypatch.setattr("sys.argv", ["demo", *shlex.split(line)])
+    assert demo.main() == 0
+    certain, other = capsys.readouterr().out.splitlines()
+    assert "praises. So do all 72 choices of synonyms, by " in certain
+    assert 'Of 12 choices not all do: "' in other
+    (block,) = (each for each in re.findall(r"```python\n(.*?)```", page, re.DOTALL) if "Synonyms" in each)
+    exec(block, {"np": np})  # noqa: S102  our own page
+    assert capsys.readouterr().out == "[ True]\n"
+
+
+def test_a_sentence_of_unknown_words_is_refused(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("sys.argv", ["demo", "Zweifellos"])
+    with pytest.raises(SystemExit):
+        demo.main()
+    assert "of 'Zweifellos' the reader knows no word" in capsys.readouterr().err

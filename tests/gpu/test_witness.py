@@ -17,7 +17,9 @@ from circuits import (
     compile_inference,
     compile_recognition,
     compile_registration,
+    load_onnx,
     parameters,
+    quantise,
 )
 from circuits.lowering import Level
 from circuits.r1cs import resident
@@ -30,6 +32,8 @@ from prover import registry
 from prover.backends import gpu
 from prover.backends.cpu import CPU
 from prover.witness import DeviceWitness
+from tests.circuits.operators.test_arithmetic import model
+from tests.circuits.operators.test_matmul import of_two
 from tests.circuits.quantised import networks
 from tests.circuits.support import PRIVACIES
 from tests.circuits.test_lowering import compiled
@@ -67,6 +71,15 @@ def test_witnesses_are_those_of_the_processor(privacy: tuple[Privacy, Privacy], 
         circuit = compiled(graph, privacy, level)
         for q in networks.inputs(graph, 2):
             require_same(circuit, q)
+
+
+def test_witnesses_of_packed_columns_too() -> None:
+    """Of computed matrices, which share field elements."""
+    calibration = np.random.default_rng(4).normal(size=(32, 5))
+    graph = quantise(load_onnx(model(of_two(np.random.default_rng(3), (1, 64), (64, 8)))), calibration)
+    circuit = compile_inference(graph)
+    assert "matmul1/product/slots" in circuit.layout
+    require_same(circuit, networks.inputs(graph, 1)[0])
 
 
 @pytest.mark.parametrize("weights", ["public", "committed"])

@@ -10,11 +10,20 @@ import pytest
 from onnx import NodeProto
 from onnx.helper import make_node
 
+import kernels
 from circuits import compile_inference, load_onnx, plan_inference, quantise
 from circuits.lowering import Level
+from circuits.lowering.encodings import Packed
+from circuits.lowering.matrices import Matrices, Slots
+from circuits.r1cs.builder import FR
+from circuits.schemes import inference
+from relations.relation import MatrixProduct
 from tests.circuits.operators.test_arithmetic import lines, model, prove, same_everywhere
 from tests.circuits.operators.test_leaky_relu import SETTINGS
 from tests.circuits.operators.test_moving import Case, Rng, floats
+from tests.circuits.quantised import networks
+from tests.circuits.support import R, challenged, forced
+from tests.circuits.test_uniqueness import assert_unique
 from tests.refusals import refuses
 from verifier.schemes import Privacy
 
@@ -163,6 +172,42 @@ def test_rows_are_the_fewer_of_products_and_of_a_check() -> None:
     assert rows(plain) == 512
     assert rows(checked) == 183
     assert str(plan_inference(network).ways["matmul1"]).startswith("checked at a challenge")
+
+
+@pytest.mark.parametrize("level", [4, 5])
+def test_columns_share_a_field_element(level: Level) -> None:
+    """At the cost that was said, with one value for each wire; what overflows from a slot into the next is
+    refused by range checks alone."""
+    case, rng = of_two(np.random.default_rng(3), (2, 3), (3, 5)), np.random.default_rng(4)
+    network = quantise(load_onnx(model(case)), rng.normal(size=(32, 5)), 3)
+    ways = plan_inference(network, level=level).explanation["matmul1"]
+    packed, rows = next(each for each in ways if isinstance(each[0].encoding, Packed))
+    with forced(inference, {"matmul1": packed}):
+        circuit = compile_inference(network, level=level)
+    assert circuit.constraint_system.constraints == rows
+    q = networks.inputs(network, 1, 2)[0]
+    honest = challenged(circuit.program, circuit.assign(q))
+    assert_unique(circuit.program, honest)
+    (relation,) = (each for each in circuit.relations.relations if isinstance(each, MatrixProduct))
+    slots = Slots.of(Matrices.of(relation), relation.out.bound.interval, FR)
+    assert slots.size == 5
+    first, second, *_ = circuit.layout["matmul1/product"].ravel().tolist()
+    lie = np.array(honest, object)
+    lie[[first, second]] += [1 << slots.width, -1]
+    system = circuit.constraint_system
+    a, b, c = system.evaluate(kernels.fr.from_ints((lie % R).tolist()))
+    noticed = np.flatnonzero((kernels.fr.mul(a, b) != c).any(axis=1)).tolist()
+    names = {system.row_name(row).rpartition("[")[0] for row in noticed}
+    assert "matmul1/product" not in names
+    assert any(name.startswith(("matmul1/product_", "matmul1/product/top")) for name in names)
+
+
+def test_a_vector_times_a_matrix_takes_a_row_for_several_columns() -> None:
+    case = of_two(np.random.default_rng(3), (1, 64), (64, 8))
+    network = quantise(load_onnx(model(case)), np.random.default_rng(4).normal(size=(32, 5)))
+    ways = {type(way.encoding): rows for way, rows in plan_inference(network).explanation["matmul1"]}
+    assert min(ways, key=ways.__getitem__) is Packed
+    assert str(plan_inference(network).ways["matmul1"]).startswith("outer-product packing")
 
 
 REFUSED: Mapping[str, Case] = {
