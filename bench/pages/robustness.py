@@ -16,7 +16,7 @@ IMAGES: Final = "robustness-images-2026-11-28-epyc"
 IMAGE_PROOFS: Final = "robustness-image-proofs-2026-11-28-epyc"
 INTEGERS: Final = "robustness-integers-2026-11-28-epyc"
 NETWORKS: Final = "robustness-networks-2026-11-28-epyc"
-ACCURACY: Final = "robustness-accuracy-2026-11-24-epyc"
+ACCURACY: Final = "robustness-accuracy-2026-11-28-epyc"
 
 BOXES: Final = "certified, boxes"
 

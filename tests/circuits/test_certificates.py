@@ -464,7 +464,13 @@ def test_where_there_is_less_room_less_is_certified(kind: str, monkeypatch: pyte
     assert (circuit.margins(q, 0) > 0).all()
 
 
-@pytest.mark.parametrize("kind", ["grouped", "joined", "repeated", "surrounded"])
+@pytest.mark.parametrize(
+    "kind",
+    [
+        "joined",
+        *(pytest.param(each, marks=pytest.mark.large) for each in ("grouped", "repeated", "surrounded")),
+    ],
+)
 def test_norms_of_fine_lines_are_those_of_coarser_ones(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """And what these are off by."""
     graph = small(kind)

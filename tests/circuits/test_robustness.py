@@ -305,8 +305,6 @@ def test_what_is_clamped_above_does_not_rise() -> None:
         "dense1/left/product",
         "dense1/right/product",
         "dense1/bent/product",
-        "dense2/back/out",
-        "dense1/line/absolute",
         "dense1/apart/product",
         "dense1/between/product",
         "dense1/back/out",
