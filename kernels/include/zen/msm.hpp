@@ -70,7 +70,7 @@ Xyzz<F> sum_powers(const std::vector<std::vector<Summand<F>>>& powers) {
 
 // The scratch memory in bytes of `msm` with n scalars of full length; shorter ones need less. A digit takes 4, so that
 // this is mostly 4 n windows(), 60 n to 100 n. Each thread takes the points of one task beside it, and two adders; parts leave
-// their bit sums, which are copied once.
+// their bit sums, which are there four times when they are added up.
 template <class F>
 long msm_memory(long n, bool with_multiples, int threads) {
   constexpr long capacity = BucketSummer<F>::capacity;
@@ -83,7 +83,7 @@ long msm_memory(long n, bool with_multiples, int threads) {
   const long digits = count * digit_count(longest, plan.width), blocks = (count + DigitBlock::size - 1) / DigitBlock::size;
   const long points = std::min(digits, balanced_grain(digits, threads, DigitBlock::size, capacity));
   const long adders = BatchAdder<F, Affine<F>>::scratch_bytes() + BatchAdder<F, Summand<F>>::scratch_bytes();
-  const long sums = 2 * plan.parts() * (plan.part_bits + 1);
+  const long sums = 4 * plan.parts() * (plan.part_bits + 1);
   return 4 * digits + 4 * blocks * plan.parts() + threads * adders + (threads * points + sums) * long(sizeof(Summand<F>));
 }
 
