@@ -104,7 +104,7 @@ class Group:
     def msm_memory(self, count: int, *, multiples: bool = False, threads: int = 1) -> int:
         """Bytes of scratch that ``msm`` takes for ``count`` scalars of full length; shorter ones need less.
 
-        A digit takes 4 bytes, 60 to 100 bytes a scalar; each thread takes 4 MiB for the points of one task.
+        A digit takes 4 bytes, 60 to 100 bytes a scalar; each thread takes 2 MiB for the points of one task.
         """
         return int(self._kernel.msm_memory(count, multiples, threads))
 

@@ -40,9 +40,9 @@ struct Bases {
 template <class F>
 class BucketSummer {
  public:
-  // Entries, and buckets, of one run at most. The first halving's points fill a 2 MiB L2, and outnumber the few
-  // additions of the narrow ends.
-  static constexpr long capacity = (4l << 20) / long(sizeof(Summand<F>));
+  // Entries, and buckets, of one run at most. The first halving's points fill a 1 MiB L2, and outnumber the few additions
+  // of the narrow ends.
+  static constexpr long capacity = (2l << 20) / long(sizeof(Summand<F>));
 
   BucketSummer() : entries_(capacity), nodes_(capacity), spare_(capacity), bits_(capacity), next_bits_(capacity) {}
 

@@ -237,36 +237,34 @@ struct MixedConstants {
 };
 alignas(64) inline constexpr MixedConstants mixed_constants;
 
-// t_j += a_j times the digit in ymm14, over the digits of a.
+// A product by rows. In ymm0 to ymm12 stand the columns t of the sum, in ymm14 a digit of b and then the highest column, and
+// in ymm13 the multiple m of p that makes the lowest digit zero. Rows of the vectors and of a word take turns at every other
+// step, so that neither fills the processor's queues: begin, w1 to w5 and end are the word's.
+#define ZEN_LANES_DIGIT "vmovdqa (%[b], %[i], 4), %%ymm14\n\t"
 #define ZEN_LANES_STEP(j, offset) "vpmuludq " #offset "+32*" #j "(%[a]), %%ymm14, %%ymm15\n\t vpaddq %%ymm15, %%ymm" #j ", %%ymm" #j "\n\t"
-#define ZEN_LANES_ROW(offset)                                                                                      \
-  "vmovdqa " #offset "(%[b], %[i], 4), %%ymm14\n\t"                                                                \
-  ZEN_LANES_STEP(0, offset) ZEN_LANES_STEP(1, offset) ZEN_LANES_STEP(2, offset) ZEN_LANES_STEP(3, offset)          \
-  ZEN_LANES_STEP(4, offset) ZEN_LANES_STEP(5, offset) ZEN_LANES_STEP(6, offset) ZEN_LANES_STEP(7, offset)          \
-  ZEN_LANES_STEP(8, offset) ZEN_LANES_STEP(9, offset) ZEN_LANES_STEP(10, offset) ZEN_LANES_STEP(11, offset)        \
-  ZEN_LANES_STEP(12, offset) ZEN_LANES_STEP(13, offset)
-#define ZEN_LANES_SECOND                                                                                           \
-  "mov %[second], %[lo]\n\t vmovdqa (%[lo], %[i], 4), %%ymm14\n\t"                                                  \
-  ZEN_LANES_STEP(0, 544) ZEN_LANES_STEP(1, 544) ZEN_LANES_STEP(2, 544) ZEN_LANES_STEP(3, 544)                      \
-  ZEN_LANES_STEP(4, 544) ZEN_LANES_STEP(5, 544) ZEN_LANES_STEP(6, 544) ZEN_LANES_STEP(7, 544)                      \
-  ZEN_LANES_STEP(8, 544) ZEN_LANES_STEP(9, 544) ZEN_LANES_STEP(10, 544) ZEN_LANES_STEP(11, 544)                    \
-  ZEN_LANES_STEP(12, 544) ZEN_LANES_STEP(13, 544)
+#define ZEN_LANES_MULTIPLE "vpmuludq 512(%[p]), %%ymm0, %%ymm13\n\t vpand 544(%[p]), %%ymm13, %%ymm13\n\t"
+#define ZEN_LANES_HIGHEST(offset) "vpmuludq " #offset "+32*13(%[a]), %%ymm14, %%ymm14\n\t"
+// t_j += a_j times the digit but for the highest; `first` follows the lowest.
+#define ZEN_LANES_ROW(offset, first, begin, w1, w2, w3, w4, w5, end)                                               \
+  ZEN_LANES_STEP(0, offset) first begin ZEN_LANES_STEP(1, offset) ZEN_LANES_STEP(2, offset) w1                     \
+  ZEN_LANES_STEP(3, offset) ZEN_LANES_STEP(4, offset) w2 ZEN_LANES_STEP(5, offset) ZEN_LANES_STEP(6, offset) w3    \
+  ZEN_LANES_STEP(7, offset) ZEN_LANES_STEP(8, offset) w4 ZEN_LANES_STEP(9, offset) ZEN_LANES_STEP(10, offset) w5   \
+  ZEN_LANES_STEP(11, offset) ZEN_LANES_STEP(12, offset) end
 // t = (t + m p) / 2^29
-#define ZEN_LANES_REDUCE_STEP(j, below) "vpmuludq 64+32*" #j "(%[p]), %%ymm14, %%ymm15\n\t vpaddq %%ymm15, %%ymm" #j ", %%ymm" #below "\n\t"
-#define ZEN_LANES_REDUCE                                                                                           \
-  "vpmuludq 512(%[p]), %%ymm0, %%ymm14\n\t vpand 544(%[p]), %%ymm14, %%ymm14\n\t"                               \
-  "vpmuludq 64(%[p]), %%ymm14, %%ymm15\n\t vpaddq %%ymm15, %%ymm0, %%ymm15\n\t"                                       \
+#define ZEN_LANES_REDUCE_STEP(j, below) "vpmuludq 64+32*" #j "(%[p]), %%ymm13, %%ymm15\n\t vpaddq %%ymm15, %%ymm" #j ", %%ymm" #below "\n\t"
+#define ZEN_LANES_REDUCE(begin, w1, w2, w3, w4, w5, end)                                                           \
+  begin "vpmuludq 64(%[p]), %%ymm13, %%ymm15\n\t vpaddq %%ymm15, %%ymm0, %%ymm15\n\t"                               \
   "vpsrlq $29, %%ymm15, %%ymm15\n\t vpaddq %%ymm15, %%ymm1, %%ymm1\n\t"                                             \
-  ZEN_LANES_REDUCE_STEP(1, 0) ZEN_LANES_REDUCE_STEP(2, 1) ZEN_LANES_REDUCE_STEP(3, 2) ZEN_LANES_REDUCE_STEP(4, 3)  \
-  ZEN_LANES_REDUCE_STEP(5, 4) ZEN_LANES_REDUCE_STEP(6, 5) ZEN_LANES_REDUCE_STEP(7, 6) ZEN_LANES_REDUCE_STEP(8, 7)  \
-  ZEN_LANES_REDUCE_STEP(9, 8) ZEN_LANES_REDUCE_STEP(10, 9) ZEN_LANES_REDUCE_STEP(11, 10)                           \
-  ZEN_LANES_REDUCE_STEP(12, 11) ZEN_LANES_REDUCE_STEP(13, 12) "vpxor %%xmm13, %%xmm13, %%xmm13\n\t"
+  ZEN_LANES_REDUCE_STEP(1, 0) ZEN_LANES_REDUCE_STEP(2, 1) w1 ZEN_LANES_REDUCE_STEP(3, 2) ZEN_LANES_REDUCE_STEP(4, 3) w2 \
+  ZEN_LANES_REDUCE_STEP(5, 4) ZEN_LANES_REDUCE_STEP(6, 5) w3 ZEN_LANES_REDUCE_STEP(7, 6) ZEN_LANES_REDUCE_STEP(8, 7) w4 \
+  ZEN_LANES_REDUCE_STEP(9, 8) ZEN_LANES_REDUCE_STEP(10, 9) w5 ZEN_LANES_REDUCE_STEP(11, 10) ZEN_LANES_REDUCE_STEP(12, 11) \
+  "vpmuludq 64+32*13(%[p]), %%ymm13, %%ymm15\n\t vpaddq %%ymm15, %%ymm14, %%ymm12\n\t" end
 #define ZEN_LANES_BEGIN \
   "vpxor %%xmm0, %%xmm0, %%xmm0\n\t" "vpxor %%xmm1, %%xmm1, %%xmm1\n\t" "vpxor %%xmm2, %%xmm2, %%xmm2\n\t"  \
   "vpxor %%xmm3, %%xmm3, %%xmm3\n\t" "vpxor %%xmm4, %%xmm4, %%xmm4\n\t" "vpxor %%xmm5, %%xmm5, %%xmm5\n\t"  \
   "vpxor %%xmm6, %%xmm6, %%xmm6\n\t" "vpxor %%xmm7, %%xmm7, %%xmm7\n\t" "vpxor %%xmm8, %%xmm8, %%xmm8\n\t"  \
   "vpxor %%xmm9, %%xmm9, %%xmm9\n\t" "vpxor %%xmm10, %%xmm10, %%xmm10\n\t" "vpxor %%xmm11, %%xmm11, %%xmm11\n\t"  \
-  "vpxor %%xmm12, %%xmm12, %%xmm12\n\t" "vpxor %%xmm13, %%xmm13, %%xmm13\n\t"
+  "vpxor %%xmm12, %%xmm12, %%xmm12\n\t"
 // Digit j, carried.
 #define ZEN_LANES_CARRY(j)                                                                                         \
   "vpaddq %%ymm15, %%ymm" #j ", %%ymm" #j "\n\t vpsrlq $29, %%ymm" #j ", %%ymm15\n\t"                               \
@@ -275,28 +273,55 @@ alignas(64) inline constexpr MixedConstants mixed_constants;
   "mov %[out], %[i]\n\t vmovdqa 544(%[p]), %%ymm14\n\t vpxor %%xmm15, %%xmm15, %%xmm15\n\t"                       \
   ZEN_LANES_CARRY(0) ZEN_LANES_CARRY(1) ZEN_LANES_CARRY(2) ZEN_LANES_CARRY(3) ZEN_LANES_CARRY(4) ZEN_LANES_CARRY(5) \
   ZEN_LANES_CARRY(6) ZEN_LANES_CARRY(7) ZEN_LANES_CARRY(8) ZEN_LANES_CARRY(9) ZEN_LANES_CARRY(10)                  \
-  ZEN_LANES_CARRY(11) ZEN_LANES_CARRY(12) "vpaddq %%ymm15, %%ymm13, %%ymm13\n\t vmovdqa %%ymm13, 32*13(%[i])\n\t"
+  ZEN_LANES_CARRY(11) ZEN_LANES_CARRY(12) "vmovdqa %%ymm15, 32*13(%[i])\n\t"
+
 #define ZEN_WORDS_BEGIN                                                                                            \
   "xor %k[t0], %k[t0]\n\t xor %k[t1], %k[t1]\n\t xor %k[t2], %k[t2]\n\t xor %k[t3], %k[t3]\n\t"                     \
   "xor %k[t4], %k[t4]\n\t xor %k[t5], %k[t5]\n\t"
-// hi is what a row carries out of t.
-#define ZEN_WORDS_ROW(word, base) "mov " #word "(%[b], %[i]), %%rdx\n\t" ZEN_PRODUCT6_BY_RDX(base)
-#define ZEN_WORDS_SECOND(word, base)                                                                               \
-  "mov %[hi], %[spare]\n\t mov %[second], %[lo]\n\t mov " #word "(%[lo], %[i]), %%rdx\n\t" ZEN_PRODUCT6_BY_RDX(base) \
-  "add %[spare], %[hi]\n\t"
-// t / 2^22, the element of word k.
-#define ZEN_WORDS_FINISH(at)                                                                                       \
-  "mov %[inverse], %%rdx\n\t imul %[t0], %%rdx\n\t and %[low_bits], %%edx\n\t" ZEN_DIVIDE6 "mov %[out], %[lo]\n\t"    \
+#define ZEN_WORDS_STORE(at)                                                                                        \
+  "mov %[out], %[lo]\n\t"                                                                                           \
   "mov %[t0], " #at "(%[lo])\n\t mov %[t1], " #at "+8(%[lo])\n\t mov %[t2], " #at "+16(%[lo])\n\t"                  \
   "mov %[t3], " #at "+24(%[lo])\n\t mov %[t4], " #at "+32(%[lo])\n\t mov %[t5], " #at "+40(%[lo])\n\t"
-// Six rows of the vectors and of a word, one of the vectors and the last step of the word's; i is 8 times the row.
-#define ZEN_MIXED_WORD(lanes, words, last, at)                                                                     \
-  ZEN_WORDS_BEGIN ".p2align 4\n1:\n\t" lanes words ZEN_REDUCE6 ZEN_LANES_REDUCE                                    \
-  "add $8, %[i]\n\t cmp $" #last ", %[i]\n\t jne 1b\n\t"                                                            \
-  lanes ZEN_WORDS_FINISH(at) ZEN_LANES_REDUCE "add $8, %[i]\n\t"
-#define ZEN_MIXED(lanes, first_words, second_words)                                                                \
+
+// A row of both. hi is what the word's carries out of t.
+#define ZEN_MIXED_ROW(offset, first, digit, base)                                                                  \
+  ZEN_LANES_ROW(offset, first, digit ZEN_PRODUCT_START(base), ZEN_PRODUCT_STEP(1, base + 8), ZEN_PRODUCT_STEP(2, base + 16), \
+                ZEN_PRODUCT_STEP(3, base + 24), ZEN_PRODUCT_STEP(4, base + 32), ZEN_PRODUCT_STEP(5, base + 40), ZEN_PRODUCT_END)
+#define ZEN_MIXED_REDUCE                                                                                           \
+  ZEN_LANES_REDUCE(ZEN_REDUCE_BEGIN, ZEN_REDUCE_STEP(0, 1, 8), ZEN_REDUCE_STEP(1, 2, 16), ZEN_REDUCE_STEP(2, 3, 24), \
+                   ZEN_REDUCE_STEP(3, 4, 32), ZEN_REDUCE_STEP(4, 5, 40), ZEN_REDUCE_END(5))
+// A row of the vectors beside the last step of a word, t / 2^22.
+#define ZEN_LAST_ROW(offset, first)                                                                                \
+  ZEN_LANES_ROW(offset, first, "mov %[inverse], %%rdx\n\t imul %[t0], %%rdx\n\t and %[low_bits], %%edx\n\t xor %k[lo], %k[lo]\n\t", \
+                ZEN_MULTIPLE_STEP(0, 1, 0), ZEN_MULTIPLE_STEP(1, 2, 8), ZEN_MULTIPLE_STEP(2, 3, 16),               \
+                ZEN_MULTIPLE_STEP(3, 4, 24), ZEN_MULTIPLE_STEP(4, 5, 32), ZEN_MULTIPLE_END)
+#define ZEN_LAST_REDUCE(at)                                                                                        \
+  ZEN_LANES_REDUCE("", ZEN_SHIFT_STEP(t0, t1), ZEN_SHIFT_STEP(t1, t2), ZEN_SHIFT_STEP(t2, t3), ZEN_SHIFT_STEP(t3, t4), \
+                   ZEN_SHIFT_STEP(t4, t5), ZEN_SHIFT_STEP(t5, hi) ZEN_WORDS_STORE(at))
+// Six rows of the vectors and of a word, and the last; i is 8 times the row. A word's digits are at `word`, its own at `base`.
+#define ZEN_MIXED_WORD(rows, last_row, last, at)                                                                   \
+  ZEN_WORDS_BEGIN ".p2align 4\n1:\n\t" rows ZEN_MIXED_REDUCE "add $8, %[i]\n\t cmp $" #last ", %[i]\n\t jne 1b\n\t"  \
+  last_row ZEN_LAST_REDUCE(at) "add $8, %[i]\n\t"
+#define ZEN_MIXED(rows, last_row)                                                                                  \
   "xor %k[i], %k[i]\n\t" ZEN_LANES_BEGIN                                                                            \
-  ZEN_MIXED_WORD(lanes, first_words, 48, 448) ZEN_MIXED_WORD(lanes, second_words, 104, 496) ZEN_LANES_FINISH
+  ZEN_MIXED_WORD(rows(448, 448), last_row, 48, 448) ZEN_MIXED_WORD(rows(440, 496), last_row, 104, 496) ZEN_LANES_FINISH
+
+// a b
+#define ZEN_ROWS(word, base)                                                                                       \
+  ZEN_LANES_DIGIT ZEN_MIXED_ROW(0, ZEN_LANES_MULTIPLE, "mov " #word "(%[b], %[i]), %%rdx\n\t", base) ZEN_LANES_HIGHEST(0)
+#define ZEN_LAST ZEN_LANES_DIGIT ZEN_LAST_ROW(0, ZEN_LANES_MULTIPLE) ZEN_LANES_HIGHEST(0)
+// a[0] b + a[1] c
+#define ZEN_SECOND_DIGIT "mov %[second], %[lo]\n\t vmovdqa (%[lo], %[i], 4), %%ymm14\n\t"
+#define ZEN_BOTH_HIGHEST                                                                                           \
+  ZEN_LANES_HIGHEST(544) "vmovdqa (%[b], %[i], 4), %%ymm15\n\t"                                                     \
+  "vpmuludq 32*13(%[a]), %%ymm15, %%ymm15\n\t vpaddq %%ymm15, %%ymm14, %%ymm14\n\t"
+#define ZEN_ROWS_OF_TWO(word, base)                                                                                \
+  ZEN_LANES_DIGIT ZEN_MIXED_ROW(0, , "mov " #word "(%[b], %[i]), %%rdx\n\t", base) "mov %[hi], %[spare]\n\t"        \
+  ZEN_SECOND_DIGIT ZEN_MIXED_ROW(544, ZEN_LANES_MULTIPLE, "mov " #word "(%[lo], %[i]), %%rdx\n\t", 544 + base)      \
+  "add %[spare], %[hi]\n\t" ZEN_BOTH_HIGHEST
+#define ZEN_LAST_OF_TWO                                                                                            \
+  ZEN_LANES_DIGIT ZEN_LANES_ROW(0, , , , , , , , ) ZEN_SECOND_DIGIT ZEN_LAST_ROW(544, ZEN_LANES_MULTIPLE) ZEN_BOTH_HIGHEST
+
 #define ZEN_MIXED_RESULTS                                                                                          \
   [t0] "=&r"(t[0]), [t1] "=&r"(t[1]), [t2] "=&r"(t[2]), [t3] "=&r"(t[3]), [t4] "=&r"(t[4]), [t5] "=&r"(t[5]),      \
       [hi] "=&r"(hi), [lo] "=&r"(lo), [spare] "=&r"(spare), [i] "=&r"(i)
@@ -315,7 +340,7 @@ ZEN_CALLED inline LaneFp operator*(const LaneFp& a, const LaneFp& b) {
   LaneFp r;
   LaneFp* const out = &r;
   limb t[6], hi, lo, spare, i;
-  asm volatile(ZEN_MIXED(ZEN_LANES_ROW(0), ZEN_WORDS_ROW(448, 448), ZEN_WORDS_ROW(440, 496))
+  asm volatile(ZEN_MIXED(ZEN_ROWS, ZEN_LAST)
                : ZEN_MIXED_RESULTS
                : [a] "r"(&a), [b] "r"(&b), ZEN_MIXED_OPERANDS
                : ZEN_MIXED_CLOBBERS);
@@ -327,8 +352,7 @@ ZEN_CALLED inline LaneFp sum_of_products(const LaneFp* a, const LaneFp& b, const
   LaneFp* const out = &r;
   const LaneFp* const second = &c;
   limb t[6], hi, lo, spare, i;
-  asm volatile(ZEN_MIXED(ZEN_LANES_ROW(0) ZEN_LANES_SECOND, ZEN_WORDS_ROW(448, 448) ZEN_WORDS_SECOND(448, 992),
-                         ZEN_WORDS_ROW(440, 496) ZEN_WORDS_SECOND(440, 1040))
+  asm volatile(ZEN_MIXED(ZEN_ROWS_OF_TWO, ZEN_LAST_OF_TWO)
                : ZEN_MIXED_RESULTS
                : [a] "r"(a), [b] "r"(&b), [second] "m"(second), ZEN_MIXED_OPERANDS
                : ZEN_MIXED_CLOBBERS);
@@ -336,20 +360,30 @@ ZEN_CALLED inline LaneFp sum_of_products(const LaneFp* a, const LaneFp& b, const
 }
 ZEN_FN LaneFp square(const LaneFp& a) { return a * a; }
 
+#undef ZEN_LANES_DIGIT
 #undef ZEN_LANES_STEP
+#undef ZEN_LANES_MULTIPLE
+#undef ZEN_LANES_HIGHEST
 #undef ZEN_LANES_ROW
-#undef ZEN_LANES_SECOND
 #undef ZEN_LANES_REDUCE_STEP
 #undef ZEN_LANES_REDUCE
 #undef ZEN_LANES_BEGIN
 #undef ZEN_LANES_CARRY
 #undef ZEN_LANES_FINISH
 #undef ZEN_WORDS_BEGIN
-#undef ZEN_WORDS_ROW
-#undef ZEN_WORDS_SECOND
-#undef ZEN_WORDS_FINISH
+#undef ZEN_WORDS_STORE
+#undef ZEN_MIXED_ROW
+#undef ZEN_MIXED_REDUCE
+#undef ZEN_LAST_ROW
+#undef ZEN_LAST_REDUCE
 #undef ZEN_MIXED_WORD
 #undef ZEN_MIXED
+#undef ZEN_ROWS
+#undef ZEN_LAST
+#undef ZEN_SECOND_DIGIT
+#undef ZEN_BOTH_HIGHEST
+#undef ZEN_ROWS_OF_TWO
+#undef ZEN_LAST_OF_TWO
 #undef ZEN_MIXED_RESULTS
 #undef ZEN_MIXED_OPERANDS
 #undef ZEN_MIXED_CLOBBERS

@@ -69,7 +69,8 @@ Xyzz<F> sum_powers(const std::vector<std::vector<Summand<F>>>& powers) {
 }
 
 // The scratch memory in bytes of `msm` with n scalars of full length; shorter ones need less. A digit takes 4, so that
-// this is mostly 4 n windows(), 60 n to 100 n. Each thread takes the points of one task beside it, and two adders.
+// this is mostly 4 n windows(), 60 n to 100 n. Each thread takes the points of one task beside it, and two adders; parts leave
+// their bit sums, which are there four times when they are added up.
 template <class F>
 long msm_memory(long n, bool with_multiples, int threads) {
   constexpr long capacity = BucketSummer<F>::capacity;
@@ -82,7 +83,8 @@ long msm_memory(long n, bool with_multiples, int threads) {
   const long digits = count * digit_count(longest, plan.width), blocks = (count + DigitBlock::size - 1) / DigitBlock::size;
   const long points = std::min(digits, balanced_grain(digits, threads, DigitBlock::size, capacity));
   const long adders = BatchAdder<F, Affine<F>>::scratch_bytes() + BatchAdder<F, Summand<F>>::scratch_bytes();
-  return 4 * digits + 4 * blocks * plan.parts() + threads * (points * long(sizeof(Summand<F>)) + adders);
+  const long sums = 4 * plan.parts() * (plan.part_bits + 1);
+  return 4 * digits + 4 * blocks * plan.parts() + threads * adders + (threads * points + sums) * long(sizeof(Summand<F>));
 }
 
 // sum of scalars[i] * points[i]. Scalars in Montgomery form. n < 2^31. `multiples`: null, or 2^64 times the points, then 2^128

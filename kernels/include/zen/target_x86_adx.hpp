@@ -62,6 +62,9 @@ using safegcd::invert;
   "mulx " #offset "(%[p]), %[lo], %[hi]\n\t"       \
   "adcx %[lo], %[t" #i "]\n\t"                     \
   "adox %[hi], %[t" #j "]\n\t"
+#define ZEN_MULTIPLE_END                                                             \
+  "mulx 40(%[p]), %[lo], %[hi]\n\t adcx %[lo], %[t5]\n\t mov $0, %k[lo]\n\t"       \
+  "adcx %[lo], %[hi]\n\t adox %[lo], %[hi]\n\t mov %[left], %%edx\n\t"
 #define ZEN_SHIFT_STEP(low, high)                  \
   "shlx %%rdx, %[" #high "], %[lo]\n\t"            \
   "shr %[bits], %[" #low "]\n\t"                   \
@@ -70,8 +73,7 @@ using safegcd::invert;
 #define ZEN_DIVIDE6                                                                                          \
   "xor %k[lo], %k[lo]\n\t" ZEN_MULTIPLE_STEP(0, 1, 0) ZEN_MULTIPLE_STEP(1, 2, 8) ZEN_MULTIPLE_STEP(2, 3, 16) \
   ZEN_MULTIPLE_STEP(3, 4, 24) ZEN_MULTIPLE_STEP(4, 5, 32)                                                    \
-  "mulx 40(%[p]), %[lo], %[hi]\n\t adcx %[lo], %[t5]\n\t mov $0, %k[lo]\n\t"                                \
-  "adcx %[lo], %[hi]\n\t adox %[lo], %[hi]\n\t mov %[left], %%edx\n\t"                                      \
+  ZEN_MULTIPLE_END                                                                                           \
   ZEN_SHIFT_STEP(t0, t1) ZEN_SHIFT_STEP(t1, t2) ZEN_SHIFT_STEP(t2, t3) ZEN_SHIFT_STEP(t3, t4)                \
   ZEN_SHIFT_STEP(t4, t5) ZEN_SHIFT_STEP(t5, hi)
 
