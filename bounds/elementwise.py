@@ -15,7 +15,7 @@ from typing import Any, Final, NamedTuple, Protocol, Self
 
 import numpy as np
 
-from bounds.arrays import UNIT, Array, Interval, Mask, Namespace, Sums, fused, namespace
+from bounds.arrays import UNIT, Array, Interval, Mask, Namespace, Sums, fused, namespace, together
 from bounds.given import Given, Rules
 from bounds.network import Forms, Operation, Relaxed
 from circuits.graphs.types import Affine, Rescale
@@ -145,7 +145,7 @@ class _Over:
     def _between(self) -> Between:
         return Between(self.function.lines(self.x), self.x.magnitude)
 
-    @property
+    @cached_property
     def scale(self) -> Array:
         return self._between.scale
 
@@ -154,8 +154,12 @@ class _Over:
 
     def forward(self, read: Sequence[Forms]) -> Forms:
         (x,), band = read, self.function.band(self.x)
-        slope: Array = fused(_scaled, x.slope, band.slope[..., np.newaxis])[0]
-        made = Forms(slope, *fused(_banded, *x[1:4], *band))
+        slope, constants = together(
+            lambda: fused(_scaled, x.slope, band.slope[..., np.newaxis])[0],
+            lambda: fused(_banded, *x[1:4], *band),
+            x.slope,
+        )
+        made = Forms(slope, *constants)
         return made if x.most is None else made._replace(most=fused(_reached, x.most, band.slope)[0])
 
 

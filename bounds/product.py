@@ -9,11 +9,11 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from functools import cached_property
 
 import numpy as np
 
-from bounds.arrays import EXACT, UNIT, Array, Interval, Mask, Sums, fused, gamma, namespace, times
+from bounds.arrays import EXACT, UNIT, Array, Interval, Mask, Sums, fused, gamma, namespace, times, together
 from bounds.elementwise import rescaled
 from bounds.given import Given, Rules
 from bounds.network import Forms, Operation, Relaxed
@@ -102,12 +102,13 @@ def _outward(
     return xp.clip(ends[0], least, most), xp.clip(ends[1], least, most)
 
 
-class _Around(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class _Around:
     operation: Product
     left: Interval
     right: Interval
 
-    @property
+    @cached_property
     def scale(self) -> Array:
         """Of both linear terms, the constant and the remainder."""
         operation = self.operation
@@ -137,8 +138,12 @@ class _Around(NamedTuple):
     def forward(self, read: Sequence[Forms]) -> Forms:
         (x, y), operation = read, self.operation
         (left, a, _), (right, b, _) = self.left.parts, self.right.parts
-        slope = _slopes(operation, x.slope, right, left, y.slope)
-        return Forms(slope, *operation.constants((*x[1:4], left, a), (*y[1:4], right, b)))
+        slope, constants = together(
+            lambda: _slopes(operation, x.slope, right, left, y.slope),
+            lambda: operation.constants((*x[1:4], left, a), (*y[1:4], right, b)),
+            left,
+        )
+        return Forms(slope, *constants)
 
 
 def _signed(factor: float, lines: Array, low: Array, high: Array) -> tuple[Array, Array, Array]:

@@ -8,12 +8,13 @@ What rounding does to a line on its way back is added up beside it: an operation
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
 import numpy as np
 
-from bounds.arrays import Array, Interval, Sums, dot, gamma, namespace, room, times
+from bounds.arrays import Array, Interval, Sums, dot, gamma, namespace, room, times, together
 from bounds.ball import Region
 from bounds.linear import Linear
 from bounds.network import Forms, Network, Operation, Relaxed
@@ -60,11 +61,12 @@ class Bounds:
                 self._sum(operation, independent)
             else:
                 read = [self.intervals[name] for name in operation.inputs]
-                self.intervals[operation.name] = operation.image(*read)
                 if self.method != "ibp" or operation.linear:
                     self._relaxed[operation.name] = operation.relaxed(*read)
                 if self.method == "forward":
-                    self._bend(operation)
+                    self._bend(operation, read)
+                else:
+                    self.intervals[operation.name] = operation.image(*read)
             if operation.whole:
                 self._whole.add(operation.name)
             for name in {*operation.inputs} - ahead[operation.name]:
@@ -187,13 +189,19 @@ class Bounds:
     def _sum(self, operation: Linear, independent: set[str]) -> None:
         """Forms of a sum where any are needed, and its interval where that is: of what curves read."""
         name, asked = operation.name, operation.name in self.network.read_by_curves
-        if (asked or {*operation.inputs} <= independent) and self.intervals.keys() >= {*operation.inputs}:
-            self.intervals[name] = operation.image(*(self.intervals[each] for each in operation.inputs))
         relaxed = operation.through([self._sizes[each] for each in operation.inputs])
-        self._relaxed[name], self._sizes[name] = relaxed, relaxed.scale
+        self._relaxed[name] = relaxed
+
+        def known() -> Array | None:
+            self._sizes[name] = relaxed.scale
+            if (asked or {*operation.inputs} <= independent) and self.intervals.keys() >= {*operation.inputs}:
+                self.intervals[name] = operation.image(*(self.intervals[each] for each in operation.inputs))
+            return self._rest(operation)
+
         if name not in self.network.formed:
+            known()
             return
-        made = relaxed.forward([self._forms[each] for each in operation.inputs], self._rest(operation))
+        made = relaxed.forward([self._forms[each] for each in operation.inputs], known)
         if asked and not operation.moves:
             # What follows in a chain counts rounding by sizes as they are.
             found, most = self.region.reach(made._replace(size=made.size.copy()), operation.rounds)
@@ -211,14 +219,20 @@ class Bounds:
             return xp.broadcast_to(xp.full((), np.nan), some.shape)  # type: ignore[no-any-return]
         return operation.chain.rest(self._rests) if operation.chain else None
 
-    def _bend(self, operation: Operation) -> None:
-        """Forms of what is no sum, where any are needed, whose ``rest`` takes what rounding did to them."""
-        name = operation.name
+    def _bend(self, operation: Operation, read: Sequence[Interval]) -> None:
+        """Forms of what is no sum, where any are needed, whose ``rest`` takes what rounding did to them.
+        Meanwhile what lines need on their way back."""
+        name, relaxed = operation.name, self._relaxed[operation.name]
         if name not in self.network.formed:
+            self.intervals[name] = operation.image(*read)
             self._sizes[name] = self.intervals[name].magnitude
             return
-        made = self._relaxed[name].forward([self._forms[each] for each in operation.inputs])
-        self.intervals[name], most = self.region.reach(made, 8 * operation.terms + 32, self.intervals[name])
+        made, (image, _) = together(
+            lambda: relaxed.forward([self._forms[each] for each in operation.inputs]),
+            lambda: (operation.image(*read), relaxed.scale),
+            read[0].low,
+        )
+        self.intervals[name], most = self.region.reach(made, 8 * operation.terms + 32, image)
         self._forms[name] = made._replace(most=most)
         self._rests[name], self._sizes[name] = made.rest, made.size
 

@@ -49,4 +49,5 @@ def read(graph: Graph | QuantGraph) -> Network:
             getattr(node, "rescale", None) is not None,
         )
         operations += RULES[type(node)](given, node)
-    return Network(source.name, source.shape, tuple(linear.chained(operations)), output)
+    summed = linear.chained(linear.merged(operations, output))
+    return Network(source.name, source.shape, tuple(summed), output)

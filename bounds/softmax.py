@@ -174,7 +174,7 @@ class _Rows:
     n: int
     whole = True
 
-    def matrix(self, channels: int) -> None:
+    def product(self, channels: int) -> None:
         return None
 
     @property
@@ -185,7 +185,7 @@ class _Rows:
         made: Array = x.sum(axis=-2, keepdims=True)
         return made
 
-    absolute = apply
+    absolute = sized = apply
 
     def back(self, lines: Array) -> Array:
         xp = namespace(lines)
