@@ -300,7 +300,8 @@ def _named(name: str) -> Callable[..., Symbol]:
 class _Namespace:
     """numpy's functions, of symbols."""
 
-    exp, log, tanh, sqrt = _named("exp"), _named("log"), _named("tanh"), _named("sqrt")
+    exp, log, log1p = _named("exp"), _named("log"), _named("log1p")
+    tanh, sqrt = _named("tanh"), _named("sqrt")
     floor, ceil, rint, sign = _named("floor"), _named("ceil"), _named("rint"), _named("sign")
     maximum, minimum, float_power = _named("maximum"), _named("minimum"), _named("float_power")
     where, isnan, isfinite, nextafter = (
