@@ -15,8 +15,7 @@ import numpy as np
 
 from bench.measure import in_turn, seconds
 from bench.report import Row
-from bounds import Ball, Bounds, Network
-from bounds.curves import Formula
+from bounds import Ball, Bounds, Network, activation
 from bounds.elementwise import Clamp, Elementwise, Function
 from bounds.linear import Linear
 from bounds.maps import Kernel, Moved
@@ -65,7 +64,7 @@ def _cases() -> dict[str, _Case]:
             lambda x, radius: peer.dense(x, there, radius),
         ),
         "relu": _Case(pointwise(Clamp(0, np.inf)), (WORDS, INSIDE), peer.relu),
-        "tanh": _Case(pointwise(Formula("tanh(x)")), (WORDS, INSIDE), peer.tanh),
+        "tanh": _Case(pointwise(activation.function("tanh(x)")), (WORDS, INSIDE), peer.tanh),
         "dot product": _Case(
             Network("x", heads, products, "made"),
             heads,

@@ -255,7 +255,12 @@ class Moved:
             )
             return spread
         flat = x.reshape(len(x), -1, x.shape[-1])
-        moved: Array = xp.take(flat, self.places, axis=1)
+        if xp is not np and x.shape[-1] > 1:
+            from gpu import intervals
+
+            moved: Array = intervals.move(xp, flat, self.places)
+            return moved
+        moved = xp.take(flat, self.places, axis=1)
         if self._zeros:
             moved = xp.where((self.places < 0)[..., np.newaxis], 0.0, moved)
         return moved

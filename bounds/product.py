@@ -119,16 +119,16 @@ class _Around:
         """By McCormick's planes (1976): of x from l to u, and y from m, ``x m + l y - l m`` is below ``x y``
         and ``x m + u y - u m`` above it."""
         operation, xp, (low, high), least = self.operation, namespace(lines), self.left, self.right.low
+        if not operation.matrices:
+            known = (each[:, np.newaxis] for each in (low, high, least))
+            left, right, paid = fused(_planes, lines, *known, of=(operation.factor,))
+            added.add(paid)
+            return [left, right]
         ends = operation.multiplied(low, least), operation.multiplied(high, least)
         above, below, paid = fused(
             _signed, lines, *(each[:, np.newaxis] for each in ends), of=(operation.factor,)
         )
         added.add(paid)
-        if not operation.matrices:
-            return [
-                (above + below) * least[:, np.newaxis],
-                above * low[:, np.newaxis] + below * high[:, np.newaxis],
-            ]
         turned = [xp.swapaxes(each, -1, -2)[:, np.newaxis] for each in (least, low, high)]
         return [
             times(above + below, turned[0]),
@@ -151,6 +151,12 @@ def _signed(factor: float, lines: Array, low: Array, high: Array) -> tuple[Array
     xp, scaled = namespace(lines), lines * factor
     above, below = xp.maximum(scaled, 0.0), xp.minimum(scaled, 0.0)
     return above, below, -(above * low + below * high)
+
+
+def _planes(factor: float, lines: Array, low: Array, high: Array, least: Array) -> tuple[Array, Array, Array]:
+    """Of products of entries: lines of both, and what is added."""
+    above, below, paid = _signed(factor, lines, low * least, high * least)
+    return (above + below) * least, above * low + below * high, paid
 
 
 def _slopes(operation: Product, x: Array, right: Array, left: Array, y: Array) -> Array:

@@ -182,7 +182,13 @@ class _Rows:
         return self.n
 
     def apply(self, x: Array) -> Array:
-        made: Array = x.sum(axis=-2, keepdims=True)
+        xp = namespace(x)
+        if xp is np or x.shape[-1] == 1:
+            made: Array = x.sum(axis=-2, keepdims=True)
+        else:
+            from gpu import intervals
+
+            made = intervals.add_up(xp, x)
         return made
 
     absolute = sized = apply
