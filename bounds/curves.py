@@ -12,7 +12,7 @@ import ast
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Final, NamedTuple
+from typing import ClassVar, Final, NamedTuple
 
 import numpy as np
 
@@ -411,6 +411,8 @@ def jet(tree: ast.expr, x: Interval) -> Jet:
 @dataclass(frozen=True)
 class Formula:
     """What a formula (``circuits.graphs.formula``) says."""
+
+    of_numbers: ClassVar[bool] = True
 
     text: str
 

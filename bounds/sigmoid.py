@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import reduce
-from typing import Final, NamedTuple, Self
+from typing import ClassVar, Final, NamedTuple, Self
 
 import numpy as np
 
@@ -25,6 +25,8 @@ _TINY: Final = 2.0**-1022
 @dataclass(frozen=True)
 class Sigmoid:
     """``height`` and ``steep`` are above zero, ``steep`` a power of two."""
+
+    of_numbers: ClassVar[bool] = True
 
     shift: float
     height: float

@@ -392,12 +392,7 @@ def _source(
     function: Function, of: tuple[Any, ...], truths: tuple[bool, ...], rank: int
 ) -> tuple[str, str, int]:
     """A kernel's text, its name, and how many arrays it makes."""
-    trace = _Trace()
-    symbols = [
-        Symbol(trace, (trace.term("argument", place, truth),), False) for place, truth in enumerate(truths)
-    ]
-    made = function(*of, *symbols)
-    results = [number for (number,) in (each.numbers for each in made)]
+    trace, results = _traced(function, of, truths)
     kinds = ["bool" if truth else "double" for truth in truths]
     parameters = [
         "const long long* layout",
@@ -424,7 +419,85 @@ def _source(
     lines += [f"const {kind} a{place} = in{place}[at{place}];" for place, kind in enumerate(kinds)]
     lines += trace.lines(set(results))
     lines += [f"out{place}[entry] = {trace.text(number)};" for place, number in enumerate(results)]
+    text, name = _kernel(_HEAD, "fused", function, parameters, lines)
+    return text, name, len(results)
+
+
+def _traced(function: Function, of: tuple[Any, ...], truths: tuple[bool, ...]) -> tuple[_Trace, list[int]]:
+    """Terms, and which of them are made."""
+    trace = _Trace()
+    symbols = [
+        Symbol(trace, (trace.term("argument", place, truth),), False) for place, truth in enumerate(truths)
+    ]
+    made = function(*of, *symbols)
+    return trace, [number for (number,) in (each.numbers for each in made)]
+
+
+def _kernel(
+    head: str, kind: str, function: Function, parameters: list[str], lines: list[str]
+) -> tuple[str, str]:
+    """Its text, and its name."""
+    name = f"{kind}_{''.join(each for each in function.__name__ if each.isalnum() or each == '_')}"
     body = "\n  ".join(lines)
-    name = f"fused_{''.join(each for each in function.__name__ if each.isalnum() or each == '_')}"
-    head = f'extern "C" __global__ void {name}({", ".join(parameters)})'
-    return f"{_HEAD}\n{head} {{\n  {body}\n}}\n", name, len(results)
+    return f'{head}\nextern "C" __global__ void {name}({", ".join(parameters)}) {{\n  {body}\n}}\n', name
+
+
+_NORMS: Final = {"inf": 0, "1": 1, "2": 2}
+
+
+def run_rows(
+    function: Function,
+    of: tuple[Any, ...],
+    slope: Array,
+    balls: tuple[Array, str, int],
+    arrays: tuple[Array, ...],
+    like: Any,
+) -> tuple[Array, ...]:
+    """``function(*of, *arrays, most)`` by one kernel, which reads slope [n, *any, width] once: arrays are of
+    rows [n, *any], and ``most`` is what rows come to over ``balls``, as ``gpu.intervals.reach`` has it by
+    their radius [n], norm and own coordinates. What is made first is what rows are multiplied by, and in its
+    place are these rows."""
+    device, shape, width = Device.of(slope), slope.shape[:-1], slope.shape[-1]
+    (radius, norm, own), rows = balls, math.prod(shape)
+    text, name, outputs = _row_source(function, of, len(arrays))
+    made = like.empty(slope.shape), *(like.empty(shape) for _ in range(outputs - 1))
+    sizes = map(np.int64, (rows, max(1, rows // len(slope)), width, own, _NORMS[norm]))
+    given = (slope, radius, *map(like.ascontiguousarray, arrays), *made)
+    modules.made(device, text).launch(name, -(-rows // 16), _THREADS, *sizes, *given)
+    return made
+
+
+@cache
+def _row_source(function: Function, of: tuple[Any, ...], count: int) -> tuple[str, str, int]:
+    """As ``_source``: four rows by a warp (source/norms.hpp), each of the first lanes has one."""
+    trace, (factor, *results) = _traced(function, of, (False,) * (count + 1))
+    parameters = [
+        *(f"long long {each}" for each in ("rows", "rows_of_one", "width", "own", "norm")),
+        "const double* slope",
+        "const double* radius",
+        *(f"const double* in{place}" for place in range(count)),
+        "double* scaled",
+        *(f"double* out{place}" for place in range(len(results))),
+    ]
+    lines = [
+        "const long long first = (blockIdx.x * (long long)blockDim.x + threadIdx.x) / 32 * each;",
+        "if (first >= rows) return;",
+        "const int lane = threadIdx.x % 32;",
+        "const bool has = lane < each && first + lane < rows;",
+        "const long long row = has ? first + lane : first;",
+        *(f"const double a{place} = in{place}[row];" for place in range(count)),
+        "const double reach = norm ? radius[row / rows_of_one] : 1;",
+        "const double* at[each];",
+        "for (int i = 0; i < each; i++) at[i] = slope + (first + i < rows ? first + i : first) * width;",
+        "double sums[each] = {};",
+        "measure(at, width, own, norm, sums);",
+        f"const double zero = 0.0, a{count} = of_lane(sums) * reach;",
+        *trace.lines({factor, *results}),
+        "const int left = rows - first < each ? int(rows - first) : each;",
+        f"scale(slope + first * width, scaled + first * width, {trace.text(factor)}, left, width);",
+        "if (!has) return;",
+        *(f"out{place}[row] = {trace.text(number)};" for place, number in enumerate(results)),
+    ]
+    head = _HEAD + (modules.SOURCES / "norms.hpp").read_text()
+    text, name = _kernel(head, "rows", function, parameters, lines)
+    return text, name, 1 + len(results)

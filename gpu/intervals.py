@@ -92,7 +92,8 @@ def move(like: Any, x: Array, places: Array) -> Array:
         module = modules.load(Device.of(x), "intervals")
         numbers = map(np.int64, (rows, places.size, own, width))
         blocks = -(-rows * _WARP // (_ROWS * _THREADS))
-        module.launch("move", blocks, _THREADS, like.ascontiguousarray(x), places, made, *numbers)
+        whole = map(like.ascontiguousarray, (x, places))
+        module.launch("move", blocks, _THREADS, *whole, made, *numbers)
     return made
 
 

@@ -3,23 +3,10 @@
 #include <math.h>
 #endif
 
-using Word = unsigned long long;
-
-template <class T>
-__device__ inline double across(double value, T combined) {
-  for (int bits = 16; bits; bits /= 2) {
-    union {
-      double number;
-      Word word;
-    } here{value}, there;
-    there.word = __shfl_xor_sync(0xffffffff, here.word, bits);
-    value = combined(value, there.number);
-  }
-  return value;
-}
-
 __device__ inline double larger(double a, double b) { return a >= b || a != a ? a : b; }
 __device__ inline double lesser(double a, double b) { return a <= b || a != a ? a : b; }
+
+#include "norms.hpp"
 
 // Where functions of balls are known to be, and what they become: arrays of rows, those of `known` null where nothing is.
 struct Rows {
@@ -73,7 +60,6 @@ extern "C" __global__ void __launch_bounds__(128)
     reach(double* slope, double* offset, double* rest, double* size, const double* radius, const double* known_low,
           const double* known_high, double* most, double* low, double* high, long long rows, long long rows_of_one, long long width, long long own,
           long long norm, long long terms) {
-  constexpr int each = 4;
   const long long first = (blockIdx.x * 128ll + threadIdx.x) / 32 * each;
   const int lane = threadIdx.x % 32;
   if (first >= rows) return;
@@ -85,36 +71,11 @@ extern "C" __global__ void __launch_bounds__(128)
   const double* at[each];
 #pragma unroll
   for (int i = 0; i < each; i++) at[i] = slope + (first + i < rows ? first + i : first) * width;
-  const auto add = [](double a, double b) { return a + b; };
   double sums[each] = {};
-  for (long long ball = 0; ball < width; ball += own) {
-    double found[each] = {};
-    for (long long column = ball + lane; column < ball + own; column += 128) {
-      double steep[4][each];  // on their way at the same time
-#pragma unroll
-      for (int k = 0; k < 4; k++)
-#pragma unroll
-        for (int i = 0; i < each; i++) steep[k][i] = column + 32 * k < ball + own ? at[i][column + 32 * k] : 0;
-#pragma unroll
-      for (int k = 0; k < 4; k++)
-#pragma unroll
-        for (int i = 0; i < each; i++) {
-          const double size = steep[k][i] < 0 ? -steep[k][i] : steep[k][i];
-          if (norm == 1) found[i] = larger(found[i], size);
-          else found[i] += norm == 2 ? size * size : size;
-        }
-    }
-#pragma unroll
-    for (int i = 0; i < each; i++) {
-      found[i] = norm == 1 ? across(found[i], larger) : across(found[i], add);
-      sums[i] += norm == 2 ? sqrt(found[i]) : found[i];
-    }
-  }
+  measure(at, width, own, norm, sums);
   bool constant = false;
   if (own_row) {
-    double here = sums[0];
-#pragma unroll
-    for (int i = 1; i < each; i++) here = lane == i ? sums[i] : here;
+    double here = of_lane(sums);
     if (norm) here *= radius[row / rows_of_one];
     constant = bound(all, row, is, here, width, terms);
   }
@@ -200,7 +161,6 @@ extern "C" __global__ void __launch_bounds__(128) gather(const double* made, dou
 // out[row] = x[places[row]] of rows of `width`, zeros where that is negative: `count` rows for each of a batch, of `from`.
 extern "C" __global__ void __launch_bounds__(128) move(const double* x, const long long* places, double* out, long long rows,
                                                        long long count, long long from, long long width) {
-  constexpr int each = 4;
   const int lane = threadIdx.x % 32;
   const long long first = (blockIdx.x * 128ll + threadIdx.x) / 32 * each;
   long long at[each];
