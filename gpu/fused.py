@@ -443,6 +443,8 @@ def _kernel(
 
 
 _NORMS: Final = {"inf": 0, "1": 1, "2": 2}
+_MANY: Final = 1 << 16
+"""Rows of which there are enough for all of a card, though a warp has eight of them."""
 
 
 def run_rows(
@@ -461,18 +463,19 @@ def run_rows(
     (radius, norm, own), rows = balls, math.prod(shape)
     text, name, outputs = _row_source(function, of, len(arrays))
     made = like.empty(slope.shape), *(like.empty(shape) for _ in range(outputs - 1))
-    sizes = map(np.int64, (rows, max(1, rows // len(slope)), width, own, _NORMS[norm]))
+    groups = 1 if rows < _MANY else 2
+    sizes = map(np.int64, (rows, max(1, rows // len(slope)), width, own, _NORMS[norm], groups))
     given = (slope, radius, *map(like.ascontiguousarray, arrays), *made)
-    modules.made(device, text).launch(name, -(-rows // 16), _THREADS, *sizes, *given)
+    modules.made(device, text).launch(name, -(-rows // (16 * groups)), _THREADS, *sizes, *given)
     return made
 
 
 @cache
 def _row_source(function: Function, of: tuple[Any, ...], count: int) -> tuple[str, str, int]:
-    """As ``_source``: four rows by a warp (source/norms.hpp), each of the first lanes has one."""
+    """As ``_source``: four or eight rows by a warp (source/norms.hpp), each of the first lanes has one."""
     trace, (factor, *results) = _traced(function, of, (False,) * (count + 1))
     parameters = [
-        *(f"long long {each}" for each in ("rows", "rows_of_one", "width", "own", "norm")),
+        *(f"long long {each}" for each in ("rows", "rows_of_one", "width", "own", "norm", "groups")),
         "const double* slope",
         "const double* radius",
         *(f"const double* in{place}" for place in range(count)),
@@ -480,21 +483,30 @@ def _row_source(function: Function, of: tuple[Any, ...], count: int) -> tuple[st
         *(f"double* out{place}" for place in range(len(results))),
     ]
     lines = [
-        "const long long first = (blockIdx.x * (long long)blockDim.x + threadIdx.x) / 32 * each;",
+        "const long long first = (blockIdx.x * (long long)blockDim.x + threadIdx.x) / 32 * each * groups;",
         "if (first >= rows) return;",
         "const int lane = threadIdx.x % 32;",
-        "const bool has = lane < each && first + lane < rows;",
+        "const bool has = lane < each * groups && first + lane < rows;",
         "const long long row = has ? first + lane : first;",
         *(f"const double a{place} = in{place}[row];" for place in range(count)),
         "const double reach = norm ? radius[row / rows_of_one] : 1;",
-        "const double* at[each];",
-        "for (int i = 0; i < each; i++) at[i] = slope + (first + i < rows ? first + i : first) * width;",
-        "double sums[each] = {};",
-        "measure(at, width, own, norm, sums);",
-        f"const double zero = 0.0, a{count} = of_lane(sums) * reach;",
+        "double sum = 0;",
+        "for (int group = 0; group < groups; group++) {",
+        "  const double* at[each];",
+        "  for (int i = 0; i < each; i++) {",
+        "    const long long there = first + each * group + i;",
+        "    at[i] = slope + (there < rows ? there : first) * width;",
+        "  }",
+        "  const double here = measure(at, width, own, norm);",
+        "  sum = lane / each == group ? here : sum;",
+        "}",
+        f"const double zero = 0.0, a{count} = sum * reach;",
         *trace.lines({factor, *results}),
-        "const int left = rows - first < each ? int(rows - first) : each;",
-        f"scale(slope + first * width, scaled + first * width, {trace.text(factor)}, left, width);",
+        "for (int group = 0; group < groups; group++) {",
+        "  const long long there = first + each * group, start = there * width;",
+        f"  const double by = {trace.text(factor)};",
+        "  if (there < rows) scale(slope + start, scaled + start, by, each * group, rows - there, width);",
+        "}",
         "if (!has) return;",
         *(f"out{place}[row] = {trace.text(number)};" for place, number in enumerate(results)),
     ]

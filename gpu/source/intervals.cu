@@ -71,11 +71,9 @@ extern "C" __global__ void __launch_bounds__(128)
   const double* at[each];
 #pragma unroll
   for (int i = 0; i < each; i++) at[i] = slope + (first + i < rows ? first + i : first) * width;
-  double sums[each] = {};
-  measure(at, width, own, norm, sums);
+  double here = measure(at, width, own, norm);
   bool constant = false;
   if (own_row) {
-    double here = of_lane(sums);
     if (norm) here *= radius[row / rows_of_one];
     constant = bound(all, row, is, here, width, terms);
   }
