@@ -434,15 +434,21 @@ def _traced(function: Function, of: tuple[Any, ...], truths: tuple[bool, ...]) -
 
 
 def _kernel(
-    head: str, kind: str, function: Function, parameters: list[str], lines: list[str]
+    head: str, kind: str, function: Function, parameters: list[str], lines: list[str], limits: str = ""
 ) -> tuple[str, str]:
     """Its text, and its name."""
     name = f"{kind}_{''.join(each for each in function.__name__ if each.isalnum() or each == '_')}"
     body = "\n  ".join(lines)
-    return f'{head}\nextern "C" __global__ void {name}({", ".join(parameters)}) {{\n  {body}\n}}\n', name
+    return (
+        f'{head}\nextern "C" __global__ void {limits} {name}({", ".join(parameters)}) {{\n  {body}\n}}\n',
+        name,
+    )
 
 
 _NORMS: Final = {"inf": 0, "1": 1, "2": 2}
+_RESIDENT: Final = 6
+"""Blocks of a multiprocessor, so that enough rows are on their way."""
+
 _MANY: Final = 1 << 16
 """Rows of which there are enough for all of a card, though a warp has eight of them."""
 
@@ -511,5 +517,7 @@ def _row_source(function: Function, of: tuple[Any, ...], count: int) -> tuple[st
         *(f"out{place}[row] = {trace.text(number)};" for place, number in enumerate(results)),
     ]
     head = _HEAD + (modules.SOURCES / "norms.hpp").read_text()
-    text, name = _kernel(head, "rows", function, parameters, lines)
+    text, name = _kernel(
+        head, "rows", function, parameters, lines, f"__launch_bounds__({_THREADS}, {_RESIDENT})"
+    )
     return text, name, 1 + len(results)
