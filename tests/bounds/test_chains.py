@@ -98,7 +98,7 @@ def test_what_merged_sums_round_is_counted() -> None:
     """Of a product that cancels: its own values are mostly rounding, sizes are not."""
     rng = np.random.default_rng(11)
     first = rng.standard_normal((6, 6))
-    second = np.linalg.inv(first) * (1 + 1e-15)
+    second: FloatArray = np.linalg.inv(first) * (1 + 1e-15)
     shape, none = (6,), np.zeros(())
     sums = [
         Linear("y", ("x",), shape, False, (Matrix(first),), rng.standard_normal(6)),
@@ -110,8 +110,7 @@ def test_what_merged_sums_round_is_counted() -> None:
     exact, point = exactly(second, first), np.full((1, 6), 1.0)
     image = made.image(Interval(-point, point))
     for row, low, high in zip(exact, image.low[0], image.high[0], strict=True):
-        bias = Fraction(0)
-        assert Fraction(high) - Fraction(low) >= 2 * sum(row, bias)
+        assert Fraction(high) - Fraction(low) >= 2 * sum(row, Fraction(0))
     assert (made.through([point]).scale >= (abs(second) @ (abs(first) @ point[0]))).all()
 
 
