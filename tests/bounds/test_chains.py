@@ -98,7 +98,7 @@ def test_what_merged_sums_round_is_counted() -> None:
     """Of a product that cancels: its own values are mostly rounding, sizes are not."""
     rng = np.random.default_rng(11)
     first = rng.standard_normal((6, 6))
-    second: FloatArray = np.linalg.inv(first) * (1 + 1e-15)
+    second = np.asarray(np.linalg.inv(first) * (1 + 1e-15), np.float64)
     shape, none = (6,), np.zeros(())
     sums = [
         Linear("y", ("x",), shape, False, (Matrix(first),), rng.standard_normal(6)),
