@@ -412,7 +412,8 @@ def jet(tree: ast.expr, x: Interval) -> Jet:
 class Formula:
     """What a formula (``circuits.graphs.formula``) says."""
 
-    of_numbers: ClassVar[bool] = True
+    # Where a warp has eight rows, cells would take four times as long.
+    of_numbers: ClassVar[bool] = False
 
     text: str
 

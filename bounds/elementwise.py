@@ -43,7 +43,8 @@ class Band(NamedTuple):
 
 
 class Function(Protocol):
-    """Of one number. ``of_numbers``: no array belongs to it, and it is equal to others that say the same."""
+    """Of one number. ``of_numbers``: no array belongs to it, it is equal to others that say the same, and
+    bounding it is little work beside reading a form's slopes."""
 
     of_numbers: ClassVar[bool]
 
