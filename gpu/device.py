@@ -305,18 +305,23 @@ class _Graph:
     """What was recorded, to be launched: by CUDA itself, as CuPy leaves priorities out."""
 
     def __init__(self, recorded: Any) -> None:
-        self._recorded, made = recorded, ctypes.c_void_p()
-        make = ctypes.CDLL("libcuda.so.1").cuGraphInstantiateWithFlags
-        status = make(ctypes.byref(made), ctypes.c_void_p(recorded.graph), ctypes.c_ulonglong(_BY_PRIORITY))
-        if status:
-            raise ResourceError("resource.gpu_memory", f"CUDA refused a recording (status {status})")
-        self._made = made.value
+        self._recorded, self._made = recorded, _instantiated(recorded.graph)
+        self._destroy = cupy.cuda.runtime.graphExecDestroy
 
     def launch(self) -> None:
         cupy.cuda.runtime.graphLaunch(self._made, cupy.cuda.get_current_stream().ptr)
 
     def __del__(self) -> None:
-        cupy.cuda.runtime.graphExecDestroy(self._made)
+        if hasattr(self, "_destroy"):
+            self._destroy(self._made)
+
+
+def _instantiated(graph: int) -> int:
+    made, make = ctypes.c_void_p(), ctypes.CDLL("libcuda.so.1").cuGraphInstantiateWithFlags
+    status = make(ctypes.byref(made), ctypes.c_void_p(graph), ctypes.c_ulonglong(_BY_PRIORITY))
+    if status or made.value is None:
+        raise ResourceError("resource.gpu_memory", f"CUDA refused a recording (status {status})")
+    return made.value
 
 
 @cache
