@@ -1,25 +1,25 @@
 """A topic of ``bench.gpu_bounds``: single operators at the sizes of Faith's sentences, PyTorch beside them.
 
 Of 25 words, in batches of one word that may move and of all; 128 numbers a word, 512 inside, four heads. Ours
-are intervals and forms of what an operator makes, rounded outward, in float64, replayed; PyTorch's the two
-lines of each entry, as they come, in float32 (``bench.peers.operators``). Behind ours is a ReLU's interval.
+are intervals and forms of what an operator makes of forms, rounded outward, in float64, replayed; PyTorch's
+the two lines of each entry, as they come, in float32 (``bench.peers.operators``).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 
 from bench.measure import in_turn, seconds
 from bench.report import Row
-from bounds import Ball, Bounds, Network
-from bounds.curves import Formula
-from bounds.elementwise import Clamp, Elementwise, Function
+from bounds import Ball
+from bounds.activation import function
+from bounds.elementwise import Clamp, Function
 from bounds.linear import Linear
 from bounds.maps import Kernel, Moved
+from bounds.network import Forms
 from bounds.product import Product
 from circuits.graphs.types import Shape
 from examples.sentences.network import HEADS, INSIDE, WIDTH
@@ -32,10 +32,11 @@ FASTER: Final = {"matmul": 5.1, "relu": 141.0, "tanh": 138.0, "dot product": 26.
 
 
 class _Case(NamedTuple):
-    """Of ``shape`` in PyTorch, words first."""
+    """``ours`` of a region's forms of ``shape``; in PyTorch's lines words come first, ``peers_shape``."""
 
-    network: Network
     shape: Shape
+    ours: Callable[[Ball, Forms], Any]
+    peers_shape: Shape
     peer: Callable[[Any, Any], Any]
 
 
@@ -44,30 +45,37 @@ def _cases() -> dict[str, _Case]:
 
     from bench.peers import operators as peer
 
+    xp = namespace()
     weight = np.random.default_rng(5).standard_normal((INSIDE, WIDTH)) / 12
     there, size = torch.tensor(weight.T, dtype=torch.float32, device="cuda"), WIDTH // HEADS
     read, inside, heads = (WIDTH, WORDS, 1), (INSIDE, WORDS, 1), (HEADS, WORDS, size)
     kernel = Kernel(weight[..., np.newaxis, np.newaxis], Sliding(read, (1, 1)))
-
-    def pointwise(function: Function) -> Network:
-        return Network("x", inside, (Elementwise("made", ("x",), inside, False, function),), "made")
-
+    dense = Linear("made", ("x",), inside, False, (kernel,), np.zeros(())).on(xp)
     turned = (HEADS, size, WORDS)
     places = np.arange(WIDTH * WORDS).reshape(heads).swapaxes(1, 2)
-    products = (
-        Linear("y", ("x",), turned, False, (Moved(places, heads),), np.zeros(())),
-        Product("made", ("x", "y"), (HEADS, WORDS, WORDS), False, True, 1.0, size),
-    )
+    turn = Linear("y", ("x",), turned, False, (Moved(places, heads),), np.zeros(())).on(xp)
+    product = Product("made", ("x", "y"), (HEADS, WORDS, WORDS), False, True, 1.0, size)
+
+    def multiplied(region: Ball, x: Forms) -> None:
+        made = dense.through([x.size]).forward([x])
+        region.reach(made, dense.rounds)
+
+    def bent(of: Function) -> Callable[[Ball, Forms], object]:
+        return lambda region, x: region.bend(x, 64, None, of, 64)
+
+    def dotted(region: Ball, x: Forms) -> None:
+        known, _ = region.reach(x._replace(rest=x.rest.copy(), size=x.size.copy()))
+        y, other = turn.through([x.size]).forward([x]), turn.image(known)
+        made = product.relaxed(known, other).forward([x, y])
+        region.reach(made, 64, product.image(known, other))
+
     return {
-        "matmul": _Case(
-            Network("x", read, (Linear("made", ("x",), inside, False, (kernel,), np.zeros(())),), "made"),
-            (WORDS, WIDTH),
-            lambda x, radius: peer.dense(x, there, radius),
-        ),
-        "relu": _Case(pointwise(Clamp(0, np.inf)), (WORDS, INSIDE), peer.relu),
-        "tanh": _Case(pointwise(Formula("tanh(x)")), (WORDS, INSIDE), peer.tanh),
+        "matmul": _Case(read, multiplied, (WORDS, WIDTH), lambda x, radius: peer.dense(x, there, radius)),
+        "relu": _Case(inside, bent(Clamp(0, np.inf)), (WORDS, INSIDE), peer.relu),
+        "tanh": _Case(inside, bent(function("tanh(x)")), (WORDS, INSIDE), peer.tanh),
         "dot product": _Case(
-            Network("x", heads, products, "made"),
+            heads,
+            dotted,
             heads,
             lambda x, radius: peer.dot(x, peer.Lines(*(each.transpose(-1, -2) for each in x)), radius),
         ),
@@ -84,20 +92,12 @@ def operator(name: str, *, compiled: bool) -> Iterator[Row]:
 
 
 def _ours(case: _Case, count: int) -> Callable[[], float]:
-    xp, device, shape = namespace(), Device(), case.network.input_shape
-    x = np.random.default_rng(6).standard_normal((count, *shape))
-    changed = np.arange(x[0].size).reshape(shape) < WIDTH
-    region = Ball(x, np.full(count, 0.05), "2", where=changed).on(xp)
-    # There are forms of what a curve reads, and of nothing else.
-    *_, last = case.network.operations
-    curve = Elementwise("read", (last.name,), last.shape, False, Clamp(0, np.inf))
-    operations = (*case.network.operations, curve)
-    there = replace(case.network, operations=operations, output=curve.name).on(xp)
-
-    def made() -> None:
-        Bounds(there, region, "forward")
-
-    launch = device.recorded(made)
+    xp, device, rng = namespace(), Device(), np.random.default_rng(6)
+    offset, slope = (xp.asarray(rng.standard_normal((count, *case.shape, *more))) for more in ((), (WIDTH,)))
+    marked = np.arange(offset[0].size).reshape(case.shape) < WIDTH
+    region = Ball(offset, xp.full(count, 0.05), "2", where=xp.asarray(marked))
+    forms = Forms(slope / 100, offset, xp.zeros_like(offset), abs(offset) + 1)
+    launch = device.recorded(lambda: case.ours(region, forms))
 
     def call() -> None:
         launch()
@@ -111,9 +111,9 @@ def _peers(case: _Case, count: int, *, compiled: bool) -> Iterator[tuple[str, Ca
 
     from bench.peers.operators import Lines
 
-    slope = torch.randn(count, WIDTH, *case.shape, device="cuda") / 100
+    slope = torch.randn(count, WIDTH, *case.peers_shape, device="cuda") / 100
     offset, radius = (
-        torch.randn(count, *case.shape, device="cuda"),
+        torch.randn(count, *case.peers_shape, device="cuda"),
         torch.full((count,), 0.05, device="cuda"),
     )
     lines = Lines(slope, offset, slope.clone(), offset.clone())

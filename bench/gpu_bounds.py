@@ -66,7 +66,7 @@ class Sentence:
 
     def around(self, radii: FloatArray, words: NDArray[np.int64], norm: Norm = "2") -> Ball:
         where = np.arange(self.count) == words[:, np.newaxis, np.newaxis]
-        return Ball(np.repeat(self.x[np.newaxis], len(words), axis=0), radii, norm, where=where)
+        return Ball(np.broadcast_to(self.x, (len(words), *self.x.shape)), radii, norm, where=where)
 
     @cached_property
     def most(self) -> float:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
 from itertools import accumulate
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +23,8 @@ Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 # numpy, or a module that has its functions.
 Namespace = Any
+One = TypeVar("One")
+Other = TypeVar("Other")
 
 UNIT: Final = 2.0**-53
 """Half the distance from 1 to the next float."""
@@ -226,6 +228,16 @@ def fused(function: Callable[..., tuple[Array, ...]], *arrays: Any, of: tuple[An
     if isinstance(arrays[0], kernels.Symbol):  # a part of another
         return function(*of, *arrays)
     return kernels.run(function, of, arrays, xp)
+
+
+def together(main: Callable[[], One], aside: Callable[[], Other], like: Array) -> tuple[One, Other]:
+    """What both make of what is there before: on a card, as the array is, at the same time where a pass is
+    recorded. See ``gpu.device.together``."""
+    if namespace(like) is np:
+        return main(), aside()
+    from gpu import device
+
+    return device.together(main, aside)
 
 
 def gamma(terms: int) -> float:

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bounds.arrays import Array, Interval, Mask, Namespace, dot, down, fused, gamma, namespace, up
+from bounds.elementwise import Function, banded, reached
 from bounds.network import Forms
 from circuits.graphs.types import Shape
 
@@ -55,6 +56,13 @@ class Region(Protocol):
         where it is known. In place, first, their ``rest`` takes what rounding sums of so many ``terms`` did;
         their ``size`` is what all terms come to. ``known``: what they are of is within this interval, too; in
         place, then, they are constants where both together are narrower than functions that far apart."""
+        ...
+
+    def bend(
+        self, forms: Forms, terms: int, known: Interval | None, function: Function, after: int
+    ) -> tuple[Interval, Interval, Forms]:
+        """On a card, by one kernel: ``reach`` of forms, and of a function of numbers alone what it makes
+        within its band, ``after`` so many terms. The ends of both, and the forms of the second."""
         ...
 
     def nearest(self, x: Array) -> Array:
@@ -160,20 +168,28 @@ class Ball:
 
             low, high, most = intervals.reach(xp, forms, self.radius, self.norm, own, terms, known)
             return Interval(low, high), most
-        slope, offset, rest, size, most = forms
-        rest += gamma(terms) * size
+        slope, *sums, most = forms
         if most is None:
             most = self._most(abs(slope))
-        size[...] = abs(offset) + rest + most
-        around = rest + most + gamma(2 * slope.shape[-1] + 8) * size
-        found = Interval(offset - around, offset + around)
-        if known is None:
-            return found, most
-        found = known.within(found)
-        constant = found.radius < rest
-        slope[constant] = 0.0
-        offset[constant], rest[constant] = found.centre[constant], found.radius[constant]
-        return found, np.where(constant, 0.0, most)
+        constant, low, high, most, *made = _bounded(terms, slope.shape[-1], *sums, most, *(known or ()))
+        for each, now in zip(sums, made, strict=True):
+            each[...] = now
+        if known is not None:
+            slope[constant] = 0.0
+        return Interval(low, high), most
+
+    def bend(
+        self, forms: Forms, terms: int, known: Interval | None, function: Function, after: int
+    ) -> tuple[Interval, Interval, Forms]:
+        xp, (slope, *sums, _) = namespace(forms.slope), forms
+        from gpu import fused as kernels
+
+        balls = self.radius, self.norm, self._changed.shape[-1]
+        of = function, terms, after, slope.shape[-1]
+        slope, low, high, *ends, most, offset, rest, size = kernels.run_rows(
+            _bent, of, slope, balls, (*sums, *(known or ())), xp
+        )
+        return Interval(low, high), Interval(*ends), Forms(slope, offset, rest, size, most)
 
     def _most(self, steep: Array) -> Array:
         """Of absolute values of slopes."""
@@ -274,6 +290,46 @@ class Ball:
         return xp.sqrt((delta * delta).sum(axis=axes, keepdims=True))  # type: ignore[no-any-return]
 
 
+def _bounded(
+    terms: int, width: int, offset: Array, rest: Array, size: Array, most: Array, *known: Array
+) -> tuple[Mask, Array, Array, Array, Array, Array, Array]:
+    """Of ``reach``: where functions become constants; ends of what they are; ``most``, offset, rest, size."""
+    xp = namespace(offset)
+    rest = rest + gamma(terms) * size
+    size = abs(offset) + rest + most
+    around = rest + most + gamma(2 * width + 8) * size
+    found = Interval(offset - around, offset + around)
+    if not known:
+        return xp.zeros_like(offset) > 0, *found, most, offset, rest, size
+    found = Interval(*known).within(found)
+    centre, radius, _ = found.parts
+    constant = radius < rest
+    offset, rest = xp.where(constant, centre, offset), xp.where(constant, radius, rest)
+    return constant, *found, xp.where(constant, 0.0, most), offset, rest, size
+
+
+def _bent(
+    function: Function,
+    terms: int,
+    after: int,
+    width: int,
+    offset: Array,
+    rest: Array,
+    size: Array,
+    *of: Array,
+) -> tuple[Array, ...]:
+    """What slopes are multiplied by; ends of what they are of, then of what the function makes of it; and
+    ``most``, offset, rest and size of that."""
+    *known, most = of
+    xp, ends = namespace(offset), _bounded(terms, width, offset, rest, size, most, *known)
+    x = Interval(*ends[1:3])
+    # What rounding did to sums is in the rest, and their sizes are as they were.
+    band, image, (_, _, _, most, offset, rest, _) = function.band(x), function.image(x), ends
+    scaled = banded(offset, rest, size, *band), reached(most, band.slope)
+    constant, low, high, *made = _bounded(after, width, *scaled[0], *scaled[1], *image)
+    return xp.where(constant, 0.0, band.slope), *x, low, high, *made
+
+
 @dataclass(frozen=True, eq=False)
 class Synonyms:
     """Sentences in which each word may be one of a few: float64[n, words, choices, *rest], the input being
@@ -309,6 +365,11 @@ class Synonyms:
 
     def reach(self, forms: Forms, terms: int = 0, known: Interval | None = None) -> tuple[Interval, Array]:
         return self._box.reach(forms, terms, known)
+
+    def bend(
+        self, forms: Forms, terms: int, known: Interval | None, function: Function, after: int
+    ) -> tuple[Interval, Interval, Forms]:
+        return self._box.bend(forms, terms, known, function, after)
 
     def nearest(self, x: Array) -> Array:
         xp = namespace(x)

@@ -7,7 +7,7 @@ Nothing has to be looked at in cells, as in ``curves``. A line of slope s that t
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final, Self
+from typing import ClassVar, Final, Self
 
 import numpy as np
 
@@ -20,6 +20,8 @@ _TINY: Final = 2.0**-1022
 
 class Convex:
     """What both have; two of a kind are the same."""
+
+    of_numbers: ClassVar[bool] = True
 
     def value(self, x: Array) -> Array:
         raise NotImplementedError

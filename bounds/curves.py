@@ -12,16 +12,13 @@ import ast
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Final, NamedTuple
+from typing import ClassVar, Final, NamedTuple
 
 import numpy as np
 
 from bounds.arrays import Array, Interval, Mask, Namespace, fused, namespace
-from bounds.elementwise import Band, Lines, applied, narrower
-from bounds.given import Given, Rules
-from bounds.network import Operation
+from bounds.elementwise import Band, Lines, narrower
 from circuits.graphs import formula
-from circuits.operators.activation import Activation
 from zenerrors import ModelError
 
 CELLS: Final = 16
@@ -415,6 +412,9 @@ def jet(tree: ast.expr, x: Interval) -> Jet:
 class Formula:
     """What a formula (``circuits.graphs.formula``) says."""
 
+    # Where a warp has eight rows, cells would take four times as long.
+    of_numbers: ClassVar[bool] = False
+
     text: str
 
     def __post_init__(self) -> None:
@@ -595,10 +595,3 @@ class _Cells(NamedTuple):
             for touch in range(0, CELLS + 1, 2):
                 tried.append((self.at.slope.centre[touch], touch))
         return [(xp.where(xp.isfinite(slope), slope, 0.0), touch) for slope, touch in tried]
-
-
-def _activation(given: Given, node: Activation) -> list[Operation]:
-    return applied(given, Formula(node.function))
-
-
-RULES: Rules = {Activation: _activation}

@@ -11,11 +11,11 @@ import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, reduce
-from typing import Any, Final, NamedTuple, Protocol, Self
+from typing import Any, ClassVar, Final, NamedTuple, Protocol, Self
 
 import numpy as np
 
-from bounds.arrays import UNIT, Array, Interval, Mask, Namespace, Sums, fused, namespace
+from bounds.arrays import UNIT, Array, Interval, Mask, Namespace, Sums, fused, namespace, together
 from bounds.given import Given, Rules
 from bounds.network import Forms, Operation, Relaxed
 from circuits.graphs.types import Affine, Rescale
@@ -43,7 +43,10 @@ class Band(NamedTuple):
 
 
 class Function(Protocol):
-    """Of one number."""
+    """Of one number. ``of_numbers``: no array belongs to it, it is equal to others that say the same, and
+    bounding it is little work beside reading a form's slopes."""
+
+    of_numbers: ClassVar[bool]
 
     def value(self, x: Array) -> Array: ...
 
@@ -145,7 +148,7 @@ class _Over:
     def _between(self) -> Between:
         return Between(self.function.lines(self.x), self.x.magnitude)
 
-    @property
+    @cached_property
     def scale(self) -> Array:
         return self._between.scale
 
@@ -154,24 +157,28 @@ class _Over:
 
     def forward(self, read: Sequence[Forms]) -> Forms:
         (x,), band = read, self.function.band(self.x)
-        slope: Array = fused(_scaled, x.slope, band.slope[..., np.newaxis])[0]
-        made = Forms(slope, *fused(_banded, *x[1:4], *band))
-        return made if x.most is None else made._replace(most=fused(_reached, x.most, band.slope)[0])
+        slope, constants = together(
+            lambda: fused(_scaled, x.slope, band.slope[..., np.newaxis])[0],
+            lambda: fused(banded, *x[1:4], *band),
+            x.slope,
+        )
+        made = Forms(slope, *constants)
+        return made if x.most is None else made._replace(most=fused(reached, x.most, band.slope)[0])
 
 
 def _scaled(x: Array, factor: Array) -> tuple[Array]:
     return (x * factor,)
 
 
-def _reached(most: Array, slope: Array) -> tuple[Array]:
+def reached(most: Array, slope: Array) -> tuple[Array]:
     """What rounding did to each entry of a slope is in it."""
     return (abs(slope) * most * (1 + 8 * UNIT),)
 
 
-def _banded(
+def banded(
     offset: Array, rest: Array, size: Array, slope: Array, low: Array, high: Array
 ) -> tuple[Array, Array, Array]:
-    """Offset, rest and size."""
+    """Offset, rest and size of what is in a band of what has these."""
     largest = namespace(offset).maximum(abs(low), abs(high))
     return (
         slope * offset + (high / 2 + low / 2),
@@ -216,7 +223,7 @@ def above(points: Sequence[Array], values: Sequence[Array], steepest: Array | fl
     return slope, offset
 
 
-def banded(
+def around_pieces(
     under: tuple[Sequence[Array], Sequence[Array]],
     over: tuple[Sequence[Array], Sequence[Array]],
     steepest: Array | float,
@@ -253,6 +260,8 @@ def _between(low: tuple[Array, Array], high: tuple[Array, Array]) -> Lines:
 @dataclass(frozen=True)
 class Clamp:
     """``min(max(x, low), high)``."""
+
+    of_numbers: ClassVar[bool] = True
 
     low: float
     high: float
@@ -295,12 +304,14 @@ def _clamped(least: float, most: float, low: Array, high: Array) -> Lines:
 
 def _clamped_band(least: float, most: float, low: Array, high: Array) -> Band:
     corners = _corners(least, most, low, high)
-    return banded(corners, corners, 1.0)
+    return around_pieces(corners, corners, 1.0)
 
 
 @dataclass(frozen=True, eq=False)
 class Bend:
     """``below x`` where x is negative, else ``above x``: numbers that broadcast to the tensor's shape."""
+
+    of_numbers: ClassVar[bool] = False
 
     below: Array = field(repr=False)
     above: Array = field(repr=False)
@@ -357,7 +368,7 @@ def _bent_lines(low: Array, high: Array, below: Array, above_zero: Array) -> Lin
 
 def _bent_band(low: Array, high: Array, below: Array, above_zero: Array) -> Band:
     points, values, steepest = _bent_corners(low, high, below, above_zero)
-    return banded((points, values), (points, values), steepest)
+    return around_pieces((points, values), (points, values), steepest)
 
 
 @dataclass(frozen=True, eq=False)
@@ -367,6 +378,8 @@ class Rescaled:
     Between the sums times ``multiplier / 2^shift`` half a step less and half a step more. The ends of an
     interval of integers are made exactly.
     """
+
+    of_numbers: ClassVar[bool] = False
 
     multiplier: Any = field(repr=False)
     rescale: Rescale
@@ -394,7 +407,7 @@ class Rescaled:
         return _between(above(points, [-each for each in values], self._ratio), above(*over, self._ratio))
 
     def band(self, x: Interval) -> Band:
-        return banded(*self._sides(x.known), self._ratio)
+        return around_pieces(*self._sides(x.known), self._ratio)
 
     def straight(self, x: Interval) -> Mask:
         """Flat, or without a corner."""
@@ -440,6 +453,8 @@ class Table:
     For a few slopes the largest and the least ``values - slope x`` over all runs of 2^k entries are known:
     two of these cover any interval, exactly.
     """
+
+    of_numbers: ClassVar[bool] = False
 
     values: Array = field(repr=False)
     zero: int

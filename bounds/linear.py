@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import operator
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, reduce
@@ -11,7 +12,7 @@ from typing import Any, Final, Self
 
 import numpy as np
 
-from bounds.arrays import EXACT, Array, Interval, Namespace, Sums, down, fused, gamma, namespace, up
+from bounds.arrays import EXACT, Array, Interval, Namespace, Sums, down, fused, gamma, namespace, together, up
 from bounds.chains import SOURCES, Chain, Product
 from bounds.elementwise import rescaled
 from bounds.given import Given, Rules
@@ -39,13 +40,15 @@ _LARGEST: Final = 1 << 24
 
 @dataclass(frozen=True, eq=False)
 class Linear(Operation):
-    """``sum_i maps[i] x_i + bias``, a bias that broadcasts to the shape. ``chain``: back to what the sums
-    that it reads are made of, where it reads any (``chained``)."""
+    """``sum_i maps[i] x_i + bias``, a bias that broadcasts to the shape, and so does ``bias_size``: what the
+    absolute values of its terms come to, where it is made of others (``merged``). ``chain``: back to what the
+    sums that it reads, or is made of, consist of, where there are any (``chained``)."""
 
     linear = True
 
     maps: tuple[Map, ...]
     bias: Array = field(repr=False)
+    bias_size: Array | None = field(default=None, repr=False)
     chain: Chain | None = None
 
     def value(self, *read: Array) -> Array:
@@ -57,12 +60,13 @@ class Linear(Operation):
         if self.moves:
             return Interval(*(self.once(self.applied, list(each)) for each in zip(*read, strict=True)))
         centres, radii, magnitudes = zip(*(each.parts for each in read), strict=True)
-        middle, size = self.once(self.applied, centres), self.once(self.absolute, magnitudes)
+        middle, size = self.once(self.applied, centres), self.once(self.sized, magnitudes)
         if self.whole and self._exact and float((size + abs(self.bias)).max()) < EXACT:
             radius = self.once(self.absolute, [each.high / 2 - each.low / 2 for each in read])
             return Interval(middle + self.bias - radius, middle + self.bias + radius)
         radius = self.once(self.absolute, radii)
-        return Interval(*fused(_outward, middle, radius, size, self.bias, of=(gamma(self.terms + 4),)))
+        ends = middle, radius, size, self.bias, self._bias_sized
+        return Interval(*fused(_outward, *ends, of=(gamma(self.terms + 4),)))
 
     def relaxed(self, *read: Interval) -> Relaxed:
         return self.through([each.magnitude for each in read])
@@ -85,7 +89,8 @@ class Linear(Operation):
 
     def on(self, xp: Namespace) -> Self:
         maps, chain = tuple(each.on(xp) for each in self.maps), self.chain and self.chain.on(xp)
-        return replace(self, maps=maps, bias=xp.asarray(self.bias), chain=chain)
+        size = self.bias_size if self.bias_size is None else xp.asarray(self.bias_size)
+        return replace(self, maps=maps, bias=xp.asarray(self.bias), bias_size=size, chain=chain)
 
     @property
     def terms(self) -> int:
@@ -108,12 +113,19 @@ class Linear(Operation):
     @cached_property
     def biases(self) -> Array:
         """Of each entry, [1, *shape]."""
-        made: Array = namespace(self.bias).broadcast_to(self.bias, (1, *self.shape)).copy()
-        return made
+        return self._spread(self.bias)
 
     @cached_property
     def bias_sizes(self) -> Array:
-        return abs(self.biases)
+        return self._spread(self._bias_sized)
+
+    @cached_property
+    def _bias_sized(self) -> Array:
+        return abs(self.bias) if self.bias_size is None else self.bias_size
+
+    def _spread(self, bias: Array) -> Array:
+        made: Array = namespace(bias).broadcast_to(bias, (1, *self.shape)).copy()
+        return made
 
     @cached_property
     def _exact(self) -> bool:
@@ -130,14 +142,27 @@ class Linear(Operation):
         factors = [each.factor for each in self.maps if isinstance(each, Scaled)]
         if len(factors) == len(self.maps):
             return _weighted(read, factors)
-        return reduce(operator.add, (each.apply(x) for each, x in zip(self.maps, read, strict=True)))
+        # Products last, which are added in place.
+        maps = sorted(zip(self.maps, read, strict=True), key=lambda pair: isinstance(pair[0], Matrix))
+        (first, x), *others = maps
+        made = first.apply(x)
+        for each, x in others:
+            made = each.apply(x, made) if isinstance(each, Matrix) else made + each.apply(x)
+        return made
 
     def absolute(self, read: Sequence[Array]) -> Array:
         """The same by absolute values."""
+        return self._added([each.absolute for each in self.maps], read)
+
+    def sized(self, read: Sequence[Array]) -> Array:
+        """And by what all terms come to that numbers are made of."""
+        return self._added([each.sized for each in self.maps], read)
+
+    def _added(self, maps: Sequence[Callable[[Array], Array]], read: Sequence[Array]) -> Array:
         factors = [each.positive for each in self.maps if isinstance(each, Scaled)]
         if len(factors) == len(self.maps):
             return _weighted(read, factors)
-        return reduce(operator.add, (each.absolute(x) for each, x in zip(self.maps, read, strict=True)))
+        return reduce(operator.add, (each(x) for each, x in zip(maps, read, strict=True)))
 
 
 def _weighted(read: Sequence[Array], factors: Sequence[Array]) -> Array:
@@ -151,8 +176,10 @@ def _sum_of_products(*of: Array) -> tuple[Array]:
     return (reduce(operator.add, map(operator.mul, of[:half], of[half:])),)
 
 
-def _outward(error: float, middle: Array, radius: Array, size: Array, bias: Array) -> tuple[Array, Array]:
-    middle, around = middle + bias, up(radius + error * (size + abs(bias)))
+def _outward(
+    error: float, middle: Array, radius: Array, size: Array, bias: Array, bias_size: Array
+) -> tuple[Array, Array]:
+    middle, around = middle + bias, up(radius + error * (size + bias_size))
     return down(middle - around), up(middle + around)
 
 
@@ -165,7 +192,7 @@ class Through:
     def scale(self) -> Array:
         """What the absolute values of all terms add up to, at most but for rounding."""
         operation = self.operation
-        size = operation.once(operation.absolute, self.sizes)
+        size = operation.once(operation.sized, self.sizes)
         return size + operation.bias_sizes if operation.biased else size
 
     def back(self, lines: Array, added: Sums) -> list[Array]:
@@ -176,17 +203,27 @@ class Through:
             added.add(lines, operation.biases)
         return [each.reshape(*ahead, *each.shape[1:]) for each in made]
 
-    def forward(self, read: Sequence[Forms], rest: Array | None = None) -> Forms:
-        """``rest``: of what is made, where it is known, or nobody asks for it."""
+    def forward(self, read: Sequence[Forms], rest: Callable[[], Array | None] = lambda: None) -> Forms:
+        """``rest`` makes, meanwhile, that of what is made, where it is known or nobody asks for it."""
+        operation = self.operation
+        slope, constants = together(
+            lambda: operation.applied([each.slope for each in read]),
+            lambda: self._constants(read, rest()),
+            read[0].slope,
+        )
+        offset = constants[0]
+        most = read[0].most.reshape(offset.shape) if operation.stays and read[0].most is not None else None
+        return Forms(slope, *constants, most)
+
+    def _constants(self, read: Sequence[Forms], rest: Array | None) -> tuple[Array, Array, Array]:
+        """Offset, rest and size."""
         operation, once = self.operation, self.operation.once
-        slope = operation.applied([each.slope for each in read])
         offset = once(operation.applied, [each.offset for each in read])
         if operation.biased:
             offset = offset + operation.biases
         if rest is None:
             rest = once(operation.absolute, [each.rest for each in read])
-        most = read[0].most.reshape(offset.shape) if operation.stays and read[0].most is not None else None
-        return Forms(slope, offset, rest, self.scale, most)
+        return offset, rest, self.scale
 
 
 def _rounds(operation: Operation) -> int:
@@ -194,14 +231,15 @@ def _rounds(operation: Operation) -> int:
 
 
 def chained(operations: Sequence[Operation]) -> list[Operation]:
-    """The same, where sums that read sums know the products of matrices, back to what is no such sum."""
+    """The same, where sums that read sums, or are made of some, know the products of matrices, back to what
+    is no such sum."""
     sums, terms, made = dict[str, dict[str, Product]](), dict[str, int](), list[Operation]()
     for operation in operations:
         if isinstance(operation, Linear) and (products := _products(operation, sums)):
             before = [terms[name] for name in operation.inputs if name in sums]
             sums[operation.name] = products
             terms[operation.name] = _rounds(operation) + max(before, default=0)
-            if before:
+            if before or operation.bias_size is not None:
                 operation = replace(operation, chain=Chain.of(products, terms[operation.name]))
         made.append(operation)
     return made
@@ -211,18 +249,68 @@ def _products(operation: Linear, sums: Mapping[str, dict[str, Product]]) -> dict
     """By source; none where places are not taken alike, or where a product would be too large."""
     products = dict[str, Product]()
     for name, each in zip(operation.inputs, operation.maps, strict=True):
-        matrix = each.matrix(operation.shape[0])
-        if matrix is None:
+        last = each.product(operation.shape[0])
+        if last is None:
             return {}
-        last = Product.of(matrix)
         parts = {name: last}
         if name in sums:
-            if any(len(matrix) * first.columns > _LARGEST for first in sums[name].values()):
+            if any(len(last.through) * first.columns > _LARGEST for first in sums[name].values()):
                 return {}
             parts = {source: last.after(first) for source, first in sums[name].items()}
         for source, part in parts.items():
             products[source] = products[source].plus(part) if source in products else part
     return products if len(products) <= SOURCES else {}
+
+
+def merged(operations: Sequence[Operation], output: str) -> list[Operation]:
+    """The same without sums of floats that one other sum alone reads, whose matrices become products, where
+    these are no more work: each tensor's forms are as large as it times the input."""
+    readers = Counter(name for operation in operations for name in operation.inputs)
+    sums, made = dict[str, Linear](), dict[str, Operation]()
+    for operation in operations:
+        if isinstance(operation, Linear) and not operation.whole:
+            inner = {name: sums[name] for name in operation.inputs if name in sums and readers[name] == 1}
+            if inner and (one := _merged(operation, inner)):
+                operation = one
+                for name in inner:
+                    del made[name]
+            if operation.name != output:
+                sums[operation.name] = operation
+        made[operation.name] = operation
+    return [*made.values()]
+
+
+def _merged(outer: Linear, inner: Mapping[str, Linear]) -> Linear | None:
+    own = _products(outer, {})
+    parts = {name: _products(each, {}) for name, each in inner.items()}
+    if not (own and all(parts.values())):
+        return None
+    products = _products(outer, parts)
+    if any(each.through.ndim == 1 and each.terms > 1 for each in products.values()):
+        return None
+    before = sum(each.through.size for some in (own, *parts.values()) for each in some.values())
+    if sum(each.through.size for each in products.values()) > before:
+        return None
+    bias, size = outer.bias, outer._bias_sized
+    for name, each in inner.items():
+        bias = bias + _once(own[name].through, each.bias, each.shape)
+        size = size + _once(own[name].size, each._bias_sized, each.shape)
+    maps = (_map(each, outer.shape) for each in products.values())
+    return Linear(outer.name, (*products,), outer.shape, False, (*maps,), bias, size)
+
+
+def _once(through: Array, bias: Array, shape: Shape) -> Array:
+    """Of what broadcasts to a tensor of this shape."""
+    wide = np.broadcast_to(bias, (shape[0], *(bias.shape[1:] if bias.ndim == len(shape) else shape[1:])))
+    if through.ndim == 1:
+        return through.reshape(-1, *(1 for _ in shape[1:])) * wide
+    return (through @ wide.reshape(len(wide), -1)).reshape(-1, *wide.shape[1:])
+
+
+def _map(product: Product, shape: Shape) -> Map:
+    if product.through.ndim == 1:
+        return Scaled(_along(product.through, shape))
+    return Matrix(product.through, product.size, product.terms)
 
 
 def _summed(given: Given, maps: Sequence[Map], bias: Any = 0.0) -> Linear:

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bounds.arrays import Array, Namespace, beside, namespace, room, times
+from bounds.chains import Product
 from circuits.graphs.types import Shape
 from relations.planes import Sliding
 
@@ -26,8 +27,8 @@ _UNROLLED = 1 << 18
 class Map(Protocol):
     """``terms``: of the longest sum in it, either way. ``whole``: all of its numbers are integers."""
 
-    def matrix(self, channels: int) -> Array | None:
-        """[out, in], or factors [channels], where all places behind the first axis are taken alike."""
+    def product(self, channels: int) -> Product | None:
+        """Where all places behind the first axis are taken alike: [out, in], or factors [channels]."""
         ...
 
     @property
@@ -44,6 +45,10 @@ class Map(Protocol):
         """``apply`` of the map that has the absolute values."""
         ...
 
+    def sized(self, x: Array) -> Array:
+        """By what the absolute values of all terms come to that its numbers are made of."""
+        ...
+
     def back(self, lines: Array) -> Array:
         """[m, *in] of lines[m, *out]."""
         ...
@@ -55,42 +60,58 @@ class Map(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Matrix:
-    """weight[out, in] times a vector."""
+    """weight[out, in] times the channels of each place. Where it is a product of others ``sizes`` [out, in]
+    are what the absolute values of all that was added up come to, of ``made`` terms."""
 
     weight: Array = field(repr=False)
+    sizes: Array | None = field(default=None, repr=False)
+    made: int = 1
 
     @property
     def terms(self) -> int:
-        return int(max(self.weight.shape))
+        """Entries of a product are off by as many terms as they are made of: of centre and radius, twice."""
+        return int(max(self.weight.shape)) + 4 * (self.made - 1)
 
     @property
     def whole(self) -> bool:
         return bool((self.weight == namespace(self.weight).rint(self.weight)).all())
 
-    def matrix(self, channels: int) -> Array:
-        return self.weight
+    def product(self, channels: int) -> Product:
+        return Product(self.weight, self._absolute if self.sizes is None else self.sizes, self.made)
 
-    def apply(self, x: Array) -> Array:
-        return _times(self.weight, x)
+    def apply(self, x: Array, onto: Array | None = None) -> Array:
+        return _times(self.weight, x, onto)
 
     def absolute(self, x: Array) -> Array:
         return _times(self._absolute, x)
 
+    def sized(self, x: Array) -> Array:
+        return _times(self._absolute if self.sizes is None else self.sizes, x)
+
     def back(self, lines: Array) -> Array:
-        return times(lines, self.weight)
+        if lines.ndim == 2:
+            return times(lines, self.weight)
+        columns = lines.reshape(*lines.shape[:2], -1)
+        return times(self.weight.T, columns).reshape(len(lines), -1, *lines.shape[2:])
 
     def on(self, xp: Namespace) -> Self:
-        return replace(self, weight=xp.asarray(self.weight))
+        sizes = self.sizes if self.sizes is None else xp.asarray(self.sizes)
+        return replace(self, weight=xp.asarray(self.weight), sizes=sizes)
 
     @cached_property
     def _absolute(self) -> Array:
         return abs(self.weight)
 
 
-def _times(weight: Array, x: Array) -> Array:
-    """[m, out, t] of weight[out, in] and x[m, in, t]: one column of many samples as one product."""
-    made: Array = times(x[..., 0], weight.T)[..., np.newaxis] if x.shape[-1] == 1 else times(weight, x)
-    return made
+def _times(weight: Array, x: Array, onto: Array | None = None) -> Array:
+    """[m, out, *places, t] of weight[out, in] and x[m, in, *places, t], or that added ``onto`` an array: one
+    column of many samples as one product."""
+    columns = x.reshape(*x.shape[:2], -1)
+    shape = (len(x), len(weight), *x.shape[2:])
+    if columns.shape[-1] == 1:
+        flat = onto if onto is None else onto.reshape(shape[:2])
+        return times(columns[..., 0], weight.T, flat).reshape(shape)
+    return times(weight, columns, onto if onto is None else onto.reshape(*shape[:2], -1)).reshape(shape)
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,15 +130,17 @@ class Kernel:
     def whole(self) -> bool:
         return bool((self.weight == namespace(self.weight).rint(self.weight)).all())
 
-    def matrix(self, channels: int) -> Array | None:
+    def product(self, channels: int) -> Product | None:
         alike = self._points and self.sliding.groups == 1
-        return self.weight.reshape(channels, -1) if alike else None
+        return Product.of(self.weight.reshape(channels, -1)) if alike else None
 
     def apply(self, x: Array) -> Array:
         return self._parts(x, self._along, self.weight)
 
     def absolute(self, x: Array) -> Array:
         return self._parts(x, self._along, self._absolute)
+
+    sized = absolute
 
     def back(self, lines: Array) -> Array:
         return self._parts(lines[..., np.newaxis], self._across, self.weight)[..., 0]
@@ -215,7 +238,7 @@ class Moved:
 
     whole = True
 
-    def matrix(self, channels: int) -> None:
+    def product(self, channels: int) -> None:
         return None
 
     @property
@@ -232,12 +255,17 @@ class Moved:
             )
             return spread
         flat = x.reshape(len(x), -1, x.shape[-1])
-        moved: Array = xp.take(flat, self.places, axis=1)
+        if xp is not np and x.shape[-1] > 1:
+            from gpu import intervals
+
+            moved: Array = intervals.move(xp, flat, self.places)
+            return moved
+        moved = xp.take(flat, self.places, axis=1)
         if self._zeros:
             moved = xp.where((self.places < 0)[..., np.newaxis], 0.0, moved)
         return moved
 
-    absolute = apply
+    absolute = sized = apply
 
     def back(self, lines: Array) -> Array:
         if self.same:
@@ -312,16 +340,19 @@ class Scaled:
     def whole(self) -> bool:
         return bool((self.factor == namespace(self.factor).rint(self.factor)).all())
 
-    def matrix(self, channels: int) -> Array | None:
+    def product(self, channels: int) -> Product | None:
         if self.factor.size == 1:
-            return namespace(self.factor).full(channels, float(self.factor.ravel()[0]))  # type: ignore[no-any-return]
-        return self.factor.ravel() if self.factor.size == len(self.factor) == channels else None
+            return Product.of(namespace(self.factor).full(channels, float(self.factor.ravel()[0])))
+        alike = self.factor.size == len(self.factor) == channels
+        return Product.of(self.factor.ravel()) if alike else None
 
     def apply(self, x: Array) -> Array:
         return x * self.factor[..., np.newaxis]
 
     def absolute(self, x: Array) -> Array:
         return x * self.positive[..., np.newaxis]
+
+    sized = absolute
 
     @cached_property
     def positive(self) -> Array:

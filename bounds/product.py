@@ -9,11 +9,11 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from functools import cached_property
 
 import numpy as np
 
-from bounds.arrays import EXACT, UNIT, Array, Interval, Mask, Sums, fused, gamma, namespace, times
+from bounds.arrays import EXACT, UNIT, Array, Interval, Mask, Sums, fused, gamma, namespace, times, together
 from bounds.elementwise import rescaled
 from bounds.given import Given, Rules
 from bounds.network import Forms, Operation, Relaxed
@@ -102,12 +102,13 @@ def _outward(
     return xp.clip(ends[0], least, most), xp.clip(ends[1], least, most)
 
 
-class _Around(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class _Around:
     operation: Product
     left: Interval
     right: Interval
 
-    @property
+    @cached_property
     def scale(self) -> Array:
         """Of both linear terms, the constant and the remainder."""
         operation = self.operation
@@ -118,16 +119,16 @@ class _Around(NamedTuple):
         """By McCormick's planes (1976): of x from l to u, and y from m, ``x m + l y - l m`` is below ``x y``
         and ``x m + u y - u m`` above it."""
         operation, xp, (low, high), least = self.operation, namespace(lines), self.left, self.right.low
+        if not operation.matrices:
+            known = (each[:, np.newaxis] for each in (low, high, least))
+            left, right, paid = fused(_planes, lines, *known, of=(operation.factor,))
+            added.add(paid)
+            return [left, right]
         ends = operation.multiplied(low, least), operation.multiplied(high, least)
         above, below, paid = fused(
             _signed, lines, *(each[:, np.newaxis] for each in ends), of=(operation.factor,)
         )
         added.add(paid)
-        if not operation.matrices:
-            return [
-                (above + below) * least[:, np.newaxis],
-                above * low[:, np.newaxis] + below * high[:, np.newaxis],
-            ]
         turned = [xp.swapaxes(each, -1, -2)[:, np.newaxis] for each in (least, low, high)]
         return [
             times(above + below, turned[0]),
@@ -137,8 +138,12 @@ class _Around(NamedTuple):
     def forward(self, read: Sequence[Forms]) -> Forms:
         (x, y), operation = read, self.operation
         (left, a, _), (right, b, _) = self.left.parts, self.right.parts
-        slope = _slopes(operation, x.slope, right, left, y.slope)
-        return Forms(slope, *operation.constants((*x[1:4], left, a), (*y[1:4], right, b)))
+        slope, constants = together(
+            lambda: _slopes(operation, x.slope, right, left, y.slope),
+            lambda: operation.constants((*x[1:4], left, a), (*y[1:4], right, b)),
+            left,
+        )
+        return Forms(slope, *constants)
 
 
 def _signed(factor: float, lines: Array, low: Array, high: Array) -> tuple[Array, Array, Array]:
@@ -146,6 +151,12 @@ def _signed(factor: float, lines: Array, low: Array, high: Array) -> tuple[Array
     xp, scaled = namespace(lines), lines * factor
     above, below = xp.maximum(scaled, 0.0), xp.minimum(scaled, 0.0)
     return above, below, -(above * low + below * high)
+
+
+def _planes(factor: float, lines: Array, low: Array, high: Array, least: Array) -> tuple[Array, Array, Array]:
+    """Of products of entries: lines of both, and what is added."""
+    above, below, paid = _signed(factor, lines, low * least, high * least)
+    return (above + below) * least, above * low + below * high, paid
 
 
 def _slopes(operation: Product, x: Array, right: Array, left: Array, y: Array) -> Array:

@@ -8,13 +8,15 @@ What rounding does to a line on its way back is added up beside it: an operation
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
 import numpy as np
 
-from bounds.arrays import Array, Interval, Sums, dot, gamma, namespace, room, times
+from bounds.arrays import Array, Interval, Sums, dot, gamma, namespace, room, times, together
 from bounds.ball import Region
+from bounds.elementwise import Elementwise, Function
 from bounds.linear import Linear
 from bounds.network import Forms, Network, Operation, Relaxed
 
@@ -44,6 +46,10 @@ class Bounds:
     _whole: set[str] = field(default_factory=set)
     # The last sum that all later tensors are made of, whose forms are kept.
     _neck: Linear | None = None
+    # Of sums whose forms wait for the function that alone reads them it, and of how many terms rounding is to
+    # be counted; what lines need and was not made yet.
+    _held: dict[str, tuple[Function, int]] = field(default_factory=dict)
+    _later: list[Callable[[], object]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.intervals[self.network.input] = self.region.interval()
@@ -58,13 +64,16 @@ class Bounds:
                 self._tighten(operation)
             if self.method == "forward" and isinstance(operation, Linear):
                 self._sum(operation, independent)
+            elif operation.inputs[0] in self._held:
+                self._bend_held(operation)
             else:
                 read = [self.intervals[name] for name in operation.inputs]
-                self.intervals[operation.name] = operation.image(*read)
                 if self.method != "ibp" or operation.linear:
                     self._relaxed[operation.name] = operation.relaxed(*read)
                 if self.method == "forward":
-                    self._bend(operation)
+                    self._bend(operation, read)
+                else:
+                    self.intervals[operation.name] = operation.image(*read)
             if operation.whole:
                 self._whole.add(operation.name)
             for name in {*operation.inputs} - ahead[operation.name]:
@@ -187,14 +196,25 @@ class Bounds:
     def _sum(self, operation: Linear, independent: set[str]) -> None:
         """Forms of a sum where any are needed, and its interval where that is: of what curves read."""
         name, asked = operation.name, operation.name in self.network.read_by_curves
-        if (asked or {*operation.inputs} <= independent) and self.intervals.keys() >= {*operation.inputs}:
-            self.intervals[name] = operation.image(*(self.intervals[each] for each in operation.inputs))
         relaxed = operation.through([self._sizes[each] for each in operation.inputs])
-        self._relaxed[name], self._sizes[name] = relaxed, relaxed.scale
+        self._relaxed[name] = relaxed
+
+        def known() -> Array | None:
+            self._sizes[name] = relaxed.scale
+            while self._later:
+                self._later.pop()()
+            if (asked or {*operation.inputs} <= independent) and self.intervals.keys() >= {*operation.inputs}:
+                self.intervals[name] = operation.image(*(self.intervals[each] for each in operation.inputs))
+            return self._rest(operation)
+
         if name not in self.network.formed:
+            known()
             return
-        made = relaxed.forward([self._forms[each] for each in operation.inputs], self._rest(operation))
-        if asked and not operation.moves:
+        made = relaxed.forward([self._forms[each] for each in operation.inputs], known)
+        function = self._alone(operation) if asked and not operation.moves else None
+        if function is not None and namespace(made.offset) is not np:
+            self._held[name] = function, operation.rounds
+        elif asked and not operation.moves:
             # What follows in a chain counts rounding by sizes as they are.
             found, most = self.region.reach(made._replace(size=made.size.copy()), operation.rounds)
             made = made._replace(most=most)
@@ -202,6 +222,28 @@ class Bounds:
         elif name in self.network.rested and not operation.moves:
             made.rest[...] += gamma(operation.rounds) * made.size
         self._forms[name], self._rests[name] = made, made.rest
+
+    def _alone(self, operation: Linear) -> Function | None:
+        """That of numbers which alone reads a sum, where there are forms of what it makes."""
+        readers = [each for each in self.network.operations if operation.name in each.inputs]
+        if operation is self._neck or operation.name == self.network.output or len(readers) > 1:
+            return None
+        (reader,) = readers
+        if not isinstance(reader, Elementwise) or reader.name not in self.network.formed:
+            return None
+        return reader.function if reader.function.of_numbers else None
+
+    def _bend_held(self, operation: Operation) -> None:
+        """``_bend`` of what waits, of which nobody asked how far it reaches, at once."""
+        name, (read,) = operation.name, operation.inputs
+        (function, rounds), forms, known = self._held[read], self._forms[read], self.intervals.get(read)
+        self.intervals[read], self.intervals[name], made = self.region.bend(
+            forms, rounds, known, function, 8 * operation.terms + 32
+        )
+        relaxed = operation.relaxed(self.intervals[read])
+        self._later.append(lambda: relaxed.scale)
+        self._relaxed[name], self._forms[name] = relaxed, made
+        self._rests[name], self._sizes[name] = made.rest, made.size
 
     def _rest(self, operation: Linear) -> Array | None:
         """By the sources of its chain; where nobody asks for it no number, which would certify nothing."""
@@ -211,14 +253,20 @@ class Bounds:
             return xp.broadcast_to(xp.full((), np.nan), some.shape)  # type: ignore[no-any-return]
         return operation.chain.rest(self._rests) if operation.chain else None
 
-    def _bend(self, operation: Operation) -> None:
-        """Forms of what is no sum, where any are needed, whose ``rest`` takes what rounding did to them."""
-        name = operation.name
+    def _bend(self, operation: Operation, read: Sequence[Interval]) -> None:
+        """Forms of what is no sum, where any are needed, whose ``rest`` takes what rounding did to them.
+        Meanwhile what lines need on their way back."""
+        name, relaxed = operation.name, self._relaxed[operation.name]
         if name not in self.network.formed:
+            self.intervals[name] = operation.image(*read)
             self._sizes[name] = self.intervals[name].magnitude
             return
-        made = self._relaxed[name].forward([self._forms[each] for each in operation.inputs])
-        self.intervals[name], most = self.region.reach(made, 8 * operation.terms + 32, self.intervals[name])
+        made, (image, _) = together(
+            lambda: relaxed.forward([self._forms[each] for each in operation.inputs]),
+            lambda: (operation.image(*read), relaxed.scale),
+            read[0].low,
+        )
+        self.intervals[name], most = self.region.reach(made, 8 * operation.terms + 32, image)
         self._forms[name] = made._replace(most=most)
         self._rests[name], self._sizes[name] = made.rest, made.size
 

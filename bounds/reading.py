@@ -6,7 +6,7 @@ exact arithmetic. A network of integers computes integers, and bounds hold of th
 
 from __future__ import annotations
 
-from bounds import curves, elementwise, linear, maximum, product, softmax
+from bounds import activation, elementwise, linear, maximum, product, softmax
 from bounds.given import Given, Rules
 from bounds.network import Network, Operation
 from circuits.graphs.graph import Graph
@@ -16,7 +16,7 @@ from zenerrors import ModelError
 RULES: Rules = {
     **linear.RULES,
     **elementwise.RULES,
-    **curves.RULES,
+    **activation.RULES,
     **product.RULES,
     **maximum.RULES,
     **softmax.RULES,
@@ -49,4 +49,5 @@ def read(graph: Graph | QuantGraph) -> Network:
             getattr(node, "rescale", None) is not None,
         )
         operations += RULES[type(node)](given, node)
-    return Network(source.name, source.shape, tuple(linear.chained(operations)), output)
+    summed = linear.chained(linear.merged(operations, output))
+    return Network(source.name, source.shape, tuple(summed), output)

@@ -93,8 +93,13 @@ class _Recorded:
 
     def __call__(self, region: Region, lines: Array) -> Array:
         for place, new in enumerate((*region.arrays, lines)):
-            if not np.array_equal(new, self._sent[place]):
-                self._sent[place] = np.array(new, self._read[place].dtype)
-                self._device.copy(self._sent[place], self._read[place])
+            if not np.array_equal(_once(new), self._sent[place]):
+                self._sent[place] = _once(new).copy()
+                self._device.copy(np.array(new, self._read[place].dtype), self._read[place])
         self._launch()
         return host(self._found)
+
+
+def _once(array: Array) -> Array:
+    """What was broadcast along the first axis, as one sentence is to all of its words: the first."""
+    return array[:1] if array.ndim and array.strides[0] == 0 else array

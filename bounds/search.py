@@ -159,8 +159,11 @@ class _Search:
         some = (rise > 0) & (run > 0)
         rise, run, first, last = rise[some], run[some], v[:, :-1].ravel()[some], v[:, 1:].ravel()[some]
         apart = np.maximum(np.maximum(first[:, np.newaxis] - _MIDDLES, _MIDDLES - last[:, np.newaxis]), 0.0)
-        weight = (run[:, np.newaxis] + 2 * apart + _NEAR) ** -2
-        steep = np.log(np.minimum(rise / run, 1.0)) @ weight + _LITTLE * math.log(_STEEP)
+        away = run[:, np.newaxis] + 2 * apart + _NEAR
+        weight = 1 / (away * away)
+        # So little is no work for all of a processor's cores, which a product of matrices would wake.
+        steep = np.log(np.minimum(rise / run, 1.0))[:, np.newaxis] * weight
+        steep = steep.sum(axis=0) + _LITTLE * math.log(_STEEP)
         heights = np.cumsum([0, *(np.exp(steep / (weight.sum(axis=0) + _LITTLE)) * np.diff(_EDGES))])
         heights -= heights[len(_MIDDLES) // 2]
         return lambda v: np.interp(v, _EDGES, heights)

@@ -7,7 +7,7 @@ the largest end of the row: none is above 1, and some reach it.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import ClassVar, Final
 
 import numpy as np
 
@@ -30,6 +30,8 @@ _EXP: Final = Exp()
 class Exponential:
     """``e^(step (x - largest))`` along the last axis, where ``kept`` [rows, n], else 0. The largest is that
     of the row's upper ends; what follows divides by the sum, and so it may be any number."""
+
+    of_numbers: ClassVar[bool] = False
 
     step: float
     kept: Array
@@ -107,6 +109,8 @@ def _away(steep: Array, offset: Array, side: int, low: Array, high: Array, large
 class Shares:
     """``ratio x``, give or take ``slack``, within [0, most]: the integers of a softmax's shares."""
 
+    of_numbers: ClassVar[bool] = True
+
     ratio: float
     slack: float
     most: float
@@ -174,7 +178,7 @@ class _Rows:
     n: int
     whole = True
 
-    def matrix(self, channels: int) -> None:
+    def product(self, channels: int) -> None:
         return None
 
     @property
@@ -182,10 +186,16 @@ class _Rows:
         return self.n
 
     def apply(self, x: Array) -> Array:
-        made: Array = x.sum(axis=-2, keepdims=True)
+        xp = namespace(x)
+        if xp is np or x.shape[-1] == 1:
+            made: Array = x.sum(axis=-2, keepdims=True)
+        else:
+            from gpu import intervals
+
+            made = intervals.add_up(xp, x)
         return made
 
-    absolute = apply
+    absolute = sized = apply
 
     def back(self, lines: Array) -> Array:
         xp = namespace(lines)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import ctypes
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import AbstractContextManager, ExitStack, nullcontext
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from functools import cache
 from threading import local
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import cupy
 import numpy as np
@@ -20,6 +21,9 @@ from zenerrors import ResourceError
 Array = Any
 """An array on the device, C-contiguous: ``shape``, ``dtype``, ``nbytes``, slices along the first axis,
 ``reshape`` and ``view`` are as numpy has them, and so is ``fill`` where its device is current."""
+
+One = TypeVar("One")
+Other = TypeVar("Other")
 
 Secret = Callable[[Array], Array]
 """Takes note of an array that is to be erased, and hands it back."""
@@ -206,7 +210,7 @@ class Device:
         self.synchronize()
         with self.current():
             stream, pool = cupy.cuda.Stream(non_blocking=True), cupy.cuda.MemoryPool()
-            with times.recording(), stream, cupy.cuda.using_allocator(pool.malloc):
+            with times.recording(), _beside(), stream, cupy.cuda.using_allocator(pool.malloc):
                 try:
                     call()
                 finally:
@@ -215,7 +219,7 @@ class Device:
                 try:
                     call()
                 finally:
-                    graph = stream.end_capture()
+                    graph = _Graph(stream.end_capture())
 
         def launch(_held: object = pool) -> None:
             with self.current():
@@ -262,6 +266,62 @@ class Device:
                 f"{what} takes {count / 2**20:,.0f} MiB of GPU memory and {free / 2**20:,.0f} MiB are free: "
                 + _REMEDY,
             )
+
+
+_THREAD: Final = local()
+
+
+@contextmanager
+def _beside() -> Iterator[None]:
+    """In its context ``together`` has another stream, on the current device."""
+    _THREAD.beside = cupy.cuda.Stream(non_blocking=True, priority=-1)
+    try:
+        yield
+    finally:
+        _THREAD.beside = None
+
+
+def together(main: Callable[[], One], aside: Callable[[], Other]) -> tuple[One, Other]:
+    """What both make. Where it is recorded (``Device.recorded``) the second is on a stream of its own, so
+    that both may be done at the same time. Neither may read what the other makes, nor the first let go of an
+    array that was made aside before: its memory would be at hand at once."""
+    beside = getattr(_THREAD, "beside", None)
+    here = cupy.cuda.get_current_stream()
+    if beside is None or here == beside:
+        return main(), aside()
+    beside.wait_event(here.record())
+    made = main()
+    with beside:
+        other = aside()
+    here.wait_event(beside.record())
+    return made, other
+
+
+_BY_PRIORITY: Final = 8
+"""CUDA's flag: each node of a graph has its own priority, that of the stream it was recorded on."""
+
+
+class _Graph:
+    """What was recorded, to be launched: by CUDA itself, as CuPy leaves priorities out."""
+
+    def __init__(self, recorded: Any) -> None:
+        self._recorded, self._made = recorded, _instantiated(recorded.graph)
+        self._destroy = cupy.cuda.runtime.graphExecDestroy
+
+    def launch(self) -> None:
+        cupy.cuda.runtime.graphLaunch(self._made, cupy.cuda.get_current_stream().ptr)
+
+    def __del__(self) -> None:
+        if hasattr(self, "_destroy"):
+            self._destroy(self._made)
+
+
+def _instantiated(graph: int) -> int:
+    made, make = ctypes.c_void_p(), ctypes.CDLL("libcuda.so.1").cuGraphInstantiateWithFlags
+    status = make(ctypes.byref(made), ctypes.c_void_p(graph), ctypes.c_ulonglong(_BY_PRIORITY))
+    if status or made.value is None:
+        raise ResourceError("resource.gpu_memory", f"CUDA refused a recording (status {status})")
+    return made.value
 
 
 @cache

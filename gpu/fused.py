@@ -300,7 +300,8 @@ def _named(name: str) -> Callable[..., Symbol]:
 class _Namespace:
     """numpy's functions, of symbols."""
 
-    exp, log, tanh, sqrt = _named("exp"), _named("log"), _named("tanh"), _named("sqrt")
+    exp, log, log1p = _named("exp"), _named("log"), _named("log1p")
+    tanh, sqrt = _named("tanh"), _named("sqrt")
     floor, ceil, rint, sign = _named("floor"), _named("ceil"), _named("rint"), _named("sign")
     maximum, minimum, float_power = _named("maximum"), _named("minimum"), _named("float_power")
     where, isnan, isfinite, nextafter = (
@@ -391,12 +392,7 @@ def _source(
     function: Function, of: tuple[Any, ...], truths: tuple[bool, ...], rank: int
 ) -> tuple[str, str, int]:
     """A kernel's text, its name, and how many arrays it makes."""
-    trace = _Trace()
-    symbols = [
-        Symbol(trace, (trace.term("argument", place, truth),), False) for place, truth in enumerate(truths)
-    ]
-    made = function(*of, *symbols)
-    results = [number for (number,) in (each.numbers for each in made)]
+    trace, results = _traced(function, of, truths)
     kinds = ["bool" if truth else "double" for truth in truths]
     parameters = [
         "const long long* layout",
@@ -423,7 +419,105 @@ def _source(
     lines += [f"const {kind} a{place} = in{place}[at{place}];" for place, kind in enumerate(kinds)]
     lines += trace.lines(set(results))
     lines += [f"out{place}[entry] = {trace.text(number)};" for place, number in enumerate(results)]
+    text, name = _kernel(_HEAD, "fused", function, parameters, lines)
+    return text, name, len(results)
+
+
+def _traced(function: Function, of: tuple[Any, ...], truths: tuple[bool, ...]) -> tuple[_Trace, list[int]]:
+    """Terms, and which of them are made."""
+    trace = _Trace()
+    symbols = [
+        Symbol(trace, (trace.term("argument", place, truth),), False) for place, truth in enumerate(truths)
+    ]
+    made = function(*of, *symbols)
+    return trace, [number for (number,) in (each.numbers for each in made)]
+
+
+def _kernel(
+    head: str, kind: str, function: Function, parameters: list[str], lines: list[str], limits: str = ""
+) -> tuple[str, str]:
+    """Its text, and its name."""
+    name = f"{kind}_{''.join(each for each in function.__name__ if each.isalnum() or each == '_')}"
     body = "\n  ".join(lines)
-    name = f"fused_{''.join(each for each in function.__name__ if each.isalnum() or each == '_')}"
-    head = f'extern "C" __global__ void {name}({", ".join(parameters)})'
-    return f"{_HEAD}\n{head} {{\n  {body}\n}}\n", name, len(results)
+    return (
+        f'{head}\nextern "C" __global__ void {limits} {name}({", ".join(parameters)}) {{\n  {body}\n}}\n',
+        name,
+    )
+
+
+_NORMS: Final = {"inf": 0, "1": 1, "2": 2}
+_RESIDENT: Final = 6
+"""Blocks of a multiprocessor, so that enough rows are on their way."""
+
+_MANY: Final = 1 << 16
+"""Rows of which there are enough for all of a card, though a warp has eight of them."""
+
+
+def run_rows(
+    function: Function,
+    of: tuple[Any, ...],
+    slope: Array,
+    balls: tuple[Array, str, int],
+    arrays: tuple[Array, ...],
+    like: Any,
+) -> tuple[Array, ...]:
+    """``function(*of, *arrays, most)`` by one kernel, which reads slope [n, *any, width] once: arrays are of
+    rows [n, *any], and ``most`` is what rows come to over ``balls``, as ``gpu.intervals.reach`` has it by
+    their radius [n], norm and own coordinates. What is made first is what rows are multiplied by, and in its
+    place are these rows."""
+    device, shape, width = Device.of(slope), slope.shape[:-1], slope.shape[-1]
+    (radius, norm, own), rows = balls, math.prod(shape)
+    text, name, outputs = _row_source(function, of, len(arrays))
+    made = like.empty(slope.shape), *(like.empty(shape) for _ in range(outputs - 1))
+    groups = 1 if rows < _MANY else 2
+    sizes = map(np.int64, (rows, max(1, rows // len(slope)), width, own, _NORMS[norm], groups))
+    given = (slope, radius, *map(like.ascontiguousarray, arrays), *made)
+    modules.made(device, text).launch(name, -(-rows // (16 * groups)), _THREADS, *sizes, *given)
+    return made
+
+
+@cache
+def _row_source(function: Function, of: tuple[Any, ...], count: int) -> tuple[str, str, int]:
+    """As ``_source``: four or eight rows by a warp (source/norms.hpp), each of the first lanes has one."""
+    trace, (factor, *results) = _traced(function, of, (False,) * (count + 1))
+    parameters = [
+        *(f"long long {each}" for each in ("rows", "rows_of_one", "width", "own", "norm", "groups")),
+        "const double* slope",
+        "const double* radius",
+        *(f"const double* in{place}" for place in range(count)),
+        "double* scaled",
+        *(f"double* out{place}" for place in range(len(results))),
+    ]
+    lines = [
+        "const long long first = (blockIdx.x * (long long)blockDim.x + threadIdx.x) / 32 * each * groups;",
+        "if (first >= rows) return;",
+        "const int lane = threadIdx.x % 32;",
+        "const bool has = lane < each * groups && first + lane < rows;",
+        "const long long row = has ? first + lane : first;",
+        *(f"const double a{place} = in{place}[row];" for place in range(count)),
+        "const double reach = norm ? radius[row / rows_of_one] : 1;",
+        "double sum = 0;",
+        "for (int group = 0; group < groups; group++) {",
+        "  const double* at[each];",
+        "  for (int i = 0; i < each; i++) {",
+        "    const long long there = first + each * group + i;",
+        "    at[i] = slope + (there < rows ? there : first) * width;",
+        "  }",
+        "  const double here = measure(at, width, own, norm);",
+        "  sum = lane / each == group ? here : sum;",
+        "}",
+        f"const double zero = 0.0, a{count} = sum * reach;",
+        *trace.lines({factor, *results}),
+        "for (int group = 0; group < groups; group++) {",
+        "  const long long there = first + each * group, start = there * width;",
+        f"  const double by = {trace.text(factor)};",
+        "  if (there < rows) scale(slope + start, scaled + start, by, each * group, rows - there, width);",
+        "}",
+        "if (!has) return;",
+        *(f"out{place}[row] = {trace.text(number)};" for place, number in enumerate(results)),
+    ]
+    head = _HEAD + (modules.SOURCES / "norms.hpp").read_text()
+    text, name = _kernel(
+        head, "rows", function, parameters, lines, f"__launch_bounds__({_THREADS}, {_RESIDENT})"
+    )
+    return text, name, 1 + len(results)

@@ -21,7 +21,10 @@ PAIRS: Final = 5
 """Of lines and what they are times, of one launch."""
 
 _ROWS: Final = 4
-"""Of slopes, that a warp adds up at the same time."""
+"""Of slopes, that a warp takes at the same time."""
+
+_BLOCKS: Final = 132 * 3
+"""About so many add up what lines pay."""
 
 _NORMS: Final = {"inf": 0, "1": 1, "2": 2}
 
@@ -70,7 +73,39 @@ def weigh(like: Any, pairs: Sequence[tuple[Array, Array | None, bool]], onto: Ar
         given += [like.ascontiguousarray(lines), x if x is None else like.ascontiguousarray(x)]
         given += map(np.int64, (lines.shape[-1], of_one, absolute))
     given += [None, None, *[np.int64(0)] * 3] * (PAIRS - len(pairs))
-    modules.load(Device.of(onto), "intervals").launch("weigh", n * rows, _WIDE, *given, onto)
+    device, longest = Device.of(onto), max(lines.shape[-1] for lines, _, _ in pairs)
+    module = modules.load(device, "intervals")
+    blocks = max(1, min(_BLOCKS // (n * rows), -(-longest // (4 * _WIDE))))
+    made = like.empty((n * rows, blocks))
+    module.launch("weigh", n * rows * blocks, _WIDE, *given, made, np.int64(blocks))
+    numbers = np.int64(n * rows), np.int64(blocks)
+    module.launch("gather", -(-n * rows // _THREADS), _THREADS, made, onto, *numbers)
+
+
+def move(like: Any, x: Array, places: Array) -> Array:
+    """[n, *places.shape, width] of the rows of x[n, rows, width] at ``places``, int64; zeros where these are
+    negative."""
+    n, own, width = x.shape
+    made = like.empty((n, *places.shape, width))
+    rows = n * places.size
+    if rows * width:
+        module = modules.load(Device.of(x), "intervals")
+        numbers = map(np.int64, (rows, places.size, own, width))
+        blocks = -(-rows * _WARP // (_ROWS * _THREADS))
+        whole = map(like.ascontiguousarray, (x, places))
+        module.launch("move", blocks, _THREADS, *whole, made, *numbers)
+    return made
+
+
+def add_up(like: Any, x: Array) -> Array:
+    """The sums of x[*rows, count, width] over the last axis but one, which stays with size 1."""
+    *ahead, count, width = x.shape
+    rows, made = math.prod(ahead), like.empty((*ahead, 1, width))
+    if rows * width:
+        module, numbers = modules.load(Device.of(x), "intervals"), map(np.int64, (rows, count, width))
+        blocks = rows * -(-width // _THREADS)
+        module.launch("add_up", blocks, _THREADS, like.ascontiguousarray(x), made, *numbers)
+    return made
 
 
 def product(like: Any, left: tuple[Array, Array], right: tuple[Array, Array]) -> tuple[Array, Array, Array]:

@@ -3,23 +3,10 @@
 #include <math.h>
 #endif
 
-using Word = unsigned long long;
-
-template <class T>
-__device__ inline double across(double value, T combined) {
-  for (int bits = 16; bits; bits /= 2) {
-    union {
-      double number;
-      Word word;
-    } here{value}, there;
-    there.word = __shfl_xor_sync(0xffffffff, here.word, bits);
-    value = combined(value, there.number);
-  }
-  return value;
-}
-
 __device__ inline double larger(double a, double b) { return a >= b || a != a ? a : b; }
 __device__ inline double lesser(double a, double b) { return a <= b || a != a ? a : b; }
+
+#include "norms.hpp"
 
 // Where functions of balls are known to be, and what they become: arrays of rows, those of `known` null where nothing is.
 struct Rows {
@@ -27,6 +14,16 @@ struct Rows {
   const double *known_low, *known_high;
   double *most, *low, *high;
 };
+
+// A row of these.
+struct Row {
+  double offset, rest, size, known_low, known_high;
+};
+
+__device__ inline Row read(const Rows& rows, long long row) {
+  const bool known = rows.known_low;
+  return {rows.offset[row], rows.rest[row], rows.size[row], known ? rows.known_low[row] : 0, known ? rows.known_high[row] : 0};
+}
 
 // gamma of bounds.arrays.
 __device__ inline double rounded(long long terms) {
@@ -37,14 +34,14 @@ __device__ inline double rounded(long long terms) {
 // Of a row whose slope delta, of `width` terms, comes to `most`: rest += gamma(terms) size, then what slope delta +
 // offset, give or take rest, reaches, and size. Where an interval is known, both at once; and where that is narrower than rest,
 // offset is its centre, and the answer is true: slope is to be 0.
-__device__ inline bool bound(const Rows& rows, long long row, double most, long long width, long long terms) {
-  const double middle = rows.offset[row], sized = rows.size[row], start = middle < 0 ? -middle : middle;
-  const double all = rows.rest[row] + rounded(terms) * sized, reached = start + all + most;
+__device__ inline bool bound(const Rows& rows, long long row, const Row& is, double most, long long width, long long terms) {
+  const double middle = is.offset, start = middle < 0 ? -middle : middle;
+  const double all = is.rest + rounded(terms) * is.size, reached = start + all + most;
   const double around = all + most + rounded(2 * width + 8) * reached;
   double least = middle - around, largest = middle + around, centre = middle, apart = all;
   bool constant = false;
   if (rows.known_low) {
-    const double one = larger(rows.known_low[row], least), other = lesser(rows.known_high[row], largest);
+    const double one = larger(is.known_low, least), other = lesser(is.known_high, largest);
     least = lesser(one, other), largest = larger(one, other);
     const double between = least / 2 + largest / 2, away = larger(largest - between, between - least);
     constexpr double most_of_all = 1.7976931348623157e308;
@@ -63,47 +60,22 @@ extern "C" __global__ void __launch_bounds__(128)
     reach(double* slope, double* offset, double* rest, double* size, const double* radius, const double* known_low,
           const double* known_high, double* most, double* low, double* high, long long rows, long long rows_of_one, long long width, long long own,
           long long norm, long long terms) {
-  constexpr int each = 4;
   const long long first = (blockIdx.x * 128ll + threadIdx.x) / 32 * each;
   const int lane = threadIdx.x % 32;
   if (first >= rows) return;
+  // Each of the first lanes has a row, of which it reads what is no slope meanwhile.
+  const long long row = first + lane;
+  const bool own_row = lane < each && row < rows;
+  const Rows all{offset, rest, size, known_low, known_high, most, low, high};
+  const Row is = own_row ? read(all, row) : Row{};
   const double* at[each];
 #pragma unroll
   for (int i = 0; i < each; i++) at[i] = slope + (first + i < rows ? first + i : first) * width;
-  const auto add = [](double a, double b) { return a + b; };
-  double sums[each] = {};
-  for (long long ball = 0; ball < width; ball += own) {
-    double found[each] = {};
-    for (long long column = ball + lane; column < ball + own; column += 128) {
-      double steep[4][each];  // on their way at the same time
-#pragma unroll
-      for (int k = 0; k < 4; k++)
-#pragma unroll
-        for (int i = 0; i < each; i++) steep[k][i] = column + 32 * k < ball + own ? at[i][column + 32 * k] : 0;
-#pragma unroll
-      for (int k = 0; k < 4; k++)
-#pragma unroll
-        for (int i = 0; i < each; i++) {
-          const double size = steep[k][i] < 0 ? -steep[k][i] : steep[k][i];
-          if (norm == 1) found[i] = larger(found[i], size);
-          else found[i] += norm == 2 ? size * size : size;
-        }
-    }
-#pragma unroll
-    for (int i = 0; i < each; i++) {
-      found[i] = norm == 1 ? across(found[i], larger) : across(found[i], add);
-      sums[i] += norm == 2 ? sqrt(found[i]) : found[i];
-    }
-  }
-  // Each of the first lanes has a row from here.
-  const long long row = first + lane;
+  double here = measure(at, width, own, norm);
   bool constant = false;
-  if (lane < each && row < rows) {
-    double here = sums[0];
-#pragma unroll
-    for (int i = 1; i < each; i++) here = lane == i ? sums[i] : here;
+  if (own_row) {
     if (norm) here *= radius[row / rows_of_one];
-    constant = bound({offset, rest, size, known_low, known_high, most, low, high}, row, here, width, terms);
+    constant = bound(all, row, is, here, width, terms);
   }
   for (unsigned left = __ballot_sync(0xffffffff, constant); left; left &= left - 1) {
     double* line = slope + (first + __ffs(left) - 1) * width;
@@ -118,9 +90,8 @@ extern "C" __global__ void __launch_bounds__(128)
                 long long width, long long terms) {
   const long long row = blockIdx.x * 128ll + threadIdx.x;
   const int lane = threadIdx.x % 32;
-  bool constant = false;
-  if (row < rows)
-    constant = bound({offset, rest, size, known_low, known_high, most, low, high}, row, most[row], width, terms);
+  const Rows all{offset, rest, size, known_low, known_high, most, low, high};
+  const bool constant = row < rows && bound(all, row, read(all, row), most[row], width, terms);
   for (unsigned left = __ballot_sync(0xffffffff, constant); left; left &= left - 1) {
     double* line = slope + (row - lane + __ffs(left) - 1) * width;
     for (long long column = lane; column < width; column += 32) line[column] = 0;
@@ -137,16 +108,17 @@ struct Pair {
   const double *lines##i, const double *x##i, long long size##i, long long rows##i, long long absolute##i
 #define ZEN_SAME(i) {lines##i, x##i, size##i, rows##i, absolute##i}
 
-// Onto each row's sum, of a block: of each pair its line, or absolute values, times x.
+// Of each row, by `blocks` of it: sums[row, block] of all pairs' lines, or absolute values, times x.
 extern "C" __global__ void __launch_bounds__(512)
-    weigh(ZEN_PAIR(0), ZEN_PAIR(1), ZEN_PAIR(2), ZEN_PAIR(3), ZEN_PAIR(4), double* onto) {
+    weigh(ZEN_PAIR(0), ZEN_PAIR(1), ZEN_PAIR(2), ZEN_PAIR(3), ZEN_PAIR(4), double* made, long long blocks) {
   __shared__ double sums[16];
   const auto add = [](double a, double b) { return a + b; };
   const Pair pairs[] = {ZEN_SAME(0), ZEN_SAME(1), ZEN_SAME(2), ZEN_SAME(3), ZEN_SAME(4)};
   long long longest = 0;
   for (const Pair& pair : pairs) longest = pair.size > longest ? pair.size : longest;
+  const long long row = blockIdx.x / blocks, block = blockIdx.x % blocks;
   double sum = 0;
-  for (long long first = threadIdx.x; first < longest; first += 4 * 512) {
+  for (long long first = 4 * 512 * block + threadIdx.x; first < longest; first += 4 * 512 * blocks) {
     double here[5][4], by[5][4];  // on their way at the same time
 #pragma unroll
     for (int pair = 0; pair < 5; pair++) {
@@ -154,8 +126,8 @@ extern "C" __global__ void __launch_bounds__(512)
 #pragma unroll
       for (int i = 0; i < 4; i++) {
         const long long place = first + 512 * i;
-        here[pair][i] = place < size ? lines[blockIdx.x * size + place] : 0;
-        by[pair][i] = x && place < size ? x[blockIdx.x / rows_of_one * size + place] : 1;
+        here[pair][i] = place < size ? lines[row * size + place] : 0;
+        by[pair][i] = x && place < size ? x[row / rows_of_one * size + place] : 1;
       }
     }
 #pragma unroll
@@ -171,7 +143,54 @@ extern "C" __global__ void __launch_bounds__(512)
   __syncthreads();
   if (threadIdx.x >= 32) return;
   sum = across(threadIdx.x < 16 ? sums[threadIdx.x] : 0, add);
-  if (!threadIdx.x) onto[blockIdx.x] += sum;
+  if (!threadIdx.x) made[blockIdx.x] = sum;
+}
+
+// onto[rows] += the sums of made[rows, blocks], each of a thread.
+extern "C" __global__ void __launch_bounds__(128) gather(const double* made, double* onto, long long rows, long long blocks) {
+  const long long row = blockIdx.x * 128ll + threadIdx.x;
+  if (row >= rows) return;
+  double sum = 0;
+#pragma unroll 8
+  for (long long block = 0; block < blocks; block++) sum += made[row * blocks + block];
+  onto[row] += sum;
+}
+
+// out[row] = x[places[row]] of rows of `width`, zeros where that is negative: `count` rows for each of a batch, of `from`.
+extern "C" __global__ void __launch_bounds__(128) move(const double* x, const long long* places, double* out, long long rows,
+                                                       long long count, long long from, long long width) {
+  const int lane = threadIdx.x % 32;
+  const long long first = (blockIdx.x * 128ll + threadIdx.x) / 32 * each;
+  long long at[each];
+#pragma unroll
+  for (int i = 0; i < each; i++) {
+    const long long row = first + i, place = row < rows ? places[row % count] : -1;
+    at[i] = place < 0 ? -1 : (row / count * from + place) * width;
+  }
+  for (long long column = lane; column < width; column += 128) {
+    double here[4][each];  // on their way at the same time
+#pragma unroll
+    for (int k = 0; k < 4; k++)
+#pragma unroll
+      for (int i = 0; i < each; i++) here[k][i] = at[i] >= 0 && column + 32 * k < width ? x[at[i] + column + 32 * k] : 0;
+#pragma unroll
+    for (int k = 0; k < 4; k++)
+#pragma unroll
+      for (int i = 0; i < each; i++)
+        if (first + i < rows && column + 32 * k < width) out[(first + i) * width + column + 32 * k] = here[k][i];
+  }
+}
+
+// out[rows, width] = the sums of x[rows, count, width] over the axis between.
+extern "C" __global__ void __launch_bounds__(128)
+    add_up(const double* x, double* out, long long rows, long long count, long long width) {
+  const long long row = blockIdx.x / ((width + 127) / 128), column = blockIdx.x % ((width + 127) / 128) * 128 + threadIdx.x;
+  if (row >= rows || column >= width) return;
+  const double* at = x + row * count * width + column;
+  double sum = 0;
+#pragma unroll 8
+  for (long long i = 0; i < count; i++) sum += at[i * width];
+  out[row * width + column] = sum;
 }
 
 // low, high, size[groups, m, n]: sums over k of the least and the largest of left[groups, m, k] right[groups, k, n], and

@@ -12,7 +12,7 @@ import bounds
 from bounds import Ball, Bounds, Norm, Synonyms, attack
 from circuits.graphs.types import FloatArray
 from gpu import device
-from tests.bounds.networks import KINDS, integers
+from tests.bounds.networks import KINDS, integers, stream
 from tests.gpu.emulator.arrays import waits
 from tests.gpu.emulator.place import EMULATED
 
@@ -59,6 +59,19 @@ def test_the_same_on_a_card(kind: str, whole: bool) -> None:
             for name, interval in here.intervals.items():
                 for one, other in zip(found.intervals[name], interval, strict=True):
                     close(one, other)
+
+
+@pytest.mark.large
+def test_sums_of_sums_on_a_card() -> None:
+    rng = np.random.default_rng(15)
+    network = bounds.read(stream(rng))
+    x, lines = rng.uniform(-1, 1, (2, *network.input_shape)), np.array([[[1.0, -1.0, 0.0]]] * 2)
+    region, there = Ball(x, np.full(2, 0.1), "2"), network.on(XP)
+    here, found = Bounds(network, region, "forward"), Bounds(there, region.on(XP), "forward")
+    close(found.least(XP.asarray(lines)), here.least(lines))
+    for name, interval in here.intervals.items():
+        for one, other in zip(found.intervals[name], interval, strict=True):
+            close(one, other)
 
 
 def close(found: FloatArray, expected: FloatArray) -> None:

@@ -13,10 +13,11 @@ import pytest
 from numpy.typing import NDArray
 
 import bounds
-from bounds import Ball, Bounds, Network, Norm
+from bounds import Ball, Bounds, Network, Norm, linear
 from bounds.arrays import Interval
 from bounds.chains import Product
 from bounds.linear import Linear
+from bounds.maps import Matrix
 from bounds.network import Forms
 from circuits.graphs.graph import Graph
 from circuits.graphs.types import FloatArray
@@ -72,6 +73,45 @@ def test_a_stream_knows_what_it_is_made_of() -> None:
     *_, last = (each for each in chains.values())
     assert {*last.sources} == {"x", *bends}
     assert {each.shape for each in last.magnitudes} == {(4, 4), (4, 8)}
+
+
+def test_sums_that_one_sum_alone_reads_are_part_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Bounds are those of all sums on their own, or tighter where intervals go through products at once."""
+    graph, rng = stream(np.random.default_rng(9)), np.random.default_rng(10)
+    whole = bounds.read(graph)
+    monkeypatch.setattr(linear, "merged", lambda operations, output: [*operations])
+    parts = bounds.read(graph)
+    assert len(whole.operations) < len(parts.operations)
+    x = rng.uniform(-1, 1, (3, *whole.input_shape))
+    np.testing.assert_allclose(whole.run(x), parts.run(x), rtol=1e-12, atol=1e-12)
+    lines = rng.standard_normal((3, 2, math.prod(whole.shapes[whole.output])))
+    for norm in ("inf", "2"):
+        region = Ball(x, np.array([0.0, 0.01, 0.1]), norm)
+        for method in bounds.METHODS:
+            one, other = (Bounds(each, region, method).least(lines) for each in (whole, parts))
+            assert (one >= other - 1e-9 * (1 + abs(other))).all(), (norm, method)
+            if method == "forward":
+                np.testing.assert_allclose(one, other, rtol=1e-6, atol=1e-9)
+
+
+def test_what_merged_sums_round_is_counted() -> None:
+    """Of a product that cancels: its own values are mostly rounding, sizes are not."""
+    rng = np.random.default_rng(11)
+    first = rng.standard_normal((6, 6))
+    second = np.asarray(np.linalg.inv(first) * (1 + 1e-15), np.float64)
+    shape, none = (6,), np.zeros(())
+    sums = [
+        Linear("y", ("x",), shape, False, (Matrix(first),), rng.standard_normal(6)),
+        Linear("z", ("y",), shape, False, (Matrix(second),), none),
+    ]
+    (made,) = linear.merged(sums, "z")
+    assert isinstance(made, Linear)
+    assert made.chain is None
+    exact, point = exactly(second, first), np.full((1, 6), 1.0)
+    image = made.image(Interval(-point, point))
+    for row, low, high in zip(exact, image.low[0], image.high[0], strict=True):
+        assert Fraction(high) - Fraction(low) >= 2 * sum(row, Fraction(0))
+    assert (made.through([point]).scale >= (abs(second) @ (abs(first) @ point[0]))).all()
 
 
 def test_rests_through_chains_are_no_more_than_through_each_layer() -> None:

@@ -10,6 +10,7 @@ from bounds.arrays import Interval
 from bounds.convex import Exp, Inverse
 from bounds.curves import ULPS, Formula
 from bounds.elementwise import Bend, Clamp, Function, Rescaled, Table
+from bounds.sigmoid import SIGMOID, TANH
 from circuits.graphs.types import Affine, FloatArray, Rescale
 
 FUNCTIONS: dict[str, Function] = {
@@ -88,11 +89,34 @@ def test_in_closed_form() -> None:
     assert not np.isfinite(Inverse().image(Interval(np.zeros(1), np.ones(1))).high).any()
 
 
+@pytest.mark.parametrize(("function", "text"), [(TANH, "tanh(x)"), (SIGMOID, "sigmoid(x)")])
+def test_sigmoids_in_closed_form(function: Function, text: str) -> None:
+    """No looser than by cells, which their values are within."""
+    low, high = intervals(np.random.default_rng(9), 2_000)
+    holds(function, low, high, points=23)
+    x, by_cells, middle = Interval(low, high), Formula(text), low / 2 + high / 2
+    mine, other = function.band(x), by_cells.band(x)
+    looser = (mine.high - mine.low) - (other.high - other.low)
+    assert looser.max() < 1e-12
+    assert (looser < -1e-6).mean() > 0.1
+    lines, others = function.lines(x), by_cells.lines(x)
+    above = (each.high_slope * middle + each.high_offset for each in (lines, others))
+    below = (each.low_slope * middle + each.low_offset for each in (others, lines))
+    for one, two in (above, below):
+        assert (one - two).max() < 1e-12
+    points, image = by_cells.image(Interval(middle, middle)), function.image(x)
+    assert (mine.slope * middle + mine.low <= points.high).all()
+    assert (mine.slope * middle + mine.high >= points.low).all()
+    assert ((image.low <= points.high) & (image.high >= points.low)).all()
+
+
 MANY: dict[str, Function] = {
     **FUNCTIONS,
     **{text: Formula(text) for text in POSITIVE},
     "exp in closed form": Exp(),
     "inverse in closed form": Inverse(),
+    "tanh in closed form": TANH,
+    "sigmoid in closed form": SIGMOID,
 }
 
 

@@ -256,6 +256,12 @@ class Device:
             raise ResourceError("resource.gpu_memory", f"{what} takes {count} bytes of GPU memory")
 
 
+def together(main: Callable[[], Any], aside: Callable[[], Any]) -> tuple[Any, Any]:
+    """One after the other: what is done aside first, as neither may read what the other makes."""
+    other = aside()
+    return main(), other
+
+
 @cache
 def _of(index: int) -> Device:
     return Device(index)
