@@ -33,9 +33,8 @@ def argmax(tools: Arithmetic, name: str, values: Linear, bounds: Interval, label
 def argmax_cost(tools: Arithmetic, batch: int, count: int, wanted: int, bounds: Interval) -> Cost:
     """Of ``argmax`` of the ``wanted`` largest of ``count`` values."""
     labels = 2 if count <= _MOST_SELECTED else 1
-    first = Cost(rows=batch * (2 * count + labels)) + tools.margins_cost(batch * count, _bits(bounds, 0))
-    following = Cost(rows=batch * (3 * count + labels)) + tools.margins_cost(batch * count, _bits(bounds, 1))
-    return Cost.sum([first, *[following] * (wanted - 1)])
+    attained = [tools.attain_cost(batch * count, _bits(bounds, rank)) for rank in range(wanted)]
+    return Cost.sum([Cost(rows=batch * wanted * labels), *attained])
 
 
 def _largest_of_rest(
@@ -44,10 +43,11 @@ def _largest_of_rest(
     """``label`` [batch]: the index of the largest value that none of ``earlier`` has chosen. What it chooses
     itself, ``e_j = [j = label]``, is returned, batch * n rows.
 
-    Sound: e is one-hot at the label. A free wire ``max`` gives the margins
-    ``d_j = max - v_j - [j < label]``. Each margin is proven not to be negative, and ``e_j d_j = 0`` makes max
-    the value at the label. So v_label >= v_j for all j and v_label > v_j for j < label. What was chosen
-    earlier is not chosen again, and its margins are raised by more than values differ: they say nothing.
+    Sound: for wires e_j with sum 1 and sum j e_j = label, and a free wire ``max``, the margins are
+    ``d_j = max - v_j - sum_(i>j) e_i``. By ``Arithmetic.attain`` e is one-hot, at the label, so that the last
+    sum is [j < label]; and max is the value there. So v_label >= v_j for all j and v_label > v_j for
+    j < label. The margins of what was chosen earlier are raised by more than values differ: they say nothing
+    of the label, and it is at none of them, as the margins of the others would be negative.
     """
     builder, batch, width = tools.builder, len(label), bounds[1] - bounds[0]
     count, raised = values.rows // batch, width + 1 if earlier else 0
@@ -62,22 +62,18 @@ def _largest_of_rest(
     builder.fill(Maximum(f"{name}/max", largest, rest))
     margin = Linear.wires(np.repeat(largest, count)) - values - before
     if earlier:
-        builder.multiply(f"{name}_again", chosen, taken, Linear.empty(values.rows))
         margin += taken.scale(raised)
-    attained = tools.margins(f"{name}_margin", margin, _bits(bounds, len(earlier)))
-    builder.multiply(f"{name}_attained", chosen, attained, Linear.empty(values.rows))
+    tools.attain(name, chosen, margin, _bits(bounds, len(earlier)))
     return chosen
 
 
 def _selected(tools: Arithmetic, name: str, values: Linear, label: IntArray) -> tuple[Linear, Linear]:
-    """``[j = label]`` and ``[j < label]``, batch * n rows each: selectors e_j are boolean with sum 1 and
-    sum j e_j = label, and [j < label] = sum_(i>j) e_i.
-    """
+    """``e_j`` and ``sum_(i>j) e_i``, batch * n rows each, of wires e_j with sum 1 and sum j e_j = label."""
     builder, batch = tools.builder, len(label)
     count = values.rows // batch
     flat = tools.chosen(f"{name}/selector", values.rows)
     selector, indices = flat.reshape(batch, count), np.arange(count)
-    _require_one_hot(builder, name, selector, Linear.wires(label))
+    _require_place(builder, name, selector, Linear.wires(label))
     builder.fill(FirstMaximum(f"{name}/selector", selector, values))
     builder.fill(Sum("label", label, Weighted(selector, indices)))
     later = np.tile(np.triu(np.ones((count, count), dtype=np.int64), 1), (batch, 1))
@@ -91,7 +87,8 @@ def one_hot(tools: Arithmetic, name: str, place: Linear, most: int) -> IntArray:
     """
     builder, count = tools.builder, most + 1
     selector = tools.chosen(f"{name}/selector", place.rows, count)
-    _require_one_hot(builder, name, selector, place)
+    builder.boolean(f"{name}_one_hot", selector.ravel())
+    _require_place(builder, name, selector, place)
     each = place.take(np.repeat(np.arange(place.rows), count)).shift(-np.tile(np.arange(count), place.rows))
     builder.fill(Compare(f"{name}/selector", selector.ravel(), each, "zero"))
     return selector
@@ -101,16 +98,15 @@ def one_hot_cost(rows: int, most: int) -> Cost:
     return Cost(rows=rows * (most + 3))
 
 
-def _require_one_hot(builder: Builder, name: str, selector: IntArray, place: Linear) -> None:
-    """Rows: n + 2 for each row of ``selector`` [.., n]."""
-    builder.boolean(f"{name}_one_hot", selector.ravel())
+def _require_place(builder: Builder, name: str, selector: IntArray, place: Linear) -> None:
+    """Of each row of ``selector`` [.., n] the sum is 1, and the sum of each times its index ``place``."""
     builder.zero(f"{name}_one", Linear.ones(selector).shift(-1))
     builder.zero(f"{name}_label", Linear.weighted(selector, np.arange(selector.shape[1])) - place)
 
 
 def _stepped(tools: Arithmetic, name: str, values: Linear, label: IntArray) -> tuple[Linear, Linear]:
-    """The same of wires b_j = [j < label] for j < n - 1: between b_-1 = 1 and b_(n-1) = 0 none of the
-    e_j = b_(j-1) - b_j is but 0 or 1, so they are one-hot, for their sum is 1; and sum b_j = label.
+    """The same of wires b_j = sum_(i>j) e_i for j < n - 1: with b_-1 = 1 and b_(n-1) = 0 they make
+    e_j = b_(j-1) - b_j, whose sum is 1, and sum j e_j = sum b_j.
     """
     builder, batch = tools.builder, len(label)
     count = values.rows // batch
@@ -120,7 +116,6 @@ def _stepped(tools: Arithmetic, name: str, values: Linear, label: IntArray) -> t
     ends = Linear(values.rows, grid[:, :-1].ravel(), wires, ones)
     starts = Linear(values.rows, grid[:, 1:].ravel(), wires, ones)
     chosen = (starts - ends).shift((grid == grid[:, :1]).ravel().astype(np.int64))
-    builder.multiply(f"{name}_one_hot", chosen, chosen.shift(-1), Linear.empty(values.rows))
     builder.zero(f"{name}_label", Linear.ones(before) - Linear.wires(label))
     builder.fill(BeforeFirstMaximum(f"{name}/before", before, values))
     builder.fill(Sum("label", label, Weighted.ones(before)))

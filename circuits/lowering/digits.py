@@ -31,12 +31,22 @@ class Digits(Arithmetic):
     def ranged(self, name: str, value: LinearCombinations, bits: int, lowest: int = 0) -> None:
         gadgets.range_check(self.builder, name, value, bits, lowest)
 
+    def attain(self, name: str, chosen: Linear, margin: Linear, bits: int) -> None:
+        """All 254 digits say only that a margin is below 2^254: sums of two such reach the modulus. That one is
+        chosen takes rows of its own then, and its margin, 0, bounds the others."""
+        if not self._full:
+            super().attain(name, chosen, margin, bits)
+            return
+        gadgets.decompose_fully(self.builder, f"{name}_margin", margin, bits)
+        nothing = Linear.empty(chosen.rows)
+        self.builder.multiply(f"{name}_one_hot", chosen, chosen.shift(-1), nothing)
+        self.builder.multiply(f"{name}_attained", chosen, margin, nothing)
+
+    def attain_cost(self, count: int, bits: int) -> Cost:
+        return super().attain_cost(count, bits) + Cost(rows=count if self._full else 0)
+
     def margins(self, name: str, value: Linear, bits: int) -> Linear:
-        """The digits stand for a value, which spares the proving key long sums in B. All 254 of them are
-        the value itself; the lowest alone would be 0 for 2^bits, too."""
-        if self._full:
-            gadgets.decompose_fully(self.builder, name, value, bits)
-            return value
+        """The digits stand for a value, which spares the proving key long sums in B."""
         return Linear.digits(gadgets.decompose(self.builder, name, value, bits))
 
     def margins_cost(self, count: int, bits: int) -> Cost:

@@ -41,6 +41,7 @@ def command(*arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(line, cwd=ROOT, capture_output=True, text=True, check=False)
 
 
+@pytest.mark.large
 def test_networks_come_as_far_as_they_do(tmp_path: Path) -> None:
     made = tmp_path / "mine"
     network(made / "linear", LINEAR)

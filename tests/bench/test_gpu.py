@@ -53,6 +53,7 @@ def test_every_row_of_the_benchmark_of_convolutions(tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.large
 def test_every_row_of_the_benchmark_of_witnesses(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of a network that is even smaller, and under the system whose keys take the least."""
     from bench import gpu_witness

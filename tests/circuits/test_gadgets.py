@@ -320,7 +320,7 @@ def test_the_second_of_the_largest_is_no_other_and_not_the_first_again(
     argmax(Digits(builder, full=False), "test/argmax", Linear.wires(values), bounds, labels[np.newaxis])
     program, layout = builder.program(), builder.layout
     margins = layout["test/argmax2_margin/bits"]
-    own = [range(-1, 3)] * 2 if many else [(0, 1)] * 3
+    own = [range(-2, 4)] * (2 if many else 3)
     free = np.array(list(itertools.product(*own, range(-5, 6), range(-1, 5))))
     wires, largest, claim = free[:, :-2], free[:, -2], free[:, -1]
     before = wires if many else wires[:, ::-1].cumsum(axis=1)[:, -2::-1]
@@ -352,7 +352,7 @@ def test_many_values_take_coefficients_in_proportion(monkeypatch: pytest.MonkeyP
         return system.constraints, entries
 
     (few, less), (many, more) = size(100), size(200)
-    assert (few, many) == (4 * 100 + 1, 4 * 200 + 1)
+    assert (few, many) == (3 * 100 + 1, 3 * 200 + 1)
     assert more < 2.1 * less
 
 

@@ -6,6 +6,7 @@ puts in what is given, and draws conclusions until none is left:
 - a row with a factor of known value is a linear equation;
 - a product that must be zero leaves a sum the roots of its factors, x (x - 1) = 0 two of them, and bounds y
   by x where it is (x - y) (x + y);
+- x (x - y) = 0 makes x zero or y, an integer where an equation says that y is a bounded one;
 - where an equation has one variable without bounds, others have in a multiple of them what it is instead;
 - an equation of bounded integers that cannot reach another multiple of r is one of integers. It bounds each,
   and falls apart where some terms are known modulo what divides all others: digits, slots, quotients;
@@ -146,6 +147,8 @@ class _Facts:
         self._loose: dict[int, Form] = {}
         # Those that are a product, and its factors.
         self._factors: dict[int, Row] = {}
+        # Rows of which a factor is an integer, and a variable of our own for it.
+        self._whole: list[tuple[Row, int]] = []
         for row in rows:
             self.add(row)
             if len(row.c) == 1 and not row.c.keys() & {ONE, *row.a, *row.b}:
@@ -155,7 +158,7 @@ class _Facts:
         other = _Facts({}, (), self._variables)
         other.known, other.bounds, other._facts = dict(self.known), dict(self.bounds), list(self._facts)
         other._readers = defaultdict(list, {v: list(readers) for v, readers in self._readers.items()})
-        other._factors, other._loose = self._factors, dict(self._loose)
+        other._factors, other._loose, other._whole = self._factors, dict(self._loose), list(self._whole)
         return other
 
     def add(self, fact: Row | Member) -> None:
@@ -296,7 +299,11 @@ class _Facts:
         for factor, other in ((a, b), (b, a)):
             ratio = _ratio(c, factor)
             if ratio is not None:
-                return self._roots([*self._split(factor), *self._split(_sum((1, other), (-ratio, {ONE: 1})))])
+                parts = [*self._split(factor), *self._split(_sum((1, other), (-ratio, {ONE: 1})))]
+                said = self._roots(parts)
+                if not said and not c:
+                    self._zero_or(row, a, _sum((1, a), (-1, b)))
+                return said
         return False
 
     def _opposites(self, total: Form, difference: Form) -> None:
@@ -309,6 +316,36 @@ class _Facts:
             if one in self.bounds:
                 reach = max(map(abs, self.bounds[one]))
                 self.bound(other, -reach, reach)
+
+    def _zero_or(self, row: Row, x: Form, y: Form) -> None:
+        """By ``row`` x (x - y) = 0."""
+        low, high = self._integer(y)
+        if high - low >= R:
+            return
+        low, high = min(0, low), max(0, high)
+        whole = next((v for each, v in self._whole if each is row), None)
+        if whole is not None:
+            self.bound(whole, low, high)
+            return
+        self._whole.append((row, self.new(low, high)))
+        self.equate(_sum((1, x), (-1, {self._whole[-1][1]: 1})))
+
+    def _integer(self, form: Form) -> tuple[int, int]:
+        """The narrowest interval that bounds leave it, or an equation and bounds; of all numbers, if none."""
+        equal = [form]
+        v = next(iter(_without_one(form)), ONE)
+        for fact in (self._facts[index] for index in self._readers[v]):
+            if isinstance(fact, Row) and not fact.a:
+                equation = self.reduced(fact.c)
+                scale = pow(equation.get(v, 0), -1, R) if v in equation else 0
+                equal.append(_sum((1, form), (-scale * form[v], equation)))
+        spans = [
+            (rest.get(ONE, 0), *self._span(_without_one(rest).items()))
+            for rest in equal
+            if _without_one(rest).keys() <= self.bounds.keys()
+        ]
+        start, low, high = min(spans, key=lambda span: span[2] - span[1], default=(0, 0, R))
+        return start + low, start + high
 
     def _split(self, form: Form) -> list[Form]:
         """Its factors, where it is a variable that a row says is a product."""

@@ -23,8 +23,8 @@ from tests.servers import free_port
 ROOT = Path(__file__).parents[2]
 PAGES = {path.stem: path.read_text() for path in (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))}
 PATIENCE_SECONDS = 900.0
-# It takes as long as the next three together; tests/service asks the API for all that it asks for.
-_LONG = ("schemes",)
+# They take as long as all others; tests/service, tests/circuits and tests/examples do what they type.
+_LONG = ("schemes", "streams", "compile", "ceremony")
 
 UNTYPED = {
     (

@@ -35,6 +35,7 @@ def test_postgresql_restarted_during_a_proof(cluster: Cluster, model: Model) -> 
     cluster.ended_well(proof)
 
 
+@pytest.mark.large
 def test_postgresql_gone_when_a_proof_is_done(cluster: Cluster, model: Model) -> None:
     """The result is lost; the proof is made anew."""
     before = cluster.logged("raised unexpected")  # nor can the failure be written
@@ -98,6 +99,7 @@ def test_redis_stopped_flushed_and_started_again(cluster: Cluster, model: Model)
         cluster.ended_well(proof)
 
 
+@pytest.mark.large
 @pytest.mark.parametrize("commits", [pytest.param(False, marks=pytest.mark.large), True])
 def test_the_api_killed_in_the_middle_of_a_submission(
     cluster: Cluster, model: Model, *, commits: bool
@@ -122,6 +124,7 @@ def test_the_api_killed_in_the_middle_of_a_submission(
     cluster.ended_well(proof)
 
 
+@pytest.mark.large
 def test_a_webhook_that_hangs(cluster: Cluster, model: Model) -> None:
     """Others are told meanwhile."""
     released = threading.Event()

@@ -28,6 +28,7 @@ def test_a_worker_killed_in_each_stage(cluster: Cluster, model: Model) -> None:
         cluster.ended_well(proof, LOST)
 
 
+@pytest.mark.large
 def test_a_worker_killed_under_its_supervisor(cluster: Cluster, model: Model) -> None:
     """It is noticed at once: another worker has the job before the lease would have run out."""
     with cluster.holding():
@@ -42,6 +43,7 @@ def test_a_worker_killed_under_its_supervisor(cluster: Cluster, model: Model) ->
     assert successor.pid != worker.pid
 
 
+@pytest.mark.large
 def test_a_worker_killed_while_it_opens_a_commitment(cluster: Cluster) -> None:
     """What it opened may have been seen: it stays counted, and who tries again takes another opening."""
     model = cluster.model("spartan")
@@ -64,6 +66,7 @@ def test_a_worker_killed_while_it_opens_a_commitment(cluster: Cluster) -> None:
     assert roots[0] & roots[1] == {model.commitment}
 
 
+@pytest.mark.large
 def test_a_worker_out_of_memory_or_disk(cluster: Cluster, model: Model) -> None:
     """Both are told apart from bugs, pass, and leave nothing half-written."""
     incoming = cluster.settings.data_dir / "artifacts" / "incoming"
@@ -79,6 +82,7 @@ def test_a_worker_out_of_memory_or_disk(cluster: Cluster, model: Model) -> None:
         cluster.ended_well(proof, code)
 
 
+@pytest.mark.large
 def test_work_that_does_not_heed_a_cancellation(cluster: Cluster, model: Model) -> None:
     """Its process is killed, and another is started."""
     with cluster.holding(deaf=True):
@@ -150,6 +154,7 @@ def test_a_worker_told_to_stop_gives_its_job_back(cluster: Cluster, model: Model
     cluster.ended_well(proof)
 
 
+@pytest.mark.large
 def test_a_worker_told_to_stop_ends_its_job_within_the_drain(cluster: Cluster, model: Model) -> None:
     """It takes no other one."""
     cluster.stop("worker")
@@ -167,6 +172,7 @@ def test_a_worker_told_to_stop_ends_its_job_within_the_drain(cluster: Cluster, m
         cluster.ended_well(each)
 
 
+@pytest.mark.large
 @pytest.mark.parametrize("name", [pytest.param("beat-2", marks=pytest.mark.large), "worker-2"])
 def test_a_process_told_to_stop_while_it_starts(cluster: Cluster, name: str) -> None:
     cluster.start(name)

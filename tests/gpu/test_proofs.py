@@ -203,7 +203,8 @@ def test_backends_that_are_not_there_are_refused(monkeypatch: pytest.MonkeyPatch
     assert backends.chosen().name == "cpu"
 
 
-@pytest.mark.parametrize("few", [True, pytest.param(False, marks=pytest.mark.large)])
+@pytest.mark.large
+@pytest.mark.parametrize("few", [True, False])
 def test_keys_make_do_with_the_memory_there_is(
     few: bool, use: Callable[[str], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -120,6 +120,7 @@ def test_the_challenge_is_that_of_the_honest_proof() -> None:
     assert drawn == [int(SEGMENTS["challenge"])]
 
 
+@pytest.mark.large
 def test_the_committed_vectors_are_what_the_generator_writes() -> None:
     for name, text in generate.texts().items():
         assert (VECTORS / name).read_text() == text

@@ -158,6 +158,7 @@ def test_kill_of_the_worker_in_the_middle_of_a_proof(service: Service, model: Mo
     assert service.workers()[0].pid != worker.pid
 
 
+@pytest.mark.large
 def test_stop_in_the_middle_of_a_proof_gives_it_back_and_a_restart_finishes_it(
     service: Service, model: Model
 ) -> None:
@@ -186,6 +187,7 @@ def test_kill_of_the_whole_service_leaves_no_orphan_and_loses_no_proof(
     assert service.client.wait(service.client.get_proof(proof_id)).state == "succeeded"
 
 
+@pytest.mark.large
 def test_kill_of_the_worker_in_the_middle_of_a_shard(
     service: Service, model: Model, dataset: Dataset
 ) -> None:
@@ -257,6 +259,7 @@ def test_a_thousand_frames_with_workers_killed_at_random(service: Service, strea
     assert (verdict.valid, verdict.frames) == (True, 1000)
 
 
+@pytest.mark.large
 def test_kill_of_the_worker_in_the_middle_of_a_stream(service: Service, stream: Stream) -> None:
     client, labels = service.client, [0, 1] * 5
     for number, label in enumerate(labels):

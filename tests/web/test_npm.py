@@ -122,6 +122,7 @@ def test_the_bill_lists_what_is_locked_and_nothing_of_the_build(dist: Path) -> N
     assert "serialNumber" not in bill
 
 
+@pytest.mark.large
 def test_a_stranger_installs_it_and_uses_it(dist: Path, node: Node, tmp_path: Path) -> None:
     """Without a network: what it depends on is taken from here."""
     here = {name: f"file:{WEB / 'node_modules' / name}" for name in PACKAGE["dependencies"]}

@@ -201,6 +201,7 @@ def test_a_valid_proof_is_read_by_keyboard_alone(
     assert re.search(r"Verified on this machine in \d+\.\d s\. Nothing was sent\.", everything)
 
 
+@pytest.mark.large
 def test_files_come_in_any_order_and_are_known_by_what_they_are(opened: Open) -> None:
     files = [
         vector(PROOF, "1"),
@@ -244,6 +245,7 @@ def shown_roles(page: Any) -> dict[str, str]:
     )
 
 
+@pytest.mark.large
 def test_a_dataset_is_compared_however_it_comes(opened: Open) -> None:
     page = opened()
     give(page, vector("accuracy/valid.json"), vector("accuracy/valid-key.json"))
@@ -345,6 +347,7 @@ def test_a_stream_is_judged_with_all_its_keys(opened: Open) -> None:
         page.screenshot(path=f"{folder}/verify-stream.png", full_page=True)
 
 
+@pytest.mark.large
 def test_a_stream_is_compared_with_what_the_reader_knows(opened: Open) -> None:
     page, verdict = opened(), STREAM["verdict"]
     page.click("#pins summary")
@@ -377,6 +380,7 @@ def test_what_is_wrong_with_a_stream_is_said_of_its_frame(opened: Open) -> None:
     assert "There is no proof of frames 0 to 2." in page.inner_text(".course figcaption")
 
 
+@pytest.mark.large
 def test_all_that_a_stream_needs_is_asked_for(opened: Open) -> None:
     page, transparent = opened(), json.loads((FOLDER / "transparent/valid-key.json").read_text())["id"]
     given = [{"statement": {"verification_key": {"id": each}}} for each in (transparent, "5d" * 32)]
@@ -389,6 +393,7 @@ def test_all_that_a_stream_needs_is_asked_for(opened: Open) -> None:
     page.wait_for_selector("#trouble >> text=file.json")  # of what it needs it has all, and is no stream
 
 
+@pytest.mark.large
 def test_frames_beyond_those_that_are_judged_at_once_are_judged(opened: Open, tmp_path: Path) -> None:
     """64 are; a proof of another frame is found in the next part, too."""
     stage = proving.Stage.of(tmp_path)
@@ -434,6 +439,7 @@ def test_what_the_reader_knows_is_compared(opened: Open) -> None:
     assert "issuer was not compared" in page.inner_text("#answer")
 
 
+@pytest.mark.large
 def test_a_policy_is_compared_or_refused(opened: Open) -> None:
     header = {"format": "zenserve policy", "version": 1}
     for policy, tone, said in (
@@ -451,6 +457,7 @@ def test_a_policy_is_compared_or_refused(opened: Open) -> None:
         assert said in card.inner_text()
 
 
+@pytest.mark.large
 def test_several_inputs_are_compared_by_their_names(opened: Open) -> None:
     """Their commitments, in a policy or entered, and what they are, in one file."""
     statement = json.loads((FOLDER / "several/valid.json").read_text())["statement"]
@@ -481,6 +488,7 @@ def test_several_inputs_are_compared_by_their_names(opened: Open) -> None:
     )
 
 
+@pytest.mark.large
 def test_what_an_output_is_at_least_may_be_entered(opened: Open) -> None:
     page = opened()
     page.click("#pins summary")
@@ -573,6 +581,7 @@ def test_text_from_files_is_shown_in_part_where_it_is_long(opened: Open) -> None
     assert len(page.inner_text("main")) < 5_000
 
 
+@pytest.mark.large
 def test_an_entered_id_is_at_fault_and_not_the_file_of_the_same_part(opened: Open) -> None:
     page = opened()
     page.evaluate("document.getElementById('pins').open = true")

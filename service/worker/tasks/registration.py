@@ -21,7 +21,7 @@ from service.storage.repositories import Models
 from service.storage.repositories.secrets import Issuers
 from service.worker.heartbeat import Hold
 from service.worker.tasks import steps
-from verifier.documents import LISTING, Parent, ProofDocument, Receipt, Twin, named
+from verifier.documents import LISTING, MOST_TWINS, Parent, ProofDocument, Receipt, Twin, named
 from verifier.fields import timestamp
 from verifier.receipts import signed_bytes
 from verifier.words import make_statement
@@ -97,7 +97,8 @@ def _receipt(runtime: Runtime, model: Model, parent: Model | None, twins: Sequen
     assert model.network is not None  # noqa: S101  registration sets it
     more: dict[str, Any] = {"saturates": True} if model.saturate else {}
     if twins:
-        listed = [Twin(system=each.system, model_id=each.id, commitment=each.commitment) for each in twins]
+        latest = twins[-MOST_TWINS:]
+        listed = [Twin(system=each.system, model_id=each.id, commitment=each.commitment) for each in latest]
         more |= {"version": LISTING, "twins": listed}
     receipt = Receipt(
         **named(registry.find(model.system)) | more,

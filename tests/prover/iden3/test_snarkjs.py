@@ -114,6 +114,7 @@ def test_their_powers_here(snarkjs: Snarkjs, tmp_path: Path) -> None:
         iden3.read_ptau(tmp_path / "forged.ptau")
 
 
+@pytest.mark.large
 def test_their_ceremony_here(
     snarkjs: Snarkjs, system: ConstraintSystem, z: list[int], tmp_path: Path
 ) -> None:
