@@ -34,15 +34,15 @@ class Arithmetic(ABC):
         """``lowest <= value < lowest + 2^bits`` in each row. Costs ``Cost.range_checks``."""
 
     def attain(self, name: str, chosen: Linear, margin: Linear, bits: int) -> None:
-        """No margin d_j is negative, and of ``chosen`` e_j, whose sum is 1, one is 1 and the others are 0: where
-        it is 1 the margin is 0. Margins of an honest witness are below 2^bits. Costs ``attain_cost``.
+        """No margin d_j is negative, and of ``chosen`` e_j, whose sum is 1, one is 1 and the others are 0:
+        where it is 1 the margin is 0. Margins of an honest witness are below 2^bits. Costs ``attain_cost``.
 
         Sound: 0 <= d_j < 2^bits and ``e_j (e_j - 1 - d_j) = 0`` leave integers that are 0 or 1 + d_j. None is
-        negative, and their sum is far from the modulus, so that it is 1 only if one of them is and no other is
-        there.
+        negative, and their sum is far from the modulus, so that it is 1 only if one of them is and no other
+        is there.
         """
-        proven = self.margins(f"{name}_margin", margin, bits)
-        self.builder.multiply(f"{name}_attained", chosen, chosen.shift(-1) - proven, Linear.empty(chosen.rows))
+        proven, nothing = self.margins(f"{name}_margin", margin, bits), Linear.empty(chosen.rows)
+        self.builder.multiply(f"{name}_attained", chosen, chosen.shift(-1) - proven, nothing)
 
     def attain_cost(self, count: int, bits: int) -> Cost:
         return Cost(rows=count) + self.margins_cost(count, bits)

@@ -32,8 +32,8 @@ class Digits(Arithmetic):
         gadgets.range_check(self.builder, name, value, bits, lowest)
 
     def attain(self, name: str, chosen: Linear, margin: Linear, bits: int) -> None:
-        """All 254 digits say only that a margin is below 2^254: sums of two such reach the modulus. That one is
-        chosen takes rows of its own then, and its margin, 0, bounds the others."""
+        """All 254 digits say only that a margin is below 2^254: sums of two such reach the modulus. That one
+        is chosen takes rows of its own then, and its margin, 0, bounds the others."""
         if not self._full:
             super().attain(name, chosen, margin, bits)
             return
