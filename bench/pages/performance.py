@@ -39,8 +39,7 @@ SPARTAN: Final = "spartan-2026-11-24-epyc"
 SPARTAN_AVX2: Final = "spartan-2026-11-24-epyc-avx2"
 SPARTAN_AVX2_SINCE: Final = "spartan-2026-11-28-epyc-avx2"
 LARGE: Final = "large-2026-11-23-epyc"
-CAMERAS: Final = "streams-2026-11-23-epyc"
-FACES: Final = "streams-faces-2026-11-28-epyc"
+CAMERAS: Final = "streams-2026-11-28-epyc"
 FILM: Final = "streams-film-2026-11-28-epyc"
 PAGE: Final = "page-2026-11-28-epyc"
 SERVICE: Final = "service-2026-11-22-epyc-avx512"
@@ -80,12 +79,6 @@ def proofs_beside_gnark(file: str) -> str:
     without = {"without multiples": beside("without_multiples")} if file == PROOFS_MULTIPLES else {}
     cells: Cells = {"ours": ours, **without, "gnark": beside("gnark"), "peak MB": megabytes}
     return grouped(proofs, key, cells)
-
-
-def of_both_banks(topic: str, cells: Cells) -> str:
-    """The faces' were measured anew since their bank is another."""
-    cifar = [row for row in rows(CAMERAS, topic) if row.name.startswith("cifar")]
-    return listed([*cifar, *rows(FACES, topic)], cells)
 
 
 def digits() -> str:
@@ -250,9 +243,9 @@ TABLES: Final[dict[str, Callable[[], str]]] = {
     "renewals": partial(shown, LARGE, "Renewals", large.RENEWAL_CELLS),
     "switches": partial(shown, CAMERAS, "switches", streams.SWITCHES),
     "detector": partial(shown, CAMERAS, "frames", streams.FRAMES),
-    "bank": partial(of_both_banks, "bank", cameras.NETWORKS),
-    "filmed": partial(of_both_banks, "cameras", cameras.STREAMS),
-    "skews": partial(shown, FACES, "skews", cameras.SKEWS),
+    "bank": partial(shown, CAMERAS, "bank", cameras.NETWORKS),
+    "filmed": partial(shown, CAMERAS, "cameras", cameras.STREAMS),
+    "skews": partial(shown, CAMERAS, "skews", cameras.SKEWS),
     "film": partial(shown, FILM, "film", films.FILM),
     "batches": partial(shown, CAMERAS, "batches", cameras.TOGETHER),
     "page": page,
