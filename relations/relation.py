@@ -384,15 +384,18 @@ class Relations:
     @cached_property
     def alike(self) -> dict[Accumulation, tuple[Accumulation, ...]]:
         """For each relation those of the same parameters whose sums go the same way from there, in order; of
-        one without parameters it alone."""
+        one without parameters it alone. They are proven in one way: sums that absolute values bound are alike
+        no others."""
         found: dict[Any, list[Accumulation]] = {}
         for relation in self.accumulations:
             key: Any = relation
             if isinstance(relation, Weighted):
                 lookup = self.lookups.get(relation.out)
                 behind = self.functions.get(lookup.out) if lookup else None
+                signed = self.signed.get(lookup.out) if lookup else None
                 functions = lookup and lookup.function.key, behind and behind.function.key
-                key = relation.weight, relation.x.zero_point, relation.x.tensor.bits, functions
+                bounded = signed and signed.out.bound.bits
+                key = relation.weight, relation.x.zero_point, relation.x.tensor.bits, functions, bounded
             found.setdefault(key, []).append(relation)
         return {relation: tuple(group) for group in found.values() for relation in group}
 

@@ -17,7 +17,7 @@ from circuits.r1cs.lookups import POINT
 from circuits.r1cs.products import Products
 from circuits.r1cs.steps import CrossProducts, Product
 from relations.bounds import Capacity, slot_width
-from relations.integers import IntArray, Interval
+from relations.integers import INTEGER_LIMIT, IntArray, Interval
 from relations.relation import MatrixProduct
 
 MatrixWay = Plain | Packed | Challenged
@@ -74,6 +74,11 @@ class Slots(NamedTuple):
         width = slot_width(interval, (low, low + (1 << bits) - 1))
         size = min(capacity.slots(width), shape.n)
         return cls(low, bits, width, size, shape._replace(n=-(-shape.n // size)))
+
+    @property
+    def fit(self) -> bool:
+        """Whether sums can be range-checked."""
+        return abs(self.low) + (1 << self.bits) < INTEGER_LIMIT
 
 
 def sum_bits(reach: Interval) -> int:

@@ -28,7 +28,7 @@ from circuits.lowering.encodings import (
     layer_of,
 )
 from circuits.lowering.forests import forest_cost
-from circuits.lowering.matrices import MatrixWay, matrix_cost, sum_bits
+from circuits.lowering.matrices import Matrices, MatrixWay, Slots, matrix_cost, sum_bits
 from circuits.lowering.parameters import parameters_cost
 from circuits.lowering.pooling import maxima
 from circuits.lowering.quotients import quotient_cost
@@ -226,7 +226,10 @@ class Optimiser:
             yield from self._private(relation, lookup)
         elif isinstance(relation, MatrixProduct):
             ways: tuple[MatrixWay, ...] = Plain(), Packed(), Challenged()
+            slots = Slots.of(Matrices.of(relation), relation.out.bound.interval, self._capacity)
             for encoding in ways[: max(1, self._level - 2)]:
+                if isinstance(encoding, Packed) and not slots.fit:
+                    continue
                 short = not isinstance(encoding, Plain) or is_short(relation)
                 cost = matrix_cost(relation, encoding, self._capacity)
                 yield from self._rescaled(lookup, short, Way(encoding), cost)
