@@ -90,8 +90,8 @@ def _message(folded: Folded, index: int) -> Folded:
 
 
 def _flipped(data: bytes) -> bytes:
-    """The first number is another one, and canonical."""
-    return bytes([data[0] ^ 1]) + data[1:]
+    """The first number, of two bytes, is another one, and canonical."""
+    return ((int.from_bytes(data[:2], "little") + 1) % P).to_bytes(2, "little") + data[2:]
 
 
 _LABELS = ["statement", "zero", "round", "matrices", *["round"] * 5, "mask", "triple", "columns"]
