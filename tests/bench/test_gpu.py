@@ -40,6 +40,7 @@ def test_every_row_of_the_gpu_benchmark(tmp_path: Path, monkeypatch: pytest.Monk
     assert sum(proof.more["stages"].values()) == pytest.approx(1)
 
 
+@pytest.mark.large
 def test_every_row_of_the_benchmark_of_convolutions(tmp_path: Path) -> None:
     """Networks take minutes to compile, emulated."""
     from bench import convolutions

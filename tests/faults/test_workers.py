@@ -111,7 +111,8 @@ def test_messages_delivered_again_and_several_workers_with_one_job(cluster: Clus
     assert cluster.query(taken, id=proof) == [(1,)]
 
 
-@pytest.mark.parametrize("hours", ["+1h", pytest.param("-1h", marks=pytest.mark.large)])
+@pytest.mark.large
+@pytest.mark.parametrize("hours", ["+1h", "-1h"])
 def test_a_host_whose_clock_is_wrong(
     cluster: Cluster, model: Model, program: Find, tmp_path: Path, hours: str
 ) -> None:

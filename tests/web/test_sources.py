@@ -15,7 +15,7 @@ def test_types_and_style(node: Node) -> None:
 
 @pytest.mark.parametrize("every", [False, pytest.param(True, marks=pytest.mark.large)])
 def test_its_own_tests(node: Node, every: bool) -> None:
-    """One vector of each outcome for each run of the tests: Python judges them all, and pairs faster."""
+    """One vector of each reason for each run of the tests: Python judges them all, and pairs faster."""
     sample = {} if every else {"ONE_OF_EACH": "yes"}
     found = node("--test", "--test-reporter=tap", "tests/*.test.ts", environment=sample)
     assert found.returncode == 0, found.stdout + found.stderr
