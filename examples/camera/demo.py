@@ -53,7 +53,7 @@ class Show(NamedTuple):
 SHOWS: Final = {
     CIFAR.name: Show(
         CIFAR,
-        ("full", "medium", "small", "tiny"),
+        ("large", "medium", "small", "tiny"),
         cifar,
         ("airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck"),
         (("deer", "horse"), ("automobile", "ship")),
