@@ -7,18 +7,18 @@ Nothing has to be looked at in cells, as in ``curves``. A line of slope s that t
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, Final, Self
+from typing import ClassVar, Final
 
 import numpy as np
 
-from bounds.arrays import Array, Interval, Mask, Namespace, fused, namespace
-from bounds.curves import ULPS
+from bounds.arrays import Array, Interval, fused, namespace
+from bounds.curves import ULPS, Curve
 from bounds.elementwise import Band, Lines
 
 _TINY: Final = 2.0**-1022
 
 
-class Convex:
+class Convex(Curve):
     """What both have; two of a kind are the same."""
 
     of_numbers: ClassVar[bool] = True
@@ -50,13 +50,6 @@ class Convex:
 
     def band(self, x: Interval) -> Band:
         return Band(*fused(_band, *x, of=(self,)))
-
-    def straight(self, x: Interval) -> Mask:
-        flat: Mask = x.low == x.high
-        return flat
-
-    def on(self, xp: Namespace) -> Self:
-        return self
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ import ast
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import ClassVar, Final, NamedTuple
+from typing import ClassVar, Final, NamedTuple, Self
 
 import numpy as np
 
@@ -408,8 +408,19 @@ def jet(tree: ast.expr, x: Interval) -> Jet:
     raise ValueError(f"no bounds of {ast.unparse(tree)[:80]}")
 
 
+class Curve:
+    """Of numbers alone, and bent: whatever interval is narrower has tighter lines, down to a point."""
+
+    def straight(self, x: Interval) -> Mask:
+        flat: Mask = x.low == x.high
+        return flat
+
+    def on(self, xp: Namespace) -> Self:
+        return self
+
+
 @dataclass(frozen=True)
-class Formula:
+class Formula(Curve):
     """What a formula (``circuits.graphs.formula``) says."""
 
     # Where a warp has eight rows, cells would take four times as long.
@@ -443,13 +454,6 @@ class Formula:
 
     def band(self, x: Interval) -> Band:
         return Band(*fused(_band, *x, of=(self.text,)))
-
-    def straight(self, x: Interval) -> Mask:
-        flat: Mask = x.low == x.high
-        return flat
-
-    def on(self, xp: Namespace) -> Formula:
-        return self
 
 
 def _tree(text: str) -> ast.expr:

@@ -11,19 +11,19 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import reduce
-from typing import ClassVar, Final, NamedTuple, Self
+from typing import ClassVar, Final, NamedTuple
 
 import numpy as np
 
-from bounds.arrays import Array, Interval, Mask, Namespace, fused, namespace
-from bounds.curves import CELLS, ULPS
+from bounds.arrays import Array, Interval, fused, namespace
+from bounds.curves import CELLS, ULPS, Curve
 from bounds.elementwise import Band, Lines, narrower
 
 _TINY: Final = 2.0**-1022
 
 
 @dataclass(frozen=True)
-class Sigmoid:
+class Sigmoid(Curve):
     """``height`` and ``steep`` are above zero, ``steep`` a power of two."""
 
     of_numbers: ClassVar[bool] = True
@@ -50,13 +50,6 @@ class Sigmoid:
 
     def band(self, x: Interval) -> Band:
         return Band(*fused(_band, *x, of=(self,)))
-
-    def straight(self, x: Interval) -> Mask:
-        flat: Mask = x.low == x.high
-        return flat
-
-    def on(self, xp: Namespace) -> Self:
-        return self
 
     def spread(self, band: Band) -> Band:
         """Of tanh over ``steep x`` as this function's: the slope, and what is left outward."""
