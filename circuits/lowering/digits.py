@@ -43,14 +43,16 @@ class Digits(Arithmetic):
         self.builder.multiply(f"{name}_attained", chosen, margin, nothing)
 
     def attain_cost(self, count: int, bits: int) -> Cost:
-        return super().attain_cost(count, bits) + Cost(rows=count if self._full else 0)
+        if not self._full:
+            return super().attain_cost(count, bits)
+        return Cost(rows=count * (2 + gadgets.decompose_cost(bits, self._digits)))
 
     def margins(self, name: str, value: Linear, bits: int) -> Linear:
         """The digits stand for a value, which spares the proving key long sums in B."""
         return Linear.digits(gadgets.decompose(self.builder, name, value, bits))
 
     def margins_cost(self, count: int, bits: int) -> Cost:
-        return Cost(rows=count * gadgets.decompose_cost(bits, self._digits))
+        return Cost(rows=count * gadgets.decompose_cost(bits, None))
 
     def clamps(
         self, function: Requantisation, scaled: Interval, widths: Iterable[int]
