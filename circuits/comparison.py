@@ -27,6 +27,8 @@ from circuits.onnx.runtime import File
 from circuits.quantisation.labels import is_of_classes
 from circuits.quantisation.plan import input_names, output_names, plan
 from circuits.quantised import QuantGraph
+from circuits.tuning import work_of
+from verifier.schemes import Reveal
 from zenerrors import ModelError
 
 Stage = Literal["export", "import", "quantisation"]
@@ -34,6 +36,9 @@ Samples = Mapping[str, FloatArray]
 
 MAX_SAMPLES: Final = 16
 """Samples that a stage compares, spread evenly over those that there are."""
+# Of all samples of a stage together, and of those that onnx's reference, in Python, runs (``work_of``).
+_MAX_WORK: Final = 1 << 32
+_MAX_REFERENCE_WORK: Final = 1 << 28
 
 
 class Tolerance(NamedTuple):
@@ -82,7 +87,7 @@ class Difference:
 
     def to_json(self) -> dict[str, Any]:
         """JSON-able."""
-        return asdict(self)
+        return asdict(self) | {"error": min(self.error, float(np.finfo(np.float64).max))}
 
 
 def sentence(difference: Mapping[str, Any]) -> str:
@@ -104,8 +109,9 @@ def chosen(graph: Graph, samples: Samples, own: Samples | None = None) -> dict[s
         given = {name: np.asarray(each)[np.newaxis] for name, each in own.items()}
         own = as_samples(given, graph.entries, field="input")
     samples = as_samples(samples, graph.entries, field="calibration")
-    count = len(next(iter(samples.values())))
-    places = np.unique(np.linspace(0, count - 1, min(count, MAX_SAMPLES - 1)).astype(np.int64))
+    count, most = len(next(iter(samples.values()))), _MAX_WORK // work_of(graph)
+    kept = max(1, min(count, MAX_SAMPLES - 1, most))
+    places = np.linspace(0, count - 1, kept).astype(np.int64)
     picked = {name: values[places] for name, values in samples.items()}
     if own is None:
         return picked
@@ -125,7 +131,8 @@ def compare_file(file: File, sizes: Mapping[str, int], samples: Samples, *, own:
         tolerance = tolerance._replace(value=_DECLARED)
     exact, found = _exact(graph), _floats(graph, samples)
     nearest: Difference | None = None
-    for theirs in runtime.answers(file, samples, sizes, graph.outputs):
+    small = len(next(iter(samples.values()))) * work_of(graph) <= _MAX_REFERENCE_WORK
+    for theirs in runtime.answers(file, samples, sizes, graph.outputs, runtime.PROGRAMS[: 1 + small]):
         gaps = _gaps(theirs.outputs, found, exact, tolerance)
         difference = _difference("import", theirs.by, gaps, own=own)
         if nearest is None or difference.differing < nearest.differing:
@@ -154,12 +161,18 @@ def compare_model(
     return replace(made, node=made.output)
 
 
+def labels_shown(shown: Mapping[str, Reveal], top: int) -> dict[str, int]:
+    """Of outputs of which a proof shows labels, by their names, how many."""
+    counts = {"label": 1, "top": top}
+    return {name: counts[reveal] for name, reveal in shown.items() if reveal in counts}
+
+
 def compare_integers(
     graph: Graph, qgraph: QuantGraph, samples: Samples, ranked: Mapping[str, int] | None = None, *, own: bool
 ) -> Difference:
     """The integers, ``qgraph``, beside the float network that they were made of. ``ranked``: of how many
-    first labels an output is, by its name there, where it is not of values; by default of one where it has
-    a score for each of several classes, and of those without a scale."""
+    first labels an output is, by its name there, where it is not of values (``labels_shown``); by default of
+    one where it has a score for each of several classes, and of those without a scale."""
     called, tolerance = output_names(graph), TOLERANCES["quantisation"]
     first_labels = {name: 1 for name, each in called.items() if not qgraph.scale_of(qgraph.outputs[each])}
     if ranked is None:
@@ -301,7 +314,7 @@ def _parting_of_file(file: File, sizes: Mapping[str, int], samples: Samples) -> 
     if whole is None:
         return None
     names = [each.name for each in traced.tensors]
-    for theirs in runtime.answers(whole, first, sizes, names):
+    for theirs in runtime.answers(whole, first, sizes, names, runtime.PROGRAMS[:1]):
         for each in traced.tensors:
             expected, found = theirs.outputs[each.name], each.of(ours)
             if expected.shape != found.shape or _is_off(expected, found, TOLERANCES["import"].value):

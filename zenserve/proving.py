@@ -124,8 +124,8 @@ def prove(
     made = None if known is None else report(graph, qgraph, samples, known)
     progress("compile", 0.0)
     shown = all_shown(qgraph, reveal)
-    ranked = {name: top if each == "top" else 1 for name, each in shown.items() if each in ("label", "top")}
-    differences += (comparison.compare_integers(graph, qgraph, compared, ranked, own=True),)
+    labels_shown = comparison.labels_shown(shown, top)
+    differences += (comparison.compare_integers(graph, qgraph, compared, labels_shown, own=True),)
     if not accept_difference:
         comparison.require_near(differences)
     privacy: Privacy | Mapping[str, Privacy] = "committed" if taken else input_privacy

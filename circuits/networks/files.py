@@ -13,6 +13,8 @@ from circuits.graphs.node import Node
 from circuits.networks.fusion import fuse
 from circuits.onnx.reader import Trace, read, trace
 from circuits.operators import FLOATS, ONNX
+from circuits.operators.convolution import Conv
+from circuits.operators.dense import Dense
 from verifier.preamble import Kind
 
 _ENCODING: Final = Encoding(Kind(b"fnet", 1), FLOATS)
@@ -60,5 +62,6 @@ def graph_from_bytes(data: bytes) -> Graph:
 
 
 def _undeclared(node: Node) -> Node:
-    declared = getattr(node, "declared_weight", None)
-    return node if declared is None else replace(node, declared_weight=None)
+    if not isinstance(node, Conv | Dense):
+        return node
+    return replace(node, declared_weight=None)

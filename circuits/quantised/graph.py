@@ -346,8 +346,8 @@ class QuantGraph:
 
     @classmethod
     def from_bytes(cls, data: bytes) -> QuantGraph:
-        """Raises ``FileFormatError``: the codes of ``Encoding.read``, and ``file.value`` for parts that make no
-        exact integer network."""
+        """Raises ``FileFormatError``: the codes of ``Encoding.read``, and ``file.value`` for parts that make
+        no exact integer network."""
         try:
             stored: _Stored = _ENCODING.read(_STORED, data)
             network = stored.network
