@@ -13,6 +13,7 @@ import numpy as np
 
 from base.progress import Progress, silent
 from circuits import Accuracy, comparison, compile_accuracy, parameters
+from circuits.quantised.typed import TypedGraph
 from circuits.tuning import tune
 from kernels import fr
 from prover import registry
@@ -27,7 +28,7 @@ from zenerrors import StatementError
 from zenserve import networks
 from zenserve.certificate import steps
 from zenserve.proof import Keyed, Proof, verify
-from zenserve.proving import THREADS, Party, most_private
+from zenserve.proving import THREADS, Party
 
 
 def certify_accuracy(
@@ -59,11 +60,11 @@ def certify_accuracy(
     loaded = networks.load(network, samples[0])
     graph = loaded.graph
     given = networks.samples(graph, samples)
-    weight_privacy = weight_privacy or most_private(graph)
     typical = given if calibration is None else networks.samples(graph, calibration)
     compared = comparison.chosen(graph, given)
     differences = loaded.differences(compared, accept=accept_difference)
     qgraph = tune(graph, typical, bits=bits, weight_privacy=weight_privacy, progress=progress).qgraph
+    weight_privacy = weight_privacy or TypedGraph.most_private(qgraph)
     differences += (comparison.compare_integers(graph, qgraph, compared, own=False),)
     if not accept_difference:
         comparison.require_near(differences)
@@ -85,9 +86,7 @@ def certify_accuracy(
         shards = shards_of(party, circuit, data, radius)
         judged = prove_shards(party, circuit, party.key(circuit), data, shards, radius, challenge)
     progress("verify", 0.0)
-    proof = Proof(
-        judged.document, judged.key, registration, circuit=judged.circuit, differences=differences
-    )
+    proof = Proof(judged.document, judged.key, registration, circuit=judged.circuit, differences=differences)
     if not (verdict := verify(proof, dataset=(data.samples, data.labels))).valid:
         raise RuntimeError(f"the fresh proof does not verify: {verdict.reason}")
     return proof

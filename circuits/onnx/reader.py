@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 from onnx import GraphProto, ModelProto, NodeProto, TensorProto, ValueInfoProto
@@ -30,6 +31,10 @@ from circuits.onnx.step import Building, Data, Operator, Step, Value, typed_shap
 from zenerrors import ModelError
 
 # By domain and ``op_type``.
+# Who writes models of tables alone.
+_OF_TABLES: Final = ("OnnxMLTools", "skl2onnx")
+_CLASSIFIERS: Final = ("LinearClassifier", "SVMClassifier", "TreeEnsembleClassifier", "ZipMap")
+
 Operators = Mapping[tuple[str, str], Operator]
 
 
@@ -42,7 +47,7 @@ def read(
     """
     model, reader = _walked(source, operators, sizes)
     made = reader.finish(whole=whole)
-    return _of_tables(made) if has_learned(model) else made
+    return _of_tables(made, model) if has_learned(model) else made
 
 
 class Traced(NamedTuple):
@@ -92,12 +97,17 @@ def _walked(
     return model, reader
 
 
-def _of_tables(graph: Graph) -> Graph:
-    """Vectors that such files read are rows of tables."""
+def _of_tables(graph: Graph, model: ModelProto) -> Graph:
+    """Vectors that such files read are rows of tables. Outputs of models that name no classes are values."""
+    file = model.graph
     inputs = [
         replace(entry, features=entry.values == "real" and len(entry.shape) == 1) for entry in graph.inputs
     ]
-    return replace(graph, inputs=tuple(inputs))
+    kinds = {each.type.tensor_type.elem_type for each in file.output}
+    learned = model.producer_name in _OF_TABLES or any(node.domain == "ai.onnx.ml" for node in file.node)
+    classifies = any(node.op_type in _CLASSIFIERS for node in file.node) or not kinds <= {0, *FLOATS}
+    several = [name for name, tensor in graph.outputs.items() if math.prod(graph.shapes[tensor]) > 1]
+    return replace(graph, inputs=tuple(inputs), values=tuple(several) if learned and not classifies else ())
 
 
 def _needed(graph: GraphProto) -> tuple[list[NodeProto], list[ValueInfoProto]]:

@@ -166,7 +166,7 @@ def _ensemble(step: Step) -> tuple[_Nodes, _Weights]:
 
 
 def _by_members(step: Step, nodes: _Nodes) -> _Nodes:
-    """A node that asks for one of several numbers is a search among them; all its nodes lead to its children."""
+    """A node that asks for one of several numbers is a search among them: its nodes lead to its children."""
     at = np.flatnonzero(nodes.mode == _MEMBER)
     held = step.attributes.get("membership_values")
     values = np.zeros(0) if held is None else held.array.astype(np.float64).ravel()
@@ -179,7 +179,8 @@ def _by_members(step: Step, nodes: _Nodes) -> _Nodes:
         raise step.refuse("shape", f"has {len(sets)} sets of members for {len(at)} nodes, or empty ones")
     grown = _Grown(nodes)
     for node, members in zip(at, sets, strict=False):
-        grown.search(np.unique(members), int(nodes.feature[node]), *nodes.children[node].tolist(), int(node))
+        holds, fails = nodes.children[node].tolist()
+        grown.search(np.unique(members), int(nodes.feature[node]), holds, fails, int(node))
     return grown.nodes
 
 
