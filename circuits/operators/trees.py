@@ -19,6 +19,7 @@ from circuits.operators.forest import Forest
 from circuits.operators.labels import class_names
 from circuits.operators.reduce import Rows, function
 from circuits.operators.reshape import shaped
+from circuits.operators.scale import Scale
 from circuits.operators.scores import classified, transformed, unknown
 from relations.integers import IntArray
 
@@ -277,6 +278,7 @@ def _scores(
     if nodes.feature.max(initial=0) >= features:
         raise step.refuse("shape", f"reads {[*step.whole()]} and has trees of more features than {features}")
     roots, feature, threshold, strict, children = _decided(*_compared(nodes))
+    near = _near(step, threshold)
     split = len(feature)
 
     def again(each: IntArray, nodes: int, leaves: int) -> IntArray:
@@ -298,6 +300,7 @@ def _scores(
         again(targets, mix.shape[1], 0),
         np.kron(np.eye(count, dtype=np.int64), mix),
         np.tile(base, count),
+        np.tile(near, count),
     )
     return shaped(step, Data(made, shape=(1, count * len(mix)), kind=Element.FLOAT), (count, len(mix)))
 
@@ -308,6 +311,16 @@ def _rows(step: Step) -> tuple[int, int]:
     if len(whole) not in (1, 2):
         raise step.refuse("shape", f"reads shape {[*whole]}, not [rows, features]")
     return (1, whole[0]) if len(whole) == 1 else (whole[0], whole[1])
+
+
+def _near(step: Step, threshold: FloatArray) -> FloatArray:
+    """What equals a threshold of float32 as one itself: boosters take values of the table as thresholds.
+    What was scaled before has two roundings more, thresholds of float64 too."""
+    single = threshold.astype(np.float32)
+    spacing = np.spacing(np.abs(single)).astype(np.float64)
+    if isinstance(step.building.makers.get(step.floats()), Scale):
+        return 2 * spacing
+    return np.where(single == threshold, spacing / 2, 0.0)
 
 
 def _decided(
