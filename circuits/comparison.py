@@ -1,23 +1,17 @@
-"""Differences between a model's own answers and the integers that are proven, stage by stage.
-
-    export         the model in memory and the network that its ONNX file holds
-    import         onnxruntime, or onnx's reference, and the float network that was read from the file
-    quantisation   the float network and the integers
-
-Each stage compares two computations on the same samples. Nothing here is proven: it is what whoever proves
-saw before, and what a proof refuses to go on with (``require_near``).
-"""
+"""Compares a model's own answers with the integers that are to be proven, stage by stage
+(``circuits.differences``). Each stage compares two computations on the same samples."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Collection, Mapping
+from dataclasses import replace
 from types import MappingProxyType
-from typing import Any, Final, Literal, NamedTuple
+from typing import Final, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from circuits.differences import TOLERANCES, Difference, Stage, Tolerance
 from circuits.graphs.graph import Graph
 from circuits.graphs.tensors import as_samples
 from circuits.graphs.types import FloatArray
@@ -29,9 +23,7 @@ from circuits.quantisation.plan import input_names, output_names, plan
 from circuits.quantised import QuantGraph
 from circuits.tuning import work_of
 from verifier.schemes import Reveal
-from zenerrors import ModelError
 
-Stage = Literal["export", "import", "quantisation"]
 Samples = Mapping[str, FloatArray]
 
 MAX_SAMPLES: Final = 16
@@ -39,67 +31,9 @@ MAX_SAMPLES: Final = 16
 # Of all samples of a stage together, and of those that onnx's reference, in Python, runs (``work_of``).
 _MAX_WORK: Final = 1 << 32
 _MAX_REFERENCE_WORK: Final = 1 << 28
-
-
-class Tolerance(NamedTuple):
-    """``value``: the largest error of a value, as a share of the output's range, zero included, over all
-    samples. A sample differs where another label is first, or more than ``_MAX_SHARE`` of an output's values
-    are further off. ``samples``: the largest share of the samples that may differ."""
-
-    value: float
-    samples: float
-
-
-TOLERANCES: Final[Mapping[Stage, Tolerance]] = {
-    "export": Tolerance(0.002, 0.02),
-    "import": Tolerance(0.002, 0.02),
-    "quantisation": Tolerance(0.05, 0.1),
-}
 # Of a file that declares its own integers: runtimes round these in other places.
 _DECLARED: Final = 0.02
 _MAX_SHARE: Final = 0.05
-_REMEDIES: Final[Mapping[Stage, str]] = {
-    "export": "the exporter writes another function than the model computes (docs/exporters.md): export the "
-    "model another way, or train it without what the exporter leaves out",
-    "import": "export the model with another opset or exporter, or end it before that node",
-    "quantisation": "use more bits (bits=12, 16, or auto), or calibrate with samples that are like the input",
-}
-
-
-@dataclass(frozen=True)
-class Difference:
-    """How far one stage is from ``reference``, the program or network before it, on so many ``samples``.
-
-    ``output``: the name of the one that is furthest off. ``measure``: whether samples are compared by their
-    first labels or by values. ``error``: of values the largest, as a share of the output's range, of labels
-    the share of the samples with others. ``differing``: the share of the samples beyond the tolerance, all
-    where the one to be proven is. ``node``: where the two part first, None within the tolerance.
-    """
-
-    stage: Stage
-    reference: str
-    samples: int
-    output: str
-    measure: Literal["label", "value"]
-    error: float
-    differing: float
-    node: str | None = None
-
-    def to_json(self) -> dict[str, Any]:
-        """JSON-able."""
-        return asdict(self) | {"error": min(self.error, float(np.finfo(np.float64).max))}
-
-
-def sentence(difference: Mapping[str, Any]) -> str:
-    """A difference, as JSON, in words."""
-    what = f"{difference['stage']}, beside {difference['reference']}, on {_samples(difference['samples'])}"
-    if difference["measure"] == "label":
-        return f"{what}: another label for {difference['error']:.2%}"
-    return f"{what}: values differ by at most {difference['error']:.3%} of their range"
-
-
-def _samples(count: int) -> str:
-    return "one sample" if count == 1 else f"{count} samples"
 
 
 def chosen(graph: Graph, samples: Samples, own: Samples | None = None) -> dict[str, FloatArray]:
@@ -187,31 +121,6 @@ def compare_integers(
     first = int(np.argmax(gaps[difference.output].differs))
     one = {name: values[first : first + 1] for name, values in samples.items()}
     return replace(difference, node=_parting_of_integers(graph, qgraph, one))
-
-
-def require_near(differences: Sequence[Difference | None]) -> None:
-    """``ModelError`` (``model.differs``) for the first of these beyond its stage's tolerance."""
-    for each in differences:
-        if each is not None and each.node is not None:
-            raise ModelError("model.differs", _refusal(each), field="accept_difference")
-
-
-def _refusal(difference: Difference) -> str:
-    stage, count = difference.stage, _samples(difference.samples)
-    whose = {
-        "export": f"{difference.reference} and the file that it was exported to",
-        "import": f"{difference.reference} and the network that was read",
-        "quantisation": "the float network and the integers that would be proven",
-    }[stage]
-    if difference.measure == "label":
-        what = f"give other labels for {difference.differing:.0%} of {count}"
-    else:
-        what = f"differ by up to {difference.error:.2g} times the range of {difference.output[:80]!r}"
-        what += f", beyond the tolerance on {difference.differing:.0%} of {count}"
-    return (
-        f"{whose} {what}; they part at {difference.node}: {_REMEDIES[stage]}; or accept it "
-        "(accept_difference=True, --accept-difference)"
-    )
 
 
 class _Gap(NamedTuple):

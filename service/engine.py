@@ -16,7 +16,7 @@ from typing import Any, Final
 import circuits
 from base.memory import free_memory
 from circuits import Circuit, Graph, Inference, QuantGraph, Recognition, Robustness, comparison
-from circuits.comparison import Difference
+from circuits.differences import Difference
 from circuits.networks.files import graph_from_bytes
 from circuits.quantisation.plan import input_names
 from circuits.schemes.inference import all_shown

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 import circuits
 from circuits import QuantGraph, banks, comparison, samples
-from circuits.comparison import Difference
+from circuits.differences import Difference, require_near
 from circuits.graphs.graph import Graph
 from circuits.lowering.parameters import DIGEST_LIMBS
 from circuits.networks.files import graph_to_bytes
@@ -103,13 +103,13 @@ def _read(onnx: bytes, calibration: bytes, precision: bytes, labels: bytes, size
     compared = comparison.chosen(graph, given.inputs)
     of_file = comparison.compare_file(onnx, named, compared, own=False)
     if not accept:
-        comparison.require_near([of_file])
+        require_near([of_file])
     right = samples.parse_labels(labels, "calibration_labels") if labels else given.labels
     with _of_calibration():
         tuned = circuits.tune(graph, given.inputs, labels=right, **asked)
     of_integers = comparison.compare_integers(graph, tuned.qgraph, compared, own=False)
     if not accept:
-        comparison.require_near([of_integers])
+        require_near([of_integers])
     differences = [each for each in (of_file, of_integers) if each is not None]
     return _Read(graph, given.inputs, right, tuned, differences)
 

@@ -13,6 +13,7 @@ import numpy as np
 
 from base.progress import Progress, silent
 from circuits import Accuracy, comparison, compile_accuracy, parameters
+from circuits.differences import require_near
 from circuits.tuning import tune
 from kernels import fr
 from prover import registry
@@ -66,7 +67,7 @@ def certify_accuracy(
     qgraph = tune(graph, typical, bits=bits, weight_privacy=weight_privacy, progress=progress).qgraph
     differences += (comparison.compare_integers(graph, qgraph, compared, own=False),)
     if not accept_difference:
-        comparison.require_near(differences)
+        require_near(differences)
     progress("compile", 0.0)
     (own,) = given.values()
     data, radius = LabelledData.of(own, networks.array(labels)), steps(eps, qgraph.input.type.scale)

@@ -10,6 +10,7 @@ from typing import Any
 
 from base.progress import Progress, silent
 from circuits import comparison, compile_robustness, parameters
+from circuits.differences import require_near
 from circuits.tuning import tune
 from prover import registry
 from verifier.registry import FIRST
@@ -55,7 +56,7 @@ def certify(
     qgraph = tune(graph, samples, bits=bits, weight_privacy=weight_privacy, progress=progress).qgraph
     differences += (comparison.compare_integers(graph, qgraph, compared, own=True),)
     if not accept_difference:
-        comparison.require_near(differences)
+        require_near(differences)
     progress("compile", 0.0)
     circuit = compile_robustness(
         qgraph, input_privacy=input_privacy, weight_privacy=weight_privacy, norm=norm

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from onnx import ModelProto
 
 from circuits import Graph, comparison, export_model, load_onnx
-from circuits.comparison import Difference
+from circuits.differences import Difference, require_near
 from circuits.graphs.graph import Values
 from circuits.graphs.tensors import by_name
 from circuits.graphs.types import FloatArray, Shape
@@ -51,7 +51,7 @@ class Loaded(NamedTuple):
         found = comparison.compare_file(self.file, self.sizes, samples, own=True)
         made = () if found is None else (found,)
         if not accept:
-            comparison.require_near(made)
+            require_near(made)
         return made
 
 

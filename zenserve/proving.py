@@ -21,6 +21,7 @@ from circuits import (
     compile_registration,
     parameters,
 )
+from circuits.differences import require_near
 from circuits.graphs.types import FloatArray
 from circuits.operators.weighted import Parametric
 from circuits.quantisation import report
@@ -127,7 +128,7 @@ def prove(
     labels_shown = comparison.labels_shown(shown, top)
     differences += (comparison.compare_integers(graph, qgraph, compared, labels_shown, own=True),)
     if not accept_difference:
-        comparison.require_near(differences)
+        require_near(differences)
     privacy: Privacy | Mapping[str, Privacy] = "committed" if taken else input_privacy
     typed = TypedGraph(qgraph, privacy, weight_privacy)
     ends = integer_bounds(typed, shown, at_least=at_least, at_most=at_most, bounds=bounds)
