@@ -27,6 +27,7 @@ _FIELDS = {
     AttributeProto.FLOAT: "f",
     AttributeProto.STRING: "s",
     AttributeProto.TENSOR: "t",
+    AttributeProto.GRAPH: "g",
     AttributeProto.INTS: "ints",
     AttributeProto.FLOATS: "floats",
     AttributeProto.STRINGS: "strings",
