@@ -32,7 +32,7 @@ from zenerrors import ModelError, ZenError
 # By domain and ``op_type``.
 Operators = Mapping[tuple[str, str], Operator]
 # Nodes that are read, those of loops as often as they run.
-_MOST_READ: Final = 1 << 15
+_MOST_READ: Final = 1 << 14
 _OTHERWISE: Final = "write it with other nodes, or simplify the model, and report the file as a fault of ours"
 
 

@@ -187,6 +187,12 @@ class Step:
             raise self.refuse("tensor_type", f"takes a tensor, not the list {self._input(position)}")
         return value
 
+    def graph(self, attribute: str) -> Callable[[Sequence[Held]], list[Held]]:
+        """A graph inside the node, as a function of its inputs' values."""
+        if attribute not in self.graphs:
+            raise self.refuse("shape", f"needs its graph {attribute}")
+        return self.graphs[attribute]
+
     def tensors(self, position: int = 0) -> tuple[Value, ...]:
         """Those of an input that is a list of them."""
         value = self.inputs[position] if self.has(position) else None
