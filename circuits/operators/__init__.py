@@ -64,6 +64,7 @@ from circuits.operators import (
     trees,
     whole_quotients,
 )
+from circuits.operators.samples import of_samples
 
 # Rewrites run in this order.
 _MODULES = (
@@ -122,7 +123,7 @@ _MODULES = (
 )
 
 ONNX = {
-    (domain, name): operator
+    (domain, name): of_samples(name, operator)
     for module in _MODULES
     for domain, read in (
         ("", module.ENTRY.onnx),
