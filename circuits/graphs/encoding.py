@@ -70,9 +70,7 @@ class Encoding:
         network: T = reader.decode(kind, header)
         reader.finish()
         if json.dumps(_encode(network, [])).encode() != text:
-            raise FileFormatError(
-                "file.header", "the header has fields or spellings that no writer produces"
-            )
+            raise FileFormatError("file.header", "the header has fields or spellings that no writer produces")
         return network
 
 
