@@ -12,8 +12,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from base.progress import Progress, silent
-from circuits import Accuracy, comparison, compile_accuracy, parameters
-from circuits.differences import require_near
+from circuits import Accuracy, compile_accuracy, parameters
+from circuits.comparison import gaps
+from circuits.comparison.differences import require_near
+from circuits.comparison.integers import compare_integers
 from circuits.tuning import tune
 from kernels import fr
 from prover import registry
@@ -62,10 +64,10 @@ def certify_accuracy(
     given = networks.samples(graph, samples)
     weight_privacy = weight_privacy or most_private(graph)
     typical = given if calibration is None else networks.samples(graph, calibration)
-    compared = comparison.chosen(graph, given)
-    differences = loaded.differences(compared, accept=accept_difference)
+    compared = gaps.chosen(graph, given)
+    differences = loaded.differences(compared, own=False, accept=accept_difference)
     qgraph = tune(graph, typical, bits=bits, weight_privacy=weight_privacy, progress=progress).qgraph
-    differences += (comparison.compare_integers(graph, qgraph, compared, own=False),)
+    differences += (compare_integers(graph, qgraph, compared, own=False),)
     if not accept_difference:
         require_near(differences)
     progress("compile", 0.0)

@@ -9,8 +9,10 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from base.progress import Progress, silent
-from circuits import comparison, compile_robustness, parameters
-from circuits.differences import require_near
+from circuits import compile_robustness, parameters
+from circuits.comparison import gaps
+from circuits.comparison.differences import require_near
+from circuits.comparison.integers import compare_integers
 from circuits.tuning import tune
 from prover import registry
 from verifier.registry import FIRST
@@ -51,10 +53,10 @@ def certify(
     own = networks.inputs(graph, x)
     weight_privacy = weight_privacy or most_private(graph)
     samples = calibrated(graph, own, calibration)
-    compared = comparison.chosen(graph, samples, own)
-    differences = loaded.differences(compared, accept=accept_difference)
+    compared = gaps.chosen(graph, samples, own)
+    differences = loaded.differences(compared, own=True, accept=accept_difference)
     qgraph = tune(graph, samples, bits=bits, weight_privacy=weight_privacy, progress=progress).qgraph
-    differences += (comparison.compare_integers(graph, qgraph, compared, own=True),)
+    differences += (compare_integers(graph, qgraph, compared, own=True),)
     if not accept_difference:
         require_near(differences)
     progress("compile", 0.0)

@@ -16,12 +16,13 @@ from circuits import (
     Circuit,
     Graph,
     QuantGraph,
-    comparison,
     compile_inference,
     compile_registration,
     parameters,
 )
-from circuits.differences import require_near
+from circuits.comparison import gaps
+from circuits.comparison.differences import require_near
+from circuits.comparison.integers import compare_integers, labels_shown
 from circuits.graphs.types import FloatArray
 from circuits.operators.weighted import Parametric
 from circuits.quantisation import report
@@ -106,8 +107,8 @@ def prove(
     if taken:
         graph = taking(graph, taken.output.described)
     samples = calibrated(graph, own, calibration)
-    compared = comparison.chosen(graph, samples, own)
-    differences = loaded.differences(compared, accept=accept_difference)
+    compared = gaps.chosen(graph, samples, own)
+    differences = loaded.differences(compared, own=True, accept=accept_difference)
     known = None if labels is None else networks.array(labels)
     weight_privacy = weight_privacy or most_private(graph)
     qgraph = tune(
@@ -125,8 +126,8 @@ def prove(
     made = None if known is None else report(graph, qgraph, samples, known)
     progress("compile", 0.0)
     shown = all_shown(qgraph, reveal)
-    labels_shown = comparison.labels_shown(shown, top)
-    differences += (comparison.compare_integers(graph, qgraph, compared, labels_shown, own=True),)
+    ranked = labels_shown(shown, top)
+    differences += (compare_integers(graph, qgraph, compared, ranked, own=True),)
     if not accept_difference:
         require_near(differences)
     privacy: Privacy | Mapping[str, Privacy] = "committed" if taken else input_privacy

@@ -166,7 +166,7 @@ def _ensemble(step: Step) -> tuple[_Nodes, _Weights]:
 
 
 def _by_members(step: Step, nodes: _Nodes) -> _Nodes:
-    """A node that asks for one of several numbers is a search among them; all its nodes lead to its children."""
+    """A node that asks for one of several numbers is a search among them, whose nodes lead to its children."""
     at = np.flatnonzero(nodes.mode == _MEMBER)
     held = step.attributes.get("membership_values")
     values = np.zeros(0) if held is None else held.array.astype(np.float64).ravel()
