@@ -12,7 +12,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from base.progress import Progress, silent
-from circuits import Accuracy, comparison, compile_accuracy, parameters
+from circuits import Accuracy, compile_accuracy, parameters
+from circuits.comparison import gaps
+from circuits.comparison.differences import require_near
+from circuits.comparison.integers import compare_integers
 from circuits.quantised.typed import TypedGraph
 from circuits.tuning import tune
 from kernels import fr
@@ -61,13 +64,13 @@ def certify_accuracy(
     graph = loaded.graph
     given = networks.samples(graph, samples)
     typical = given if calibration is None else networks.samples(graph, calibration)
-    compared = comparison.chosen(graph, given)
-    differences = loaded.differences(compared, accept=accept_difference)
+    compared = gaps.chosen(graph, given)
+    differences = loaded.differences(compared, own=False, accept=accept_difference)
     qgraph = tune(graph, typical, bits=bits, weight_privacy=weight_privacy, progress=progress).qgraph
     weight_privacy = weight_privacy or TypedGraph.most_private(qgraph)
-    differences += (comparison.compare_integers(graph, qgraph, compared, own=False),)
+    differences += (compare_integers(graph, qgraph, compared, own=False),)
     if not accept_difference:
-        comparison.require_near(differences)
+        require_near(differences)
     progress("compile", 0.0)
     (own,) = given.values()
     data, radius = LabelledData.of(own, networks.array(labels)), steps(eps, qgraph.input.type.scale)

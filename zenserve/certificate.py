@@ -9,7 +9,10 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from base.progress import Progress, silent
-from circuits import comparison, compile_robustness, parameters
+from circuits import compile_robustness, parameters
+from circuits.comparison import gaps
+from circuits.comparison.differences import require_near
+from circuits.comparison.integers import compare_integers
 from circuits.quantised.typed import TypedGraph
 from circuits.tuning import tune
 from prover import registry
@@ -50,13 +53,13 @@ def certify(
     graph = loaded.graph
     own = networks.inputs(graph, x)
     samples = calibrated(graph, own, calibration)
-    compared = comparison.chosen(graph, samples, own)
-    differences = loaded.differences(compared, accept=accept_difference)
+    compared = gaps.chosen(graph, samples, own)
+    differences = loaded.differences(compared, own=True, accept=accept_difference)
     qgraph = tune(graph, samples, bits=bits, weight_privacy=weight_privacy, progress=progress).qgraph
     weight_privacy = weight_privacy or TypedGraph.most_private(qgraph)
-    differences += (comparison.compare_integers(graph, qgraph, compared, own=True),)
+    differences += (compare_integers(graph, qgraph, compared, own=True),)
     if not accept_difference:
-        comparison.require_near(differences)
+        require_near(differences)
     progress("compile", 0.0)
     circuit = compile_robustness(
         qgraph, input_privacy=input_privacy, weight_privacy=weight_privacy, norm=norm

@@ -16,11 +16,13 @@ from circuits import (
     Circuit,
     Graph,
     QuantGraph,
-    comparison,
     compile_inference,
     compile_registration,
     parameters,
 )
+from circuits.comparison import gaps
+from circuits.comparison.differences import require_near
+from circuits.comparison.integers import compare_integers, labels_shown
 from circuits.graphs.types import FloatArray
 from circuits.quantisation import report
 from circuits.quantisation.plan import input_names
@@ -104,8 +106,8 @@ def prove(
     if taken:
         graph = taking(graph, taken.output.described)
     samples = calibrated(graph, own, calibration)
-    compared = comparison.chosen(graph, samples, own)
-    differences = loaded.differences(compared, accept=accept_difference)
+    compared = gaps.chosen(graph, samples, own)
+    differences = loaded.differences(compared, own=True, accept=accept_difference)
     known = None if labels is None else networks.array(labels)
     qgraph = tune(
         graph,
@@ -123,10 +125,10 @@ def prove(
     made = None if known is None else report(graph, qgraph, samples, known)
     progress("compile", 0.0)
     shown = all_shown(qgraph, reveal)
-    labels_shown = comparison.labels_shown(shown, top)
-    differences += (comparison.compare_integers(graph, qgraph, compared, labels_shown, own=True),)
+    ranked = labels_shown(shown, top)
+    differences += (compare_integers(graph, qgraph, compared, ranked, own=True),)
     if not accept_difference:
-        comparison.require_near(differences)
+        require_near(differences)
     privacy: Privacy | Mapping[str, Privacy] = "committed" if taken else input_privacy
     typed = TypedGraph(qgraph, privacy, weight_privacy)
     ends = integer_bounds(typed, shown, at_least=at_least, at_most=at_most, bounds=bounds)

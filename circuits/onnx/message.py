@@ -11,6 +11,7 @@ from onnx.defs import onnx_opset_version
 
 from circuits.graphs.graph import Values
 from circuits.onnx.constants import FLOATS, MOST_DIMENSIONS
+from circuits.onnx.functions import inlined
 from circuits.onnx.naming import quote, where
 from zenerrors import ModelError
 
@@ -20,6 +21,9 @@ _MOST_BYTES = 1 << 28
 # Names of ONNX's own domain.
 _OWN = ("", "ai.onnx")
 _MOST_NODES = 1 << 13
+# Who writes models of tables alone, and what tells classes apart in these.
+_OF_TABLES = ("OnnxMLTools", "skl2onnx")
+_CLASSIFIERS = ("LinearClassifier", "SVMClassifier", "TreeEnsembleClassifier", "ZipMap")
 
 # Where the value of an attribute of each type lies.
 _FIELDS = {
@@ -27,6 +31,8 @@ _FIELDS = {
     AttributeProto.FLOAT: "f",
     AttributeProto.STRING: "s",
     AttributeProto.TENSOR: "t",
+    AttributeProto.GRAPH: "g",
+    AttributeProto.TYPE_PROTO: "tp",
     AttributeProto.INTS: "ints",
     AttributeProto.FLOATS: "floats",
     AttributeProto.STRINGS: "strings",
@@ -50,6 +56,8 @@ def decode(data: bytes) -> ModelProto:
         raise ModelError("model.not_onnx", "the file is not an ONNX model: it does not decode") from error
     if not model.ir_version or not model.graph.node:
         raise ModelError("model.not_onnx", "the file is not an ONNX model: it holds no graph")
+    if model.functions:
+        model = inlined(model, _MOST_NODES)
     if len(model.graph.node) > _MOST_NODES:
         raise ModelError(
             "model.too_large", f"the model has {len(model.graph.node)} nodes; at most {_MOST_NODES} are read"
@@ -79,6 +87,13 @@ def _versions(model: ModelProto) -> list[int]:
 def has_learned(model: ModelProto) -> bool:
     """Whether it names operators of other models than networks, which are of tables."""
     return any(opset.domain == "ai.onnx.ml" for opset in model.opset_import)
+
+
+def names_classes(model: ModelProto) -> bool:
+    """Whether a model of tables is one of classes, or it is not known to be of tables: others have values."""
+    nodes, kinds = model.graph.node, {each.type.tensor_type.elem_type for each in model.graph.output}
+    learned = model.producer_name in _OF_TABLES or any(node.domain == "ai.onnx.ml" for node in nodes)
+    return not learned or any(node.op_type in _CLASSIFIERS for node in nodes) or not kinds <= {0, *FLOATS}
 
 
 def attributes(node: NodeProto, known: Mapping[str, str]) -> dict[str, Any]:

@@ -21,6 +21,7 @@ from circuits.operators import (
     compare,
     concat,
     constants,
+    control_flow,
     conv_transpose,
     convolution,
     dense,
@@ -58,10 +59,12 @@ from circuits.operators import (
     several,
     softmax,
     support_vectors,
+    tensor_lists,
     transpose,
     trees,
     whole_quotients,
 )
+from circuits.operators.samples import of_samples
 
 # Rewrites run in this order.
 _MODULES = (
@@ -80,6 +83,7 @@ _MODULES = (
     compare,
     concat,
     constants,
+    control_flow,
     conv_transpose,
     convolution,
     dense,
@@ -112,13 +116,14 @@ _MODULES = (
     several,
     softmax,
     support_vectors,
+    tensor_lists,
     transpose,
     trees,
     whole_quotients,
 )
 
 ONNX = {
-    (domain, name): operator
+    (domain, name): of_samples(name, operator)
     for module in _MODULES
     for domain, read in (
         ("", module.ENTRY.onnx),

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from circuits import comparison
+from circuits.comparison.differences import sentence
 
 _UNITS = ("B", "KiB", "MiB", "GiB", "TiB")
 _SHOWN_HEX = 8
@@ -96,7 +96,7 @@ def told(value: Any) -> str:
 
 def difference(value: Mapping[str, Any]) -> str:
     """How far answers are apart that were compared."""
-    return comparison.sentence(value)
+    return sentence(value)
 
 
 FILTERS = (exact, duration, span, relative, size, number, short, words, rounded, told, difference)
