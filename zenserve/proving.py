@@ -24,7 +24,6 @@ from circuits.comparison import gaps
 from circuits.comparison.differences import require_near
 from circuits.comparison.integers import compare_integers, labels_shown
 from circuits.graphs.types import FloatArray
-from circuits.operators.weighted import Parametric
 from circuits.quantisation import report
 from circuits.quantisation.plan import input_names
 from circuits.quantisation.quantiser import Ranges
@@ -110,7 +109,6 @@ def prove(
     compared = gaps.chosen(graph, samples, own)
     differences = loaded.differences(compared, own=True, accept=accept_difference)
     known = None if labels is None else networks.array(labels)
-    weight_privacy = weight_privacy or most_private(graph)
     qgraph = tune(
         graph,
         samples,
@@ -121,6 +119,7 @@ def prove(
         weight_privacy=weight_privacy,
         progress=progress,
     ).qgraph
+    weight_privacy = weight_privacy or TypedGraph.most_private(qgraph)
     names = input_names(graph)
     q = qgraph.quantise_inputs({names[name]: value for name, value in own.items()})
     made = None if known is None else report(graph, qgraph, samples, known)
@@ -175,11 +174,6 @@ def calibrated(graph: Graph, own: Mapping[str, FloatArray], calibration: Any) ->
     if calibration is None:
         return {entry.name: networks.varied(own[entry.name], entry.values) for entry in graph.inputs}
     return networks.samples(graph, calibration)
-
-
-def most_private(graph: Graph) -> Privacy:
-    """What weights are unless it is said."""
-    return "committed" if any(isinstance(node, Parametric) for node in graph.nodes) else "public"
 
 
 @dataclass

@@ -24,12 +24,15 @@ class StoredGraph:
     nodes: tuple[Node, ...]
     outputs: tuple[tuple[str, str], ...]
     integers: tuple[str, ...]
+    values: tuple[str, ...] = ()
 
 
 def graph_to_bytes(graph: Graph) -> bytes:
     """What ``graph`` computes, without the types that its file declared, as bytes. They hold the weights."""
     nodes = tuple(_undeclared(node) for node in graph.nodes)
-    stored = StoredGraph(graph.inputs, nodes, tuple(graph.outputs.items()), tuple(sorted(graph.integers)))
+    stored = StoredGraph(
+        graph.inputs, nodes, tuple(graph.outputs.items()), tuple(sorted(graph.integers)), graph.values
+    )
     return _ENCODING.write(stored)
 
 
@@ -37,7 +40,13 @@ def graph_from_bytes(data: bytes) -> Graph:
     """The inverse of ``graph_to_bytes``. Raises ``FileFormatError``, and ``ModelError`` where the parts make
     no network."""
     stored = _ENCODING.read([StoredGraph], data)
-    return Graph(stored.inputs, stored.nodes, dict(stored.outputs), integers=frozenset(stored.integers))
+    return Graph(
+        stored.inputs,
+        stored.nodes,
+        dict(stored.outputs),
+        integers=frozenset(stored.integers),
+        values=stored.values,
+    )
 
 
 def _undeclared(node: Node) -> Node:
