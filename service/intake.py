@@ -21,7 +21,6 @@ import circuits
 from circuits import QuantGraph, banks, samples
 from circuits.comparison import gaps
 from circuits.comparison.differences import Difference, require_near
-from circuits.comparison.files import compare_file
 from circuits.comparison.integers import compare_integers
 from circuits.graphs.graph import Graph
 from circuits.lowering.parameters import DIGEST_LIMBS
@@ -105,7 +104,7 @@ def _read(onnx: bytes, calibration: bytes, precision: bytes, labels: bytes, size
     given = samples.parse(calibration, graph.entries, "calibration")
     compared = gaps.chosen(graph, given.inputs)
     whole = circuits.load_onnx(onnx, named, whole=True)
-    of_file = compare_file(whole, onnx, named, compared, own=False)
+    of_file = circuits.compare_file(whole, onnx, named, compared, own=False)
     if not accept:
         require_near([of_file])
     right = samples.parse_labels(labels, "calibration_labels") if labels else given.labels

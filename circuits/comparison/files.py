@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from circuits.comparison.differences import TOLERANCES, Difference
 from circuits.comparison.gaps import Samples, exact_outputs, furthest, gaps_of, is_near, is_off, outputs_of

@@ -30,8 +30,9 @@ class StoredGraph:
 def graph_to_bytes(graph: Graph) -> bytes:
     """What ``graph`` computes, without the types that its file declared, as bytes. They hold the weights."""
     nodes = tuple(_undeclared(node) for node in graph.nodes)
-    outputs, integers = tuple(graph.outputs.items()), tuple(sorted(graph.integers))
-    stored = StoredGraph(graph.inputs, nodes, outputs, integers, graph.values)
+    stored = StoredGraph(
+        graph.inputs, nodes, tuple(graph.outputs.items()), tuple(sorted(graph.integers)), graph.values
+    )
     return _ENCODING.write(stored)
 
 
@@ -39,8 +40,13 @@ def graph_from_bytes(data: bytes) -> Graph:
     """The inverse of ``graph_to_bytes``. Raises ``FileFormatError``, and ``ModelError`` where the parts make
     no network."""
     stored = _ENCODING.read([StoredGraph], data)
-    outputs, integers = dict(stored.outputs), frozenset(stored.integers)
-    return Graph(stored.inputs, stored.nodes, outputs, integers=integers, values=stored.values)
+    return Graph(
+        stored.inputs,
+        stored.nodes,
+        dict(stored.outputs),
+        integers=frozenset(stored.integers),
+        values=stored.values,
+    )
 
 
 def _undeclared(node: Node) -> Node:

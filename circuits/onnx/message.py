@@ -21,9 +21,6 @@ _MOST_BYTES = 1 << 28
 # Names of ONNX's own domain.
 _OWN = ("", "ai.onnx")
 _MOST_NODES = 1 << 13
-# Who writes models of tables alone, and what tells classes apart in these.
-_OF_TABLES = ("OnnxMLTools", "skl2onnx")
-_CLASSIFIERS = ("LinearClassifier", "SVMClassifier", "TreeEnsembleClassifier", "ZipMap")
 
 # Where the value of an attribute of each type lies.
 _FIELDS = {
@@ -87,13 +84,6 @@ def _versions(model: ModelProto) -> list[int]:
 def has_learned(model: ModelProto) -> bool:
     """Whether it names operators of other models than networks, which are of tables."""
     return any(opset.domain == "ai.onnx.ml" for opset in model.opset_import)
-
-
-def names_classes(model: ModelProto) -> bool:
-    """Whether a model of tables is one of classes, or it is not known to be of tables: others have values."""
-    nodes, kinds = model.graph.node, {each.type.tensor_type.elem_type for each in model.graph.output}
-    learned = model.producer_name in _OF_TABLES or any(node.domain == "ai.onnx.ml" for node in nodes)
-    return not learned or any(node.op_type in _CLASSIFIERS for node in nodes) or not kinds <= {0, *FLOATS}
 
 
 def attributes(node: NodeProto, known: Mapping[str, str]) -> dict[str, Any]:

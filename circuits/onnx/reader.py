@@ -24,7 +24,6 @@ from circuits.onnx.message import (
     has_learned,
     input_shape,
     input_values,
-    names_classes,
     operator_set,
     require_known,
 )
@@ -33,6 +32,9 @@ from circuits.onnx.scope import Scope, computed, needed
 from circuits.onnx.step import Building, Data, Held, Operator, Step, TensorList, typed_shape
 from zenerrors import ModelError, ZenError
 
+# Producers of models of tables alone.
+_OF_TABLES: Final = ("OnnxMLTools", "skl2onnx")
+_CLASSIFIERS: Final = ("LinearClassifier", "SVMClassifier", "TreeEnsembleClassifier", "ZipMap")
 # By domain and ``op_type``.
 Operators = Mapping[tuple[str, str], Operator]
 # Nodes that are read, those of loops as often as they run.
@@ -111,9 +113,17 @@ def _is_folded(node: NodeProto) -> bool:
     return _key(node)[0] == "" and node.op_type in FOLDED and any(node.input)
 
 
-def _of_table(entry: Input) -> Input:
-    """Vectors that files with operators of ai.onnx.ml read are rows of tables."""
-    return replace(entry, features=entry.values == "real" and len(entry.shape) == 1)
+def _of_tables(graph: Graph, model: ModelProto) -> Graph:
+    """Vectors that such files read are rows of tables. Outputs of models that name no classes are values."""
+    file = model.graph
+    inputs = [
+        replace(entry, features=entry.values == "real" and len(entry.shape) == 1) for entry in graph.inputs
+    ]
+    kinds = {each.type.tensor_type.elem_type for each in file.output}
+    learned = model.producer_name in _OF_TABLES or any(node.domain == "ai.onnx.ml" for node in file.node)
+    classifies = any(node.op_type in _CLASSIFIERS for node in file.node) or not kinds <= {0, *FLOATS}
+    several = [name for name, tensor in graph.outputs.items() if math.prod(graph.shapes[tensor]) > 1]
+    return replace(graph, inputs=tuple(inputs), values=tuple(several) if learned and not classifies else ())
 
 
 class _Reader:
@@ -128,7 +138,7 @@ class _Reader:
         sizes: Mapping[str, int],
     ) -> None:
         self._operators, self._folder, self._opset = operators, folder, operator_set(model)
-        self._learned, self._classifies = has_learned(model), names_classes(model)
+        self._model = model
         self._allowance, self._left = Allowance(), _MOST_READ
         require_known(sizes, entries)
         shapes = {entry.name: input_shape(entry, sizes) for entry in entries}
@@ -235,17 +245,15 @@ class _Reader:
             raise ModelError("model.outputs", reason)
         if len(outputs) == 1 and not whole:
             outputs = {name: self._classes(tensor) for name, tensor in outputs.items()}
-        inputs = tuple(_of_table(entry) for entry in building.inputs) if self._learned else building.inputs
-        several = [name for name, tensor in outputs.items() if math.prod(building.shapes[tensor]) > 1]
-        return Graph(
-            inputs,
+        made = Graph(
+            building.inputs,
             building.nodes,
             outputs,
             building.declared,
             building.tied,
             frozenset(building.integers),
-            () if self._classifies else tuple(several),
         )
+        return _of_tables(made, self._model) if has_learned(self._model) else made
 
     def traced(self) -> tuple[Traced, ...]:
         """The computed tensors of the file's graph, in the order in which its nodes write them."""
