@@ -88,3 +88,34 @@ def test_a_pipeline_is_read_with_both_outputs() -> None:
     label, scores = (made[tensor] for tensor in graph.outputs.values())
     assert (label.ravel() == model.predict(x)).all()
     np.testing.assert_allclose(scores, model.predict_proba(x), atol=1e-5)
+
+
+def test_words_are_refused_and_none_is_quoted() -> None:
+    rows = np.array([["Hamburg", 3.0]], dtype=object)
+    with refuses("input.not_numeric", "input", match="the input has words, and a circuit") as refusal:
+        export_model(of("sklearn"), rows)
+    assert "Hamburg" not in str(refusal.value)
+    pandas = pytest.importorskip("pandas", reason="pandas is not installed")
+    table = pandas.DataFrame({"age": [3.0], "town": ["Hamburg"]})
+    with refuses("input.not_numeric", match="words in 'town', and a circuit") as refusal:
+        export_model(of("xgboost"), table)
+    assert "Hamburg" not in str(refusal.value)
+
+
+@pytest.mark.parametrize("words", [False, True])
+def test_scores_of_a_machine_are_in_the_order_of_its_labels(words: bool) -> None:
+    pytest.importorskip("skl2onnx", reason="skl2onnx is not installed: pip install 'zenserve[estimators]'")
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+    from sklearn.svm import SVC
+
+    x = np.random.default_rng(1).normal(size=(64, 3))
+    y = (x[:, 0] > 0).astype(int)
+    model = make_pipeline(StandardScaler(), SVC()).fit(x, np.array(["no", "yes"])[y] if words else y)
+    graph = load_onnx(export_model(model, x))
+    made = graph.run_all(x, {*graph.outputs.values()})
+    label, scores = (made[tensor] for tensor in graph.outputs.values())
+    told = (model.predict(x) == "yes") if words else model.predict(x)
+    assert (label.ravel() == told).all()
+    assert (scores.argmax(axis=-1).ravel() == told).all()
+    np.testing.assert_allclose(scores[..., 1].ravel(), model.decision_function(x), atol=1e-4)
