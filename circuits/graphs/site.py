@@ -26,7 +26,7 @@ class Site:
     """``name``, ``inputs``: of the integer node. ``types``, ``shapes``: of what it reads; ``shape``: of what
     it makes. ``clamp``: what a Clip leaves of it, None where there is none. ``unscaled``: nothing but the
     argmax reads its sums. ``fixed``: the type that it must have; where that is None, ``span`` is the
-    calibrated interval.
+    calibrated interval. ``kept``: whether it has the type of what is read.
     """
 
     name: str
@@ -39,6 +39,7 @@ class Site:
     fixed: Affine | None
     span: Interval | None
     settings: Settings
+    kept: bool
 
     def incoming(self, index: int = 0) -> Affine:
         """The type of an input."""

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 from circuits.graphs import rescaling
 from circuits.graphs.calibration import METHODS, Interval, Method, Seen, interval
 from circuits.graphs.graph import Graph
-from circuits.graphs.node import Node, QuantNode
+from circuits.graphs.node import Mover, Node, QuantNode
 from circuits.graphs.rescaling import Clamp
 from circuits.graphs.site import Settings, Site
 from circuits.graphs.tensors import as_samples
@@ -289,12 +289,12 @@ class _Quantiser:
         return self._needed(spans)
 
     def _needed(self, spans: dict[str, Interval]) -> dict[str, Interval]:
-        """What matters of the intervals to the nodes that read them. Of inputs, outputs and whole numbers all
-        does."""
+        """What matters of the intervals to the nodes that read them. Of inputs, outputs, whole numbers and what
+        is averaged all does."""
         ends = {self.groups.of(name) for name in (*self.entries, *self.graph.outputs.values())}
         ends |= {group for group in spans if self.groups.exact(group)}
         needed: dict[str, Interval] = {}
-        for step in (step for step in self.steps if not self.groups.keeps(step)):
+        for step in (step for step in self.steps if not isinstance(step.node, Mover)):
             made = spans.get(self.groups.of(step.tensor))
             for group in {self.groups.of(name) for name in step.node.inputs} & spans.keys() - ends:
                 part = step.node.needed(spans[group], self.bits[self.groups.of(step.tensor)], made)
@@ -370,6 +370,7 @@ class _Quantiser:
             self.fixed.get(group),
             self.spans.get(group),
             replace(self._settings(step.name), bits=self.bits.get(group, self.default.bits)),
+            self.groups.keeps(step),
         )
         made = self._quantised(node, site)
         self.nodes.append(made)
