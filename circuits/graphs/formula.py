@@ -1,7 +1,7 @@
 """Functions of one real number as text, such as ``x * sigmoid(x)``: people read it, floats are made by it.
 
 A formula has the variable ``x``, numbers, ``+ - * / **`` and the functions below. ``less`` and ``equal``
-are 1 or 0; ``equal`` is of whole numbers.
+are 1 or 0, and ``where`` is its second argument where the first is 1, else the third.
 """
 
 from __future__ import annotations
@@ -61,6 +61,10 @@ def _shrink(x: FloatArray, bias: float, lambd: float) -> FloatArray:
     return np.where(x < -lambd, x + bias, np.where(x > lambd, x - bias, 0.0))
 
 
+def _where(condition: FloatArray, x: FloatArray, y: FloatArray) -> FloatArray:
+    return np.where(condition > 0.5, x, y)
+
+
 FUNCTIONS: Final[Mapping[str, Callable[..., FloatArray]]] = {
     "abs": np.abs,
     "acos": np.arccos,
@@ -103,6 +107,7 @@ FUNCTIONS: Final[Mapping[str, Callable[..., FloatArray]]] = {
     "swish": lambda x, alpha: x * _sigmoid(alpha * x),
     "tan": np.tan,
     "tanh": np.tanh,
+    "where": _where,
     "thresholded_relu": lambda x, alpha: np.where(x > alpha, x, 0),
 }
 

@@ -60,6 +60,7 @@ from circuits.operators import (
     support_vectors,
     transpose,
     trees,
+    where,
     whole_quotients,
 )
 
@@ -114,6 +115,7 @@ _MODULES = (
     support_vectors,
     transpose,
     trees,
+    where,
     whole_quotients,
 )
 

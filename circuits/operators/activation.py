@@ -19,7 +19,7 @@ import numpy as np
 from circuits.graphs import formula, rescaling
 from circuits.graphs.calibration import Interval
 from circuits.graphs.graph import Graph
-from circuits.graphs.node import Constants, Node, Written
+from circuits.graphs.node import Constants, Node, Reading, Written
 from circuits.graphs.rescaling import Clamp
 from circuits.graphs.rewriting import fresh, without_dead_nodes
 from circuits.graphs.site import Site
@@ -40,6 +40,7 @@ TRUNCATED: Final = "sign(x) * floor(abs(x) + 1e-09)"
 
 # Where a function is looked at before it is tabulated.
 _POINTS: Final = 1 << 12
+_FAR: Final = 1e4
 _NEAR: Final = 1e-9
 # Bits of whole numbers that are exact wherever functions make them.
 _FEW: Final = 8
@@ -66,17 +67,18 @@ class Activation(Node):
     def formula(self, *inputs: str) -> str | None:
         return formula.of(self.function, inputs[0])
 
-    def needed(self, span: Interval, bits: int, made: Interval | None) -> Interval:
+    def needed(self, at: int, reading: Reading) -> Interval:
         """Without the ends on which the function stays within a quarter of an output's step. Raises
         ``ModelError`` (``model.scale``) for a divisor of both signs."""
-        before, at, after = formula.evaluate(self.function, np.array([-_NEAR, 0.0, _NEAR]))
-        if span.low < 0 < span.high and np.isinf(at) and np.isfinite(before) and np.isfinite(after):
+        span, bits, made = reading.spans[at], reading.bits, reading.made
+        before, zero, after = formula.evaluate(self.function, np.array([-_NEAR, 0.0, _NEAR]))
+        if span.low < 0 < span.high and np.isinf(zero) and np.isfinite(before) and np.isfinite(after):
             raise ModelError(
                 "model.scale",
                 f"node {self.name[:80]!r} divides by zero: {self.function[:80]!r} of values in "
                 f"[{span.low:.3g}, {span.high:.3g}]; only values of one sign can be divisors",
             )
-        points = np.linspace(span.low, span.high, _POINTS)
+        points = _points(span)
         values = formula.evaluate(self.function, points)
         if not np.isfinite(values).all():
             return span
@@ -99,6 +101,17 @@ class Activation(Node):
                 "model.unsupported_operator", f"no operator of ONNX is {self.function[:80]!r} alone"
             )
         return Written(next(name for name, text in _PLAIN.items() if text == self.function))
+
+
+def _points(span: Interval) -> FloatArray:
+    """Evenly over the interval, and, where it reaches very far, over what of it is near zero."""
+    even = np.linspace(span.low, span.high, _POINTS)
+    reach = max(-span.low, span.high)
+    if reach <= _FAR:
+        return even
+    powers = np.geomspace(1 / _FAR, reach, _POINTS)
+    points: FloatArray = np.unique(np.concatenate([even, -powers, powers]).clip(span.low, span.high))
+    return points
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from circuits.graphs import rescaling
-from circuits.graphs.calibration import Interval, Method, Seen, interval
-from circuits.graphs.node import Node
+from circuits.graphs.calibration import Interval, Method, Seen, interval, without_outliers
+from circuits.graphs.node import Node, Reading
 from circuits.graphs.site import Settings, Site
 from circuits.graphs.types import (
     MOST_BITS,
@@ -78,6 +78,17 @@ class Parametric(Node):
             counts.append(len(array))
         if counts[0] != counts[1]:
             raise self.refuse(f"has {counts[1]} biases for {counts[0]} outputs")
+
+    def needed(self, at: int, reading: Reading) -> Interval:
+        """Of layers that have but a factor and a term for each channel."""
+        span, made = reading.spans[at], reading.made
+        if made is None or self.weight.size != len(self.weight):
+            return span
+        factors = self.weight.ravel()
+        some = factors != 0
+        ends = (np.array([[made.low], [made.high]]) - self.bias[some]) / factors[some]
+        part = Interval(float(ends.min(initial=0.0)), float(ends.max(initial=0.0)))
+        return without_outliers(span, part)
 
     def spans(self, settings: Settings, *, by_channel: bool) -> list[Interval]:
         """What the weights' integers are to span: of all of them, or of each channel. Worked out once."""

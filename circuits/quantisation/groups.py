@@ -14,8 +14,8 @@ from circuits.quantisation.plan import Step
 class Groups:
     """The tensors of ``graph``, grouped. A group has at most one declared type. ``integers``: computed ones
     that are exact. ``apart``: tensors that are joined of whole numbers and real ones, whose type is their
-    own. ``finer``: averages that a function reads, whose type is their own, too: they reach less far than what
-    is averaged, and a function may be steep."""
+    own. ``finer``: averages that a function reads, whose type is their own, too: they reach less far than
+    what is averaged, and a function may be steep."""
 
     def __init__(self, graph: Graph, steps: list[Step], integers: Collection[str]) -> None:
         self._parent = {name: name for name in graph.shapes}

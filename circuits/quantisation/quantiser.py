@@ -13,15 +13,16 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from circuits.graphs import rescaling
-from circuits.graphs.calibration import METHODS, Interval, Method, Seen, interval
+from circuits.graphs.calibration import METHODS, Interval, Method, Seen, interval, without_outliers
 from circuits.graphs.graph import Graph
-from circuits.graphs.node import Mover, Node, QuantNode
+from circuits.graphs.node import Mover, Node, QuantNode, Reading, Winning
 from circuits.graphs.rescaling import Clamp
 from circuits.graphs.site import Settings, Site
 from circuits.graphs.tensors import as_samples
 from circuits.graphs.types import LEAST_BITS, MOST_BITS, MOST_COMPARED_BITS, Affine, FloatArray
 from circuits.operators.clip import Requantise
 from circuits.operators.features import QuantFeatures
+from circuits.operators.largest import ranking
 from circuits.operators.selection import OneHot
 from circuits.operators.weighted import Parametric
 from circuits.quantisation.groups import Groups
@@ -75,13 +76,16 @@ class Slot(NamedTuple):
 @dataclass(frozen=True)
 class Calibrated:
     """A network by its ``steps``, its tensors in ``groups``, what was ``seen`` of each that it computes, by
-    name, the intervals that inputs of ``whole`` numbers have at least, how far each of the ``columns`` of
-    tables reaches, and how ``near`` to what they are compared with inputs came, by the nodes that compare."""
+    name, the ``ends`` of each there is, what ``won`` of rows that nodes and outputs rank, by their names, the
+    intervals that inputs of ``whole`` numbers have at least, how far each of the ``columns`` of tables
+    reaches, and how ``near`` to what they are compared with inputs came, by the nodes that compare."""
 
     graph: Graph
     steps: list[Step]
     groups: Groups
     seen: Mapping[str, Seen]
+    ends: Mapping[str, Interval]
+    won: Mapping[str, Winning | None]
     whole: Mapping[str, Interval]
     columns: Mapping[str, FloatArray]
     near: Mapping[str, float]
@@ -97,13 +101,20 @@ class Calibrated:
         x = as_samples(calibration, graph.entries, field="calibration")
         whole = _whole(graph, x, ranges or {})
         steps, seen, wide, near = plan(graph), dict[str, Seen](), set[str](), dict[str, float]()
+        ends, won = dict[str, Interval](), dict[str, Winning | None]()
         readers = [step.node for step in steps if step.node.compares]
+        rankers = [step.node for step in steps if type(step.node).winning is not Node.winning]
         moved = {step.tensor for step in steps if step.node.permutes}
         for name, values in graph.tensors(x):
             if name in graph.integers and not _fits(values):
                 wide.add(name)
             if name not in moved and np.isfinite(values).all():
                 seen[name] = Seen.of(values)
+            if np.isfinite(values).all():
+                ends[name] = Interval.of(values)
+                won |= {node.name: node.winning(values) for node in rankers if name == node.inputs[0]}
+                rows = values.reshape(len(values), -1)
+                won |= {each: Winning.of(rows) for each in graph.ranked if graph.outputs[each] == name}
             near |= {node.name: node.nearest(values) for node in readers if name in node.inputs}
         groups = _grouped(graph, steps, wide)
         computed = [*graph.entries, *(step.tensor for step in steps if not groups.keeps(step))]
@@ -112,7 +123,7 @@ class Calibrated:
             if name not in seen:
                 raise ModelError("model.scale", f"the tensor {name[:80]!r} overflows on the calibration data")
         kept = {name: seen[name] for name in calibrated}
-        return cls(graph, steps, groups, kept, whole, columns(graph, x), near)
+        return cls(graph, steps, groups, kept, ends, won, whole, columns(graph, x), near)
 
     @property
     def slots(self) -> list[Slot]:
@@ -286,20 +297,40 @@ class _Quantiser:
             method: Method = "min-max" if whole else self.default.method
             span = calibrated.span(name, self.bits[group], method)
             spans[group] = span.joined(spans[group]) if group in spans else span
-        return self._needed(spans)
+        return self._needed(spans, calibrated)
 
-    def _needed(self, spans: dict[str, Interval]) -> dict[str, Interval]:
-        """What matters of the intervals to the nodes that read them. Of inputs, outputs, whole numbers and what
-        is averaged all does."""
-        ends = {self.groups.of(name) for name in (*self.entries, *self.graph.outputs.values())}
+    def _needed(self, spans: dict[str, Interval], calibrated: Calibrated) -> dict[str, Interval]:
+        """What matters of the intervals to the nodes that read them. Of inputs, outputs, whole numbers and
+        what is averaged all does."""
+        needed, ranked = dict[str, Interval](), set[str]()
+        for name in self.graph.ranked:
+            ranked.add(group := self.groups.of(self.graph.outputs[name]))
+            if group in spans:
+                needed[group] = ranking(spans[group], calibrated.won.get(name))
+        shown = {self.groups.of(tensor) for name, tensor in self.graph.outputs.items()}
+        ends = {self.groups.of(name) for name in self.entries} | (shown - ranked)
         ends |= {group for group in spans if self.groups.exact(group)}
-        needed: dict[str, Interval] = {}
-        for step in (step for step in self.steps if not isinstance(step.node, Mover)):
-            made = spans.get(self.groups.of(step.tensor))
-            for group in {self.groups.of(name) for name in step.node.inputs} & spans.keys() - ends:
-                part = step.node.needed(spans[group], self.bits[self.groups.of(step.tensor)], made)
-                needed[group] = part.joined(needed[group]) if group in needed else part
+        readers = [step for step in self.steps if not isinstance(step.node, Mover)]
+        left = Counter(self.groups.of(name) for step in readers for name in step.node.inputs)
+        for step in reversed(readers):
+            group, node = self.groups.of(step.tensor), step.node
+            made = spans.get(group)
+            if made and group in needed and not left[group]:
+                made = without_outliers(made, needed[group])
+            own = [self._own(name, spans, calibrated) for name in node.inputs]
+            reading = Reading(own, self.bits.get(group, MOST_BITS), made, calibrated.won.get(node.name))
+            for at, read in enumerate(map(self.groups.of, node.inputs)):
+                left[read] -= 1
+                if read in spans and read not in ends:
+                    part = node.needed(at, reading)
+                    needed[read] = part.joined(needed[read]) if read in needed else part
         return spans | needed
+
+    def _own(self, name: str, spans: Mapping[str, Interval], calibrated: Calibrated) -> Interval:
+        """What a tensor reaches: its group, or less where others of that have outliers."""
+        ends = calibrated.ends.get(name, Interval(0.0, 0.0))
+        whole = spans.get(self.groups.of(name))
+        return without_outliers(whole, ends) if whole else ends
 
     def _tell_apart(self, near: Mapping[str, float]) -> None:
         """Inputs that are compared alone have the bits that tell apart what they are compared with, and from

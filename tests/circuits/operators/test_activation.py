@@ -19,6 +19,7 @@ from circuits import compile_inference, load_onnx, plan_inference, quantise
 from circuits.graphs import formula
 from circuits.graphs.calibration import Interval
 from circuits.graphs.graph import Graph
+from circuits.graphs.node import Reading
 from circuits.lowering import Level
 from circuits.networks.language import tensor
 from circuits.onnx.write import to_onnx
@@ -351,7 +352,7 @@ def test_a_function_without_any_value_is_refused() -> None:
      ("exp(-x)", -20.0, 0.0), ("sin(x)", -20.0, 20.0), ("log(x)", -20.0, 20.0), ("sign(x)", 0.0, 0.0)],
 )  # fmt: skip
 def test_where_it_is_flat_its_argument_need_not_reach(function: str, low: float, high: float) -> None:
-    span = Activation("y", ("x",), function).needed(Interval(-20.0, 20.0), 8, None)
+    span = Activation("y", ("x",), function).needed(0, Reading([Interval(-20.0, 20.0)], 8))
     np.testing.assert_allclose(span, (low, high), atol=0.01)
 
 
