@@ -79,7 +79,7 @@ class Activation(Node):
                 f"[{span.low:.3g}, {span.high:.3g}]; only values of one sign can be divisors",
             )
         points = _points(span)
-        values = formula.evaluate(self.function, points)
+        values = formula.evaluate(self.function, points, np.gradient(points))
         if not np.isfinite(values).all():
             return span
         if made:
@@ -89,8 +89,15 @@ class Activation(Node):
             np.maximum.accumulate(each) - np.minimum.accumulate(each) <= quarter
             for each in (values, values[::-1])
         )
-        low, high = points[before][-1], points[::-1][after][-1]
-        return Interval(min(float(low), 0.0), max(float(high), 0.0))
+        low, high = np.flatnonzero(before)[-1], len(points) - 1 - np.flatnonzero(after)[-1]
+        part = Interval(min(float(points[low]), 0.0), max(float(points[high]), 0.0))
+        # Beyond a jump there are two integers at least.
+        jumps, room = np.abs(np.diff(values)) > 4 * quarter, 2 * (part.high - part.low) / ((1 << bits) - 1)
+        if low and jumps[low : low + 1].any():
+            part = part._replace(low=max(min(float(points[low - 1]) - room, 0.0), span.low))
+        if jumps[high - 1 : high].any() and high < len(jumps):
+            part = part._replace(high=min(max(float(points[high + 1]) + room, 0.0), span.high))
+        return part
 
     def quantise(self, site: Site) -> QuantActivation:
         return table(site, self.function)
@@ -172,7 +179,8 @@ def _whole(site: Site, exact: FloatArray) -> Affine | None:
 def _exact(function: str, kind: Affine) -> FloatArray:
     """Its values for all integers of the type; where it has none that of the nearest which has one, NaN where
     none has."""
-    values = formula.evaluate(function, kind.real(np.arange(kind.top + 1)))
+    step = 0.0 if kind.scale == 1 else kind.scale
+    values = formula.evaluate(function, kind.real(np.arange(kind.top + 1)), step)
     known = np.flatnonzero(~np.isnan(values))
     if not len(known):
         return values

@@ -54,7 +54,19 @@ def _equal(step: Step) -> Value:
                 whole = np.broadcast_shapes(data.shape or (), constant.array.shape)
                 hot = reshaped(step, placed(step, column, size, outside="none", wraps=False), whole)
                 return of_kind(hot, Element.BOOL)
+    if step.is_data(0) and step.is_data(1) and not (step.is_whole(0) or step.is_whole(1)):
+        _alike(step)
     return _compare(step, *_COMPARISONS["Equal"])
+
+
+def _alike(step: Step) -> None:
+    """Of one type two real numbers are equal where their integers are."""
+    first, second = (step.floats(at) for at in (0, 1))
+    made = [*step.building.shapes]
+    if made.index(second) < made.index(first):
+        first, second = second, first
+    if first != second:
+        step.building.tied.setdefault(second, first)
 
 
 def _column(step: Step, data: Data, size: int) -> Data | None:
