@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from circuits.graphs.calibration import Interval
-from circuits.graphs.types import MOST_BITS, Affine, FloatArray, Rescale
+from circuits.graphs.types import MOST_BITS, MOST_SHIFT, Affine, FloatArray, Rescale
 from relations.integers import JSON_LIMIT, IntArray
 from zenerrors import ModelError
 
@@ -87,6 +87,13 @@ def free(step: float, span: Interval, bits: int, clamp: Clamp, what: str) -> Res
     # Where the clamp cuts the calibrated values off, it must do so to a quarter of a step.
     capped = clamp.high <= span.high or -math.inf < clamp.low < 0
     multiplier, shift = fixed_point(step / wanted, 1 + 1 / (4 * top) if capped else COARSER)
+    if shift > MOST_SHIFT:
+        raise ModelError(
+            "model.range_too_wide",
+            f"{what} reaches from {span.low:.3g} to {span.high:.3g} on the calibration data, and is made in "
+            f"steps of {step:.3g}: no integers have both; a constant of the network is huge, and must be "
+            "nearer to its other numbers",
+        )
     scale = math.ldexp(step / multiplier, shift)
     # Where sums are coarser than the type, integers are left over: rounded up, one is below zero.
     below = math.ceil(-span.low / scale) if wanted == step else round(-span.low / scale)

@@ -51,6 +51,10 @@ class Site:
         """The type that is wanted."""
         if self.fixed is not None:
             return self.fixed
+        if self._span.low == self._span.high:
+            # Zero wherever it was seen: in steps as fine as those of what it is made of.
+            scale = min(kind.scale for kind in self.types if kind)
+            return Affine(scale, 1 << self.settings.bits - 1, self.settings.bits)
         return rescaling.affine(self._span, self.settings.bits, self.name)
 
     def limits(self, output: Affine) -> tuple[int, int]:

@@ -30,6 +30,8 @@ from zenerrors import ModelError
 
 # Terms of a sum: rows of lookups read as many wires.
 _MOST: Final = 16
+# Beyond what the integers of any other term reach.
+_FURTHEST: Final = 2.0**24
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,6 +79,7 @@ class Sum(Node):
         types = [site.incoming(index) for index in range(len(self.inputs))]
         scales, rescale = np.array([kind.scale for kind in types]), None
         if site.unscaled:
+            scales = np.minimum(scales, scales.min() * _FURTHEST)
             factors, _ = rescaling.approximate(scales / scales.max(), 2.0**-16)
         else:
             output = site.output()

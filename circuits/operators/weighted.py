@@ -42,6 +42,8 @@ from zenerrors import ModelError
 _NARROWEST = 1 / 16
 # Keeps a product that float64 rounded up from the next integer.
 _ROUNDING = 1 - 2**-40
+# Biases that are masks are huge.
+_MOST_BIAS: Final = 2.0**40
 # Of whole weights: those of one bit are -1 and 1, and whole ones may be 0.
 _LEAST_WHOLE = 2
 # What proves that parameters are of their types.
@@ -135,7 +137,13 @@ def integers(node: Parametric, declared: Declared | None, site: Site) -> Integer
     """``declared``: the type that the file prescribes for the weights."""
     incoming = site.incoming()
     kind, rescale = _scales(node, declared, site)
-    return Integers(kind.quantise(node.weight), kind, _bias(node, kind.scale * incoming.scale), rescale)
+    weight = kind.quantise(node.weight)
+    taps = np.abs(kind.centred(weight)).reshape(len(weight), -1).sum(axis=1)
+    reach = float(taps.max()) * max(map(abs, incoming.centred))
+    if rescale is not None:
+        reach += 2.0**rescale.shift * (rescale.output.top + 2) / float(rescale.multiplier.min())
+    bias = _bias(node, kind.scale * incoming.scale, max(_MOST_BIAS, 2 * reach))
+    return Integers(weight, kind, bias, rescale)
 
 
 def _scales(node: Parametric, declared: Declared | None, site: Site) -> tuple[WeightType, Rescale | None]:
@@ -211,9 +219,10 @@ def _widened(span: Interval, width: float) -> Interval:
     return span if factor <= 1 else Interval(span.low, span.low + width)
 
 
-def _bias(node: Parametric, step: FloatArray) -> IntArray:
+def _bias(node: Parametric, step: FloatArray, most: float) -> IntArray:
+    """``most``: as much as makes all beyond the same."""
     with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
-        bias = np.rint(node.bias / step)
+        bias = np.rint(np.clip(node.bias / step, -most, most))
     if not np.all(np.abs(bias) < 2.0**61):
         raise ModelError(
             "model.range_too_wide",

@@ -27,6 +27,7 @@ from circuits.operators.selection import OneHot
 from circuits.operators.weighted import Parametric
 from circuits.quantisation.groups import Groups
 from circuits.quantisation.levels import Level, columns, in_units, level, leveled
+from circuits.quantisation.outliers import require_told_apart
 from circuits.quantisation.plan import Step, input_names, output_names, plan, unscaled
 from circuits.quantised import QuantGraph, QuantInput
 from zenerrors import ModelError, TensorError
@@ -297,18 +298,23 @@ class _Quantiser:
             method: Method = "min-max" if whole else self.default.method
             span = calibrated.span(name, self.bits[group], method)
             spans[group] = span.joined(spans[group]) if group in spans else span
-        return self._needed(spans, calibrated)
+        needed = self._needed(spans, calibrated)
+        for name, seen in calibrated.seen.items():
+            group = self.groups.of(name)
+            if name not in self.sums and not self.groups.exact(group):
+                require_told_apart(name, seen, needed[group], self.bits[group])
+        return needed
 
     def _needed(self, spans: dict[str, Interval], calibrated: Calibrated) -> dict[str, Interval]:
         """What matters of the intervals to the nodes that read them. Of inputs, outputs, whole numbers and
         what is averaged all does."""
-        needed, ranked = dict[str, Interval](), set[str]()
-        for name in self.graph.ranked:
-            ranked.add(group := self.groups.of(self.graph.outputs[name]))
-            if group in spans:
-                needed[group] = ranking(spans[group], calibrated.won.get(name))
-        shown = {self.groups.of(tensor) for name, tensor in self.graph.outputs.items()}
-        ends = {self.groups.of(name) for name in self.entries} | (shown - ranked)
+        needed, hot = dict[str, Interval](), self._hot()
+        for name, tensor in self.graph.outputs.items():
+            group, part = self.groups.of(tensor), self._own(tensor, spans, calibrated)
+            if name in self.graph.ranked:
+                part = ranking(part, calibrated.won.get(name))
+            needed[group] = part.joined(needed[group]) if group in needed else part
+        ends = {self.groups.of(name) for name in self.entries}
         ends |= {group for group in spans if self.groups.exact(group)}
         readers = [step for step in self.steps if not isinstance(step.node, Mover)]
         left = Counter(self.groups.of(name) for step in readers for name in step.node.inputs)
@@ -323,8 +329,20 @@ class _Quantiser:
                 left[read] -= 1
                 if read in spans and read not in ends:
                     part = node.needed(at, reading)
+                    if made and hot.intersection(node.inputs):
+                        part = without_outliers(part, self._own(step.tensor, spans, calibrated))
                     needed[read] = part.joined(needed[read]) if read in needed else part
-        return spans | needed
+        return spans | {group: part for group, part in needed.items() if group in spans and group not in ends}
+
+    def _hot(self) -> set[str]:
+        """Booleans of which one of each row is 1: products with these are entries, and what no boolean names
+        does not matter."""
+        found = set[str]()
+        for step in self.steps:
+            moved = isinstance(step.node, Mover) and found.intersection(step.node.inputs)
+            if isinstance(step.node, OneHot) or moved:
+                found.add(step.tensor)
+        return found
 
     def _own(self, name: str, spans: Mapping[str, Interval], calibrated: Calibrated) -> Interval:
         """What a tensor reaches: its group, or less where others of that have outliers."""
@@ -358,7 +376,8 @@ class _Quantiser:
         return found
 
     def _fixed(self) -> dict[str, Affine]:
-        """The types that no multiplier may bend: declared ones, the inputs', and those of several tensors."""
+        """The types that no multiplier may bend: declared ones, the inputs', and those of several tensors.
+        Those of tensors that were zero wherever they were seen span what they are made of."""
         computed = Counter(self.groups.of(step.tensor) for step in self.steps if not self.groups.keeps(step))
         entries = {self.groups.of(name) for name in self.entries}
         apart = {self.groups.of(name) for name in self.groups.apart}
@@ -378,8 +397,18 @@ class _Quantiser:
             elif group in entries | apart or computed[group] > 1:
                 what = "the input" if group in entries else f"the tensor {group[:80]!r}"
                 halves = group in rounded
-                fixed[group] = rescaling.affine(self.spans[group], self.bits[group], what, halves=halves)
+                span = self.spans[group]
+                if span.low == span.high and group not in entries:
+                    span = self._made_of(group)
+                fixed[group] = rescaling.affine(span, self.bits[group], what, halves=halves)
         return fixed
+
+    def _made_of(self, group: str) -> Interval:
+        """Of the least that the tensors reach of which a group is made."""
+        made = [step for step in self.steps if self.groups.of(step.tensor) == group]
+        read = {self.groups.of(name) for step in made for name in step.node.inputs} & self.spans.keys()
+        reaches = [max(-low, high) for low, high in (self.spans[each] for each in read) if low < high]
+        return Interval(-min(reaches), min(reaches)) if reaches else Interval(0.0, 0.0)
 
     def _add(self, step: Step) -> None:
         node, group = step.node, self.groups.of(step.tensor)
