@@ -42,7 +42,7 @@ def without_outliers(whole: Interval, part: Interval) -> Interval:
     """What matters of ``whole``, ``part``, where that is so little of it that the rest are outliers, as masks
     are; else all."""
     low, high = max(whole.low, min(0.0, part.low)), min(whole.high, max(0.0, part.high))
-    return Interval(low, high) if (high - low) * OUTLYING < whole.high - whole.low else whole
+    return Interval(low, high) if 0 < (high - low) * OUTLYING < whole.high - whole.low else whole
 
 
 class Seen(NamedTuple):
