@@ -51,10 +51,6 @@ class Site:
         """The type that is wanted."""
         if self.fixed is not None:
             return self.fixed
-        if self._span.low == self._span.high:
-            # Zero wherever it was seen: in steps as fine as those of what it is made of.
-            scale = min(kind.scale for kind in self.types if kind)
-            return Affine(scale, 1 << self.settings.bits - 1, self.settings.bits)
         return rescaling.affine(self._span, self.settings.bits, self.name)
 
     def limits(self, output: Affine) -> tuple[int, int]:
@@ -71,5 +67,9 @@ class Site:
 
     @property
     def _span(self) -> Interval:
+        """Of what was zero wherever it was seen, in steps as fine as those of what it is made of."""
         assert self.span is not None  # noqa: S101  what is not fixed is calibrated
-        return self.span
+        if self.span.low < self.span.high:
+            return self.span
+        reach = min(kind.scale for kind in self.types if kind) * ((1 << self.settings.bits) - 1) / 2
+        return Interval(-reach, reach)

@@ -78,7 +78,11 @@ class Activation(Node):
                 f"node {self.name[:80]!r} divides by zero: {self.function[:80]!r} of values in "
                 f"[{span.low:.3g}, {span.high:.3g}]; only values of one sign can be divisors",
             )
-        points = _points(span)
+        points = np.linspace(span.low, span.high, _POINTS)
+        if span.low == span.high:
+            return span
+        if "equal(" in self.function or max(-span.low, span.high) > _FAR:
+            points = _points(span)
         values = formula.evaluate(self.function, points, np.gradient(points))
         if not np.isfinite(values).all():
             return span
@@ -111,12 +115,10 @@ class Activation(Node):
 
 
 def _points(span: Interval) -> FloatArray:
-    """Evenly over the interval, and, where it reaches very far, over what of it is near zero."""
-    even = np.linspace(span.low, span.high, _POINTS)
+    """Zero, evenly over the interval, and, where that reaches very far, over what of it is near zero."""
+    even = [*np.linspace(span.low, span.high, _POINTS), 0.0]
     reach = max(-span.low, span.high)
-    if reach <= _FAR:
-        return even
-    powers = np.geomspace(1 / _FAR, reach, _POINTS)
+    powers = np.geomspace(1 / _FAR, reach, _POINTS) if reach > _FAR else np.zeros(0)
     points: FloatArray = np.unique(np.concatenate([even, -powers, powers]).clip(span.low, span.high))
     return points
 

@@ -40,6 +40,8 @@ def _compare(step: Step, text: str, function: Function) -> Value:
                 operands[position] = formula.number(float(array.item()))
                 made = step.emit(Activation, (step.floats(1 - position),), text.format(*operands))
                 return replace(data, tensor=made, shape=step.whole(1 - position), kind=Element.BOOL)
+    if step.is_data(0) and step.is_data(1) and not (step.is_whole(0) or step.is_whole(1)):
+        _alike(step)
     return _of(step, subtract(with_numbers(step)), text.format("x", "0.0"))
 
 
@@ -54,13 +56,11 @@ def _equal(step: Step) -> Value:
                 whole = np.broadcast_shapes(data.shape or (), constant.array.shape)
                 hot = reshaped(step, placed(step, column, size, outside="none", wraps=False), whole)
                 return of_kind(hot, Element.BOOL)
-    if step.is_data(0) and step.is_data(1) and not (step.is_whole(0) or step.is_whole(1)):
-        _alike(step)
     return _compare(step, *_COMPARISONS["Equal"])
 
 
 def _alike(step: Step) -> None:
-    """Of one type two real numbers are equal where their integers are."""
+    """Of one type two real numbers compare as their integers do."""
     first, second = (step.floats(at) for at in (0, 1))
     made = [*step.building.shapes]
     if made.index(second) < made.index(first):

@@ -43,7 +43,8 @@ _NARROWEST = 1 / 16
 # Keeps a product that float64 rounded up from the next integer.
 _ROUNDING = 1 - 2**-40
 # Biases that are masks are huge.
-_MOST_BIAS: Final = 2.0**40
+_MOST_BIAS: Final = 2.0**56
+_MOST_SATURATING: Final = 2.0**40
 # Of whole weights: those of one bit are -1 and 1, and whole ones may be 0.
 _LEAST_WHOLE = 2
 # What proves that parameters are of their types.
@@ -139,10 +140,13 @@ def integers(node: Parametric, declared: Declared | None, site: Site) -> Integer
     kind, rescale = _scales(node, declared, site)
     weight = kind.quantise(node.weight)
     taps = np.abs(kind.centred(weight)).reshape(len(weight), -1).sum(axis=1)
-    reach = float(taps.max()) * max(map(abs, incoming.centred))
+    most = _MOST_BIAS
     if rescale is not None:
+        # Beyond the type whatever the inputs are.
+        reach = float(taps.max()) * max(map(abs, incoming.centred))
         reach += 2.0**rescale.shift * (rescale.output.top + 2) / float(rescale.multiplier.min())
-    bias = _bias(node, kind.scale * incoming.scale, max(_MOST_BIAS, 2 * reach))
+        most = max(_MOST_SATURATING, 2 * reach)
+    bias = _bias(node, kind.scale * incoming.scale, most)
     return Integers(weight, kind, bias, rescale)
 
 
