@@ -79,10 +79,10 @@ def _samples(count: int) -> str:
     return "one sample" if count == 1 else f"{count} samples"
 
 
-def require_near(differences: Sequence[Difference | None]) -> None:
+def require_near(differences: Sequence[Difference]) -> None:
     """``ModelError`` (``model.differs``) for the first of these beyond its stage's tolerance."""
     for each in differences:
-        if each is not None and each.node is not None:
+        if each.node is not None:
             raise ModelError("model.differs", _refusal(each), field="accept_difference")
 
 
