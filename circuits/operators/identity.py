@@ -12,7 +12,7 @@ from circuits.graphs import formula
 from circuits.graphs.types import MOST_BITS
 from circuits.onnx.constants import FLOATS, WHOLE, Constant, Element
 from circuits.onnx.step import Data, Operator, Step, Value
-from circuits.operators.activation import TRUNCATED, Activation
+from circuits.operators.activation import TRUNCATED, Activation, wrapped
 from circuits.operators.entry import Entry
 
 
@@ -80,8 +80,7 @@ def _cast_text(step: Step, kind: int) -> str:
     holds_all = before <= bits - (signed and not negative) and (signed or not negative)
     if bits > MOST_BITS or holds_all:
         return whole
-    half = 2.0 ** (bits - 1) if signed else 0.0
-    return f"{whole} - {2.0**bits} * floor(({whole} + {half}) / {2.0**bits} + 1e-09)"
+    return wrapped(whole, bits, signed)
 
 
 def _rounded(step: Step, kind: int) -> str:
