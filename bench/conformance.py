@@ -20,7 +20,7 @@ form, and wrong if it is in any.
 
 Integers are calibrated on the test's input and on variations of it (``zenserve.networks.varied``) between its
 least and its largest number. They may also be near our floats of the input as 16 bits hold it. Inputs that
-are not finite are taken for 0, and what is in their places is left open.
+are not finite are taken for 0, and what is in their places of outputs of the same shape is left open.
 """
 
 from __future__ import annotations
@@ -55,8 +55,8 @@ OUTCOMES: Final = ("right", "refused", "not quantisable", "nothing to prove", "w
 BITS: Final = 16
 _OF_RANGE: Final = 0.02
 # A test is what comes first of what its forms are.
-_WORST: Final = ("crashed", "wrong", "right", "not quantisable", "refused")
-# How far floats of these types are from what they stand for, as parts of them.
+_WORST: Final = ("crashed", "wrong", "right", "not quantisable", "refused", "nothing to prove")
+# How far sums of floats of these types are from what they stand for, as parts of the largest.
 _ROUNDING: Final = {TensorProto.FLOAT16: 2.0**-10, TensorProto.BFLOAT16: 2.0**-7}
 # Characters of a reason that are kept.
 _WORDS: Final = 300
@@ -73,6 +73,10 @@ class Outcome(NamedTuple):
 
 class _WrongError(Exception):
     """The outputs are not the expected ones."""
+
+
+class _NotFiniteError(Exception):
+    """An output depends on an input that is not finite."""
 
 
 def cases() -> Iterator[TestCase]:
@@ -137,6 +141,8 @@ def _tried(case: TestCase, model: ModelProto) -> Outcome:
             _compare(case, graph)
     except _WrongError as error:
         return Outcome("wrong", "", str(error))
+    except _NotFiniteError:
+        return Outcome("nothing to prove", "", "an input is not finite, and no proof is of such")
     except ZenError as error:
         return Outcome(stage, error.code, error.message)
     except Exception as error:  # whatever it is, the table is to say so
@@ -234,11 +240,13 @@ def _output(case: TestCase, kind: int, expected: NDArray[Any], inputs: Sequence[
     """Open where an input of its shape is not finite, since no proof is of such inputs. A float is known to
     the digits that its type has."""
     values = expected.astype(np.float64)
-    for each in inputs:
-        if each.shape == values.shape:
-            values = np.where(np.isfinite(each), values, np.nan)
+    for each in (each for each in inputs if not np.isfinite(each).all()):
+        if each.shape != values.shape:
+            raise _NotFiniteError
+        values = np.where(np.isfinite(each), values, np.nan)
     values = values.reshape(typed_shape(expected.shape))
-    off = case.atol + max(case.rtol, _ROUNDING.get(kind, 0.0)) * np.abs(values)
+    largest = np.abs(values[np.isfinite(values)]).max(initial=0.0)
+    off = case.atol + case.rtol * np.abs(values) + _ROUNDING.get(kind, 0.0) * largest
     return _Output(values, off, kind not in FLOATS)
 
 

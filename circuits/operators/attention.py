@@ -1,5 +1,6 @@
 """Attention in one node, as ONNX and onnxruntime have it, and rotary positions: products of matrices, masks
-and a softmax. A cache of earlier keys and values is refused: a proof is of one run."""
+and a softmax. ONNX's earlier keys and values are inputs, and those there are then outputs; onnxruntime's,
+which share a buffer, are refused."""
 
 from __future__ import annotations
 
@@ -7,12 +8,13 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial, reduce
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from circuits.graphs.node import dims
-from circuits.graphs.types import FloatArray
+from circuits.graphs.types import FloatArray, Shape
 from circuits.onnx.constants import Constant, Element
 from circuits.onnx.step import Data, Kept, Operator, Step, Value
 from circuits.operators.activation import Activation, number
@@ -22,7 +24,9 @@ from circuits.operators.entry import Entry
 from circuits.operators.masks import finite, hide
 from circuits.operators.matmul import floats, product, reshaped, shape_of
 from circuits.operators.moving import broadcast, rearranged
+from circuits.operators.reshape import shaped
 from circuits.operators.scale import affine_of
+from circuits.operators.scatter import mixed
 from circuits.operators.softmax import softmax
 from relations.integers import IntArray
 
@@ -33,28 +37,84 @@ _Window = NDArray[np.bool_]
 def _attention(step: Step) -> Sequence[Value]:
     """ONNX's: [batch, heads, tokens, size], or [batch, tokens, heads · size] with the heads as attributes."""
     said = step.attributes
-    _without(step, {4: _PAST, 5: _PAST})
     parts = [floats(step, position) for position in range(3)]
     joined = len(shape_of(parts[0])) == 3
     if joined:
         heads = said.get("q_num_heads", 0), said.get("kv_num_heads", 0), said.get("kv_num_heads", 0)
         parts = [_split(step, part, count) for part, count in zip(parts, heads, strict=True)]
-    query, key, value = parts
+    query, key, value = parts[0], _after(step, 4, parts[1]), _after(step, 5, parts[2])
     tokens, length = _lengths(step, query, key, value)
-    kept, terms = list[Kept](), list[Value]()
-    if said.get("is_causal", 0):
-        if step.has(6):
-            raise step.refuse("unsupported_operator", "is causal over keys of which some are not there")
-        kept.append(_causal(tokens, length))
-    if step.has(6):
-        kept.append(_shorter(step, step.value(6), length))
-    if step.has(3) and step.value(3).kind == Element.BOOL:
-        kept.append(_kept(step.value(3)))
-    elif step.has(3):
-        terms.append(floats(replace(step, inputs=[finite(step.value(3))]), 0))
+    kept, terms = _seen(step, tokens, length, shape_of(key)[2] - shape_of(parts[1])[2]), list[Value]()
+    if step.has(3):
+        mask = floats(replace(step, inputs=[finite(step.value(3))]), 0)
+        mask, given = _widened(step, mask, length)
+        kept += given
+        if step.value(3).kind == Element.BOOL:
+            kept.append(_kept(mask))
+        else:
+            terms.append(mask)
     scale = said.get("scale") or 1 / math.sqrt(shape_of(query)[-1])
-    made = _attended(step, query, key, value, scale, kept, terms, said.get("softcap", 0.0))
-    return [_merged(step, made) if joined else made, key, value]
+    made = _attended(step, query, key, value, scale, kept, terms, said.get("softcap", 0.0), zeros=True)
+    mode = said.get("qk_matmul_output_mode", 0)
+    if any(step.node.output[3:]) and (mode not in range(4) or (mode == 2 and kept)):
+        raise step.refuse(
+            "unsupported_attribute",
+            f"shows scores that a mask makes infinite (qk_matmul_output_mode={mode}); use 0, 1 or 3",
+        )
+    made_whole = _merged(step, made.values) if joined else made.values
+    return [made_whole, key, value, made.stages[mode]]
+
+
+def _after(step: Step, position: int, value: Value) -> Value:
+    """Keys or values behind earlier ones, if there are any."""
+    if not step.has(position):
+        return value
+    both = replace(step, inputs=[floats(step, position), value])
+    before, after = both.whole(0), both.whole(1)
+    if len(before) != 4 or len(after) != 4 or before[:2] != after[:2] or before[3] != after[3]:
+        raise step.refuse("shape", f"puts [{dims(after)}] behind [{dims(before)}]")
+    return mixed(both, lambda one, other: np.concatenate([one, other], 2), 0, 1)
+
+
+def _widened(step: Step, mask: Value, length: int) -> tuple[Value, list[Kept]]:
+    """A mask of the first keys alone, for all: those behind do not count."""
+    short = length - shape_of(mask)[-1]
+    if short <= 0 or shape_of(mask)[-1] == 1:
+        return mask, []
+    around = [*((0, 0) for _ in shape_of(mask)[1:]), (0, short)]
+    wide = _moved(step, mask, lambda places: np.pad(places, around, constant_values=-1))
+    return wide, [np.arange(length) < length - short]
+
+
+def _seen(step: Step, tokens: int, length: int, past: int) -> list[Kept]:
+    """Which keys each query may see: as many as there are, none that come after it, or those in a window."""
+    said, (query, key) = step.attributes, np.ogrid[:tokens, :length]
+    last: Value = step.value(6) if step.has(6) else Constant(np.array([past + tokens]), Element.INT64)
+    left, right = (said.get(f"{side}_window_size", -1) for side in ("left", "right"))
+    # How far a key is behind the last that a query sees, if the last key is that of the last query.
+    behind = tokens - 1 - query + key
+    bounds = [
+        (step.has(6), 1, -key),
+        (bool(said.get("is_causal", 0)), 1, -behind),
+        (left >= 0, -1, behind + 2 + left),
+        (right >= 0, 1, right - behind),
+    ]
+    return [_bounded(step, last, sign, rest) for wanted, sign, rest in bounds if wanted]
+
+
+def _bounded(step: Step, count: Value, sign: int, rest: IntArray) -> Kept:
+    """Whether ``count``, one of each sample, times ``sign`` and plus ``rest`` [queries, keys] is above 0."""
+    whole = shape_of(count)
+    samples = math.prod(whole)
+    if whole not in ((samples,), (samples, 1)):
+        raise step.refuse("shape", f"has lengths of shape [{dims(whole)}]; it takes one of each sample")
+    if isinstance(count, Constant):
+        kept: NDArray[np.bool_] = sign * count.array.reshape(-1, 1, 1, 1) + rest > 0
+        return kept
+    column = shaped(step, count, (samples, 1, 1, 1))
+    shape = (samples, 1, *np.broadcast_shapes(rest.shape))
+    left = affine_of(step, broadcast(step, column, shape), float(sign), rest.astype(np.float64))
+    return replace(left, tensor=step.emit(Activation, (left.tensor,), "less(0.5, x)"))
 
 
 def _packed_attention(step: Step) -> Value:
@@ -95,7 +155,7 @@ def _of_parts(step: Step, parts: Sequence[Value], *, mask: int, bias: int) -> Va
         kept.append(_of_index(step, step.value(mask), length))
     terms = [floats(step, bias)] if step.has(bias) else []
     scale = said.get("scale") or 1 / math.sqrt(shape_of(query)[-1])
-    return _merged(step, _attended(step, query, key, value, scale, kept, terms, 0.0))
+    return _merged(step, _attended(step, query, key, value, scale, kept, terms, 0.0).values)
 
 
 def _grouped(step: Step) -> Sequence[Value]:
@@ -127,7 +187,14 @@ def _grouped(step: Step) -> Sequence[Value]:
     terms = [floats(step, 10)] if step.has(10) else []
     scale = said.get("scale") or 1 / math.sqrt(shape_of(query)[-1])
     made = _attended(step, query, key, value, scale, kept, terms, said.get("softcap", 0.0))
-    return [_merged(step, made), key, value]
+    return [_merged(step, made.values), key, value]
+
+
+class _Attended(NamedTuple):
+    """What queries get, and the scores in four stages: as they are, capped, with what is added, as shares."""
+
+    values: Value
+    stages: tuple[Value, Value, Value, Value]
 
 
 def _attended(
@@ -139,9 +206,12 @@ def _attended(
     kept: Sequence[Kept],
     terms: Sequence[Value],
     cap: float,
-) -> Value:
+    *,
+    zeros: bool = False,
+) -> _Attended:
     """[batch, heads, tokens, size] of all three, fewer heads of keys and values for several of the queries'.
-    ``terms`` are added to scores, ``kept`` says where these count."""
+    ``terms`` are added to scores, ``kept`` says where these count. ``zeros``: what a query gets of which
+    constants keep no key; else that is refused."""
     repeats = shape_of(query)[1] // shape_of(key)[1]
     if repeats > 1:
         key, value = (
@@ -151,26 +221,34 @@ def _attended(
     made = product(step, query, turned)
     if isinstance(made, Constant):
         raise step.refuse("unsupported_operator", "compares constants; have the exporter fold them")
-    scores = affine_of(step, made, scale, 0.0)
+    raw = capped = affine_of(step, made, scale, 0.0)
     if cap:
         limit = number(step, cap)
-        scores = replace(
-            scores, tensor=step.emit(Activation, (scores.tensor,), f"{limit} * tanh(x / {limit})")
-        )
+        capped = replace(raw, tensor=step.emit(Activation, (raw.tensor,), f"{limit} * tanh(x / {limit})"))
+    scores = capped
     for term in terms:
         total = add(replace(step, inputs=[scores, term]))
         assert isinstance(total, Data)  # noqa: S101  one of two terms is computed
         scores = total
-    hide(step, scores, _some(step, kept))
-    return product(step, softmax(step, scores, [3]), value)
-
-
-def _some(step: Step, kept: Sequence[Kept]) -> Sequence[Kept]:
-    """What is kept, unless constants keep nothing of a query: runtimes differ in what that means."""
-    constants = [each for each in kept if not isinstance(each, Data)]
-    if constants and not reduce(np.logical_and, constants).any(axis=-1).all():
+    kept, empty = _some(kept, scores.shape or ())
+    if empty.any() and not zeros:
         raise step.refuse("unsupported_attribute", "has a mask that leaves a query no key")
-    return kept
+    hide(step, scores, kept)
+    shares: Value = softmax(step, scores, [3])
+    if empty.any():
+        shares = _moved(step, shares, lambda places: np.where(empty[..., np.newaxis], -1, places))
+    return _Attended(product(step, shares, value), (raw, capped, scores, shares))
+
+
+def _some(kept: Sequence[Kept], shape: Shape) -> tuple[list[Kept], NDArray[np.bool_]]:
+    """What is kept of scores of this shape, and the queries of which constants keep nothing: these keep
+    all."""
+    constants = [each for each in kept if not isinstance(each, Data)]
+    if not constants:
+        return [*kept], np.zeros(shape[:-1], np.bool_)
+    both = np.broadcast_to(reduce(np.logical_and, constants), shape)
+    empty = ~both.any(axis=-1)
+    return [both | empty[..., np.newaxis], *(each for each in kept if isinstance(each, Data))], empty
 
 
 def _lengths(step: Step, query: Value, key: Value, value: Value) -> tuple[int, int]:
@@ -336,7 +414,7 @@ _ONNX = {
     **dict.fromkeys(
         ("is_causal", "kv_num_heads", "q_num_heads", "qk_matmul_output_mode", "softmax_precision"), "i"
     ),
-    **{"scale": "f", "softcap": "f"},
+    **{"left_window_size": "i", "right_window_size": "i", "scale": "f", "softcap": "f"},
 }
 _GROUPED = {
     **dict.fromkeys(("causal", "do_rotary", "kv_num_heads", "local_window_size", "num_heads"), "i"),
