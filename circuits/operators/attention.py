@@ -18,15 +18,17 @@ from circuits.graphs.types import FloatArray, Shape
 from circuits.onnx.constants import Constant, Element
 from circuits.onnx.step import Data, Kept, Operator, Step, Value
 from circuits.operators.activation import Activation, number
-from circuits.operators.add import add
+from circuits.operators.add import add, subtract
 from circuits.operators.convolution import Conv
 from circuits.operators.entry import Entry
 from circuits.operators.masks import finite, hide
 from circuits.operators.matmul import floats, product, reshaped, shape_of
 from circuits.operators.moving import broadcast, rearranged
+from circuits.operators.multiply import multiply
 from circuits.operators.reshape import shaped
 from circuits.operators.scale import affine_of
 from circuits.operators.scatter import mixed
+from circuits.operators.selection import selected
 from circuits.operators.softmax import softmax
 from relations.integers import IntArray
 
@@ -175,9 +177,11 @@ def _grouped(step: Step) -> Sequence[Value]:
     query, key, value = (_split(step, part, count) for part, count in zip(parts, counts, strict=True))
     tokens, length = _lengths(step, query, key, value)
     if said.get("do_rotary", 0):
-        turns = _turns(step, step.weights(7), step.weights(8), step.value(9) if step.has(9) else None, tokens)
         interleaved = bool(said.get("rotary_interleaved", 0))
-        query, key = (_rotated(step, each, *turns, interleaved=interleaved) for each in (query, key))
+        query, key = (
+            _rotated(step, each, *_turns(step, 7, 8, 9, each), interleaved=interleaved)
+            for each in (query, key)
+        )
     kept: list[Kept] = [_causal(tokens, length)] if said.get("causal", 1) else []
     window = said.get("local_window_size", -1)
     if window > 0:
@@ -296,62 +300,91 @@ def _shorter(step: Step, value: Value, length: int, *, more: int = 0) -> Kept:
 
 def _rotary(step: Step) -> Value:
     """ONNX's: positions are those of the caches, or places in these."""
-    cos, sin = step.weights(1), step.weights(2)
-    positions = step.value(3) if step.has(3) else None
-    return _turned_whole(step, cos, sin, positions)
+    return _turned_whole(step, 1, 2, 3)
 
 
 def _rotary_of_places(step: Step) -> Value:
     """onnxruntime's: one position is that of the first token."""
     if step.attributes.get("is_packed_batching", 0) or step.attributes.get("scale", 1.0) != 1:
         raise step.refuse("unsupported_attribute", "packs a batch, or scales")
-    return _turned_whole(step, step.weights(2), step.weights(3), step.value(1))
+    return _turned_whole(step, 2, 3, 1)
 
 
-def _turned_whole(step: Step, cos: Constant, sin: Constant, positions: Value | None) -> Value:
+def _turned_whole(step: Step, cos: int, sin: int, positions: int) -> Value:
     said, x = step.attributes, floats(step, 0)
     joined = len(shape_of(x)) == 3
-    size = said.get("rotary_embedding_dim", 0) or 2 * shape_of(cos)[-1]
+    size = said.get("rotary_embedding_dim", 0) or 2 * step.whole(cos)[-1]
     heads = said.get("num_heads", 0) or (shape_of(x)[-1] // size if joined else 0)
     split = _split(step, x, heads) if joined else x
     if len(shape_of(split)) != 4:
         raise step.refuse("shape", f"turns a tensor of shape [{dims(shape_of(x))}]")
-    turns = _turns(step, cos, sin, positions, shape_of(split)[2])
+    turns = _turns(step, cos, sin, positions, split)
     made = _rotated(step, split, *turns, interleaved=bool(said.get("interleaved", 0)))
     return _merged(step, made) if joined else made
 
 
-def _turns(
-    step: Step, cos: Constant, sin: Constant, positions: Value | None, tokens: int
-) -> tuple[FloatArray, FloatArray]:
-    """Of each token, [tokens, size / 2]. ``positions``: places in the caches, or the first token's."""
-    tables = [each.array.reshape(-1, each.array.shape[-1] if each.array.ndim else 1) for each in (cos, sin)]
-    places = np.arange(tokens)
-    if isinstance(positions, Data):
-        raise step.refuse(
-            "unsupported_operator", "has computed positions; they must be constants in the file"
-        )
-    if positions is not None:
-        given = positions.array.ravel()
-        places = given if given.size == tokens else given[:1] + places
-    if (
-        tables[0].shape != tables[1].shape
-        or not len(places)
-        or not 0 <= places.min() <= places.max() < len(tables[0])
-    ):
-        raise step.refuse("shape", f"takes {tokens} positions of {len(tables[0])}")
-    return tables[0][places], tables[1][places]
+def _turns(step: Step, cos: int, sin: int, positions: int, x: Value) -> list[Value]:
+    """The cosines and sines of each token, [samples, tokens, size / 2]: the inputs' entries in their places,
+    or in those that ``positions`` says, which may be the first token's alone."""
+    samples, _, tokens, _ = shape_of(x)
+    tables = [floats(step, at) for at in (cos, sin)]
+    *ahead, half = shape_of(tables[0])
+    if shape_of(tables[0]) != shape_of(tables[1]) or len(ahead) > 2:
+        raise step.refuse("shape", f"takes {tokens} positions of [{dims(shape_of(tables[0]))}]")
+    if len(ahead) == 2 and not step.has(positions):
+        return [_spread(step, table, (samples, tokens, half)) for table in tables]
+    tables = [reshaped(step, table, (math.prod(ahead), half)) for table in tables]
+    places = _places(step, positions, samples, tokens)
+    if isinstance(places, Constant) and not 0 <= places.array.min() <= places.array.max() < math.prod(ahead):
+        raise step.refuse("shape", f"takes {tokens} positions of {math.prod(ahead)}")
+    return [selected(replace(step, inputs=[table, places], attributes={})) for table in tables]
 
 
-def _rotated(step: Step, x: Value, cos: FloatArray, sin: FloatArray, *, interleaved: bool) -> Value:
-    """Pairs of entries, turned: each pair is a group of a convolution, whose other axis are the heads."""
-    _, heads, tokens, size = shape_of(x)
-    half = cos.shape[-1]
-    if isinstance(x, Constant) or 2 * half > size:
+def _places(step: Step, position: int, samples: int, tokens: int) -> Value:
+    """A place for each token, [samples, tokens]."""
+    first: Value = Constant(np.zeros(1, np.int64), Element.INT64)
+    given = step.value(position) if step.has(position) else first
+    count = math.prod(shape_of(given))
+    if count in (tokens, samples * tokens) and count > 1:
+        return _spread(step, reshaped(step, given, (count // tokens, tokens)), (samples, tokens))
+    if count not in (1, samples):
+        raise step.refuse("shape", f"has {count} positions for {samples} samples of {tokens} tokens")
+    one = _spread(step, reshaped(step, given, (count, 1)), (samples, tokens))
+    steps = Constant(np.arange(tokens), Element.INT64)
+    return add(replace(step, inputs=[one, steps])) if tokens > 1 else one
+
+
+def _spread(step: Step, value: Value, shape: Shape) -> Value:
+    try:
+        return _moved(step, value, lambda places: np.broadcast_to(places, shape))
+    except ValueError:
+        said = f"turns [{dims(shape)}] by [{dims(shape_of(value))}]"
+        raise step.refuse("shape", said) from None
+
+
+def _rotated(step: Step, x: Value, cos: Value, sin: Value, *, interleaved: bool) -> Value:
+    """Pairs of entries, turned."""
+    size, half = shape_of(x)[-1], shape_of(cos)[-1]
+    if 2 * half > size:
         raise step.refuse("shape", f"turns {2 * half} of {size} entries")
     pairs = np.arange(2 * half).reshape(half, 2) if interleaved else np.arange(2 * half).reshape(2, half).T
+    if isinstance(x, Data) and isinstance(cos, Constant) and isinstance(sin, Constant):
+        turned = _turned_by_constants(step, x, cos.array, sin.array, pairs)
+    else:
+        turned = _turned_by_tensors(step, x, cos, sin, pairs)
     order = np.concatenate([pairs.ravel(), np.arange(2 * half, size)])
-    count = tokens * half
+    rest = [_moved(step, x, lambda places: places[..., 2 * half :])] if size > 2 * half else []
+
+    def back(*places: IntArray) -> IntArray:
+        return np.concatenate(places, -1)[..., np.argsort(order)]
+
+    return rearranged(replace(step, inputs=[turned, *rest]), back, *range(1 + len(rest)))
+
+
+def _turned_by_constants(step: Step, x: Data, cos: FloatArray, sin: FloatArray, pairs: IntArray) -> Value:
+    """Each pair is a group of a convolution, whose other axis are the heads."""
+    samples, heads, tokens, _ = shape_of(x)
+    count, width = cos.size, 2 * len(pairs)
 
     def paired(places: IntArray) -> IntArray:
         return places[..., pairs].transpose(0, 2, 3, 4, 1).reshape(1, 2 * count, heads, 1)
@@ -359,16 +392,30 @@ def _rotated(step: Step, x: Value, cos: FloatArray, sin: FloatArray, *, interlea
     kernel = np.stack([np.stack([cos, -sin], -1), np.stack([sin, cos], -1)], -2).reshape(2 * count, 2, 1, 1)
     image = _moved(step, x, paired)
     assert isinstance(image, Data)  # noqa: S101  what is moved is computed
-    turned = Data(step.emit(Conv, (image.tensor,), kernel, np.zeros(2 * count), groups=count))
-    rest = _moved(step, x, lambda places: places[..., 2 * half :]) if size > 2 * half else None
+    made = Data(step.emit(Conv, (image.tensor,), kernel, np.zeros(2 * count), groups=count))
+    turned = replace(made, shape=(1, 2 * count, heads, 1))
+    return _moved(
+        step, turned, lambda places: places.reshape(samples, tokens, width, heads).transpose(0, 3, 1, 2)
+    )
 
-    def back(places: IntArray, others: IntArray | None = None) -> IntArray:
-        made = places.reshape(tokens, 2 * half, heads).transpose(2, 0, 1)[np.newaxis]
-        made = made if others is None else np.concatenate([made, others], -1)
-        return made[..., np.argsort(order)]
 
-    both: list[Value] = [replace(turned, shape=(1, 2 * count, heads, 1)), *([rest] if rest else [])]
-    return rearranged(replace(step, inputs=both), back, *range(len(both)))
+def _turned_by_tensors(step: Step, x: Value, cos: Value, sin: Value, pairs: IntArray) -> Value:
+    """By four products."""
+    first, second = (_moved(step, x, partial(np.take, indices=pairs[:, at], axis=-1)) for at in (0, 1))
+    cos, sin = (_moved(step, each, lambda places: places[:, np.newaxis]) for each in (cos, sin))
+
+    def times(one: Value, other: Value) -> Value:
+        return multiply(replace(step, inputs=[one, other]))
+
+    both: list[Value] = [
+        subtract(replace(step, inputs=[times(first, cos), times(second, sin)])),
+        add(replace(step, inputs=[times(first, sin), times(second, cos)])),
+    ]
+
+    def side_by_side(one: IntArray, other: IntArray) -> IntArray:
+        return np.stack([one, other], -1).reshape(*one.shape[:-1], -1)
+
+    return rearranged(replace(step, inputs=both), side_by_side, 0, 1)
 
 
 def _split(step: Step, value: Value, heads: int) -> Value:
