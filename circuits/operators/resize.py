@@ -53,13 +53,8 @@ def _resize(step: Step) -> Value:
     axes = _resized(step, newer)
     if where in _BY_LENGTH and not step.has(3):
         _require_whole(step, axes)
-    if not step.has(3) and [axis.length for axis in axes] == [*step.whole()]:
-        if where != b"tf_crop_and_resize" and any(axis.scale != 1 for axis in axes):
-            raise step.refuse(
-                "unsupported_attribute",
-                "has scales that leave all sizes as they are, of which onnxruntime makes a copy and others "
-                "something else; leave it out",
-            )
+    if where != b"tf_crop_and_resize" and not step.has(3):
+        _require_changed(step, axes)
     step.spend(math.prod(axis.length for axis in axes))
     places = [_COORDINATES[where](np.arange(axis.length, dtype=np.float32), axis) for axis in axes]
     beyond = [np.zeros(axis.length, np.bool_) for axis in axes]
@@ -208,11 +203,22 @@ def _scaled(step: Step, whole: Sequence[int], factors: Sequence[float] | FloatAr
     return [_Axis(*each) for each in zip(whole, scales, lengths, strict=True)]
 
 
+def _require_changed(step: Step, axes: Sequence[_Axis]) -> None:
+    """Scales that change places, but no size, are left out by onnxruntime."""
+    if all(axis.length == axis.size for axis in axes) and any(axis.scale != 1 for axis in axes):
+        raise step.refuse(
+            "unsupported_attribute",
+            "has scales that leave all sizes as they are, of which onnxruntime makes a copy and others "
+            "something else; leave it out",
+        )
+
+
 def _require_whole(step: Step, axes: Sequence[_Axis]) -> None:
-    """Of scales by which corners fall between entries onnx's own reference and onnxruntime make different
-    places."""
+    """Of scales below 1 by which corners fall between entries onnx's tests have other places than onnxruntime
+    and PyTorch."""
     for axis in axes:
-        if axis.length > 1 and abs(float(axis.scale) * axis.size - axis.length) > _WHOLE:
+        cut = float(axis.scale) * axis.size - axis.length
+        if axis.scale < 1 and axis.length > 1 and cut > _WHOLE:
             raise step.refuse(
                 "unsupported_attribute",
                 f"aligns the corners of {axis.size} entries scaled by {axis.scale:.6g}, of which runtimes "

@@ -31,12 +31,17 @@ class Pool(Node):
 
     def shape(self, *shapes: Shape) -> Shape:
         fitting = windows(self, shapes[0], self.kernel, self.stride, self.padding, self.dilation)
-        far, rank = reach(self.kernel, self.dilation), len(self.kernel)
-        whole = any(pad >= far[at % rank] for at, pad in enumerate(self.padding))
-        between = zip(self.padding, self.dilation, shapes[0][1:], strict=False)
-        if whole or any(before and step > size for before, step, size in between):
+        if self.holds_whole_windows(shapes[0]):
             raise self.refuse(f"slides {self.kernel} over a padding {self.padding} that holds whole windows")
         return shapes[0][0], *fitting
+
+    def holds_whole_windows(self, shape: Shape) -> bool:
+        """Whether the padding of an image of this shape does, which is then nothing's largest or mean."""
+        far, rank = reach(self.kernel, self.dilation), len(self.kernel)
+        between = zip(self.padding, self.dilation, shape[1:], strict=False)
+        return any(pad >= far[at % rank] for at, pad in enumerate(self.padding)) or any(
+            before and step > size for before, step, size in between
+        )
 
     def written(self, constant: Constants) -> Written:
         said: dict[str, object] = {
