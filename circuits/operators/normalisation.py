@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import reduce
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 
@@ -23,6 +23,8 @@ from circuits.operators.reduce import Rows, SumPool, function
 from circuits.operators.reshape import shaped
 from circuits.operators.scale import affine_of
 from circuits.operators.selection import selected
+
+_TINY: Final = 1e-38
 
 
 class _Normal(NamedTuple):
@@ -150,14 +152,15 @@ def _local_response(step: Step) -> Value:
 
 
 def _norm(step: Step) -> Value:
-    """By the sum of absolute values, or the root of that of squares."""
+    """By the sum of absolute values, or the root of that of squares; nothing is 0."""
     power = step.attributes.get("p", 2)
     if power not in (1, 2):
         raise step.refuse("unsupported_attribute", f"has p={power}; use 1 or 2")
     axes = step.axes([step.attributes.get("axis", -1)], len(step.whole()))
     rows = Rows(step, _data(step), axes)
     sums = rows.sums(function(step, rows.image, "abs(x)" if power == 1 else "x * x"))
-    inverse = function(step, sums, "1.0 / x" if power == 1 else "1.0 / sqrt(x)")
+    norm = f"max(x, {_TINY})" if power == 1 else f"sqrt(max(x, {_TINY}))"
+    inverse = function(step, sums, f"sign(x) / {norm}")
     return rows.back(step.emit(Mul, (rows.image, rows.spread(inverse))))
 
 

@@ -102,10 +102,8 @@ def _shifted(step: Step) -> Value:
     where they are shifted by more places than there are, or by fewer than none."""
     direction = step.attributes.get("direction", b"")
     bits, signed = WHOLE.get(step.value(0).kind or 0, (0, False))
-    if direction not in (b"LEFT", b"RIGHT"):
-        raise step.refuse("unsupported_attribute", "must shift LEFT or RIGHT")
-    if not bits or not step.is_whole(1):
-        raise step.refuse("tensor_type", "takes integers")
+    if direction not in (b"LEFT", b"RIGHT") or not bits or not step.is_whole(1):
+        raise step.refuse("unsupported_attribute", "must shift integers LEFT or RIGHT by integers")
     if not step.is_data(0) and step.is_data(1):
         raise step.refuse("unsupported_operator", "shifts constants by computed places; use Pow and Mul")
 
