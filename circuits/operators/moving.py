@@ -242,7 +242,7 @@ def _reverse_sequence(step: Step) -> Value:
     if len(whole) < 2 or {batch, time} != {0, 1}:
         raise step.refuse("unsupported_attribute", f"has the axes {batch} and {time}; use 0 and 1")
     lengths = step.plain(1).array
-    if lengths.shape != (whole[batch],) or lengths.min(initial=1) < 1 or lengths.max(initial=1) > whole[time]:
+    if lengths.shape != (whole[batch],) or lengths.min(initial=0) < 0 or lengths.max(initial=0) > whole[time]:
         raise step.refuse("shape", f"reverses {[*lengths.shape]} sequences of shape {[*whole]}")
     at, length = np.arange(whole[time])[:, np.newaxis], lengths[np.newaxis]
     turned: IntArray = np.where(at < length, length - 1 - at, at)
@@ -286,10 +286,11 @@ def _space_to_depth(step: Step) -> Value:
     (n, channels, height, width), block = _image(step), step.attributes.get("blocksize", 0)
     if block < 1 or height % block or width % block:
         raise step.refuse("shape", f"splits {height} by {width} into blocks of {block} by {block}")
+    order = (0, 1, 3, 5, 2, 4) if step.attributes.get("mode", b"DCR") == b"CRD" else (0, 3, 5, 1, 2, 4)
 
     def gathered(places: IntArray) -> IntArray:
         blocks = places.reshape(n, channels, height // block, block, width // block, block)
-        return blocks.transpose(0, 3, 5, 1, 2, 4).reshape(n, -1, height // block, width // block)
+        return blocks.transpose(order).reshape(n, -1, height // block, width // block)
 
     return rearranged(step, gathered, 0)
 
@@ -311,7 +312,7 @@ ENTRY = Entry(
         "Expand": Operator(_expand, {}, 2, 2),
         "ReverseSequence": Operator(_reverse_sequence, {"batch_axis": "i", "time_axis": "i"}, 2, 2),
         "Slice": Operator(_slice, {"axes": "ints", "ends": "ints", "starts": "ints"}, 1, 5),
-        "SpaceToDepth": Operator(_space_to_depth, {"blocksize": "i"}),
+        "SpaceToDepth": Operator(_space_to_depth, _BLOCKS),
         "Split": Operator(_split, {"axis": "i", "num_outputs": "i", "split": "ints"}, 1, 2),
         "Tile": Operator(_tile, {}, 2, 2),
         "Trilu": Operator(_trilu, {"upper": "i"}, 1, 2),

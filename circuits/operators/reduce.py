@@ -251,7 +251,7 @@ def _lp_pool(step: Step) -> Value:
         return Data(function(step, pool(step, powers, SumPool), _NORMS[power].behind))
     kernel = tuple(step.attributes.get("kernel_shape", ()))
     shape = step.shape()
-    stride, padding, dilation = geometry(step, shape, kernel)
+    stride, padding, dilation, _ = geometry(step, shape, kernel)
     # Of each window its entries, zeros where it hangs over the edge.
     places = planes.slide(
         np.arange(math.prod(shape)).reshape(1, *shape), kernel, stride, padding, -1, dilation

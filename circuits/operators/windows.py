@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from circuits.graphs.node import Constants, Node, Written, dims, windows
 from circuits.graphs.types import Shape
 from circuits.onnx.step import Step
-from relations.planes import MOST_AXES, Pair, Sizes, reach
+from relations.planes import MOST_AXES, Sizes, reach
 
 POOL = {
     "auto_pad": "s",
@@ -55,18 +55,20 @@ class Pool(Node):
 
 
 class Geometry(NamedTuple):
-    """Of a kernel: as ``relations.planes`` has them."""
+    """Of a kernel: as ``relations.planes`` has them. ``beyond``: of the padding behind each axis so much as
+    windows stick out."""
 
     stride: Sizes
     padding: Sizes
     dilation: Sizes
+    beyond: Sizes
 
 
 def pool(step: Step, tensor: str, kind: type[Pool], *rest: Any) -> str:
     """The pool that the attributes ask for: the tensor itself where all windows are single values, as
     PyTorch's adaptive pools often have them. ``rest``: further fields of the node."""
     kernel = tuple(step.attributes.get("kernel_shape", ()))
-    stride, padding, dilation = geometry(step, step.building.shapes[tensor], kernel)
+    stride, padding, dilation, _ = geometry(step, step.building.shapes[tensor], kernel)
     if dilation and step.attributes.get("auto_pad", b"").startswith(b"SAME"):
         raise step.refuse(
             "unsupported_attribute",
@@ -101,12 +103,15 @@ def geometry(step: Step, shape: Shape, kernel: Sizes) -> Geometry:
         _along(step, size, far, stride[axis], pads[axis], pads[axis + rank])
         for axis, (size, far) in enumerate(zip(shape[1:], reach(kernel, tuple(dilation)), strict=True))
     ]
-    befores, afters = zip(*across, strict=True)
-    return Geometry(tuple(stride), (*befores, *afters), tuple(dilation) if max(dilation) > 1 else ())
+    befores, afters, beyond = zip(*across, strict=True)
+    return Geometry(tuple(stride), (*befores, *afters), tuple(dilation) if max(dilation) > 1 else (), beyond)
 
 
-def _along(step: Step, size: int, kernel: int, stride: int, before: int, after: int) -> Pair:
-    """The padding before and after one axis, under auto_pad and ceil_mode. ``kernel``: how far it reaches."""
+def _along(
+    step: Step, size: int, kernel: int, stride: int, before: int, after: int
+) -> tuple[int, int, int]:
+    """The padding before and after one axis, under auto_pad and ceil_mode, and how much of it is for windows
+    that stick out. ``kernel``: how far it reaches."""
     mode = step.attributes.get("auto_pad", b"NOTSET")
     if mode == b"VALID":
         before = after = 0
@@ -118,16 +123,10 @@ def _along(step: Step, size: int, kernel: int, stride: int, before: int, after: 
     elif mode not in (b"NOTSET", b""):
         raise step.refuse("unsupported_attribute", f"has auto_pad {mode[:20]!r}; use explicit pads")
     if not step.attributes.get("ceil_mode", 0):
-        return before, after
+        return before, after, 0
     # A window that sticks out at the end counts, unless it starts beyond the input and the padding before it.
     last = -(-(before + size + after - kernel) // stride)
     if last * stride >= before + size:
         last -= 1
     more = max(0, last * stride + kernel - before - size - after)
-    if more and step.attributes.get("count_include_pad", 0):
-        raise step.refuse(
-            "unsupported_attribute",
-            "averages over windows that stick out (ceil_mode=1 with count_include_pad=1); "
-            "export it with ceil_mode=0",
-        )
-    return before, after + more
+    return before, after + more, more
