@@ -1,9 +1,10 @@
-"""Constants that a file makes of numbers and shapes alone: ranges, identities, windows, grids."""
+"""Constants that a file makes of numbers and shapes alone: ranges, identities, windows; and grids."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -12,6 +13,8 @@ from circuits.graphs.types import FloatArray
 from circuits.onnx.constants import FLOATS, MOST_WEIGHTS, Constant, Element
 from circuits.onnx.step import Operator, Step, Value
 from circuits.operators.entry import Entry
+from circuits.operators.matmul import floats, product, reshaped, shape_of
+from circuits.operators.moving import rearranged
 from relations.integers import IntArray
 
 _KINDS = (*FLOATS, Element.INT64, Element.INT32, Element.BOOL)
@@ -54,18 +57,19 @@ def _window(step: Step, terms: Sequence[float]) -> Value:
 
 def _affine_grid(step: Step) -> Value:
     """Of each place of an image from -1 to 1, its place by ``theta`` [n, axes, axes + 1]."""
-    theta, size = step.weights(0).array, step.numbers("size", 1)
+    theta, size = floats(step, 0), step.numbers("size", 1)
     sizes = size[2:]
     wanted = (size[0] if size else 0, len(sizes), len(sizes) + 1)
-    if len(sizes) not in (2, 3) or theta.shape != wanted or min(size) < 1:
-        raise step.refuse("shape", f"makes a grid of the shape {size} by {[*theta.shape]}")
+    if len(sizes) not in (2, 3) or shape_of(theta) != wanted or min(size) < 1:
+        raise step.refuse("shape", f"makes a grid of the shape {size} by {[*shape_of(theta)]}")
     step.spend(size[0] * math.prod(sizes) * (len(sizes) + 1))
     corners = step.attributes.get("align_corners", 0)
     axes = [_ends(length) if corners else _middles(length) for length in sizes]
     places = np.stack([*np.meshgrid(*axes, indexing="ij")][::-1], axis=-1)
-    ones = np.ones((*places.shape[:-1], 1))
-    grid = np.einsum("...j,nij->n...i", np.concatenate([places, ones], axis=-1), theta)
-    return step.folded(grid, step.plain(0).kind)
+    rows = np.concatenate([places, np.ones((*places.shape[:-1], 1))], axis=-1).reshape(-1, len(sizes) + 1)
+    turned = rearranged(replace(step, inputs=[theta]), lambda entries: entries.swapaxes(1, 2), 0)
+    grid = product(step, Constant(rows, Element.FLOAT), turned)
+    return reshaped(step, grid, (size[0], *sizes, len(sizes)))
 
 
 def _ends(length: int) -> FloatArray:
@@ -104,7 +108,7 @@ def _windows(*terms: float) -> Operator:
 
 ENTRY = Entry(
     onnx={
-        "AffineGrid": Operator(_affine_grid, {"align_corners": "i"}, 2, 2, folds=True),
+        "AffineGrid": Operator(_affine_grid, {"align_corners": "i"}, 2, 2),
         "BlackmanWindow": _windows(0.42, 0.5, 0.08),
         "EyeLike": Operator(_eye, {"dtype": "i", "k": "i"}, folds=True),
         "HammingWindow": _windows(25 / 46, 21 / 46),

@@ -187,7 +187,7 @@ def _reduce(step: Step, reduction: Reduction, folded: Callable[..., FloatArray])
     kept = bool(step.attributes.get("keepdims", 1))
     if not step.is_data(0):
         constant = step.plain(0)
-        if constant.kind not in FLOATS and reduction not in (SUM, MAX, MIN, _PRODUCT):
+        if constant.kind not in FLOATS and reduction not in (SUM, MAX, MIN, PRODUCT):
             raise step.refuse("tensor_type", "takes floats")
         if not constant.array.size:
             raise step.refuse("shape", f"takes a constant of shape {[*whole]}, which is empty")
@@ -312,7 +312,7 @@ def _cumulative_sum(step: Step) -> Value:
 
 _MOST_POWER = 8
 SUM, _MEAN, MAX = Reduction(), Reduction(mean=True), Reduction(largest=True)
-_PRODUCT, _LOG_SUM_EXP = Reduction(product=True), Reduction("exp(x)", "log(x)")
+PRODUCT, _LOG_SUM_EXP = Reduction(product=True), Reduction("exp(x)", "log(x)")
 # The largest of their opposites, and its opposite.
 MIN = Reduction("-x", "-x", largest=True)
 _L1, _L2 = Reduction("abs(x)"), Reduction("x * x", "sqrt(x)")
@@ -327,7 +327,7 @@ _REDUCTIONS: Final[dict[str, tuple[Reduction, Callable[..., FloatArray]]]] = {
     "ReduceMax": (MAX, np.max),
     "ReduceMean": (_MEAN, np.mean),
     "ReduceMin": (MIN, np.min),
-    "ReduceProd": (_PRODUCT, np.prod),
+    "ReduceProd": (PRODUCT, np.prod),
     "ReduceSum": (SUM, np.sum),
     "ReduceSumSquare": (Reduction("x * x"), lambda x, **over: np.sum(x * x, **over)),
 }

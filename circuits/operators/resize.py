@@ -141,7 +141,7 @@ def _linear(distance: FloatArray, _: float) -> FloatArray:
     return np.maximum(0.0, 1 - distance)
 
 
-def _cubic(distance: FloatArray, a: float) -> FloatArray:
+def cubic(distance: FloatArray, a: float) -> FloatArray:
     """Keys' kernel."""
     near = ((a + 2) * distance - (a + 3)) * distance**2 + 1
     far = ((distance - 5) * distance + 8) * distance * a - 4 * a
@@ -150,7 +150,7 @@ def _cubic(distance: FloatArray, a: float) -> FloatArray:
 
 # How far each reaches, and its value at a distance.
 _KERNELS: Final[Mapping[bytes, tuple[int, Callable[[FloatArray, float], FloatArray]]]] = {
-    b"cubic": (2, _cubic),
+    b"cubic": (2, cubic),
     b"linear": (1, _linear),
 }
 

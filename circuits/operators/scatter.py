@@ -21,7 +21,7 @@ from circuits.operators.matmul import floats, product, reshaped
 from circuits.operators.moving import Places, indices, picked, rearranged, within
 from circuits.operators.multiply import multiply
 from circuits.operators.pad import LeastPad, Pad
-from circuits.operators.reduce import MAX, MIN, SUM, Reduction, Rows, function, over_axes
+from circuits.operators.reduce import MAX, MIN, PRODUCT, SUM, Reduction, Rows, function, over_axes
 from circuits.operators.reshape import shaped
 from circuits.operators.scale import affine_of
 from circuits.operators.selection import flat_places, placed
@@ -209,7 +209,7 @@ def _scatter_nd(step: Step) -> Value:
     return _by_booleans(step, hot, reshaped(step, rows, (behind, 1, count)), entries.reshape(size, behind).T)
 
 
-_REDUCTIONS: Final[dict[bytes, Reduction]] = {b"add": SUM, b"max": MAX, b"min": MIN}
+_REDUCTIONS: Final[dict[bytes, Reduction]] = {b"add": SUM, b"max": MAX, b"min": MIN, b"mul": PRODUCT}
 
 
 def _reduction(step: Step, *known: bytes) -> bytes:
@@ -235,18 +235,21 @@ def _written(step: Step, reached: IntArray) -> Value:
             return made.reshape(whole)
 
         return mixed(step, written, 0, 2)
-    # A row for each entry: what is there, and all that is written to it.
+    # A row for each entry: what is there, and all that is written to it; beside fewer stands what changes
+    # nothing: zeros, ones, or what is there once more.
     piled, most = _piled(step, flat, math.prod(whole))
+    one = Constant(np.ones(1), Element.FLOAT)
 
-    def rows(places: IntArray, others: IntArray) -> IntArray:
-        made = np.full((math.prod(whole), 1 + most), -1)
+    def rows(places: IntArray, others: IntArray, ones: IntArray | None = None) -> IntArray:
+        made = np.full((math.prod(whole), 1 + most), -1 if ones is None else ones.item())
+        if said in (b"max", b"min"):
+            made[:] = places.reshape(-1, 1)
         made[:, 0] = places.ravel()
-        if said != b"add":
-            made[:] = made[:, :1]
         made[flat, 1 + piled] = others.ravel()
         return made
 
-    found = mixed(step, rows, 0, 2)
+    parts = [step.value(0), step.value(2), *([one] if said == b"mul" else [])]
+    found = mixed(replace(step, inputs=parts), rows, *range(len(parts)))
     if not isinstance(found, Data):
         raise step.refuse("unsupported_operator", "combines constants; have the exporter fold them")
     combined = over_axes(replace(step, inputs=[found]), [1], False, _REDUCTIONS[said])
