@@ -106,18 +106,22 @@ def outcome(case: TestCase) -> Outcome:
 
 
 def forms(case: TestCase) -> dict[str, ModelProto]:
-    """The test's network by the names of its forms, those that differ."""
-    names, inputs = [each.name for each in case.model.graph.input], case.data_sets[0][0]
-    floats = {each.name for each in case.model.graph.input if each.type.tensor_type.elem_type in FLOATS}
-    made: dict[str, ModelProto] = {}
-    fixed: set[frozenset[str]] = set()
-    for form, kept in (("all", {*names}), ("numbers", {*names[:1], *floats}), ("first", {*names[:1]})):
-        constants = frozenset(names) - kept
-        if constants not in fixed:
-            fixed.add(constants)
-            held = {name: x for name, x in zip(names, inputs, strict=False) if name in constants}
-            made[form] = _holding(case.model, held)
-    return made
+    """The test's network by the names of its forms, those that differ. Lists of tensors are no constants."""
+    entries, inputs = case.model.graph.input, case.data_sets[0][0]
+    given = {
+        entry.name: x
+        for entry, x in zip(entries, inputs, strict=False)
+        if x is not None and not isinstance(x, list)
+    }
+    floats = {each.name for each in entries if each.type.tensor_type.elem_type in FLOATS}
+    first = {each.name for each in entries[:1]}
+    made: dict[frozenset[str], str] = {}
+    for form, kept in (("all", given.keys()), ("numbers", first | floats), ("first", first)):
+        made.setdefault(frozenset(given.keys() - kept), form)
+    return {
+        form: _holding(case.model, {name: given[name] for name in given if name in fixed})
+        for fixed, form in made.items()
+    }
 
 
 def _holding(model: ModelProto, constants: Mapping[str, Any]) -> ModelProto:
