@@ -347,9 +347,9 @@ def _places(step: Step, position: int, samples: int, tokens: int) -> Value:
     count = math.prod(shape_of(given))
     if count in (tokens, samples * tokens) and count > 1:
         return _spread(step, reshaped(step, given, (count // tokens, tokens)), (samples, tokens))
-    if count not in (1, samples):
+    if count != 1:
         raise step.refuse("shape", f"has {count} positions for {samples} samples of {tokens} tokens")
-    one = _spread(step, reshaped(step, given, (count, 1)), (samples, tokens))
+    one = _spread(step, reshaped(step, given, (1, 1)), (samples, tokens))
     steps = Constant(np.arange(tokens), Element.INT64)
     return add(replace(step, inputs=[one, steps])) if tokens > 1 else one
 
