@@ -64,6 +64,7 @@ from circuits.operators import (
     tensor_lists,
     transpose,
     trees,
+    where,
     whole_quotients,
 )
 from circuits.operators.samples import of_samples
@@ -123,6 +124,7 @@ _MODULES = (
     tensor_lists,
     transpose,
     trees,
+    where,
     whole_quotients,
 )
 
