@@ -41,7 +41,7 @@ def decode_tensor(tensor: TensorProto, name: str, allowance: Allowance, folder: 
             "model.shape",
             f"the tensor {name} has {len(tensor.dims)} dimensions, more than {MOST_DIMENSIONS}",
         )
-    allowance.spend(elements, f"the tensor {name}")
+    allowance.require(elements, f"the tensor {name}")
     if tensor.external_data or tensor.data_location == TensorProto.EXTERNAL:
         tensor = _fetched(tensor, -(-elements * _WIDTHS[tensor.data_type] // 8), name, folder)
     try:
@@ -50,6 +50,7 @@ def decode_tensor(tensor: TensorProto, name: str, allowance: Allowance, folder: 
         raise _does_not_fit(name) from error
     with np.errstate(invalid="ignore"):  # a signalling NaN, which is refused where it is used
         array = array.astype(np.float64 if tensor.data_type in FLOATS else np.int64)
+    allowance.hold(array, f"the tensor {name}")
     return Constant(array, tensor.data_type)
 
 
