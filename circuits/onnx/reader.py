@@ -257,8 +257,11 @@ class _Reader:
             name = quote(next(iter(missing or values), ""))
             reason = f"no node computes the output {name} from the network's input: there is nothing to prove"
             raise ModelError("model.outputs", reason)
+        ranked = frozenset[str]()
         if len(outputs) == 1 and not whole:
-            outputs = {name: self._classes(tensor) for name, tensor in outputs.items()}
+            classes = {name: self._classes(tensor) for name, tensor in outputs.items()}
+            ranked = frozenset(name for name in outputs if classes[name] != outputs[name])
+            outputs = classes
         made = Graph(
             building.inputs,
             building.nodes,
@@ -266,6 +269,7 @@ class _Reader:
             building.declared,
             building.tied,
             frozenset(building.integers),
+            ranked=ranked,
         )
         return _of_tables(made, self._model) if has_learned(self._model) else made
 
