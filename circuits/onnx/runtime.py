@@ -132,6 +132,6 @@ def _places(model: ModelProto) -> dict[str, int]:
         attribute.strings
         for node in model.graph.node
         for attribute in node.attribute
-        if attribute.name == "classlabels_strings" and attribute.strings
+        if attribute.name in ("classlabels_strings", "values_strings") and attribute.strings
     ]
     return {word.decode(): place for place, word in enumerate(named[0])} if named else {}
