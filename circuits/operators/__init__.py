@@ -46,6 +46,8 @@ from circuits.operators import (
     multiply,
     normalisation,
     pad,
+    parameters,
+    pool_places,
     quantise_linear,
     recurrent,
     reduce,
@@ -62,6 +64,7 @@ from circuits.operators import (
     tensor_lists,
     transpose,
     trees,
+    where,
     whole_quotients,
 )
 from circuits.operators.samples import of_samples
@@ -104,6 +107,8 @@ _MODULES = (
     matmul,
     max_pool,
     moving,
+    parameters,
+    pool_places,
     quantise_linear,
     recurrent,
     reduce,
@@ -119,6 +124,7 @@ _MODULES = (
     tensor_lists,
     transpose,
     trees,
+    where,
     whole_quotients,
 )
 

@@ -19,18 +19,17 @@ import numpy as np
 from circuits.graphs import formula, rescaling
 from circuits.graphs.calibration import Interval
 from circuits.graphs.graph import Graph
-from circuits.graphs.node import Constants, Node, Written
+from circuits.graphs.node import Constants, Node, Reading, Written
 from circuits.graphs.rescaling import Clamp
 from circuits.graphs.rewriting import fresh, without_dead_nodes
 from circuits.graphs.site import Site
 from circuits.graphs.types import Affine, FloatArray, Shape, require
 from circuits.onnx.constants import FLOATS
 from circuits.onnx.step import Data, Operator, Step, Value
-from circuits.operators.constants import folded
 from circuits.operators.entry import Entry
 from circuits.operators.gather import Gather
 from circuits.operators.quantise_linear import declared_at, integer, typed
-from circuits.operators.reshape import Reshape, of_both
+from circuits.operators.reshape import Reshape
 from circuits.operators.tabled import Tabled
 from relations.integers import IntArray
 from zenerrors import ModelError
@@ -40,6 +39,7 @@ TRUNCATED: Final = "sign(x) * floor(abs(x) + 1e-09)"
 
 # Where a function is looked at before it is tabulated.
 _POINTS: Final = 1 << 12
+_FAR: Final = 1e4
 _NEAR: Final = 1e-9
 # Bits of whole numbers that are exact wherever functions make them.
 _FEW: Final = 8
@@ -66,18 +66,23 @@ class Activation(Node):
     def formula(self, *inputs: str) -> str | None:
         return formula.of(self.function, inputs[0])
 
-    def needed(self, span: Interval, bits: int, made: Interval | None) -> Interval:
+    def needed(self, at: int, reading: Reading) -> Interval:
         """Without the ends on which the function stays within a quarter of an output's step. Raises
         ``ModelError`` (``model.scale``) for a divisor of both signs."""
-        before, at, after = formula.evaluate(self.function, np.array([-_NEAR, 0.0, _NEAR]))
-        if span.low < 0 < span.high and np.isinf(at) and np.isfinite(before) and np.isfinite(after):
+        span, bits, made = reading.spans[at], reading.bits, reading.made
+        before, zero, after = formula.evaluate(self.function, np.array([-_NEAR, 0.0, _NEAR]))
+        if span.low < 0 < span.high and np.isinf(zero) and np.isfinite(before) and np.isfinite(after):
             raise ModelError(
                 "model.scale",
                 f"node {self.name[:80]!r} divides by zero: {self.function[:80]!r} of values in "
                 f"[{span.low:.3g}, {span.high:.3g}]; only values of one sign can be divisors",
             )
         points = np.linspace(span.low, span.high, _POINTS)
-        values = formula.evaluate(self.function, points)
+        if span.low == span.high:
+            return span
+        if "equal(" in self.function or max(-span.low, span.high) > _FAR:
+            points = _points(span)
+        values = formula.evaluate(self.function, points, np.gradient(points))
         if not np.isfinite(values).all():
             return span
         if made:
@@ -87,8 +92,15 @@ class Activation(Node):
             np.maximum.accumulate(each) - np.minimum.accumulate(each) <= quarter
             for each in (values, values[::-1])
         )
-        low, high = points[before][-1], points[::-1][after][-1]
-        return Interval(min(float(low), 0.0), max(float(high), 0.0))
+        low, high = np.flatnonzero(before)[-1], len(points) - 1 - np.flatnonzero(after)[-1]
+        part = Interval(min(float(points[low]), 0.0), max(float(points[high]), 0.0))
+        # Beyond a jump there are two integers at least.
+        jumps, room = np.abs(np.diff(values)) > 4 * quarter, 2 * (part.high - part.low) / ((1 << bits) - 1)
+        if low and jumps[low : low + 1].any():
+            part = part._replace(low=max(min(float(points[low - 1]) - room, 0.0), span.low))
+        if jumps[high - 1 : high].any() and high < len(jumps):
+            part = part._replace(high=min(max(float(points[high + 1]) + room, 0.0), span.high))
+        return part
 
     def quantise(self, site: Site) -> QuantActivation:
         return table(site, self.function)
@@ -99,6 +111,15 @@ class Activation(Node):
                 "model.unsupported_operator", f"no operator of ONNX is {self.function[:80]!r} alone"
             )
         return Written(next(name for name, text in _PLAIN.items() if text == self.function))
+
+
+def _points(span: Interval) -> FloatArray:
+    """Zero, evenly over the interval, and, where that reaches very far, over what of it is near zero."""
+    even = [*np.linspace(span.low, span.high, _POINTS), 0.0]
+    reach = max(-span.low, span.high)
+    powers = np.geomspace(1 / _FAR, reach, _POINTS) if reach > _FAR else np.zeros(0)
+    points: FloatArray = np.unique(np.concatenate([even, -powers, powers]).clip(span.low, span.high))
+    return points
 
 
 @dataclass(frozen=True, eq=False)
@@ -159,7 +180,8 @@ def _whole(site: Site, exact: FloatArray) -> Affine | None:
 def _exact(function: str, kind: Affine) -> FloatArray:
     """Its values for all integers of the type; where it has none that of the nearest which has one, NaN where
     none has."""
-    values = formula.evaluate(function, kind.real(np.arange(kind.top + 1)))
+    step = 0.0 if kind.scale == 1 else kind.scale
+    values = formula.evaluate(function, kind.real(np.arange(kind.top + 1)), step)
     known = np.flatnonzero(~np.isnan(values))
     if not len(known):
         return values
@@ -248,6 +270,12 @@ def applied(step: Step, function: str) -> Value:
     return step.folded(formula.evaluate(function, constant.array), constant.kind)
 
 
+def wrapped(whole: str, bits: int, signed: bool) -> str:
+    """Of the formula of a whole number that of what integers of so many bits have of it."""
+    size, half = 2.0**bits, 2.0 ** (bits - 1) if signed else 0.0
+    return f"{whole} - {size} * floor(({whole} + {half + 0.5}) / {size})"
+
+
 def number(step: Step, value: float) -> str:
     """A constant of a formula."""
     if not math.isfinite(value):
@@ -274,36 +302,6 @@ def _gelu(step: Step) -> Value:
     if kind not in (b"none", b"tanh"):
         raise step.refuse("unsupported_attribute", f"has approximate={kind.decode(errors='replace')[:20]!r}")
     return applied(step, "gelu(x)" if kind == b"none" else "gelu_tanh(x)")
-
-
-def _pow(step: Step) -> Value:
-    if step.is_data(0) and step.is_data(1):
-        raise step.refuse(
-            "unsupported_operator", "raises one computed tensor to another; either must be a constant"
-        )
-    if not step.is_data(1):
-        return of_both(step, applied(step, f"x ** {number(step, step.number(1, 1.0))}"))
-    base = number(step, step.number(0, 1.0))
-    return of_both(step, Data(step.emit(Activation, (step.floats(1),), f"{base} ** x")))
-
-
-def modulo(step: Step) -> Value:
-    """By a number of the file's."""
-    divisor = number(step, step.number(1, 1.0))
-    if step.attributes.get("fmod", 0):
-        return of_both(step, applied(step, f"fmod(x, {divisor})"))
-    if not step.is_data(0):
-        return folded(step, np.mod)
-    return of_both(step, applied(step, f"x - {divisor} * floor(x / {divisor} + 1e-09)"))
-
-
-def _shifted(step: Step) -> Value:
-    """Integers times or by a power of two, down to a whole one."""
-    direction, places = step.attributes.get("direction", b""), step.number(1, 0.0)
-    if direction not in (b"LEFT", b"RIGHT") or not 0 <= places < 64:
-        raise step.refuse("unsupported_attribute", "must shift LEFT or RIGHT, by fewer than 64 places")
-    text = f"x * {2.0**places}" if direction == b"LEFT" else f"floor(x / {2.0**places} + 1e-09)"
-    return of_both(step, applied(step, text))
 
 
 def _linear_sigmoid(step: Step) -> Value:
@@ -352,12 +350,10 @@ _SELU: Final = {"alpha": 1.67326319217681884765625, "gamma": 1.05070102214813232
 ENTRY = Entry(
     onnx={
         **{name: _plain(function) for name, function in _PLAIN.items()},
-        "BitShift": Operator(_shifted, {"direction": "s"}, 2, 2),
         "Celu": _with("celu", {"alpha": 1.0}),
         "Elu": _with("elu", {"alpha": 1.0}),
         "Gelu": Operator(_gelu, {"approximate": "s"}, elementwise=True),
         "HardSigmoid": _with("hard_sigmoid", {"alpha": 0.2, "beta": 0.5}),
-        "Pow": Operator(_pow, {}, 2, 2),
         "Selu": _with("selu", _SELU),
         "Shrink": _with("shrink", {"bias": 0.0, "lambd": 0.5}),
         "Swish": _with("swish", {"alpha": 1.0}),
