@@ -124,7 +124,27 @@ def _of_tables(graph: Graph, model: ModelProto) -> Graph:
     learned = model.producer_name in _OF_TABLES or any(node.domain == "ai.onnx.ml" for node in file.node)
     classifies = any(node.op_type in _CLASSIFIERS for node in file.node) or not kinds <= {0, *FLOATS}
     several = [name for name, tensor in graph.outputs.items() if math.prod(graph.shapes[tensor]) > 1]
-    return replace(graph, inputs=tuple(inputs), values=tuple(several) if learned and not classifies else ())
+    if learned and classifies:
+        unranked = _unranked(file)
+        several = [name for name in several if name in unranked]
+    return replace(graph, inputs=tuple(inputs), values=tuple(several) if learned else ())
+
+
+def _unranked(file: GraphProto) -> set[str]:
+    """Tensors whose largest entry is not the label: distances from centres, and both scores of two classes
+    that a support vector machine tells apart, the second of which is that of the first class."""
+    if any(node.op_type == "ArgMin" for node in file.node):
+        return {each.name for each in file.output}
+    found: set[str] = set()
+    for node in file.node:
+        said = {each.name: each for each in node.attribute}
+        labels = [*said["classlabels_ints"].ints] if "classlabels_ints" in said else []
+        labels += [*said["classlabels_strings"].strings] if "classlabels_strings" in said else []
+        if node.op_type == "SVMClassifier" and len(labels) == 2 and "prob_a" not in said:
+            found |= {*node.output[1:]}
+        elif node.op_type in ("Cast", "Identity", "ZipMap") and node.input[0] in found:
+            found |= {*node.output}
+    return found
 
 
 class _Reader:

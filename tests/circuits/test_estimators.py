@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import warnings
 from types import ModuleType
 from typing import Any
 
@@ -119,3 +120,21 @@ def test_scores_of_a_machine_are_in_the_order_of_its_labels(words: bool) -> None
     assert (label.ravel() == told).all()
     assert (scores.argmax(axis=-1).ravel() == told).all()
     np.testing.assert_allclose(scores[..., 1].ravel(), model.decision_function(x), atol=1e-4)
+
+
+@pytest.mark.parametrize("kind", ["SVC", "KMeans"])
+def test_what_does_not_rank_classes_is_shown_as_values(kind: str) -> None:
+    pytest.importorskip("skl2onnx", reason="skl2onnx is not installed: pip install 'zenserve[estimators]'")
+    from skl2onnx import to_onnx
+    from sklearn.cluster import KMeans
+    from sklearn.svm import SVC
+
+    x = np.random.default_rng(1).normal(size=(64, 3)).astype(np.float32)
+    model = SVC().fit(x, x[:, 0] > 0) if kind == "SVC" else KMeans(3, n_init=1, random_state=0).fit(x)
+    options = {id(model): {"zipmap": False}} if kind == "SVC" else None
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        file = to_onnx(model, x[:1], options=options, target_opset={"": 18, "ai.onnx.ml": 3})
+    graph = load_onnx(file.SerializeToString())
+    assert [*graph.values] == [*graph.outputs][1:]
+    assert load_onnx(export_model(model, x)).values == (() if kind == "SVC" else graph.values)
