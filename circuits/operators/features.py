@@ -157,7 +157,11 @@ def _one_hot_encoder(step: Step) -> Value:
             "unsupported_attribute", "must have whole numbers, all different, as its categories"
         )
     if not said.get("zeros", 1):
-        raise step.refuse("unsupported_attribute", "has zeros=0: an unknown category would be an error")
+        raise step.refuse(
+            "unsupported_attribute",
+            "has zeros=0: an unknown category would be an error; fit it with handle_unknown='ignore', which "
+            "gives it no column",
+        )
     count, size = len(categories), math.prod(whole)
     step.spend(size * count)
     keys = np.array(categories, np.int64)

@@ -138,3 +138,25 @@ def test_what_does_not_rank_classes_is_shown_as_values(kind: str) -> None:
     graph = load_onnx(file.SerializeToString())
     assert [*graph.values] == [*graph.outputs][1:]
     assert load_onnx(export_model(model, x)).values == (() if kind == "SVC" else graph.values)
+
+
+@pytest.mark.parametrize("named", [False, True])
+def test_columns_by_name_and_categories_that_are_numbers_are_read(named: bool) -> None:
+    pytest.importorskip("skl2onnx", reason="skl2onnx is not installed: pip install 'zenserve[estimators]'")
+    pandas = pytest.importorskip("pandas", reason="pandas is not installed")
+    from sklearn.compose import ColumnTransformer
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import OneHotEncoder
+
+    draw = np.random.default_rng(1)
+    x = np.column_stack([draw.normal(size=80), draw.integers(0, 3, 80)])
+    table = pandas.DataFrame(x, columns=["size", "code"]) if named else x
+    encoded = ColumnTransformer([("c", OneHotEncoder(), ["code"] if named else [1])], remainder="passthrough")
+    model = make_pipeline(encoded, LogisticRegression()).fit(table, (x[:, 1] == 1) | (x[:, 0] > 1))
+    graph = load_onnx(export_model(model, table))
+    made = graph.run_all(x, {*graph.outputs.values()})
+    label, scores = (made[tensor] for tensor in graph.outputs.values())
+    assert (label.ravel() == model.predict(table)).all()
+    np.testing.assert_allclose(scores.reshape(80, -1), model.predict_proba(table), atol=1e-5)
+    assert encoded.transformers[0][1].handle_unknown == "error"

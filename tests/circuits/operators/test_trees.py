@@ -327,13 +327,9 @@ def ensemble(mode: int, split: float, members: list[float] | None = None) -> byt
     if members is not None:
         count = len(members)
         said["membership_values"] = helper.make_tensor("v", TensorProto.FLOAT, [count], members)
-    return model(
-        "TreeEnsemble",
-        [("y", TensorProto.FLOAT)],
-        **{"tree_roots": [0], "nodes_featureids": [0], "nodes_truenodeids": [0], "nodes_trueleafs": [1]},
-        **{"nodes_falsenodeids": [1], "nodes_falseleafs": [1], "leaf_targetids": [0, 0], "n_targets": 1},
-        **said,
-    )
+    said |= {"tree_roots": [0], "nodes_featureids": [0], "nodes_truenodeids": [0], "nodes_trueleafs": [1]}
+    said |= {"nodes_falsenodeids": [1], "nodes_falseleafs": [1], "leaf_targetids": [0, 0], "n_targets": 1}
+    return model("TreeEnsemble", [("y", TensorProto.FLOAT)], **said)
 
 
 @pytest.mark.parametrize("split", [np.inf, -np.inf, 3.4028234663852886e38, -3.4028234663852886e38])
@@ -374,7 +370,7 @@ def test_a_table_of_three_rows_is_answered_row_by_row(aggregate: str) -> None:
     np.testing.assert_allclose(graph.run(x[np.newaxis].astype(np.float64))[0], expected, atol=1e-5)
     network = quantise(graph, x[np.newaxis], bits=16)
     scale, zero = network.scale_of(network.output) or (1.0, 0)
-    made = network.run(network.input.type.quantise(x[np.newaxis])).reshape(expected.shape)
+    made = network.run(network.input.quantise(x)[np.newaxis]).reshape(expected.shape)
     np.testing.assert_allclose(scale * (made - zero), expected, atol=1e-3)
 
 
