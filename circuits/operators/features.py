@@ -98,10 +98,10 @@ def _are_shares(step: Step, data: Data) -> bool:
 
 
 def _imputer(step: Step) -> Value:
-    """What is missing is not a number, and that is no input. A whole number may stand for it."""
+    """What is missing is not a number, or infinite, and that is no input. A whole number may stand for it."""
     said = step.attributes
     missing = said.get("replaced_value_int64", said.get("replaced_value_float", 0.0))
-    if math.isnan(missing):
+    if not math.isfinite(missing):
         return step.value(0)
     filled = step.vector("imputed_value_floats") if "imputed_value_floats" in said else None
     values = np.array(said.get("imputed_value_int64s", []), np.float64) if filled is None else filled
