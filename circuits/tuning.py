@@ -354,8 +354,8 @@ def _uniform(trials: _Trials, weight_bits: int | None, max_loss: float) -> _Tria
             raise ModelError(
                 "model.precision",
                 f"with {bits - 1} bits the network loses {least:.3g} % ({trials.judge.measure}), and "
-                f"max_loss is {max_loss:.3g}: more are not tried, which may take {trials.seconds:.0f} seconds of a "
-                "processor each; say how many bits, or allow more loss",
+                f"max_loss is {max_loss:.3g}: more are not tried, which may take {trials.seconds:.0f} "
+                "seconds of a processor each; say how many bits, or allow more loss",
                 field="max_loss",
             )
         found = _of_bits(trials, bits, weight_bits)

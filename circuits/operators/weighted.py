@@ -159,6 +159,10 @@ def _scales(node: Parametric, declared: Declared | None, site: Site) -> tuple[We
         unscaled = unscaled and len(kind.scale) == 1
     elif whole:
         kind = _weight_type([whole])
+    elif not node.weight.any():
+        # In steps that biases have, whatever is read.
+        step = (float(np.abs(node.bias).max()) or 1.0) / (1 << MOST_BITS)
+        kind = _weight_type([Affine(step / site.incoming().scale, 0, settings.weight_bits)])
     else:
         what = f"the weights of {node.name[:80]!r}"
         if settings.per_channel and not unscaled:
