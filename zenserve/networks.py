@@ -1,21 +1,24 @@
-"""What callers hand in: a network, its input, and typical ones."""
+"""Networks, inputs and typical inputs, as callers hand them in."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from onnx import ModelProto
 
 from circuits import Graph, export_model, load_onnx
+from circuits.comparison.differences import Difference, require_near
+from circuits.comparison.files import Exported, compare_source
 from circuits.graphs.graph import Values
 from circuits.graphs.tensors import by_name
 from circuits.graphs.types import FloatArray, Shape
-from circuits.onnx.message import decode
+from circuits.onnx.message import entries
+from circuits.onnx.runtime import File
 from verifier.datasets import numbers, one_input
 from zenerrors import TensorError
 from zenserve.committed import Committed
@@ -33,32 +36,55 @@ def plain(x: Any) -> Any:
     return tuple(map(plain, x)) if isinstance(x, tuple) else x
 
 
-def read(network: Any, x: Any) -> Graph:
+class Loaded(NamedTuple):
+    """A network as it was read. ``file``: the ONNX file, or its bytes. ``sizes``: of the dimensions that it
+    only names. ``exported``: what the file was exported from, None where a file was handed in."""
+
+    graph: Graph
+    file: File
+    sizes: Mapping[str, int]
+    exported: Exported | None
+
+    def differences(
+        self, samples: Mapping[str, FloatArray], *, own: bool, accept: bool
+    ) -> tuple[Difference, ...]:
+        """How far the network that was read is from the model in memory and from what other programs make of
+        its file, on ``samples`` (``gaps.chosen``). ``own``: whether the first is to be proven. Raises
+        ``ModelError`` (``model.differs``) unless ``accept``."""
+        differences = compare_source(self.file, self.sizes, self.exported, samples, own=own)
+        if not accept:
+            require_near(differences)
+        return differences
+
+
+def load(network: Any, x: Any) -> Loaded:
     """The network that takes ``x``: a model that is exported (``export_model``), the path or the bytes of an
     ONNX file, or an ONNX model. Dimensions that a file only names are as long as those of ``x``. Raises
     ``ModelError``, and ``TensorError`` (``input.names``) for a module's inputs by names.
     """
+    file, exported = network, None
     if isinstance(network, ModelProto):
-        network = network.SerializeToString()
+        file = network.SerializeToString()
     elif isinstance(network, str):
-        network = Path(network)
+        file = Path(network)
     elif not isinstance(network, bytes | os.PathLike):
         if isinstance(x, Mapping):
             raise TensorError(
                 "input.names", "a module takes its inputs in order: give a tuple", field="input"
             )
-        network = export_model(network, *(x if isinstance(x, tuple) else (x,)))
-    return load_onnx(network, _sizes(network, x))
+        examples = x if isinstance(x, tuple) else (x,)
+        file = export_model(network, *examples)
+        exported = Exported.of(network, tuple(map(array, examples)), file)
+    sizes = _sizes(file, x)
+    return Loaded(load_onnx(file, sizes), file, sizes, exported)
 
 
 def _sizes(file: bytes | os.PathLike[str], x: Any) -> dict[str, int]:
     """How long the inputs have the dimensions that the file names; the batch is not one."""
-    graph = decode(file if isinstance(file, bytes) else Path(file).read_bytes()).graph
-    held = {each.name for each in graph.initializer}
-    entries = {entry.name: entry for entry in graph.input if entry.name not in held}
+    known = entries(file)
     sizes: dict[str, int] = {}
-    for name, given in by_name(_named(x, entries), entries, field="input").items():
-        dimensions, shape = entries[name].type.tensor_type.shape.dim, array(given).shape
+    for name, given in by_name(_named(x, known), known, field="input").items():
+        dimensions, shape = known[name].type.tensor_type.shape.dim, array(given).shape
         if len(dimensions) == len(shape):
             named = zip(dimensions[1:], shape[1:], strict=True)
             sizes |= {dimension.dim_param: size for dimension, size in named if dimension.dim_param}

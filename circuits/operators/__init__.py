@@ -9,7 +9,7 @@ operator more is a file, and a name in ``_MODULES``.
 quantised already.
 """
 
-from circuits.graphs.node import Again, QuantNode
+from circuits.graphs.node import Again, Node, QuantNode
 from circuits.operators import (
     absolute,
     activation,
@@ -21,6 +21,7 @@ from circuits.operators import (
     compare,
     concat,
     constants,
+    control_flow,
     conv_transpose,
     convolution,
     dense,
@@ -45,6 +46,8 @@ from circuits.operators import (
     multiply,
     normalisation,
     pad,
+    parameters,
+    pool_places,
     quantise_linear,
     recurrent,
     reduce,
@@ -58,11 +61,13 @@ from circuits.operators import (
     several,
     softmax,
     support_vectors,
+    tensor_lists,
     transpose,
     trees,
     where,
     whole_quotients,
 )
+from circuits.operators.samples import of_samples
 
 # Rewrites run in this order.
 _MODULES = (
@@ -81,6 +86,7 @@ _MODULES = (
     compare,
     concat,
     constants,
+    control_flow,
     conv_transpose,
     convolution,
     dense,
@@ -101,6 +107,8 @@ _MODULES = (
     matmul,
     max_pool,
     moving,
+    parameters,
+    pool_places,
     quantise_linear,
     recurrent,
     reduce,
@@ -113,6 +121,7 @@ _MODULES = (
     several,
     softmax,
     support_vectors,
+    tensor_lists,
     transpose,
     trees,
     where,
@@ -120,7 +129,7 @@ _MODULES = (
 )
 
 ONNX = {
-    (domain, name): operator
+    (domain, name): of_samples(name, operator)
     for module in _MODULES
     for domain, read in (
         ("", module.ENTRY.onnx),
@@ -136,6 +145,14 @@ INTEGERS: dict[str, type[QuantNode]] = {
     **{node.operator(): node for module in _MODULES for node in module.ENTRY.integers},
 }
 """The nodes of networks of integers, by their names in files."""
+
+FLOATS: dict[str, type[Node]] = {
+    node.operator(): node
+    for module in _MODULES
+    for node in vars(module).values()
+    if isinstance(node, type) and issubclass(node, Node) and node.__module__ == module.__name__
+}
+"""The nodes of float networks, by their names in files."""
 
 PASSES = tuple(rewrite for module in _MODULES for rewrite in module.ENTRY.passes)
 """Rewrites of float graphs, in order."""

@@ -121,7 +121,7 @@ class QuantConv(WeightedSum):
 
 def _conv(step: Step) -> Value:
     weight = step.weights(1)
-    bias = step.weights(2).array if step.has(2) else np.zeros(len(weight.array))
+    bias = step.weights(2).array if step.has(2) else np.zeros(weight.array.shape[:1])
     return Data(_convolved(step, step.floats(), weight, bias))
 
 
@@ -132,7 +132,7 @@ def _linear_conv(step: Step) -> Value:
 
 
 def _convolved(step: Step, tensor: str, weight: Constant, bias: FloatArray) -> str:
-    stride, padding, dilation = geometry(step, step.building.shapes[tensor], kernel_of(step, weight))
+    stride, padding, dilation, _ = geometry(step, step.building.shapes[tensor], kernel_of(step, weight))
     groups, declared = step.attributes.get("group", 1), declared_for_rows(step, weight)
     return step.emit(Conv, (tensor,), weight.array, bias, stride, padding, groups, declared, dilation)
 

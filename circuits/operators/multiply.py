@@ -16,7 +16,6 @@ from circuits.graphs.types import Affine, Bounds, FloatArray, Shape
 from circuits.onnx.constants import Element
 from circuits.onnx.step import Data, Operator, Step, Value
 from circuits.operators.activation import (
-    TRUNCATED,
     Activation,
     applied,
     before_repeats,
@@ -135,18 +134,11 @@ def _zeros(step: Step) -> Value:
         shape = np.broadcast_shapes(step.whole(0), step.whole(1))
     except ValueError:
         raise step.refuse("shape", "combines shapes that do not fit") from None
-    return step.folded(np.broadcast_to(np.zeros(1), shape), step.value(0).kind or Element.FLOAT)
+    return step.folded(np.broadcast_to(np.zeros(()), shape), step.value(0).kind or Element.FLOAT)
 
 
 def divide(step: Step) -> Value:
-    """Of integers towards zero; both of them are not computed."""
-    made = _quotient(step)
-    if not isinstance(made, Data) or not step.is_whole(0):
-        return made
-    return replace(made, tensor=step.emit(Activation, (made.tensor,), TRUNCATED))
-
-
-def _quotient(step: Step) -> Value:
+    """Of real numbers; integers are constants."""
     if both_constant(step):
         if step.is_whole(1) and not step.plain(1).array.all():
             raise step.refuse("tensor_type", "divides integers by zero")
