@@ -28,8 +28,8 @@ SIZE = 6
 FILLS = [-1e9, -np.inf, -1e30, -1e4]
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(SAMPLES, SIZE)).astype(np.float32)
-M = RNG.random((SAMPLES, SIZE)) < 0.6
-M[:, 2:4] |= ~M.any(1)[:, None]
+M: NDArray[np.bool_] = np.asarray(RNG.random((SAMPLES, SIZE)) < 0.6)
+M[:, 2:4] |= ~M.any(axis=1, keepdims=True)
 Given = Mapping[str, NDArray[Any]]
 
 
@@ -73,7 +73,8 @@ def integers(graph: Graph, given: Given, bits: int) -> tuple[QuantGraph, FloatAr
     (output,) = network.outputs.values()
     found = network.scale_of(output)
     assert found
-    return network, (network.run_all(q, {output})[output].reshape(SAMPLES, -1) - found[1]) * found[0]
+    made = network.run_all(q, {output})[output].reshape(SAMPLES, -1).astype(np.float64)
+    return network, (made - found[1]) * found[0]
 
 
 def constants(fill: float) -> Given:
@@ -201,7 +202,8 @@ def test_real_numbers_are_equal_where_their_integers_are(bits: int) -> None:
         ([node("Equal x half -> e"), node("Cast e -> y", to=1)], x == 0.5),
     ):
         graph = load_onnx(model(nodes, constants(0.0)))
-        np.testing.assert_array_equal(graph.run({"x": x, "n": n} if len(graph.inputs) > 1 else x), expected)
+        given = {entry.name: {"x": x, "n": n}[entry.name].astype(np.float64) for entry in graph.inputs}
+        np.testing.assert_array_equal(graph.run(given), expected)
         _, made = integers(graph, {"x": x, "n": n}, bits)
         assert np.mean(made == expected) > 1 - 2.0 ** (4 - bits)
 
