@@ -235,3 +235,27 @@ def test_a_function_narrows_nothing_through_an_average(name: str) -> None:
             continue  # exponentials of 12 reach e^12 times as far as of 0
         _, made = integers(load_onnx(data), {"x": x}, bits)
         assert np.abs(made - expected).max() < most * np.ptp(expected)
+
+
+@pytest.mark.parametrize(("operator", "gates"), [("GRU", 3), ("LSTM", 4), ("RNN", 1)])
+@pytest.mark.parametrize("steps", [1, 2, 6])
+def test_a_state_that_is_zero_costs_no_precision(operator: str, gates: int, steps: int) -> None:
+    rng = np.random.default_rng(2)
+    shapes = {"w": (1, 4 * gates, 2), "r": (1, 4 * gates, 4)}
+    weights = [
+        numpy_helper.from_array((0.3 * rng.normal(size=shape)).astype(np.float32), name)
+        for name, shape in shapes.items()
+    ]
+    layer = helper.make_node(operator, ["x", "w", "r"], ["", "y"], hidden_size=4)
+    inputs = [helper.make_tensor_value_info("x", TensorProto.FLOAT, [steps, 3, 2])]
+    outputs = [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)]
+    graph = helper.make_graph([layer], "test", inputs, outputs, weights)
+    opsets = [helper.make_opsetid("", 17)]
+    data = helper.make_model(graph, opset_imports=opsets, ir_version=8).SerializeToString()
+    x = rng.normal(size=(SAMPLES, steps, 3, 2)).astype(np.float32)
+    session = onnxruntime.InferenceSession(data)
+    expected = np.stack([session.run(None, {"x": each})[0].ravel() for each in x])
+    for bits in (12, 16):
+        read = load_onnx(data, whole=True)
+        _, made = integers(read, {"x": x.reshape(SAMPLES, *read.input.shape)}, bits)
+        assert np.abs(made - expected).max() < 0.02 * np.ptp(expected)
