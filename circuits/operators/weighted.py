@@ -44,6 +44,7 @@ _NARROWEST = 1 / 16
 _ROUNDING = 1 - 2**-40
 # Biases that are masks are huge.
 _MOST_BIAS: Final = 2.0**56
+_MOST_REACH: Final = 2.0**10
 _MOST_SATURATING: Final = 2.0**40
 # Of whole weights: those of one bit are -1 and 1, and whole ones may be 0.
 _LEAST_WHOLE = 2
@@ -159,6 +160,10 @@ def _scales(node: Parametric, declared: Declared | None, site: Site) -> tuple[We
         unscaled = unscaled and len(kind.scale) == 1
     elif whole:
         kind = _weight_type([whole])
+    elif not node.weight.any():
+        # In steps that biases have, whatever is read.
+        step = (float(np.abs(node.bias).max()) or 1.0) / (1 << MOST_BITS)
+        kind = _weight_type([Affine(step / site.incoming().scale, 0, settings.weight_bits)])
     else:
         what = f"the weights of {node.name[:80]!r}"
         if settings.per_channel and not unscaled:
@@ -224,9 +229,11 @@ def _widened(span: Interval, width: float) -> Interval:
 
 
 def _bias(node: Parametric, step: FloatArray, most: float) -> IntArray:
-    """``most``: as much as makes all beyond the same."""
+    """``most``: as much as makes those beyond masks, if others are not."""
     with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
-        bias = np.rint(np.clip(node.bias / step, -most, most))
+        bias = np.rint(node.bias / step)
+        if (np.abs(bias) < most / _MOST_REACH).any():
+            bias = np.clip(bias, -most, most)
     if not np.all(np.abs(bias) < 2.0**61):
         raise ModelError(
             "model.range_too_wide",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from functools import cached_property
 
 from circuits.graphs.graph import Graph
 from circuits.graphs.node import Mover
@@ -54,11 +55,18 @@ class Groups:
 
     def compared(self, tensor: str) -> bool:
         """Whether the tensor is of inputs that are compared and nothing else."""
-        group = self.of(tensor)
-        readers = [step for step in self._steps if group in {self.of(name) for name in step.node.inputs}]
-        makers = [step for step in self._steps if self.of(step.tensor) == group and not self.keeps(step)]
-        alone = all(step.node.compares or self.keeps(step) for step in readers)
-        return bool(readers) and alone and not makers and not self.declared(tensor)
+        return self.of(tensor) in self._compared
+
+    @cached_property
+    def _compared(self) -> set[str]:
+        read, other = set[str](), {self.of(name) for name in self._declared}
+        for step in self._steps:
+            groups = {self.of(name) for name in step.node.inputs}
+            read |= groups
+            if not self.keeps(step):
+                other.add(self.of(step.tensor))
+                other |= set() if step.node.compares else groups
+        return read - other
 
     def keeps(self, step: Step) -> bool:
         """Whether the tensor has the type of those that the node reads."""

@@ -13,7 +13,15 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from circuits.graphs import rescaling
-from circuits.graphs.calibration import METHODS, Interval, Method, Seen, interval, without_outliers
+from circuits.graphs.calibration import (
+    METHODS,
+    Interval,
+    Method,
+    Seen,
+    fitting_work,
+    interval,
+    without_outliers,
+)
 from circuits.graphs.graph import Graph
 from circuits.graphs.node import Mover, Node, QuantNode, Reading, Winning
 from circuits.graphs.rescaling import Clamp
@@ -143,6 +151,14 @@ class Calibrated:
             *(Slot(tuple(names)) for names in tensors.values()),
             *(Slot(tuple(names), weights=True) for names in weights.values()),
         ]
+
+    @cached_property
+    def fitting(self) -> int:
+        """The work of fitting all intervals by ``mse``, those of weights per channel, in multiplications."""
+        weights = [step.node.weight for step in self.steps if isinstance(step.node, Parametric)]
+        sizes = [seen.sample.size for seen in self.seen.values()]
+        sizes += [channels.size // len(channels) for channels in weights for _ in channels]
+        return sum(map(fitting_work, sizes))
 
     def span(self, name: str, bits: int, method: Method) -> Interval:
         """What the integers of a tensor that was seen are to span. Worked out once."""
