@@ -100,9 +100,9 @@ def pad(*pads: int) -> bytes:
     return make_model(nodes, {"p": np.array(pads), "w": np.ones((4, 3), np.float32)}, ("batch", 2, 2))
 
 
-def constants(*nodes: NodeProto, **weights: Any) -> bytes:
+def constants(*nodes: NodeProto, opset: int = 17, **weights: Any) -> bytes:
     """Arithmetic on constants that ends in the weight "c"."""
-    return make_model([*nodes, make_node("Gemm", ["x", "c"], ["y"])], weights)
+    return make_model([*nodes, make_node("Gemm", ["x", "c"], ["y"])], weights, opset=opset)
 
 
 def nested(depth: int) -> bytes:
@@ -182,10 +182,11 @@ def looped(depth: int, times: int, *inner: NodeProto) -> bytes:
     return make_model(nodes, {"n": np.array(times), "w": np.ones(64, np.float32)})
 
 
-def folded(operator: str, *values: Any, **attributes: Any) -> bytes:
+def folded(operator: str, *values: Any, opset: int = 17, **attributes: Any) -> bytes:
     """An operator of these constants, which the reader is to compute."""
     weights = {f"c{at}": np.asarray(value) for at, value in enumerate(values)}
-    return constants(make_node(operator, [*weights], ["c"], name="bomb", **attributes), **weights)
+    node = make_node(operator, [*weights], ["c"], name="bomb", **attributes)
+    return constants(node, opset=opset, **weights)
 
 
 MANY = 1 << 25
@@ -319,6 +320,71 @@ CORPUS: dict[str, tuple[Callable[[], bytes], str, str]] = {
         lambda: folded("Erf", np.ones((1 << 11, 1 << 12), np.float32)),
         "too_large",
         "operations",
+    ),
+    "a clip by bounds that broadcast": (
+        lambda: folded("Clip", np.ones((1 << 14, 1), np.float32), np.ones((1, 1 << 14), np.float32)),
+        "too_large",
+        "weights",
+    ),
+    "a product plus a sum that broadcasts": (
+        lambda: folded(
+            "Gemm",
+            np.ones((1 << 10, 1), np.float32),
+            np.ones((1, 1 << 10), np.float32),
+            np.ones((1 << 14, 1, 1), np.float32),
+        ),
+        "too_large",
+        "weights",
+    ),
+    "a batch norm of very many channels": (
+        lambda: folded(
+            "BatchNormalization",
+            np.ones((1, 1, 1 << 10, 1 << 10), np.float32),
+            *[np.ones(1 << 20, np.float32)] * 4,
+        ),
+        "shape",
+        "other lengths",
+    ),
+    "a slope of very many channels": (
+        lambda: folded("PRelu", np.ones((1 << 10, 1 << 10, 1), np.float32), np.ones(1 << 14, np.float32)),
+        "too_large",
+        "weights",
+    ),
+    "very many places of few": (
+        lambda: folded(
+            "OneHot", np.zeros((1 << 20, 1), np.int64), np.array(1), np.ones((2, 1 << 18), np.float32)
+        ),
+        "too_large",
+        "weights",
+    ),
+    "a grid of very many samples": (
+        lambda: folded(
+            "AffineGrid", np.ones((1 << 20, 2, 3), np.float32), np.array([1, 1, 1 << 10, 1 << 10])
+        ),
+        "too_large",
+        "weights",
+    ),
+    "very many positions": (
+        lambda: folded(
+            "RotaryEmbedding",
+            np.ones((1, 1, 1, 4), np.float32),
+            np.ones((2, 1 << 20), np.float32),
+            np.ones((2, 1 << 20), np.float32),
+            np.zeros((1, 1 << 20), np.int64),
+            opset=23,
+        ),
+        "too_large",
+        "weights",
+    ),
+    "attention by a mask that broadcasts": (
+        lambda: folded(
+            "Attention",
+            *[np.ones((1, 1, 1 << 10, 4), np.float32)] * 3,
+            np.ones((1 << 18, 1, 1, 1), np.float32),
+            opset=23,
+        ),
+        "shape",
+        "mask",
     ),
     "pools of constants, a window at a time": (
         lambda: folded("MaxPool", np.ones((1, 1, 1 << 10, 1 << 10), np.float32), kernel_shape=[2, 2]),
