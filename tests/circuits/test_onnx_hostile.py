@@ -143,9 +143,9 @@ def sliced(times: int) -> bytes:
     return make_model(nodes, numbers, (1, MANY >> 1), f"t{times}")
 
 
-def functions(count: int, calls: int, *inner: NodeProto) -> bytes:
+def functions(count: int, calls: int, *inner: NodeProto, overload: bool = False) -> bytes:
     """Functions F0, F1 and so on: the first of these nodes, each other of so many calls of the one before.
-    Without nodes the first calls the last."""
+    Without nodes the first calls the last. ``overload``: each has one of the same name that does little."""
     names = [f"F{at}" for at in range(count)]
 
     def chain(name: str) -> list[NodeProto]:
@@ -157,6 +157,12 @@ def functions(count: int, calls: int, *inner: NodeProto) -> bytes:
             nodes = inner if inner and not at else chain(names[at - 1])
             made = model.functions.add(name=name, domain="local", input=["x"], output=["y"], node=nodes)
             made.opset_import.extend([helper.make_opsetid("", 17), helper.make_opsetid("local", 1)])
+            if overload:
+                copy = model.functions.add()
+                copy.CopyFrom(made)
+                del copy.node[:]
+                copy.node.append(make_node("Relu", ["x"], ["y"]))
+                copy.overload = "small"
         model.opset_import.append(helper.make_opsetid("local", 1))
         model.graph.node[0].CopyFrom(make_node(names[-1], ["x"], ["y"], domain="local"))
 
@@ -226,6 +232,11 @@ CORPUS: dict[str, tuple[Callable[[], bytes], str, str]] = {
         lambda: functions(50, 2, make_node("Relu", ["x"], ["y"])),
         "too_large",
         "unroll to more than",
+    ),
+    "functions that double, of two overloads": (
+        lambda: functions(50, 2, make_node("Relu", ["x"], ["y"]), overload=True),
+        "too_large",
+        "unroll",
     ),
     "functions that multiply": (
         lambda: functions(30, 4000, make_node("Relu", ["x"], ["y"])),
