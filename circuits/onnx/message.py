@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
@@ -10,7 +12,7 @@ from onnx import AttributeProto, ModelProto, NodeProto, TensorProto, ValueInfoPr
 from onnx.defs import onnx_opset_version
 
 from circuits.graphs.graph import Values
-from circuits.onnx.constants import FLOATS, MOST_DIMENSIONS
+from circuits.onnx.constants import FLOATS, MOST_DIMENSIONS, WHOLE
 from circuits.onnx.functions import inlined
 from circuits.onnx.naming import quote, where
 from zenerrors import ModelError
@@ -34,11 +36,6 @@ _FIELDS = {
     AttributeProto.FLOATS: "floats",
     AttributeProto.STRINGS: "strings",
 }
-# The types of whole numbers that inputs may have.
-_WHOLE = (
-    TensorProto.BOOL, TensorProto.INT8, TensorProto.INT16, TensorProto.INT32, TensorProto.INT64,
-    TensorProto.UINT8, TensorProto.UINT16, TensorProto.UINT32, TensorProto.UINT64,
-)  # fmt: skip
 
 
 def decode(data: bytes) -> ModelProto:
@@ -67,6 +64,13 @@ def decode(data: bytes) -> ModelProto:
             f"{onnx_opset_version()}, not {versions[:4]}; export it with another opset_version",
         )
     return model
+
+
+def entries(file: bytes | os.PathLike[str]) -> dict[str, ValueInfoProto]:
+    """The inputs of an ONNX file by name, in its order. Raises ``ModelError``."""
+    graph = decode(file if isinstance(file, bytes) else Path(file).read_bytes()).graph
+    held = {each.name for each in graph.initializer}
+    return {entry.name: entry for entry in graph.input if entry.name not in held}
 
 
 def operator_set(model: ModelProto) -> int:
@@ -158,7 +162,7 @@ def input_values(entry: ValueInfoProto) -> Values:
     kind = entry.type.tensor_type.elem_type
     if kind in FLOATS:
         return "real"
-    if kind not in _WHOLE:
+    if kind != TensorProto.BOOL and kind not in WHOLE:
         raise ModelError(
             "model.tensor_type",
             f"the input {quote(entry.name)} must be a tensor of floats, integers or booleans",
