@@ -29,7 +29,7 @@ from circuits.onnx.message import (
     require_known,
 )
 from circuits.onnx.naming import quote, where
-from circuits.onnx.scope import Scope, computed, needed, read_by
+from circuits.onnx.scope import Scope, needed, read_by
 from circuits.onnx.step import Building, Data, Held, Operator, Step, TensorList, typed_shape
 from zenerrors import ModelError, ZenError
 
@@ -89,25 +89,14 @@ def _walked(source: bytes | os.PathLike[str], operators: Operators, sizes: Mappi
     if graph.sparse_initializer:
         raise ModelError("model.tensor_type", "sparse weights are not supported; export them dense")
     nodes, seen = needed(graph)
-    _require_known(graph, nodes, operators)
+    if missing := [node for node in nodes if _key(node) not in operators and not _is_folded(node)]:
+        raise unsupported(missing)
     stored = {each.name for each in graph.initializer}
     entries = [each for each in graph.input if each.name in seen - stored]
     folder = path.parent if path else None
     reader = _Reader(model, entries, operators, folder, sizes)
     reader.read(nodes)
     return reader
-
-
-def _require_known(graph: GraphProto, nodes: Sequence[NodeProto], operators: Operators) -> None:
-    """All nodes that have no circuit and no constants alone as inputs are named at once."""
-    depend = computed(graph, nodes)
-    missing = [
-        node
-        for node in nodes
-        if _key(node) not in operators and not (_is_folded(node) and depend.isdisjoint(node.input))
-    ]
-    if missing:
-        raise unsupported(missing)
 
 
 def _is_folded(node: NodeProto) -> bool:

@@ -36,8 +36,6 @@ def _extreme(step: Step, function: Callable[..., NDArray[Any]], least: bool) -> 
     computed = [position for position in positions if step.is_data(position)]
     constants = [step.plain(position) for position in positions if position not in computed]
     bounds = _combined(step, constants, function) if constants else None
-    if not computed:
-        return step.folded(bounds, constants[0].kind)
     data, shape = aligned(
         step, [Data(step.floats(position), shape=step.whole(position)) for position in computed]
     )
