@@ -88,6 +88,8 @@ class Activation(Node):
         if made:
             values = np.clip(values, *made)
         quarter = (values.max() - values.min()) / (4 << bits)
+        if not quarter:  # calibration saw one value, which says nothing of where it came from
+            return span
         before, after = (
             np.maximum.accumulate(each) - np.minimum.accumulate(each) <= quarter
             for each in (values, values[::-1])
