@@ -16,7 +16,7 @@ from onnx.reference import ReferenceEvaluator
 
 from circuits import compile_inference, load_onnx, quantise
 from circuits.quantisation.plan import output_names
-from tests.circuits.support import answered, first_violation, make_model
+from tests.circuits.support import answered, first_violation
 from tests.refusals import refuses
 
 Arrays = Mapping[str, NDArray[Any]]
@@ -280,17 +280,3 @@ def test_a_batch_pads_and_bounds_with_a_proof() -> None:
         q = network.quantise_input(np.abs(floats(12, 1, 3))[0])
         z = circuit.assign(q)
         assert first_violation(circuit.constraint_system, answered(circuit.program, z)) is None
-
-
-def test_what_calibration_saw_one_value_of_leaves_its_input_a_type() -> None:
-    """All reciprocals clipped to 1 / 4 are the same, and yet sums reach to 4."""
-    nodes = [
-        make_node("Exp", ["x"], ["e"]),
-        make_node("ReduceSum", ["e", "a"], ["s"], keepdims=1),
-        make_node("Reciprocal", ["s"], ["r"]),
-        make_node("Mul", ["e", "r"], ["y"]),
-    ]
-    network = quantise(load_onnx(make_model(nodes, {"a": np.array([1])}, (1, 4))), np.zeros((12, 4)), 12)
-    scale, zero = network.output_scale or (np.nan, 0)
-    made = scale * (network.run(network.quantise_input(np.zeros(4))[np.newaxis]) - zero)
-    np.testing.assert_allclose(made, 0.25, atol=0.01)
