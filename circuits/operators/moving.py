@@ -17,6 +17,7 @@ import numpy as np
 from circuits.graphs.node import dims
 from circuits.graphs.types import Shape
 from circuits.onnx.constants import MOST_DIMENSIONS, Constant, Element
+from circuits.onnx.naming import where
 from circuits.onnx.step import Data, Operator, Step, Value, typed_shape
 from circuits.operators.concat import Concat, joined_type
 from circuits.operators.entry import Entry
@@ -47,17 +48,20 @@ def rearranged(step: Step, places: Places, *positions: int) -> Value:
             for whole, end in zip(wholes, ends, strict=True)
         )
     )
-    step.spend(found.size)
     if not found.size:
         first = step.value(positions[0])
         return step.folded(np.zeros(found.shape), first.kind or Element.FLOAT)
     if any(step.is_data(position) for position in positions):
+        step.spend(found.size)
         return picked(step, found, [step.data(position) for position in positions])
     parts = [step.plain(position) for position in positions]
     if len({part.array.dtype for part in parts}) > 1:
         raise step.refuse("tensor_type", "joins constants of different types")
     zero = np.zeros(1, parts[0].array.dtype)
-    return Constant(np.concatenate([*(part.array.ravel() for part in parts), zero])[found], parts[0].kind)
+    entries = np.concatenate([*(part.array.ravel() for part in parts), zero])
+    made = Constant(np.asarray(entries[found]), parts[0].kind)
+    step.allowance.hold(made.array, where(step.node))
+    return made
 
 
 def picked(step: Step, places: IntArray, data: Sequence[Data]) -> Data:

@@ -185,6 +185,8 @@ ENTRY = Entry(
         "LpNormalization": Operator(_norm, {"axis": "i", "p": "i"}),
         "MeanVarianceNormalization": Operator(_mean_variance, {"axes": "ints"}),
         "RMSNormalization": Operator(lambda step: _layer(step, False), _LAYER, 2, 2),
+        # Onnxruntime's, which its optimiser writes into ONNX's own domain.
+        "SimplifiedLayerNormalization": Operator(lambda step: _layer(step, False), _LAYER, 2, 2),
     },
     microsoft={
         "EmbedLayerNormalization": Operator(_embedded, {"epsilon": "f", "mask_index_type": "i"}, 7, 9),
