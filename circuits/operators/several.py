@@ -35,15 +35,14 @@ def _extreme(step: Step, function: Callable[..., NDArray[Any]], least: bool) -> 
     positions = range(len(step.inputs))
     computed = [position for position in positions if step.is_data(position)]
     constants = [step.plain(position) for position in positions if position not in computed]
-    bounds = _combined(step, constants, function) if constants else None
     if not computed:
-        return step.folded(bounds, constants[0].kind)
+        return step.folded(_combined(step, constants, function), constants[0].kind)
     data, shape = aligned(
         step, [Data(step.floats(position), shape=step.whole(position)) for position in computed]
     )
     made = data[0] if len(data) == 1 else Data(_pooled(step, data, shape, least), shape=shape)
     made = replace(made, kind=step.value(computed[0]).kind)
-    return made if bounds is None else _bounded(step, made, bounds, least)
+    return _bounded(step, made, _combined(step, constants, function), least) if constants else made
 
 
 def _combined(
