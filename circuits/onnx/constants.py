@@ -28,11 +28,29 @@ class Element(IntEnum):
     BOOL = 9
     FLOAT16 = 10
     DOUBLE = 11
+    UINT32 = 12
+    UINT64 = 13
+    BFLOAT16 = 16
+    FLOAT8E4M3FN = 17
+    FLOAT8E4M3FNUZ = 18
+    FLOAT8E5M2 = 19
+    FLOAT8E5M2FNUZ = 20
     UINT4 = 21
     INT4 = 22
+    FLOAT4E2M1 = 23
+    UINT2 = 25
+    INT2 = 26
 
 
-FLOATS = (Element.FLOAT, Element.DOUBLE, Element.FLOAT16)
+FLOATS = (Element.FLOAT, Element.DOUBLE, Element.FLOAT16, Element.BFLOAT16)
+# Floats of few bits, in which files hold weights: read as the floats that they are.
+SMALL_FLOATS = {
+    Element.FLOAT8E4M3FN: 8,
+    Element.FLOAT8E4M3FNUZ: 8,
+    Element.FLOAT8E5M2: 8,
+    Element.FLOAT8E5M2FNUZ: 8,
+    Element.FLOAT4E2M1: 4,
+}
 # The types that a quantised tensor may have: bits, and whether they are signed.
 INTEGERS: dict[int, tuple[int, bool]] = {
     Element.INT8: (8, True),
@@ -41,6 +59,8 @@ INTEGERS: dict[int, tuple[int, bool]] = {
     Element.UINT16: (16, False),
     Element.INT4: (4, True),
     Element.UINT4: (4, False),
+    Element.INT2: (2, True),
+    Element.UINT2: (2, False),
 }
 
 

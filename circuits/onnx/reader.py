@@ -148,14 +148,17 @@ class _Reader:
     def finish(self, *, whole: bool) -> Graph:
         """Outputs that no input changes are left out."""
         building, values = self._building, {name: self._values.get(name) for name in self._outputs}
-        outputs = {name: value.tensor for name, value in values.items() if isinstance(value, Data)}
+        computed = {name: value for name, value in values.items() if isinstance(value, Data)}
         missing = [name for name, value in values.items() if value is None and name not in self._file]
-        if missing or not outputs:
+        if missing or not computed:
             name = quote(next(iter(missing or values), ""))
             reason = f"no node computes the output {name} from the network's input: there is nothing to prove"
             raise ModelError("model.outputs", reason)
+        outputs = {name: building.as_numbers(value) for name, value in computed.items()}
         if len(outputs) == 1 and not whole:
-            outputs = {name: self._classes(tensor) for name, tensor in outputs.items()}
+            outputs = {
+                name: self._classes(value.tensor, outputs[name]) for name, value in computed.items()
+            }
         return Graph(
             building.inputs,
             building.nodes,
@@ -165,10 +168,11 @@ class _Reader:
             frozenset(building.integers),
         )
 
-    def _classes(self, tensor: str) -> str:
-        """What a Softmax or ArgMax over classes at the end reads, if nodes compute that: the label stays."""
-        ranked = self._building.ranked.get(tensor, tensor)
-        return tensor if ranked in {entry.name for entry in self._building.inputs} else ranked
+    def _classes(self, tensor: str, output: str) -> str:
+        """What a Softmax or ArgMax over classes at the end reads, if nodes compute that: the label stays.
+        Else the output."""
+        ranked = self._building.ranked.get(tensor, output)
+        return output if ranked in {entry.name for entry in self._building.inputs} else ranked
 
     def _lookup(self, node: NodeProto, name: str) -> Value:
         if name in self._values:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from circuits.graphs.graph import Input
 from circuits.graphs.node import Node, require_size
+from circuits.graphs.retyping import Retype
 from circuits.graphs.types import Declared, FloatArray, Shape
 from circuits.onnx.constants import FLOATS, Allowance, Constant, Element
 from circuits.onnx.naming import quote, require_finite, where
@@ -61,6 +62,10 @@ def typed_shape(shape: Shape) -> Shape:
 
 
 Value = Constant | Data
+
+
+class Measured(Declared):
+    """The type of integers whose scale is measured on each input: floats stand for them."""
 
 
 # Where a tensor stays: a constant, or computed, 1 where it does. It broadcasts to the tensor's shape.
@@ -132,6 +137,27 @@ class Building:
                 self.declared[node.name] = first
         return node.name
 
+    def as_numbers(self, data: Data) -> str:
+        """The tensor itself or, of quantised integers, one that has these as numbers. Raises ``ModelError``
+        (``model.quantisation``) for those whose scale each input has for itself."""
+        declared = data.integer
+        if declared is None:
+            return data.tensor
+        if isinstance(declared, Measured):
+            raise ModelError(
+                "model.quantisation",
+                f"the integers that DynamicQuantizeLinear makes of {quote(data.tensor)} are read by another "
+                "node than a product of integers, or are an output: their scale is another one for each "
+                "input; quantise the network statically, or end it in floats",
+            )
+        whole = declared.whole
+        if declared.matches(whole):
+            return data.tensor
+        made = self.add(Retype(self.fresh(f"{data.tensor}.integers"), (data.tensor,), declared, whole))
+        self.declared[made] = whole
+        self.integers.add(made)
+        return made
+
     def tie(self, first: Sequence[Node], again: Sequence[Node]) -> None:
         """Nodes of a step that is repeated have the types of the first one's."""
         pairs = zip(first, again, strict=True)
@@ -192,14 +218,8 @@ class Step:
         return value
 
     def floats(self, position: int = 0) -> str:
-        """The name of the typed tensor of an input that is computed as floats."""
-        data = self.data(position)
-        if data.integer:
-            raise self.refuse(
-                "quantisation",
-                f"reads the quantised integers {self._input(position)}; put a DequantizeLinear before it",
-            )
-        return data.tensor
+        """The name of the typed tensor of an input that is computed, of quantised integers as numbers."""
+        return self.building.as_numbers(self.data(position))
 
     def shape(self, position: int = 0) -> Shape:
         """The typed tensor's."""

@@ -12,9 +12,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from circuits.graphs.types import Declared
 from circuits.onnx.constants import Constant, Element
-from circuits.onnx.step import Data, Operator, Step, Value, of_kind
+from circuits.onnx.step import Data, Measured, Operator, Step, Value, of_kind
 from circuits.operators import convolution
 from circuits.operators.add import add
 from circuits.operators.entry import Entry
@@ -23,7 +22,7 @@ from circuits.operators.multiply import multiply
 from circuits.operators.quantise_linear import real
 from circuits.operators.scale import affine_of
 
-_MEASURED = Declared(np.array(1.0), np.array(0), 8, False)
+_MEASURED = Measured(np.array(1.0), np.array(0), 8, False)
 
 
 def _measured(step: Step) -> Sequence[Value]:

@@ -1,0 +1,70 @@
+"""The same integers under another type: how a file computes with quantised integers as with numbers."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from circuits.graphs.node import Constants, Node, QuantNode, Written
+from circuits.graphs.site import Site
+from circuits.graphs.types import Affine, Declared, FloatArray, Shape, require
+from relations.integers import IntArray
+from relations.relation import Move, Relation, Tensor
+from verifier.schemes import Privacy
+from zenerrors import ModelError
+
+
+@dataclass(frozen=True, eq=False)
+class Retype(Node):
+    """``after.scale (q - after.zero_point)`` of the integers q that ``before`` makes of each entry. Both
+    types have the same integers. The circuit has them already: it costs nothing."""
+
+    called = "retype"
+
+    before: Declared
+    after: Declared
+
+    def run(self, *inputs: FloatArray) -> FloatArray:
+        nearest = np.rint(inputs[0] / self.before.scale) + self.before.zero_point
+        made: FloatArray = self.after.scale * (
+            np.clip(nearest, *self.before.integers) - self.after.zero_point
+        )
+        return made
+
+    def quantise(self, site: Site) -> QuantRetype:
+        if site.incoming() != self.before.affine:
+            raise ModelError(
+                "model.quantised",
+                f"node {self.name[:80]!r} reads the integers of {site.inputs[0]!r} in a type that the file "
+                "does not give it",
+            )
+        return QuantRetype(site.name, site.inputs, self.after.affine)
+
+    def written(self, constant: Constants) -> Written:
+        raise ModelError("model.unsupported_operator", "another type of the same integers is no ONNX operator")
+
+
+@dataclass(frozen=True, eq=False)
+class QuantRetype(QuantNode):
+    """``q_y = q``, of the type ``output``."""
+
+    output: Affine
+
+    def execute(self, inputs: Sequence[IntArray], types: Sequence[Affine | None]) -> IntArray:
+        return inputs[0]
+
+    def output_type(self, types: Sequence[Affine | None]) -> Affine | None:
+        return self.output
+
+    def check(self, types: Sequence[Affine], shapes: Sequence[Shape]) -> None:
+        require(types[0].bits == self.output.bits, f"node {self.name[:80]!r} changes how many bits there are")
+
+    def relate(
+        self, inputs: Sequence[Tensor], types: Sequence[Affine | None], privacy: Privacy
+    ) -> list[Relation]:
+        (value,) = inputs
+        places = np.arange(math.prod(value.shape[1:])).reshape(value.shape[1:])
+        return [Move(self.name, self._made(inputs, value.bound, value.bits), (value,), places)]
