@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from circuits.graphs.graph import Graph
 from circuits.networks.fusion import fuse
-from circuits.onnx.reader import read
+from circuits.onnx.reader import Trace, read, trace
 from circuits.operators import ONNX
 
 
@@ -21,3 +21,8 @@ def load_onnx(
     left out else. Raises ``ModelError``, with the codes of ``circuits.onnx``.
     """
     return fuse(read(source, ONNX, sizes or {}, whole=whole))
+
+
+def trace_onnx(source: bytes | os.PathLike[str], sizes: Mapping[str, int] | None = None) -> Trace:
+    """The network as it was read, not fused, with the tensors of the file that it has. As ``load_onnx``."""
+    return trace(source, ONNX, sizes or {})

@@ -6,10 +6,13 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import NamedTuple
 
-from onnx import GraphProto, NodeProto, TensorProto, ValueInfoProto
+import numpy as np
+from onnx import GraphProto, ModelProto, NodeProto, TensorProto, ValueInfoProto
 
 from circuits.graphs.graph import Graph, Input
+from circuits.graphs.types import FloatArray
 from circuits.onnx.advice import unsupported
 from circuits.onnx.constants import FLOATS, MOST_DIMENSIONS, Allowance, Constant
 from circuits.onnx.decoding import decode_tensor
@@ -37,6 +40,43 @@ def read(
     names. ``whole``: with a Softmax or ArgMax over classes at the end. Raises ``ModelError``, codes in the
     package.
     """
+    model, reader = _walked(source, operators, sizes)
+    made = reader.finish(whole=whole)
+    return _of_tables(made) if has_learned(model) else made
+
+
+class Traced(NamedTuple):
+    """A tensor of the file by its ``name``, the ``node`` that writes it, and what the reader made of it."""
+
+    name: str
+    node: str
+    data: Data
+
+    def of(self, tensors: Mapping[str, FloatArray]) -> FloatArray:
+        """Its values, as the file has them, float64[n, values], by those of the network's tensors."""
+        values, declared = tensors[self.data.tensor], self.data.integer
+        if declared:
+            values = np.rint(values / declared.scale) + declared.zero_point
+        return values.reshape(len(values), -1)
+
+
+class Trace(NamedTuple):
+    """A network as it was read, before any rewrite, and the tensors of the file that it has."""
+
+    graph: Graph
+    tensors: tuple[Traced, ...]
+
+
+def trace(source: bytes | os.PathLike[str], operators: Operators, sizes: Mapping[str, int]) -> Trace:
+    """Where each tensor of the file is in the network. Arguments and errors as for ``read``."""
+    model, reader = _walked(source, operators, sizes)
+    return Trace(reader.finish(whole=True), reader.traced(model.graph.node))
+
+
+def _walked(
+    source: bytes | os.PathLike[str], operators: Operators, sizes: Mapping[str, int]
+) -> tuple[ModelProto, _Reader]:
+    """The message, and the reader once it has read all nodes that matter."""
     path = None if isinstance(source, bytes) else Path(source)
     model = decode(source if isinstance(source, bytes) else Path(source).read_bytes())
     graph, opset = model.graph, operator_set(model)
@@ -49,8 +89,7 @@ def read(
     reader = _Reader(graph, entries, path.parent if path else None, sizes, opset)
     for node in nodes:
         reader.read(node, operators[_key(node)])
-    made = reader.finish(whole=whole)
-    return _of_tables(made) if has_learned(model) else made
+    return model, reader
 
 
 def _of_tables(graph: Graph) -> Graph:
@@ -167,6 +206,12 @@ class _Reader:
             building.tied,
             frozenset(building.integers),
         )
+
+    def traced(self, nodes: Iterable[NodeProto]) -> tuple[Traced, ...]:
+        """The computed tensors that the nodes write, in their order."""
+        written = ((name, where(node)) for node in nodes for name in node.output)
+        known = ((name, node, self._values.get(name)) for name, node in written)
+        return tuple(Traced(name, node, value) for name, node, value in known if isinstance(value, Data))
 
     def _classes(self, tensor: str, output: str) -> str:
         """What a Softmax or ArgMax over classes at the end reads, if nodes compute that: the label stays.
