@@ -38,19 +38,25 @@ class Element(IntEnum):
     UINT4 = 21
     INT4 = 22
     FLOAT4E2M1 = 23
+    FLOAT8E8M0 = 24
     UINT2 = 25
     INT2 = 26
 
 
-FLOATS = (Element.FLOAT, Element.DOUBLE, Element.FLOAT16, Element.BFLOAT16)
-# Floats of few bits, in which files hold weights: read as the floats that they are.
-SMALL_FLOATS = {
+# Bits of floats; those of fewer than 16 are far apart.
+FLOAT_BITS: dict[int, int] = {
+    Element.FLOAT: 32,
+    Element.DOUBLE: 64,
+    Element.FLOAT16: 16,
+    Element.BFLOAT16: 16,
     Element.FLOAT8E4M3FN: 8,
     Element.FLOAT8E4M3FNUZ: 8,
     Element.FLOAT8E5M2: 8,
     Element.FLOAT8E5M2FNUZ: 8,
     Element.FLOAT4E2M1: 4,
+    Element.FLOAT8E8M0: 8,
 }
+FLOATS = tuple(FLOAT_BITS)
 # The types that a quantised tensor may have: bits, and whether they are signed.
 INTEGERS: dict[int, tuple[int, bool]] = {
     Element.INT8: (8, True),
@@ -61,6 +67,14 @@ INTEGERS: dict[int, tuple[int, bool]] = {
     Element.UINT4: (4, False),
     Element.INT2: (2, True),
     Element.UINT2: (2, False),
+}
+# The types of whole numbers: bits, and whether they are signed.
+WHOLE: dict[int, tuple[int, bool]] = {
+    **INTEGERS,
+    Element.INT32: (32, True),
+    Element.UINT32: (32, False),
+    Element.INT64: (64, True),
+    Element.UINT64: (64, False),
 }
 
 

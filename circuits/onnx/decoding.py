@@ -8,22 +8,14 @@ from pathlib import Path
 import numpy as np
 from onnx import TensorProto, numpy_helper
 
-from circuits.onnx.constants import FLOATS, INTEGERS, MOST_DIMENSIONS, SMALL_FLOATS, Allowance, Constant, Element
+from circuits.onnx.constants import FLOAT_BITS, FLOATS, MOST_DIMENSIONS, WHOLE, Allowance, Constant, Element
 from zenerrors import ModelError
 
 # Bits of an element in raw data.
 _WIDTHS: dict[int, int] = {
-    Element.FLOAT: 32,
-    Element.DOUBLE: 64,
-    Element.FLOAT16: 16,
-    Element.BFLOAT16: 16,
-    Element.INT64: 64,
-    Element.UINT64: 64,
-    Element.INT32: 32,
-    Element.UINT32: 32,
+    **FLOAT_BITS,
     Element.BOOL: 8,
-    **{kind: bits for kind, (bits, _) in INTEGERS.items()},
-    **SMALL_FLOATS,
+    **{kind: bits for kind, (bits, _) in WHOLE.items()},
 }
 
 
@@ -52,12 +44,11 @@ def decode_tensor(tensor: TensorProto, name: str, allowance: Allowance, folder: 
         array = numpy_helper.to_array(tensor)
     except (ValueError, TypeError, OverflowError) as error:
         raise _does_not_fit(name) from error
-    kind = Element.FLOAT if tensor.data_type in SMALL_FLOATS else tensor.data_type
-    if kind == Element.UINT64 and array.size and int(array.max()) > np.iinfo(np.int64).max:
+    if tensor.data_type == Element.UINT64 and (array >= 1 << 63).any():
         raise ModelError("model.tensor_type", f"the tensor {name} has integers of 2^63 and more")
     with np.errstate(invalid="ignore"):  # a signalling NaN, which is refused where it is used
-        array = array.astype(np.float64 if kind in FLOATS else np.int64)
-    return Constant(array, kind)
+        array = array.astype(np.float64 if tensor.data_type in FLOATS else np.int64)
+    return Constant(array, tensor.data_type)
 
 
 def _require_data(tensor: TensorProto, elements: int, name: str) -> None:
@@ -66,10 +57,7 @@ def _require_data(tensor: TensorProto, elements: int, name: str) -> None:
     if tensor.HasField("raw_data"):
         held = len(tensor.raw_data) * 8 // width
     else:
-        fields = (
-            *(tensor.float_data, tensor.double_data, tensor.int32_data),
-            *(tensor.int64_data, tensor.uint64_data),
-        )
+        fields = (tensor.float_data, tensor.double_data, tensor.int32_data, tensor.int64_data)
         held = max(map(len, fields)) * max(1, 8 // width)
     if elements > held:
         raise _does_not_fit(name)

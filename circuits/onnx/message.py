@@ -10,7 +10,7 @@ from onnx import AttributeProto, ModelProto, NodeProto, TensorProto, ValueInfoPr
 from onnx.defs import onnx_opset_version
 
 from circuits.graphs.graph import Values
-from circuits.onnx.constants import FLOATS, MOST_DIMENSIONS
+from circuits.onnx.constants import FLOATS, MOST_DIMENSIONS, WHOLE
 from circuits.onnx.naming import quote, where
 from zenerrors import ModelError
 
@@ -31,11 +31,6 @@ _FIELDS = {
     AttributeProto.FLOATS: "floats",
     AttributeProto.STRINGS: "strings",
 }
-# The types of whole numbers that inputs may have.
-_WHOLE = (
-    TensorProto.BOOL, TensorProto.INT8, TensorProto.INT16, TensorProto.INT32, TensorProto.INT64,
-    TensorProto.UINT8, TensorProto.UINT16, TensorProto.UINT32, TensorProto.UINT64,
-)  # fmt: skip
 
 
 def decode(data: bytes) -> ModelProto:
@@ -153,7 +148,7 @@ def input_values(entry: ValueInfoProto) -> Values:
     kind = entry.type.tensor_type.elem_type
     if kind in FLOATS:
         return "real"
-    if kind not in _WHOLE:
+    if kind != TensorProto.BOOL and kind not in WHOLE:
         raise ModelError(
             "model.tensor_type",
             f"the input {quote(entry.name)} must be a tensor of floats, integers or booleans",

@@ -14,11 +14,12 @@ from circuits.graphs.rescaling import Clamp
 from circuits.graphs.site import Site
 from circuits.graphs.types import MOST_BITS, Affine, Bounds, FloatArray, Shape
 from circuits.onnx.step import Data, Operator, Step, Value
-from circuits.operators.activation import Activation, modulo
+from circuits.operators.activation import Activation
 from circuits.operators.add import subtract
 from circuits.operators.entry import Entry
 from circuits.operators.moving import together
 from circuits.operators.multiply import divide, multiply
+from circuits.operators.parameters import modulo
 from circuits.operators.sums import Accumulating
 from relations.bounds import Bound
 from relations.functions import Tabulation
