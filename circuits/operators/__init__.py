@@ -47,6 +47,7 @@ from circuits.operators import (
     pad,
     parameters,
     qdq,
+    qonnx,
     recurrent,
     reduce,
     reshape,
@@ -103,6 +104,7 @@ _MODULES = (
     moving,
     parameters,
     qdq,
+    qonnx,
     recurrent,
     reduce,
     resize,
@@ -119,6 +121,9 @@ _MODULES = (
     whole_quotients,
 )
 
+# The names that the domain of QONNX has had.
+_QONNX = ("qonnx.custom_op.general", "finn.custom_op.general", "onnx.brevitas", "finn")
+
 ONNX = {
     (domain, name): operator
     for module in _MODULES
@@ -126,6 +131,7 @@ ONNX = {
         ("", module.ENTRY.onnx),
         ("ai.onnx.ml", module.ENTRY.learned),
         ("com.microsoft", module.ENTRY.microsoft),
+        *((name, module.ENTRY.qonnx) for name in _QONNX),
     )
     for name, operator in read.items()
 }

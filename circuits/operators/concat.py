@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from circuits.graphs.node import Constants, Mover, Number, Written, dims
-from circuits.graphs.types import Affine, Declared, Shape, require
+from circuits.graphs.types import Affine, Shape, require
 from circuits.onnx.step import Data, Operator, Step, Value
 from circuits.operators.entry import Entry
 from circuits.operators.quantise_linear import declared_at, integer, typed
@@ -45,17 +45,14 @@ class Concat(Mover):
         return Written("Concat", (), {"axis": self.axis + 1})
 
 
-def joined_type(step: Step, parts: Sequence[Data]) -> Declared | None:
-    """The type of integers that are joined, None of floats."""
+def joined(step: Step, parts: Sequence[Data], *, filled: bool = False) -> list[Data]:
+    """Tensors that are joined: quantised integers of one type as they are, others as numbers. ``filled``:
+    zeros are put beside them, which are integers, too."""
     first = parts[0].integer
-    if any(
-        bool(first) != bool(part.integer) or (first and part.integer and not first.matches(part.integer))
-        for part in parts
-    ):
-        raise step.refuse(
-            "quantisation", "joins integers of different types; use QLinearConcat or requantise"
-        )
-    return first
+    alike = all(first and part.integer and first.matches(part.integer) for part in parts)
+    if alike and not (filled and first and first.zero_point.any()):
+        return [*parts]
+    return [replace(part, tensor=step.building.as_numbers(part), integer=None) for part in parts]
 
 
 def _linear_concat(step: Step) -> Value:

@@ -18,7 +18,7 @@ from circuits.graphs.node import dims
 from circuits.graphs.types import Shape
 from circuits.onnx.constants import MOST_DIMENSIONS, Constant
 from circuits.onnx.step import Data, Operator, Step, Value, typed_shape
-from circuits.operators.concat import Concat, joined_type
+from circuits.operators.concat import Concat, joined
 from circuits.operators.entry import Entry
 from circuits.operators.gather import Gather
 from circuits.operators.pad import Pad
@@ -60,7 +60,8 @@ def picked(step: Step, places: IntArray, data: Sequence[Data]) -> Data:
     """The entries of computed tensors at these places among all of them."""
     if not places.size:
         raise step.refuse("shape", f"makes an empty tensor of shape {[*places.shape]}")
-    kind, sizes = joined_type(step, data), [math.prod(step.building.shapes[each.tensor]) for each in data]
+    data = joined(step, data, filled=bool(places.min() < 0))
+    kind, sizes = data[0].integer, [math.prod(step.building.shapes[each.tensor]) for each in data]
     if len(data) == 1 and np.array_equal(places.ravel(), np.arange(sizes[0])):
         return shaped(step, data[0], places.shape)
     vectors = tuple(shaped(step, each, (1, size)).tensor for each, size in zip(data, sizes, strict=True))
@@ -219,6 +220,9 @@ _MODES: Final = {b"edge": "edge", b"reflect": "reflect", b"wrap": "wrap"}
 
 
 def _pad(step: Step) -> Value:
+    if step.is_data(0):  # what is put beside quantised integers are integers, too
+        numbers = replace(step.data(0), tensor=step.floats(0), integer=None)
+        step = replace(step, inputs=[numbers, *step.inputs[1:]])
     whole, pads = step.whole(), step.numbers("pads", 1)
     axes = step.axes(step.integers("axes", 3) or range(len(whole)), len(whole))
     if len(pads) != 2 * len(axes):

@@ -13,7 +13,7 @@ from circuits.onnx.constants import FLOATS, Constant, Element
 from circuits.onnx.naming import require_finite, where
 from circuits.onnx.step import Data, Operator, Step, Value, of_kind
 from circuits.operators.add import add
-from circuits.operators.concat import Concat, joined_type
+from circuits.operators.concat import Concat, joined
 from circuits.operators.entry import Entry
 from circuits.operators.matmul import floats, product, reshaped
 from circuits.operators.moving import Places, indices, picked, rearranged, within
@@ -46,7 +46,6 @@ def mixed(step: Step, places: Places, *positions: int) -> Value:
     constants, moved, ahead = np.zeros(sum(sizes) + 1), np.full(sum(sizes) + 1, -1), 0
     for position, end, size in zip(positions, ends, sizes, strict=True):
         if step.is_data(position):
-            step.floats(position)
             moved[end - size : end] = np.arange(ahead, ahead + size)
             ahead += size
         else:
@@ -55,7 +54,11 @@ def mixed(step: Step, places: Places, *positions: int) -> Value:
     rest, kept = constants[found], moved[found]
     if (kept < 0).all():
         return Constant(rest if kind in FLOATS else rest.astype(np.int64), kind or Element.FLOAT)
-    data = [step.data(position) for position in positions if step.is_data(position)]
+    data = [
+        Data(step.floats(position), shape=step.whole(position))
+        for position in positions
+        if step.is_data(position)
+    ]
     made = picked(step, kept, data)
     return of_kind(affine_of(step, made, 1.0, rest) if rest.any() else made, kind)
 
@@ -77,8 +80,8 @@ def _concat(step: Step) -> Value:
     if len(positions) == 1:
         return step.value(0)
     if len(data) == len(positions) and in_front and axis:
-        kind = joined_type(step, data)
-        return Data(step.emit(Concat, tuple(each.tensor for each in data), axis - 1), kind)
+        data = joined(step, data)
+        return Data(step.emit(Concat, tuple(each.tensor for each in data), axis - 1), data[0].integer)
     return mixed(step, lambda *places: np.concatenate(places, axis), *positions)
 
 
