@@ -118,12 +118,6 @@ def by_weights(step: Step) -> Data:
     return Data(made, shape=(*step.whole(1)[:-2], len(weight.array), shape[1]))
 
 
-def _linear_matmul(step: Step) -> Value:
-    weight, data = real(step, 3, 4, -1), Data(integer(step, 0), shape=step.whole(0))
-    made = _multiplied(replace(step, inputs=[data]), 0, _turned(weight, weight.array), np.zeros(1))
-    return replace(typed(step, made.tensor, declared_at(step, 6)), shape=made.shape)
-
-
 def _multiplied(step: Step, position: int, weight: Constant, bias: FloatArray) -> Data:
     """Each row of the input by weight[out, in], plus a bias that broadcasts to [out]. A Dense for one row,
     else a 1x1 Conv.
@@ -175,9 +169,6 @@ def _with(weight: Constant, array: FloatArray) -> Constant:
 GEMM = {"alpha": "f", "beta": "f", "transA": "i", "transB": "i"}
 
 ENTRY = Entry(
-    onnx={
-        "QLinearMatMul": Operator(_linear_matmul, {}, 8, 8),
-    },
     microsoft={"QGemm": Operator(_linear_gemm, GEMM, 6, 9)},
     integers=(QuantDense,),
 )

@@ -126,7 +126,7 @@ def real(step: Step, position: int, scale_position: int, axis: int) -> Constant:
     constant, (scales, zero) = step.constant(position), scales_at(step, scale_position)
     array, whole = constant.array, constant.array.dtype == np.int64
     step.spend(array.size)
-    along = replace(step, attributes={"axis": axis, **step.attributes})
+    along = replace(step, attributes={**step.attributes, "axis": axis})
     wide, zeros = (spread(along, each, array.shape) for each in (scales, zero))
     made = (array - zeros) * wide
     require_finite(f"the dequantised weight of {where(step.node)}", made)
