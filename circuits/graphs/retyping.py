@@ -44,7 +44,7 @@ class Retype(Node):
         return QuantRetype(site.name, site.inputs, self.after.affine)
 
     def written(self, constant: Constants) -> Written:
-        raise ModelError("model.unsupported_operator", "another type of the same integers is no ONNX operator")
+        raise ModelError("model.unsupported_operator", "another type of integers is no operator of ONNX")
 
 
 @dataclass(frozen=True, eq=False)

@@ -195,9 +195,7 @@ class _Reader:
             raise ModelError("model.outputs", reason)
         outputs = {name: building.as_numbers(value) for name, value in computed.items()}
         if len(outputs) == 1 and not whole:
-            outputs = {
-                name: self._classes(value.tensor, outputs[name]) for name, value in computed.items()
-            }
+            outputs = {name: self._classes(value.tensor, outputs[name]) for name, value in computed.items()}
         return Graph(
             building.inputs,
             building.nodes,

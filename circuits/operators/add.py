@@ -18,8 +18,8 @@ from circuits.operators.constants import both_constant, folded
 from circuits.operators.entry import Entry
 from circuits.operators.masks import finite, of_sum
 from circuits.operators.moving import together
-from circuits.operators.quantise_linear import declared_at, integer, operands, typed
-from circuits.operators.scale import affine, scale
+from circuits.operators.quantise_linear import declared_at, operands, typed
+from circuits.operators.scale import affine
 from circuits.operators.sums import Accumulating
 from relations.bounds import Bound
 from relations.integers import IntArray, Interval
@@ -204,12 +204,9 @@ def _combined(step: Step, kind: type[Add]) -> Data:
 
 
 def _linear_add(step: Step) -> Value:
-    if step.is_data(0) and step.is_data(3):
-        total = step.emit(Add, (integer(step, 0), integer(step, 3)))
-    else:
-        data, constant = operands(step)
-        total = scale(step, data, 1.0, constant)
-    return typed(step, total, declared_at(step, 6))
+    total = add(replace(step, inputs=operands(step)))
+    assert isinstance(total, Data)  # noqa: S101  one of the operands is computed
+    return replace(typed(step, total.tensor, declared_at(step, 6)), shape=total.shape)
 
 
 ENTRY = Entry(

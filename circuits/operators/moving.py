@@ -15,7 +15,7 @@ from typing import Final
 import numpy as np
 
 from circuits.graphs.node import dims
-from circuits.graphs.types import Shape
+from circuits.graphs.types import Declared, Shape
 from circuits.onnx.constants import MOST_DIMENSIONS, Constant
 from circuits.onnx.step import Data, Operator, Step, Value, typed_shape
 from circuits.operators.concat import Concat, joined
@@ -220,9 +220,9 @@ _MODES: Final = {b"edge": "edge", b"reflect": "reflect", b"wrap": "wrap"}
 
 
 def _pad(step: Step) -> Value:
-    if step.is_data(0):  # what is put beside quantised integers are integers, too
-        numbers = replace(step.data(0), tensor=step.floats(0), integer=None)
-        step = replace(step, inputs=[numbers, *step.inputs[1:]])
+    known = step.data(0).integer if step.is_data(0) else None
+    if known:
+        return _pad_integers(step, step.data(0), known)
     whole, pads = step.whole(), step.numbers("pads", 1)
     axes = step.axes(step.integers("axes", 3) or range(len(whole)), len(whole))
     if len(pads) != 2 * len(axes):
@@ -260,6 +260,16 @@ def _pad(step: Step) -> Value:
         return np.pad(places[kept], grown, mode=_MODES[mode])  # type: ignore[call-overload,no-any-return]
 
     return rearranged(step, padded, 0)
+
+
+def _pad_integers(step: Step, data: Data, known: Declared) -> Value:
+    """Quantised integers, with integers beside them: those of the zero point stand for zero."""
+    zero = step.attributes.get("value", step.number(2, 0.0)) == int(known.zero_point)
+    tensor = data.tensor if zero else step.floats(0)
+    rest = [*step.inputs[1:2], None, *step.inputs[3:]] if zero else step.inputs[1:]
+    said = {name: value for name, value in step.attributes.items() if name != "value" or not zero}
+    made = _pad(replace(step, inputs=[replace(data, tensor=tensor, integer=None), *rest], attributes=said))
+    return replace(made, integer=known) if zero and isinstance(made, Data) else made
 
 
 def _grows(widths: Sequence[tuple[int, int]]) -> bool:

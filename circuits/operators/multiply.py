@@ -26,7 +26,7 @@ from circuits.operators.activation import (
 from circuits.operators.constants import both_constant, folded, quotient
 from circuits.operators.entry import Entry
 from circuits.operators.moving import together
-from circuits.operators.quantise_linear import declared_at, integer, operands, typed
+from circuits.operators.quantise_linear import declared_at, operands, typed
 from circuits.operators.scale import affine, affine_of, scale
 from circuits.operators.sums import Accumulating
 from relations.integers import IntArray
@@ -167,12 +167,10 @@ def _combined(step: Step, kind: type[Mul]) -> Data:
 
 
 def _linear_mul(step: Step) -> Value:
-    if step.is_data(0) and step.is_data(3):
-        product = step.emit(Mul, (integer(step, 0), integer(step, 3)))
-    else:
-        data, constant = operands(step)
-        product = scale(step, data, constant, 0.0)
-    return typed(step, product, declared_at(step, 6))
+    product = multiply(replace(step, inputs=operands(step)))
+    if not isinstance(product, Data):
+        raise step.refuse("unsupported_operator", "multiplies by zeros: have the exporter fold that")
+    return replace(typed(step, product.tensor, declared_at(step, 6)), shape=product.shape)
 
 
 def _gated(step: Step) -> Value:

@@ -1,4 +1,4 @@
-"""onnxruntime's layers whose weights are a few bits each, several of them in a byte: the floats that they stand for.
+"""onnxruntime's layers whose weights have a few bits each: the floats that these stand for.
 
 Each block of weights has its own scale, so that no type of integers has all of them: they are quantised anew.
 """
@@ -139,11 +139,12 @@ def _gathered(step: Step) -> Value:
         zero = _unpacked(step, 3, bits, scales.shape) if packed else step.plain(3).array
     else:
         zero = np.full(scales.shape, 1 << bits - 1 if packed else 0)
-    wide = [
-        spread(whole, np.broadcast_to(each, _blocks(shape, axis, size)) if each.ndim == len(shape) else each, shape)
-        for each in (scales, zero)
-    ]
-    table = Constant((q - wide[1]) * wide[0], Element.FLOAT)
+    try:
+        wide = [np.broadcast_to(each, _blocks(shape, axis, size)) for each in (scales, zero)]
+    except ValueError:
+        raise step.refuse("shape", f"has scales of shape {[*scales.shape]} for blocks of {size}") from None
+    factors, zeros = (spread(whole, each, shape) for each in wide)
+    table = Constant((q - zeros) * factors, Element.FLOAT)
     return selected(
         replace(step, inputs=[table, step.value(1)], attributes={"axis": said.get("gather_axis", 0)})
     )

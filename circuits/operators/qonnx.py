@@ -1,4 +1,4 @@
-"""QONNX's quantisers, which Brevitas, QKeras and HAWQ write: floats rounded to integers of any number of bits, and back.
+"""QONNX's quantisers, which Brevitas, QKeras and HAWQ write: floats as integers of any number of bits.
 
 Their scales, zero points and bits are taken over as those of QuantizeLinear are. Weights keep their integers.
 """
@@ -187,7 +187,8 @@ def _bits(step: Step, position: int) -> float:
 def _rounding(step: Step, default: bytes) -> str:
     mode = step.attributes.get("rounding_mode", default).decode(errors="replace").upper()
     if mode not in _ROUNDED:
-        raise step.refuse("unsupported_attribute", f"has rounding_mode {mode[:20]!r}; there are {', '.join(_ROUNDED)}")
+        known = ", ".join(_ROUNDED)
+        raise step.refuse("unsupported_attribute", f"has rounding_mode {mode[:20]!r}; there are {known}")
     return _ROUNDED[mode]
 
 

@@ -19,7 +19,7 @@ from circuits.graphs.retyping import Retype
 from circuits.graphs.types import Declared, FloatArray, Shape
 from circuits.onnx.constants import INTEGERS, Constant, Element
 from circuits.onnx.naming import require_finite, where
-from circuits.onnx.step import Data, Measured, Step
+from circuits.onnx.step import Data, Measured, Step, Value
 from circuits.operators.clip import Clip
 
 _KINDS: Final = {type_: kind for kind, type_ in INTEGERS.items()}
@@ -45,10 +45,14 @@ def spread(step: Step, values: NDArray[Number], shape: Shape) -> NDArray[Number]
     return values.repeat(block, axis).take(range(shape[axis]), axis)
 
 
-def operands(step: Step) -> tuple[str, FloatArray]:
-    """The computed and the constant one of two operands, each with its scale and zero point behind it."""
-    data, constant = (0, 3) if step.is_data(0) else (3, 0)
-    return integer(step, data), real(step, constant, constant + 1, 0).array
+def operands(step: Step) -> list[Value]:
+    """Two operands, each with its scale and zero point behind it, as real numbers."""
+    return [
+        Data(integer(step, at), shape=step.whole(at), kind=Element.FLOAT)
+        if step.is_data(at)
+        else replace(real(step, at, at + 1, 0), declared=None)
+        for at in (0, 3)
+    ]
 
 
 def typed(step: Step, tensor: str, declared: Declared, kind: int | None = None) -> Data:
@@ -117,7 +121,10 @@ def scales_at(step: Step, position: int) -> tuple[FloatArray, NDArray[np.int64]]
     if zero.dtype == np.float64 and not zero.any():
         zero = np.zeros((), np.int64)  # of small floats there is no other
     if zero.dtype != np.int64 or zero.size not in (1, scales.size):
-        raise step.refuse("quantisation", f"has {zero.size} zero points, or no integers, for {scales.size} scales")
+        raise step.refuse(
+            "quantisation",
+            f"has {zero.size} zero points for {scales.size} scales, or other numbers than integers",
+        )
     return scales, zero
 
 

@@ -1,4 +1,4 @@
-"""onnxruntime's layers of quantised weights, as its quantiser writes them: the float layers that they stand for."""
+"""onnxruntime's layers of quantised weights: the float layers that they stand for."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 
 from circuits.onnx.constants import Constant, Element
-from circuits.onnx.step import Data, Operator, Step, Value, of_kind
+from circuits.onnx.step import Data, Operator, Step, Value
 from circuits.operators import attention, matmul, normalisation, reduce, sequences
 from circuits.operators.entry import Entry
 from circuits.operators.quantise_linear import declared_at, integer, real, typed
@@ -25,7 +25,7 @@ def _lstm(step: Step) -> Value | Sequence[Value]:
     weights = []
     for position, scale in ((1, 8), (2, 10)):
         q, scales, zero = (step.plain(each).array for each in (position, scale, scale + 1))
-        if q.ndim != 3 or q.dtype != np.int64 or zero.shape != scales.shape:  # noqa: PLR2004
+        if q.ndim != 3 or q.dtype != np.int64 or zero.shape != scales.shape:
             raise step.refuse("shape", f"needs input {position} as integers [directions, inputs, gates]")
         along = [each.reshape(len(q), 1, -1) for each in (scales, zero)]
         array = (q - along[1]) * along[0].astype(np.float64)

@@ -29,7 +29,6 @@ from circuits.graphs.types import (
     require_narrow,
 )
 from circuits.onnx.constants import Constant
-from circuits.onnx.step import Step
 from circuits.operators.sums import Windowed
 from relations.bounds import Bound, Proof
 from relations.integers import IntArray
