@@ -1,16 +1,16 @@
-"""The same integers under another type: how a file computes with quantised integers as with numbers."""
+"""The same integers under another type. It costs nothing, since the circuit has them already."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from circuits.graphs.node import Constants, Node, QuantNode, Written
 from circuits.graphs.site import Site
-from circuits.graphs.types import Affine, Declared, FloatArray, Shape, require
+from circuits.graphs.types import MOST_COMPARED_BITS, Affine, Declared, FloatArray, Shape, require
 from relations.integers import IntArray
 from relations.relation import Move, Relation, Tensor
 from verifier.schemes import Privacy
@@ -20,7 +20,7 @@ from zenerrors import ModelError
 @dataclass(frozen=True, eq=False)
 class Retype(Node):
     """``after.scale (q - after.zero_point)`` of the integers q that ``before`` makes of each entry. Both
-    types have the same integers. The circuit has them already: it costs nothing."""
+    types have the same integers: so a file computes with quantised integers as with numbers."""
 
     called = "retype"
 
@@ -48,10 +48,38 @@ class Retype(Node):
 
 
 @dataclass(frozen=True, eq=False)
+class Shift(Node):
+    """``x - origin`` of whole numbers that inputs name: the same integers, whose zero is another number. So
+    timestamps are exact, however far from zero they are."""
+
+    called = "shift"
+    widest = MOST_COMPARED_BITS
+
+    taken: int
+
+    @property
+    def origin(self) -> int:
+        return self.taken
+
+    def run(self, *inputs: FloatArray) -> FloatArray:
+        return inputs[0] - self.taken
+
+    def quantise(self, site: Site) -> QuantRetype:
+        kind = site.incoming()
+        return QuantRetype(site.name, site.inputs, replace(kind, zero_point=kind.zero_point + self.taken))
+
+    def written(self, constant: Constants) -> Written:
+        return Written("Sub", [constant("origin", np.array(float(self.taken)))])
+
+
+@dataclass(frozen=True, eq=False)
 class QuantRetype(QuantNode):
     """``q_y = q``, of the type ``output``."""
 
     output: Affine
+
+    def needs_zero(self, types: Sequence[Affine | None]) -> bool:
+        return False
 
     def execute(self, inputs: Sequence[IntArray], types: Sequence[Affine | None]) -> IntArray:
         return inputs[0]

@@ -42,12 +42,18 @@ class Affine:
     def __post_init__(self) -> None:
         require(1 <= self.bits <= MOST_COMPARED_BITS, f"bits must be 1 to {MOST_COMPARED_BITS}")
         require(math.isfinite(self.scale) and self.scale > 0, "a scale must be positive")
-        require(0 <= self.zero_point <= self.top, f"a zero point must lie in [0, {self.top}]")
+        require(abs(self.zero_point) < JSON_LIMIT, "a zero point must have at most 53 bits")
 
     @property
     def top(self) -> int:
         """The largest integer, 2^bits - 1."""
         return (1 << self.bits) - 1
+
+    @property
+    def has_zero(self) -> bool:
+        """Whether its zero point is one of its integers. Only of whole numbers far from zero it is none, and
+        only what moves or shifts these reads them."""
+        return 0 <= self.zero_point <= self.top
 
     @property
     def centred(self) -> Interval:

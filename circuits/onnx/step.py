@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from circuits.graphs.graph import Input
-from circuits.graphs.node import Node, require_size
+from circuits.graphs.node import Mover, Node, require_size
 from circuits.graphs.retyping import Retype
 from circuits.graphs.types import Declared, FloatArray, Shape
 from circuits.onnx.constants import FLOATS, Allowance, Constant, Element
@@ -157,6 +157,13 @@ class Building:
         self.declared[made] = whole
         self.integers.add(made)
         return made
+
+    def is_given(self, tensor: str) -> bool:
+        """Whether all that is in it are integers of inputs, moved at most."""
+        maker = self.makers.get(tensor)
+        if maker is None:
+            return any(entry.name == tensor and entry.values != "real" for entry in self.inputs)
+        return isinstance(maker, Mover) and all(map(self.is_given, maker.inputs))
 
     def tie(self, first: Sequence[Node], again: Sequence[Node]) -> None:
         """Nodes of a step that is repeated have the types of the first one's."""

@@ -9,7 +9,7 @@ import numpy as np
 
 from circuits.graphs.node import Constants, Written, windows
 from circuits.graphs.site import Site
-from circuits.graphs.types import Declared, FloatArray, Shape
+from circuits.graphs.types import MOST_COMPARED_BITS, Declared, FloatArray, Shape
 from circuits.onnx.constants import Constant
 from circuits.onnx.step import Data, Operator, Step, Value
 from circuits.operators.entry import Entry
@@ -34,6 +34,7 @@ class Conv(Parametric):
     """
 
     called = "conv"
+    widest = MOST_COMPARED_BITS
     adds = multiplies = True
     dimensions = DIMENSIONS
 

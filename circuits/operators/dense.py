@@ -10,7 +10,7 @@ import numpy as np
 
 from circuits.graphs.node import Constants, Written, dims
 from circuits.graphs.site import Site
-from circuits.graphs.types import Declared, FloatArray, Shape
+from circuits.graphs.types import MOST_COMPARED_BITS, Declared, FloatArray, Shape
 from circuits.onnx.constants import Constant, Element
 from circuits.onnx.step import Data, Operator, Step, Value
 from circuits.operators.convolution import Conv
@@ -30,6 +30,7 @@ class Dense(Parametric):
     """``y = weight · x + bias`` over a vector, with weight[out, in] and bias[out]."""
 
     called = "dense"
+    widest = MOST_COMPARED_BITS
     adds = multiplies = True
     dimensions = (2,)
 

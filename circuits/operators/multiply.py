@@ -22,6 +22,7 @@ from circuits.operators.activation import (
     before_repeats,
     number,
     tabulate,
+    wrapping,
 )
 from circuits.operators.constants import both_constant, folded, quotient
 from circuits.operators.entry import Entry
@@ -190,8 +191,8 @@ def _neg(step: Step) -> Value:
 
 ENTRY = Entry(
     onnx={
-        "Mul": Operator(multiply, {}, 2, 2),
-        "Neg": Operator(_neg, elementwise=True),
+        "Mul": Operator(wrapping(multiply), {}, 2, 2),
+        "Neg": Operator(wrapping(_neg), elementwise=True),
         "SwiGLU": Operator(_gated, {"alpha": "f"}, 2, 2),
     },
     microsoft={"QLinearMul": Operator(_linear_mul, {}, 7, 8)},

@@ -49,6 +49,17 @@ class Groups:
         alone = all(step.node.compares or self.keeps(step) for step in readers)
         return bool(readers) and alone and not makers and not self.declared(tensor)
 
+    def origins(self, tensor: str) -> list[int]:
+        """What whole numbers of inputs are shifted by, where nothing else reads them; else nothing."""
+        group = self.of(tensor)
+        readers = [
+            step.node
+            for step in self._steps
+            if group in {self.of(name) for name in step.node.inputs} and not self.keeps(step)
+        ]
+        found = [node.origin for node in readers]
+        return [each for each in found if each is not None] if None not in found else []
+
     def keeps(self, step: Step) -> bool:
         """Whether the tensor has the type of those that the node reads."""
         return step.keeps_type and step.tensor not in self.apart
