@@ -241,6 +241,7 @@ class Rescale:
 
     def __post_init__(self) -> None:
         require(0 <= self.shift <= MOST_SHIFT, f"a shift must lie in [0, {MOST_SHIFT}]")
+        require(self.output.has_zero, f"a zero point must lie in [0, {self.output.top}]")
         inside = (self.multiplier > 0) & (self.multiplier < JSON_LIMIT)
         require(bool(inside.all()), "a multiplier must be positive, of at most 53 bits")
         require(0 <= self.low < self.high <= self.output.top, "a clamp must leave an interval of its type")

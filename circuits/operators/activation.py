@@ -97,7 +97,8 @@ class Activation(Node):
 
     def quantise(self, site: Site) -> QuantActivation | QuantRetype:
         made = table(site, self.function)
-        same = self.rounds and made.output == site.incoming() and _is_identity(made.values)
+        whole = self.rounds and site.fixed == made.output == site.incoming()
+        same = whole and bool((made.values == np.arange(len(made.values))).all())
         return QuantRetype(site.name, site.inputs, made.output) if same else made
 
     def written(self, constant: Constants) -> Written:
@@ -136,11 +137,6 @@ class QuantActivation(Tabled):
     def scales(self) -> dict[str, Any] | None:
         shown = {"table": self.values.tolist(), "output": asdict(self.output)}
         return {"name": self.name, "function": self.function, "rescale": shown}
-
-
-def _is_identity(values: IntArray) -> bool:
-    """As functions that round are of whole numbers."""
-    return bool((values == np.arange(len(values))).all())
 
 
 def table(site: Site, function: str) -> QuantActivation:

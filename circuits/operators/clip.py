@@ -16,7 +16,7 @@ from circuits.graphs.rewriting import join
 from circuits.graphs.site import Site
 from circuits.graphs.types import Affine, Bounds, Declared, FloatArray, Shape
 from circuits.onnx.constants import INTEGERS, Constant
-from circuits.onnx.step import Data, Operator, Step, Value
+from circuits.onnx.step import Data, Measured, Operator, Step, Value
 from circuits.operators.entry import Entry
 from circuits.operators.sums import Accumulating
 from relations.integers import IntArray
@@ -91,7 +91,7 @@ def _clip(step: Step) -> Value:
         return value
     if isinstance(value, Constant):
         return _clipped_constant(value, low, high)
-    if value.integer and low < high:
+    if value.integer and not isinstance(value.integer, Measured) and low < high:
         return _narrowed(step, value, low, high)
     return Data(step.emit(Clip, (step.floats(),), low, high))
 

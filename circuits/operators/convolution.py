@@ -128,7 +128,7 @@ def _conv(step: Step) -> Value:
 
 def _linear_conv(step: Step) -> Value:
     tensor, weight = integer(step, 0), real(step, 3, 4, 0)
-    bias = bias_of(step, 8, tensor, weight) if step.has(8) else np.zeros(len(weight.array))
+    bias = bias_of(step, 8, weight) if step.has(8) else np.zeros(len(weight.array))
     return typed(step, _convolved(step, tensor, weight, bias), declared_at(step, 6))
 
 

@@ -87,7 +87,7 @@ def gemm(step: Step) -> Value:
 
 def _linear_gemm(step: Step) -> Value:
     tensor, weight = integer(step, 0), real(step, 3, 4, 0 if step.attributes.get("transB", 0) else -1)
-    bias = bias_of(step, 6, tensor, weight) if step.has(6) else np.zeros(1)
+    bias = bias_of(step, 6, weight) if step.has(6) else np.zeros(1)
     data = Data(tensor, shape=step.whole(0))
     result = _affine(replace(step, inputs=[data]), 0, weight, bias)
     return typed(step, result.tensor, declared_at(step, 7)) if step.has(7) else result

@@ -163,10 +163,9 @@ def _declared_weight(by: _Quantiser, rank: int) -> tuple[Declared | None, int]:
     wide = [at for at, size in enumerate(shape) if size > 1]
     if len(wide) != 1:
         return None, axis
-    along: list[NDArray[np.generic]] = [
-        np.broadcast_to(each, shape).ravel() for each in (declared.scale, declared.zero_point)
-    ]
-    return Declared(along[0], along[1], declared.bits, declared.signed), wide[0]
+    scales = np.broadcast_to(declared.scale, shape).ravel()
+    zeros = np.broadcast_to(declared.zero_point, shape).ravel()
+    return Declared(scales, zeros, declared.bits, declared.signed), wide[0]
 
 
 def _scale(step: Step, position: int) -> FloatArray:

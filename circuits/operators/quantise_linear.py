@@ -9,12 +9,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from circuits.graphs.node import Number
 from circuits.graphs.retyping import Retype
 from circuits.graphs.types import Declared, FloatArray, Shape
 from circuits.onnx.constants import INTEGERS, Constant, Element
@@ -25,13 +24,13 @@ from circuits.operators.clip import Clip
 _KINDS: Final = {type_: kind for kind, type_ in INTEGERS.items()}
 
 
-def spread(step: Step, values: NDArray[Number], shape: Shape) -> NDArray[Number]:
+def spread(step: Step, values: NDArray[Any], shape: Shape) -> NDArray[Any]:
     """Scales or zero points of a tensor, of each channel along ``axis`` or of each block there, so that they
     broadcast to its shape."""
     if values.size == 1:
         return values.reshape(())
     (axis,) = step.axes([step.attributes.get("axis", 1)], len(shape))
-    block = step.attributes.get("block_size", 0)
+    block = int(step.attributes.get("block_size", 0))
     if not block:
         if values.shape != shape[axis : axis + 1]:
             raise step.refuse("quantisation", f"has {values.size} scales for {shape[axis]} channels")
@@ -99,7 +98,7 @@ def declared_at(step: Step, position: int, kind: int = 0) -> Declared:
     scales, zero = scales_at(step, position)
     if (scales.size, zero.size) != (1, 1):
         raise step.refuse("quantisation", "must quantise a computed tensor as a whole, by one scale")
-    return _type(step, scales.reshape(()), zero.reshape(()), kind)
+    return replace(declared_kind(kind), scale=scales.reshape(()), zero_point=zero.reshape(()))
 
 
 def kind_at(step: Step, kind: int, position: int = 1) -> int:
@@ -145,18 +144,14 @@ def real(step: Step, position: int, scale_position: int, axis: int) -> Constant:
     else:
         (axis,), scales = step.axes([axis], array.ndim), scales.reshape(-1)
         zero = np.broadcast_to(zero.reshape(-1), scales.shape)
-    declared = constant.declared or declared_kind(constant.kind)
-    declared = replace(declared, scale=scales, zero_point=zero)
-    return Constant(made, Element.FLOAT, declared if declared.has_zero else None, axis)
+    kinds = [each for each in (constant.declared, declared_kind(constant.kind)) if each]
+    types = [replace(each, scale=scales, zero_point=zero) for each in kinds]
+    declared = next((each for each in types if each.has_zero), None)
+    return Constant(made, Element.FLOAT, declared, axis)
 
 
-def _type(step: Step, scales: FloatArray, zero: NDArray[np.int64], kind: int) -> Declared:
-    bits, signed = INTEGERS[kind]
-    return Declared(scales, zero, bits, signed)
-
-
-def bias_of(step: Step, position: int, tensor: str, weight: Constant) -> FloatArray:
-    """A bias of int32 at the scale of the products."""
+def bias_of(step: Step, position: int, weight: Constant) -> FloatArray:
+    """A bias of int32 at the scale of the products of the first input and weights."""
     bias = step.constant(position).array
     if bias.dtype != np.int64 or bias.ndim != 1:
         raise step.refuse("tensor_type", "needs its bias as a vector of int32")
@@ -164,5 +159,5 @@ def bias_of(step: Step, position: int, tensor: str, weight: Constant) -> FloatAr
         raise step.refuse("tensor_type", "needs a weight of int16, uint16, int8, uint8, int4 or uint4")
     if weight.declared.scale.size not in (1, bias.size):
         raise step.refuse("quantisation", f"has {bias.size} biases for {weight.declared.scale.size} scales")
-    real: FloatArray = bias * weight.declared.scale * step.building.declared[tensor].scale
+    real: FloatArray = bias * weight.declared.scale * declared_at(step, 1).scale
     return real

@@ -76,8 +76,8 @@ class Slot(NamedTuple):
 class Calibrated:
     """A network by its ``steps``, its tensors in ``groups``, what was ``seen`` of each that it computes, by
     name, the intervals that inputs of ``whole`` numbers have at least, how far each of the ``columns`` of
-    tables reaches, how ``near`` to what they are compared with inputs came, by the nodes that compare, and the
-    ``ends`` of inputs of whole numbers, which need not have zero between them."""
+    tables reaches, how ``near`` to what they are compared with inputs came, by the nodes that compare, and
+    the ``ends`` of inputs of whole numbers, which need not have zero between them."""
 
     graph: Graph
     steps: list[Step]
@@ -445,8 +445,8 @@ class _Quantiser:
                 raise ModelError(
                     "model.quantised",
                     f"node {node.name[:80]!r} ({node.operator()}) tells whole numbers from {low:.0f} to "
-                    f"{high:.0f} apart, {kind.bits} bits, and it takes {node.widest} at most: have the network "
-                    "subtract a constant near them first, or give it smaller numbers",
+                    f"{high:.0f} apart, {kind.bits} bits, and it takes {node.widest} at most: have the "
+                    "network subtract a constant near them first, or give it smaller numbers",
                 )
             wanted = rescaling.affine(self.spans[group], self.bits[group], f"the tensor {group[:80]!r}")
             names[index] = self._converted(f"{step.name}.{index}", inputs[index], kind, wanted)
