@@ -8,9 +8,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from circuits.graphs.node import Constants, Mover, Number, Written, dims
+from circuits.graphs.graph import Graph
+from circuits.graphs.node import Constants, Mover, Node, Number, Written, dims
+from circuits.graphs.rewriting import fresh
 from circuits.graphs.types import Affine, Shape, require
 from circuits.onnx.step import Data, Operator, Step, Value
+from circuits.operators.clip import Clip
 from circuits.operators.entry import Entry
 from circuits.operators.quantise_linear import declared_at, integer, typed
 
@@ -63,7 +66,33 @@ def _linear_concat(step: Step) -> Value:
     return typed(step, step.emit(Concat, tensors, axis - 1), declared_at(step, 0))
 
 
+def declared_before_joins(graph: Graph) -> Graph:
+    """Tensors of several types that are joined and then have another one have it before: they are rounded
+    once."""
+    readers, makers, taken = graph.readers, dict[str, Node](), set(graph.shapes)
+    declared = dict(graph.declared)
+    for node in graph.nodes:
+        join, kind = makers.get(node.inputs[0]), declared.get(node.name)
+        if not (isinstance(node, Clip) and isinstance(join, Concat) and kind):
+            makers[node.name] = node
+            continue
+        if readers[join.name] > 1 or join.name in declared:
+            makers[node.name] = node
+            continue
+        del makers[join.name]
+        names = []
+        for name in join.inputs:
+            known = declared.get(name)
+            if known is None or not known.matches(kind):
+                clip = replace(node, name=fresh(f"{node.name}.part", taken), inputs=(name,))
+                makers[clip.name], declared[clip.name], name = clip, kind, clip.name
+            names.append(name)
+        makers[node.name] = replace(join, name=node.name, inputs=tuple(names))
+    return replace(graph, nodes=tuple(makers.values()), declared=declared)
+
+
 ENTRY = Entry(
     microsoft={"QLinearConcat": Operator(_linear_concat, {"axis": "i"}, 5, 1 << 10)},
     integers=(Concat,),
+    passes=(declared_before_joins,),
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 
 from circuits.graphs.graph import Graph
 from circuits.graphs.types import Declared
@@ -11,8 +11,8 @@ from circuits.quantisation.plan import Step
 
 class Groups:
     """The tensors of ``graph``, grouped. A group has at most one declared type. ``integers``: computed ones
-    that are exact. ``apart``: tensors that are joined of whole numbers and real ones, whose type is their
-    own."""
+    that are exact. ``apart``: tensors that are joined of whole numbers and real ones, or of several declared
+    types, whose type is their own."""
 
     def __init__(self, graph: Graph, steps: list[Step], integers: Collection[str]) -> None:
         self._parent = {name: name for name in graph.shapes}
@@ -22,7 +22,9 @@ class Groups:
         self._steps = steps
         for step in steps:
             exact = {self.exact(name) for name in step.node.inputs}
-            if step.keeps_type and (exact == {False} or (exact == {True} and step.node.keeps_declared)):
+            if step.keeps_type and self._differ(step.node.inputs):
+                self.apart.add(step.tensor)
+            elif step.keeps_type and (exact == {False} or (exact == {True} and step.node.keeps_declared)):
                 for name in step.node.inputs:
                     self._join(name, step.tensor)
             elif step.keeps_type:
@@ -67,6 +69,13 @@ class Groups:
     def declared(self, tensor: str) -> Declared | None:
         """The type that the file prescribes for the tensor's group."""
         return self._declared.get(self.of(tensor))
+
+    def _differ(self, tensors: Sequence[str]) -> bool:
+        """Whether the file gives some of them types, and not all of them the same."""
+        first, *others = (self.declared(name) for name in tensors)
+        return any(
+            bool(first) != bool(each) or (first and each and not first.matches(each)) for each in others
+        )
 
     def _join(self, one: str, other: str) -> None:
         first, second = self.of(one), self.of(other)
