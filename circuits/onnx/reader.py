@@ -203,6 +203,7 @@ class _Reader:
             building.declared,
             building.tied,
             frozenset(building.integers),
+            building.measured,
         )
 
     def traced(self, nodes: Iterable[NodeProto]) -> tuple[Traced, ...]:

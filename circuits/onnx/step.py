@@ -105,7 +105,7 @@ class Operator:
 class Building:
     """The typed graph so far. ``ranked``: for what a Softmax or ArgMax made, the tensor of classes whose
     largest entry is the same. ``masked``: of a tensor that a mask was added to, what a softmax sees.
-    ``makers``: the node of each tensor. ``tied``, ``integers``: as ``Graph`` has them."""
+    ``makers``: the node of each tensor. ``tied``, ``integers``, ``measured``: as ``Graph`` has them."""
 
     def __init__(self, inputs: Sequence[Input]) -> None:
         for entry in inputs:
@@ -118,6 +118,7 @@ class Building:
         self.ranked: dict[str, str] = {}
         self.tied: dict[str, str] = {}
         self.integers: set[str] = set()
+        self.measured = False
         self._taken: Counter[str] = Counter(self.shapes.keys())
 
     @property

@@ -26,6 +26,7 @@ _MEASURED = Measured(np.array(1.0), np.array(0), 8, False)
 
 
 def _measured(step: Step) -> Sequence[Value]:
+    step.building.measured = True
     data = Data(step.floats(), _MEASURED, step.whole(), Element.UINT8)
     return data, Constant(np.array(1.0), Element.FLOAT), Constant(np.array(0), Element.UINT8)
 
@@ -89,6 +90,7 @@ def _whole_convolution(step: Step) -> Value:
 
 def _measured_product(step: Step) -> Value:
     """``a (b - zero) scale + bias``"""
+    step.building.measured = True
     data, weight = Data(step.floats(0), shape=step.whole(0)), _factor(step)
     made = product(step, data, weight)
     return add(replace(step, inputs=[made, step.weights(4)])) if step.has(4) else made

@@ -82,6 +82,7 @@ def _product_of_bits(step: Step) -> Value:
         raise step.refuse(
             "unsupported_attribute", "has weights in the order of one device; save it with weight_prepacked=0"
         )
+    step.building.measured |= step.attributes.get("accuracy_level", 0) > 1  # the input is rounded, too
     bits, (k, n, size) = _width(step), _sizes(step, "K", "N", "block_size")
     count = -(-k // size)
     scales = step.weights(2).array

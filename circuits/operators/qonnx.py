@@ -9,7 +9,6 @@ from collections.abc import Mapping
 from typing import Final, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from circuits.graphs import formula
 from circuits.graphs.types import MOST_BITS, Declared, FloatArray

@@ -22,6 +22,7 @@ _MEAN: Final = reduce.ENTRY.onnx["ReduceMean"]
 
 def _lstm(step: Step) -> Value | Sequence[Value]:
     """Its weights are [directions, inputs, gates], LSTM's [directions, gates, inputs]."""
+    step.building.measured = True
     weights = []
     for position, scale in ((1, 8), (2, 10)):
         q, scales, zero = (step.plain(each).array for each in (position, scale, scale + 1))

@@ -287,7 +287,10 @@ QUANTISE = make_node("QuantizeLinear", ["x", "s", "z"], ["q"])
     ("data", "words"),
     [
         (contradiction(make_node("DequantizeLinear", ["x", "s", "z"], ["h"])), "reads floats"),
-        (contradiction(make_node("QuantizeLinear", ["x", "s", "z"], ["h"]), z=np.int32(1)), "16, 8, 4 or 2 bits"),
+        (
+            contradiction(make_node("QuantizeLinear", ["x", "s", "z"], ["h"]), z=np.int32(1)),
+            "16, 8, 4 or 2 bits",
+        ),
         (contradiction(make_node("QuantizeLinear", ["x", "s", "z"], ["h"]), s=np.float32(0)), "not positive"),
         (
             contradiction(make_node("QuantizeLinear", ["x", "s", "z"], ["h"]), s=np.ones(3, np.float32)),
