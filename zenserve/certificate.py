@@ -9,14 +9,18 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from base.progress import Progress, silent
-from circuits import comparison, compile_robustness, parameters
+from circuits import compile_robustness, parameters
+from circuits.comparison import gaps
+from circuits.comparison.differences import require_near
+from circuits.comparison.integers import compare_integers
+from circuits.quantised.typed import TypedGraph
 from circuits.tuning import tune
 from prover import registry
 from verifier.registry import FIRST
 from verifier.schemes import Norm, Privacy, PublicOrPrivate
 from zenserve import networks
 from zenserve.proof import Proof, verify
-from zenserve.proving import Party, calibrated, most_private
+from zenserve.proving import Party, calibrated
 
 
 def certify(
@@ -48,14 +52,14 @@ def certify(
     loaded = networks.load(network, x)
     graph = loaded.graph
     own = networks.inputs(graph, x)
-    weight_privacy = weight_privacy or most_private(graph)
     samples = calibrated(graph, own, calibration)
-    compared = comparison.chosen(graph, samples, own)
-    differences = loaded.differences(compared, accept=accept_difference)
+    compared = gaps.chosen(graph, samples, own)
+    differences = loaded.differences(compared, own=True, accept=accept_difference)
     qgraph = tune(graph, samples, bits=bits, weight_privacy=weight_privacy, progress=progress).qgraph
-    differences += (comparison.compare_integers(graph, qgraph, compared, own=True),)
+    weight_privacy = weight_privacy or TypedGraph.most_private(qgraph)
+    differences += (compare_integers(graph, qgraph, compared, own=True),)
     if not accept_difference:
-        comparison.require_near(differences)
+        require_near(differences)
     progress("compile", 0.0)
     circuit = compile_robustness(
         qgraph, input_privacy=input_privacy, weight_privacy=weight_privacy, norm=norm
@@ -71,9 +75,7 @@ def certify(
             circuit, circuit.values(q, radius), partial(circuit.witness, q, radius), challenge
         )
     progress("verify", 0.0)
-    proof = Proof(
-        judged.document, judged.key, registration, circuit=judged.circuit, differences=differences
-    )
+    proof = Proof(judged.document, judged.key, registration, circuit=judged.circuit, differences=differences)
     if not (verdict := verify(proof)).valid:
         raise RuntimeError(f"the fresh proof does not verify: {verdict.reason}")
     return proof

@@ -48,7 +48,7 @@ class Graph:
     ``tied``: for names of tensors an earlier one's that has their type, as those of a step that is repeated
     have; names of no tensors tie nothing. ``integers``: names of tensors that are of integers or booleans in
     the file. ``measured``: runtimes round some tensors by scales that they measure on each input, which this
-    network does not.
+    network does not. ``values``: names of outputs of several entries that are no scores of classes.
     """
 
     inputs: tuple[Input, ...]
@@ -57,6 +57,7 @@ class Graph:
     declared: Mapping[str, Declared] = field(default_factory=dict)
     tied: Mapping[str, str] = field(default_factory=dict)
     integers: frozenset[str] = frozenset()
+    values: tuple[str, ...] = ()
     measured: bool = False
 
     @classmethod

@@ -10,7 +10,7 @@ import numpy as np
 
 from circuits.graphs.node import Constants, Node, QuantNode, Written
 from circuits.graphs.site import Site
-from circuits.graphs.types import MOST_COMPARED_BITS, Affine, Declared, FloatArray, Shape, require
+from circuits.graphs.types import MOST_COMPARED_BITS, Affine, FloatArray, Shape, require
 from relations.integers import IntArray
 from relations.relation import Move, Relation, Tensor
 from verifier.schemes import Privacy
@@ -19,29 +19,25 @@ from zenerrors import ModelError
 
 @dataclass(frozen=True, eq=False)
 class Retype(Node):
-    """``after.scale (q - after.zero_point)`` of the integers q that ``before`` makes of each entry. Both
-    types have the same integers: so a file computes with quantised integers as with numbers."""
+    """What ``after`` has of the integers that ``before`` makes of each entry, which both have: so a file
+    computes with quantised integers as with numbers."""
 
     called = "retype"
 
-    before: Declared
-    after: Declared
+    before: Affine
+    after: Affine
 
     def run(self, *inputs: FloatArray) -> FloatArray:
-        nearest = np.rint(inputs[0] / self.before.scale) + self.before.zero_point
-        made: FloatArray = self.after.scale * (
-            np.clip(nearest, *self.before.integers) - self.after.zero_point
-        )
-        return made
+        return self.after.real(self.before.quantise(inputs[0]))
 
     def quantise(self, site: Site) -> QuantRetype:
-        if site.incoming() != self.before.affine:
+        if site.incoming() != self.before:
             raise ModelError(
                 "model.quantised",
                 f"node {self.name[:80]!r} reads the integers of {site.inputs[0]!r} in a type that the file "
                 "does not give it",
             )
-        return QuantRetype(site.name, site.inputs, self.after.affine)
+        return QuantRetype(site.name, site.inputs, self.after)
 
     def written(self, constant: Constants) -> Written:
         raise ModelError("model.unsupported_operator", "another type of integers is no operator of ONNX")

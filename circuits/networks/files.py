@@ -1,4 +1,4 @@
-"""Networks from ONNX files."""
+"""Float networks from ONNX files."""
 
 from __future__ import annotations
 

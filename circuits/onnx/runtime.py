@@ -35,7 +35,7 @@ def answers(
     samples: Mapping[str, FloatArray],
     sizes: Mapping[str, int],
     names: Collection[str],
-    programs: Collection[str] = ("onnxruntime", "onnx"),
+    programs: Collection[str],
 ) -> Iterator[Answers]:
     """Run the file in each of the ``programs`` that is installed and takes it.
 
@@ -114,6 +114,8 @@ _SESSIONS: Final[Mapping[str, Callable[[File], _Session]]] = {
     "onnxruntime": _onnxruntime,
     "onnx": _reference,
 }
+PROGRAMS: Final = tuple(_SESSIONS)
+"""The faster ones first."""
 
 
 def _numbers(values: Any, words: Mapping[str, int]) -> FloatArray:

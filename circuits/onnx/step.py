@@ -68,6 +68,17 @@ class Measured(Declared):
     """The type of integers whose scale is measured on each input: floats stand for them."""
 
 
+@dataclass(frozen=True, eq=False)
+class TensorList:
+    """A sequence of tensors, or an optional, which has one or none."""
+
+    tensors: tuple[Value, ...]
+
+
+# What an ONNX name may stand for.
+Held = Value | TensorList
+
+
 # Where a tensor stays: a constant, or computed, 1 where it does. It broadcasts to the tensor's shape.
 Kept = NDArray[np.bool_] | Data
 
@@ -94,7 +105,7 @@ class Operator:
     ONNX shape of what it reads; else a batch is in front of it. ``folds``: it makes constants alone.
     """
 
-    read: Callable[[Step], Value | Sequence[Value]]
+    read: Callable[[Step], Held | Sequence[Held]]
     attributes: Mapping[str, str] = field(default_factory=dict)
     least: int = 1
     most: int = 1
@@ -154,7 +165,9 @@ class Building:
         whole = declared.whole
         if declared.matches(whole):
             return data.tensor
-        made = self.add(Retype(self.fresh(f"{data.tensor}.integers"), (data.tensor,), declared, whole))
+        made = self.add(
+            Retype(self.fresh(f"{data.tensor}.integers"), (data.tensor,), declared.affine, whole.affine)
+        )
         self.declared[made] = whole
         self.integers.add(made)
         return made
@@ -185,14 +198,16 @@ Made = TypeVar("Made", bound=Node)
 
 @dataclass(frozen=True)
 class Step:
-    """A node with its inputs looked up; an input that is left out is None. ``opset``: of the file."""
+    """A node with its inputs looked up; an input that is left out is None. ``opset``: of the file.
+    ``graphs``: by attribute the graphs inside the node, each a function of its inputs' values."""
 
     node: NodeProto
-    inputs: Sequence[Value | None]
+    inputs: Sequence[Held | None]
     attributes: Mapping[str, Any]
     building: Building
     allowance: Allowance
     opset: int
+    graphs: Mapping[str, Callable[[Sequence[Held]], list[Held]]] = field(default_factory=dict)
 
     def refuse(self, why: Refusal, reason: str) -> ModelError:
         return ModelError(_CODES[why], f"{where(self.node)} {reason}")
@@ -204,7 +219,22 @@ class Step:
         value = self.inputs[position] if self.has(position) else None
         if value is None:
             raise self.refuse("shape", f"needs input {position}, which is left out")
+        if isinstance(value, TensorList):
+            raise self.refuse("tensor_type", f"takes a tensor, not the list {self._input(position)}")
         return value
+
+    def graph(self, attribute: str) -> Callable[[Sequence[Held]], list[Held]]:
+        """A graph inside the node, as a function of its inputs' values."""
+        if attribute not in self.graphs:
+            raise self.refuse("shape", f"needs its graph {attribute}")
+        return self.graphs[attribute]
+
+    def tensors(self, position: int = 0) -> tuple[Value, ...]:
+        """Those of an input that is a list of them."""
+        value = self.inputs[position] if self.has(position) else None
+        if not isinstance(value, TensorList):
+            raise self.refuse("tensor_type", f"takes a list of tensors as its input {position}")
+        return value.tensors
 
     def is_data(self, position: int) -> bool:
         return isinstance(self.value(position), Data)

@@ -9,7 +9,8 @@ operator more is a file, and a name in ``_MODULES``.
 quantised already.
 """
 
-from circuits.graphs.node import Again, QuantNode
+from circuits.graphs import retyping
+from circuits.graphs.node import Again, Node, QuantNode
 from circuits.operators import (
     absolute,
     activation,
@@ -21,6 +22,7 @@ from circuits.operators import (
     compare,
     concat,
     constants,
+    control_flow,
     conv_transpose,
     convolution,
     dense,
@@ -62,10 +64,12 @@ from circuits.operators import (
     several,
     softmax,
     support_vectors,
+    tensor_lists,
     transpose,
     trees,
     whole_quotients,
 )
+from circuits.operators.samples import of_samples
 
 # Rewrites run in this order.
 _MODULES = (
@@ -84,6 +88,7 @@ _MODULES = (
     compare,
     concat,
     constants,
+    control_flow,
     conv_transpose,
     convolution,
     dense,
@@ -120,6 +125,7 @@ _MODULES = (
     several,
     softmax,
     support_vectors,
+    tensor_lists,
     transpose,
     trees,
     whole_quotients,
@@ -129,7 +135,7 @@ _MODULES = (
 _QONNX = ("qonnx.custom_op.general", "finn.custom_op.general", "onnx.brevitas", "finn")
 
 ONNX = {
-    (domain, name): operator
+    (domain, name): of_samples(name, operator)
     for module in _MODULES
     for domain, read in (
         ("", module.ENTRY.onnx),
@@ -146,6 +152,14 @@ INTEGERS: dict[str, type[QuantNode]] = {
     **{node.operator(): node for module in _MODULES for node in module.ENTRY.integers},
 }
 """The nodes of networks of integers, by their names in files."""
+
+FLOATS: dict[str, type[Node]] = {
+    node.operator(): node
+    for module in (*_MODULES, retyping)
+    for node in vars(module).values()
+    if isinstance(node, type) and issubclass(node, Node) and node.__module__ == module.__name__
+}
+"""The nodes of float networks, by their names in files."""
 
 PASSES = tuple(rewrite for module in _MODULES for rewrite in module.ENTRY.passes)
 """Rewrites of float graphs, in order."""

@@ -12,7 +12,7 @@ from circuits.graphs import formula
 from circuits.graphs.graph import Graph
 from circuits.graphs.node import Constants, Node, Written
 from circuits.graphs.rescaling import Clamp
-from circuits.graphs.rewriting import join
+from circuits.graphs.rewriting import fresh, join, movers_before
 from circuits.graphs.site import Site
 from circuits.graphs.types import Affine, Bounds, Declared, FloatArray, Shape
 from circuits.onnx.constants import INTEGERS, Constant
@@ -65,6 +65,24 @@ class Requantise(Accumulating):
     def bounds(self, types: Sequence[Affine], shapes: Sequence[Shape]) -> Bounds:
         low, high = types[0].centred
         return np.array([low]), np.array([high])
+
+
+def clips_before_movers(graph: Graph) -> Graph:
+    """In front of what only moves values, where a sum is there to take it."""
+    taken, readers, made = set(graph.shapes), graph.readers, dict[str, Node]()
+    for node in graph.nodes:
+        chain = movers_before(graph, made, readers, node.inputs[0]) if isinstance(node, Clip) else []
+        source = chain[0].inputs[0] if chain else ""
+        if source not in made or not made[source].adds or readers[source] > 1 or source in graph.declared:
+            made[node.name] = node
+            continue
+        for each in chain:
+            del made[each.name]
+        clip = replace(node, name=fresh(f"{node.name}.sum", taken), inputs=(source,))
+        made[clip.name], readers[clip.name] = clip, 1
+        chain[0] = replace(chain[0], inputs=(clip.name,))
+        made |= {each.name: each for each in (*chain[:-1], replace(chain[-1], name=node.name))}
+    return replace(graph, nodes=tuple(made.values()))
 
 
 def merge_clips(graph: Graph) -> Graph:
@@ -123,5 +141,5 @@ ENTRY = Entry(
         "Relu": Operator(_relu, elementwise=True),
     },
     integers=(Requantise,),
-    passes=(merge_clips,),
+    passes=(merge_clips, clips_before_movers),
 )

@@ -11,13 +11,14 @@ import numpy as np
 from circuits.graphs import formula
 from circuits.graphs.types import MOST_BITS
 from circuits.onnx.constants import FLOATS, WHOLE, Constant, Element
-from circuits.onnx.step import Data, Operator, Step, Value
+from circuits.onnx.step import Data, Held, Operator, Step, TensorList, Value
 from circuits.operators.activation import TRUNCATED, Activation, wrapped
 from circuits.operators.entry import Entry
 
 
-def _identity(step: Step) -> Value:
-    return step.value(0)
+def _identity(step: Step) -> Held:
+    held = step.inputs[0]
+    return held if isinstance(held, TensorList) else step.value(0)
 
 
 def _dropout(step: Step) -> Value:

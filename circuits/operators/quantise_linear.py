@@ -81,7 +81,7 @@ def integer(step: Step, position: int) -> str:
         raise step.refuse(
             "quantisation", f"reads its input {position} by another scale or zero point than it was written"
         )
-    made = step.emit(Retype, (data.tensor,), known, after)
+    made = step.emit(Retype, (data.tensor,), known.affine, after.affine)
     building.declared[made] = after
     return made
 

@@ -263,7 +263,8 @@ class _Quantiser:
             self._add(step)
         called = output_names(self.graph)
         outputs = {called[name]: self.names[tensor] for name, tensor in self.graph.outputs.items()}
-        return QuantGraph(tuple(inputs), tuple(self.nodes), outputs, self.again)
+        values = tuple(called[name] for name in self.graph.outputs if name in self.graph.values)
+        return QuantGraph(tuple(inputs), tuple(self.nodes), outputs, self.again, values)
 
     def _bits(self) -> dict[str, int]:
         """Of the tensors of each group: the most that is asked for any."""
