@@ -253,7 +253,7 @@ class _Reader:
             building.declared,
             building.tied,
             frozenset(building.integers),
-            building.measured,
+            measured=building.measured,
         )
         return _of_tables(made, self._model) if has_learned(self._model) else made
 
