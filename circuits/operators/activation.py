@@ -41,6 +41,7 @@ TRUNCATED: Final = "sign(x) * floor(abs(x) + 1e-09)"
 # Where a function is looked at before it is tabulated.
 _POINTS: Final = 1 << 12
 _NEAR: Final = 1e-9
+_MARGIN: Final = 2**-6
 # Bits of whole numbers that are exact wherever functions make them.
 _FEW: Final = 8
 _COMPARES: Final = re.compile(r"\b(equal|fmod|less|sign)\(")
@@ -93,6 +94,9 @@ class Activation(Node):
             for each in (values, values[::-1])
         )
         low, high = points[before][-1], points[::-1][after][-1]
+        if self.rounds:  # an end that a type moves by half a step must stay beyond the last jump
+            margin = (high - low) * _MARGIN
+            low, high = max(low - margin, span.low), min(high + margin, span.high)
         return Interval(min(float(low), 0.0), max(float(high), 0.0))
 
     def quantise(self, site: Site) -> QuantActivation | QuantRetype:
