@@ -23,6 +23,8 @@ MAX_SAMPLES: Final = 16
 _MAX_WORK: Final = 1 << 32
 _MAX_SHARE: Final = 0.05
 _ONE: Final = 1.01
+# Float32 ends there, and masks by its least number are as good as infinite.
+_HUGE: Final = 1e37
 
 
 def chosen(graph: Graph, samples: Samples, own: Samples | None = None) -> dict[str, FloatArray]:
@@ -79,6 +81,7 @@ def by_values(expected: FloatArray, found: FloatArray, tolerance: float | None, 
     one is none."""
     if expected.shape != found.shape:
         return Gap("value", np.ones(len(expected), np.bool_), float("inf"))
+    expected, found = map(_with_infinities, (expected, found))
     with np.errstate(invalid="ignore"):
         errors = np.where(expected == found, 0.0, np.abs(found - expected))
     errors = np.where(np.isnan(expected) & np.isnan(found), 0.0, np.nan_to_num(errors, nan=np.inf))
@@ -86,6 +89,10 @@ def by_values(expected: FloatArray, found: FloatArray, tolerance: float | None, 
     beyond = errors >= 0.5 if tolerance is None else errors > max(tolerance * span, _ONE * step)
     differs: NDArray[np.bool_] = np.mean(beyond, axis=1) > (0 if tolerance is None else _MAX_SHARE)
     return Gap("value", differs, float(errors.max()) / span)
+
+
+def _with_infinities(values: FloatArray) -> FloatArray:
+    return np.where(np.abs(values) > _HUGE, np.copysign(np.inf, values), values)
 
 
 def reach(values: FloatArray) -> float:

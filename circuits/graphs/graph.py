@@ -47,8 +47,9 @@ class Graph:
     ``declared`` maps names of tensors to the quantisation that the file prescribes for them, if any.
     ``tied``: for names of tensors an earlier one's that has their type, as those of a step that is repeated
     have; names of no tensors tie nothing. ``integers``: names of tensors that are of integers or booleans in
-    the file. ``measured``: runtimes round some tensors by scales that they measure on each input, which this
-    network does not. ``values``: names of outputs of several entries that are no scores of classes.
+    the file. ``values``: names of outputs of several entries that are no scores of classes. ``ranked``: names
+    of outputs of which nothing is asked but the places of their largest entries. ``measured``: runtimes round
+    some tensors by scales that they measure on each input, which this network does not.
     """
 
     inputs: tuple[Input, ...]
@@ -58,6 +59,7 @@ class Graph:
     tied: Mapping[str, str] = field(default_factory=dict)
     integers: frozenset[str] = frozenset()
     values: tuple[str, ...] = ()
+    ranked: frozenset[str] = frozenset()
     measured: bool = False
 
     @classmethod

@@ -37,7 +37,7 @@ def decode_tensor(tensor: TensorProto, name: str, allowance: Allowance, folder: 
             "model.shape",
             f"the tensor {name} has {len(tensor.dims)} dimensions, more than {MOST_DIMENSIONS}",
         )
-    allowance.spend(elements, f"the tensor {name}")
+    allowance.require(elements, f"the tensor {name}")
     if tensor.external_data or tensor.data_location == TensorProto.EXTERNAL:
         tensor = _fetched(tensor, -(-elements * _WIDTHS[tensor.data_type] // 8), name, folder)
     try:
@@ -48,6 +48,7 @@ def decode_tensor(tensor: TensorProto, name: str, allowance: Allowance, folder: 
         raise ModelError("model.tensor_type", f"the tensor {name} has integers of 2^63 and more")
     with np.errstate(invalid="ignore"):  # a signalling NaN, which is refused where it is used
         array = array.astype(np.float64 if tensor.data_type in FLOATS else np.int64)
+    allowance.hold(array, f"the tensor {name}")
     return Constant(array, tensor.data_type)
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
@@ -62,6 +64,13 @@ def decode(data: bytes) -> ModelProto:
             f"{onnx_opset_version()}, not {versions[:4]}; export it with another opset_version",
         )
     return model
+
+
+def entries(file: bytes | os.PathLike[str]) -> dict[str, ValueInfoProto]:
+    """The inputs of an ONNX file by name, in its order. Raises ``ModelError``."""
+    graph = decode(file if isinstance(file, bytes) else Path(file).read_bytes()).graph
+    held = {each.name for each in graph.initializer}
+    return {entry.name: entry for entry in graph.input if entry.name not in held}
 
 
 def operator_set(model: ModelProto) -> int:

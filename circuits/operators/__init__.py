@@ -49,6 +49,7 @@ from circuits.operators import (
     packed_weights,
     pad,
     parameters,
+    pool_places,
     qdq,
     qonnx,
     quantised_layers,
@@ -67,6 +68,7 @@ from circuits.operators import (
     tensor_lists,
     transpose,
     trees,
+    where,
     whole_quotients,
 )
 from circuits.operators.samples import of_samples
@@ -111,6 +113,7 @@ _MODULES = (
     moving,
     packed_weights,
     parameters,
+    pool_places,
     qdq,
     qonnx,
     quantised_layers,
@@ -128,6 +131,7 @@ _MODULES = (
     tensor_lists,
     transpose,
     trees,
+    where,
     whole_quotients,
 )
 

@@ -3,6 +3,7 @@ is taken becomes nodes, and the body of a loop becomes nodes as often as it runs
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -10,10 +11,10 @@ import numpy as np
 
 from circuits.onnx.constants import Constant, Element
 from circuits.onnx.step import Data, Held, Operator, Step, TensorList, Value
-from circuits.operators.compare import choose
 from circuits.operators.entry import Entry
 from circuits.operators.matmul import reshaped, shape_of
 from circuits.operators.tensor_lists import stacked, unstacked
+from circuits.operators.where import where as choose
 
 _COUNTED = "give the loop a number of iterations that the file fixes, and no condition that an input changes"
 
@@ -24,7 +25,7 @@ def _if(step: Step) -> Sequence[Held]:
     if isinstance(condition, Constant):
         return step.graph("then_branch" if _is_true(step, condition) else "else_branch")([])
     both = [step.graph(name)([]) for name in ("then_branch", "else_branch")]
-    if step.whole(0) not in ((), (1,)) or len(both[0]) != len(both[1]):
+    if math.prod(step.whole(0)) != 1 or len(both[0]) != len(both[1]):
         raise step.refuse("shape", "needs one condition, and as many outputs of both branches")
     condition = reshaped(step, condition, ())
     return [_either(step, condition, *pair) for pair in zip(*both, strict=True)]
@@ -39,7 +40,8 @@ def _either(step: Step, condition: Value, yes: Held, no: Held) -> Value:
         raise step.refuse(
             "unsupported_operator",
             "takes a branch by a condition that is computed from the input, and what the branches make has "
-            "two shapes or types; make both of one shape, or export the module with this condition fixed",
+            "two shapes or types; make both of one shape, or fix the condition: an input of a single whole "
+            "number with --shape NAME=VALUE, else in the module",
         )
     made = choose(replace(step, inputs=[condition, yes, no]))
     return replace(made, shape=shape_of(yes), kind=yes.kind) if isinstance(made, Data) else made

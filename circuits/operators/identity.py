@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -21,12 +22,15 @@ def _identity(step: Step) -> Held:
     return held if isinstance(held, TensorList) else step.value(0)
 
 
-def _dropout(step: Step) -> Value:
+def _dropout(step: Step) -> Sequence[Value]:
+    """All that is there, and that all is kept."""
     if step.number(2, 0):
         raise step.refuse(
             "unsupported_attribute", "is in training mode; export the model after module.eval()"
         )
-    return step.value(0)
+    if len(step.node.output) < 2:
+        return [step.value(0)]
+    return [step.value(0), step.folded(np.ones(step.whole()), Element.BOOL)]
 
 
 def _cast(step: Step) -> Value:

@@ -15,7 +15,6 @@ from circuits.onnx.constants import WHOLE
 from circuits.onnx.naming import require_finite, where
 from circuits.onnx.step import Data, Operator, Step, Value
 from circuits.operators.activation import TRUNCATED, Activation, wrapped
-from circuits.operators.constants import both_constant, folded
 from circuits.operators.entry import Entry
 from circuits.operators.moving import broadcast, picked
 
@@ -62,10 +61,6 @@ def by_formula(step: Step, text: Callable[[float], str]) -> Data:
 
 
 def _pow(step: Step) -> Value:
-    if both_constant(step):
-        with np.errstate(all="ignore"):
-            made = np.float_power(step.plain(0).array, step.plain(1).array)
-        return step.folded(made, step.plain(0).kind)
     if step.is_data(0) and step.is_data(1):
         raise step.refuse(
             "unsupported_operator", "raises one computed tensor to another; either must be a constant"
@@ -84,11 +79,7 @@ def _pow(step: Step) -> Value:
 def modulo(step: Step) -> Value:
     """By numbers of the file's: what is left has their sign, with ``fmod`` that of what is divided."""
     if step.attributes.get("fmod", 0):
-        if both_constant(step):
-            return folded(step, np.fmod)
         return by_formula(step, lambda divisor: f"fmod(x, {formula.number(divisor)})")
-    if both_constant(step):
-        return folded(step, np.mod)
 
     def text(divisor: float) -> str:
         by = formula.number(divisor)
@@ -102,10 +93,8 @@ def _shifted(step: Step) -> Value:
     where they are shifted by more places than there are, or by fewer than none."""
     direction = step.attributes.get("direction", b"")
     bits, signed = WHOLE.get(step.value(0).kind or 0, (0, False))
-    if direction not in (b"LEFT", b"RIGHT"):
-        raise step.refuse("unsupported_attribute", "must shift LEFT or RIGHT")
-    if not bits or not step.is_whole(1):
-        raise step.refuse("tensor_type", "takes integers")
+    if direction not in (b"LEFT", b"RIGHT") or not bits or not step.is_whole(1):
+        raise step.refuse("unsupported_attribute", "must shift integers LEFT or RIGHT by integers")
     if not step.is_data(0) and step.is_data(1):
         raise step.refuse("unsupported_operator", "shifts constants by computed places; use Pow and Mul")
 
