@@ -112,8 +112,9 @@ class Node(Named):
     only a table can make it. ``rounds``: it tells numbers on either side of whole ones and halves apart.
     ``compares``: it does nothing with what it reads but compare, and has ``compared`` and ``nearest``.
     ``least_bits``: of the tensor that it makes, unless it is given others. ``widest``: the most bits of whole
-    numbers that it reads as they are. ``tells_apart``: it needs them as they are. ``origin``: the number that
-    is zero behind it, of a node that shifts whole numbers.
+    numbers that it reads as they are. ``tells_apart``: it needs them as they are. ``names``: it makes names,
+    as they are, however far they reach. ``origin``: the number that is zero behind it, of a node that shifts
+    whole numbers.
     """
 
     called: ClassVar[str] = ""
@@ -127,6 +128,10 @@ class Node(Named):
 
     @property
     def tells_apart(self) -> bool:
+        return False
+
+    @property
+    def names(self) -> bool:
         return False
 
     @property

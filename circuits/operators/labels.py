@@ -43,6 +43,10 @@ class Keyed(Node):
     def tells_apart(self) -> bool:
         return True
 
+    @property
+    def names(self) -> bool:
+        return self.whole
+
     def run(self, *inputs: FloatArray) -> FloatArray:
         order = np.argsort(self.keys, kind="stable")
         found = np.rint(inputs[0])

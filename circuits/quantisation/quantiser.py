@@ -313,9 +313,10 @@ class _Quantiser:
             span = calibrated.span(name, self.bits[group], method)
             spans[group] = span.joined(spans[group]) if group in spans else span
         needed = self._needed(spans, calibrated)
+        names = {step.tensor for step in self.steps if step.node.names}
         for name, seen in calibrated.seen.items():
             group = self.groups.of(name)
-            if name not in self.sums and not self.groups.exact(group):
+            if name not in self.sums | names and not self.groups.exact(group):
                 require_told_apart(name, seen, needed[group], self.bits[group])
         return needed
 
