@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 
 from circuits.onnx.constants import Constant, Element
-from circuits.onnx.step import Data, Operator, Step, Value
+from circuits.onnx.step import Data, Held, Operator, Step, Value
 from circuits.operators import attention, matmul, normalisation, reduce, sequences
 from circuits.operators.entry import Entry
 from circuits.operators.quantise_linear import declared_at, integer, real, typed
@@ -20,7 +20,7 @@ _EMBEDDING: Final = normalisation.ENTRY.microsoft["EmbedLayerNormalization"]
 _MEAN: Final = reduce.ENTRY.onnx["ReduceMean"]
 
 
-def _lstm(step: Step) -> Value | Sequence[Value]:
+def _lstm(step: Step) -> Held | Sequence[Held]:
     """Its weights are [directions, inputs, gates], LSTM's [directions, gates, inputs]."""
     step.building.measured = True
     weights = []
@@ -35,7 +35,7 @@ def _lstm(step: Step) -> Value | Sequence[Value]:
     return _LSTM.read(replace(step, inputs=[step.value(0), *weights, *step.inputs[3:8]]))
 
 
-def _attention(step: Step) -> Value | Sequence[Value]:
+def _attention(step: Step) -> Held | Sequence[Held]:
     read = replace(step, inputs=[step.inputs[at] for at in (0, 3, 6)])
     weight = real(replace(step, inputs=[step.inputs[at] for at in (1, 4, 7)]), 0, 1, -1)
     given = Data(integer(read, 0), shape=step.whole(0), kind=Element.FLOAT)
@@ -43,7 +43,7 @@ def _attention(step: Step) -> Value | Sequence[Value]:
     return _ATTENTION.read(replace(step, inputs=[given, replace(weight, declared=None), *rest]))
 
 
-def _embedding(step: Step) -> Value | Sequence[Value]:
+def _embedding(step: Step) -> Held | Sequence[Held]:
     tables = [
         replace(
             real(replace(step, inputs=[step.inputs[at] for at in (table, table + 6, table + 11)]), 0, 1, 0),

@@ -99,9 +99,9 @@ def _pad(step: Step) -> Value:
     if mode not in _MODES:
         known = ", ".join(_MODES.values())
         raise step.refuse("unsupported_attribute", f"has mode {mode[:20]!r}; use {known}")
-    known = step.data(0).integer if step.is_data(0) else None
-    if known and mode == b"constant":
-        return _pad_integers(step, step.data(0), known)
+    declared = step.data(0).integer if step.is_data(0) else None
+    if declared and mode == b"constant":
+        return _pad_integers(step, step.data(0), declared)
     widths = _widths(step, whole, mode)
     grown = [(max(0, before), max(0, after)) for before, after in widths]
 

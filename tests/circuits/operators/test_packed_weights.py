@@ -48,14 +48,14 @@ def test_products_of_bits(bits: int, size: int, zero: str | None) -> None:
     elif zero:
         weights["z"] = RNG.uniform(0, 3, (outputs, blocks)).astype(np.float32)
     inputs = ["x", "w", "s", "z" if zero else "", "", "b"]
-    said = {"K": 40, "N": outputs, "bits": bits, "block_size": size}
+    said: dict[str, Any] = {"K": 40, "N": outputs, "bits": bits, "block_size": size}
     agrees(file([make_node("MatMulNBits", inputs, ["y"], domain=MICROSOFT, **said)], [ROWS], weights), ROWS)
 
 
 @pytest.mark.parametrize("kind", [0, 1])
 def test_products_of_the_types_of_bitsandbytes(kind: int) -> None:
     weights = {"w": integers(100), "s": RNG.uniform(0.1, 1, 13).astype(np.float32)}
-    said = {"K": 40, "N": 5, "block_size": 16, "quant_type": kind}
+    said: dict[str, Any] = {"K": 40, "N": 5, "block_size": 16, "quant_type": kind}
     agrees(
         file([make_node("MatMulBnb4", ["x", "w", "s"], ["y"], domain=MICROSOFT, **said)], [ROWS], weights),
         ROWS,
@@ -67,7 +67,7 @@ def test_products_of_the_types_of_bitsandbytes(kind: int) -> None:
 def test_rows_of_bits_are_looked_up(bits: int, zero: bool) -> None:
     weights = {"w": integers(10, 4 * bits), "s": RNG.uniform(0.1, 1, (10, 2)).astype(np.float32)}
     weights |= {"z": integers(10, -(-2 * bits // 8))} if zero else {}
-    said = {"bits": bits, "block_size": 16, "quantize_axis": 1, "gather_axis": 0}
+    said: dict[str, Any] = {"bits": bits, "block_size": 16, "quantize_axis": 1, "gather_axis": 0}
     inputs = ["w", "x", "s", "z"][: 3 + zero]
     agrees(
         file([make_node("GatherBlockQuantized", inputs, ["y"], domain=MICROSOFT, **said)], [WORDS], weights),
@@ -115,7 +115,7 @@ def test_weights_of_small_floats(kind: str) -> None:
     ],
 )
 def test_what_does_not_fit_is_refused(said: dict[str, int], scales: int, code: str, words: str) -> None:
-    given = {"K": 40, "N": 5, "bits": 4, "block_size": 32, **said}
+    given: dict[str, Any] = {"K": 40, "N": 5, "bits": 4, "block_size": 32, **said}
     weights = {"w": integers(5, 2, 16), "s": np.ones(scales, np.float32)}
     nodes = [make_node("MatMulNBits", ["x", "w", "s"], ["y"], domain=MICROSOFT, **given)]
     with refuses(f"model.{code}", match=words):

@@ -25,7 +25,7 @@ ROUNDED: dict[str, Callable[[FloatArray], FloatArray]] = {
     "ROUND": np.round,
     "CEIL": np.ceil,
     "FLOOR": np.floor,
-    "ROUND_TO_ZERO": np.fix,
+    "ROUND_TO_ZERO": lambda x: np.sign(x) * np.floor(np.abs(x)),
     "UP": lambda x: np.sign(x) * np.ceil(np.abs(x)),
     "HALF_UP": lambda x: np.sign(x) * np.floor(np.abs(x) + 0.5),
     "HALF_DOWN": lambda x: np.sign(x) * np.ceil(np.abs(x) - 0.5),
@@ -34,7 +34,7 @@ CHANNELS = np.array([[0.1, 0.2, 0.3, 0.25]], np.float32)
 
 
 def quantised(
-    x: FloatArray, scale: Any, zero: float, bits: float, signed: int, narrow: int, mode: str
+    x: Any, scale: Any, zero: float, bits: float, signed: int, narrow: int, mode: str
 ) -> FloatArray:
     least = -(2 ** (bits - 1)) + narrow if signed else 0.0
     most = 2 ** (bits - 1) - 1 if signed else 2**bits - 1 - narrow
@@ -61,7 +61,7 @@ def quantised(
     ],
 )
 def test_it_quantises(scale: Any, bits: float, signed: int, narrow: int, zero: float, mode: str) -> None:
-    said = {"signed": signed, "narrow": narrow, "rounding_mode": mode}
+    said: dict[str, Any] = {"signed": signed, "narrow": narrow, "rounding_mode": mode}
     weights = {"s": scale, "z": np.float32(zero), "b": np.float32(bits)}
     nodes = [make_node("Quant", ["x", "s", "z", "b"], ["y"], domain=QONNX, **said)]
     result = made(file(nodes, [ENTRY], weights), SAMPLES, bits=12)
@@ -79,14 +79,14 @@ def test_it_quantises(scale: Any, bits: float, signed: int, narrow: int, zero: f
     ]
     (node,) = load_onnx(file(nodes, [ENTRY], weights)).nodes
     assert isinstance(node, Dense)
-    wanted = quantised(np.float64(weight), np.float64(per_output), zero, bits, signed, narrow, mode)
+    wanted = quantised(weight.astype(np.float64), np.float64(per_output), zero, bits, signed, narrow, mode)
     np.testing.assert_allclose(node.weight.T, wanted, atol=1e-6)
     assert node.declared_weight is not None
     assert node.declared_weight.bits <= np.ceil(bits) + 1
 
 
 def test_bipolar_weights_have_one_bit() -> None:
-    weights = {"s": np.float32(0.3), "w": RNG.normal(size=(4, 3)).astype(np.float32)}
+    weights: dict[str, Any] = {"s": np.float32(0.3), "w": RNG.normal(size=(4, 3)).astype(np.float32)}
     nodes = [
         make_node("BipolarQuant", ["w", "s"], ["v"], domain=QONNX),
         make_node("MatMul", ["x", "v"], ["a"]),
@@ -105,12 +105,12 @@ def test_bipolar_weights_have_one_bit() -> None:
 @pytest.mark.parametrize("mode", ["FLOOR", "ROUND", "CEIL"])
 @pytest.mark.parametrize("newer", [False, True])
 def test_it_truncates(mode: str, newer: bool) -> None:
-    whole = np.round(30 * X)
+    whole: FloatArray = np.round(30 * X)
     samples = [{"x": (0.25 * row[np.newaxis]).astype(np.float32)} for row in whole]
     weights = dict.fromkeys("sziop", np.float32(0)) | {"s": np.float32(0.25), "i": np.float32(8)}
     weights |= {"o": np.float32(4), "p": np.float32(4.0)}
     inputs = ["x", "s", "z", "i", *(["p"] if newer else []), "o"]
-    said = {"signed": 1, "narrow": 0} if newer else {}
+    said: dict[str, Any] = {"signed": 1, "narrow": 0} if newer else {}
     nodes = [make_node("Trunc", inputs, ["y"], domain=QONNX, rounding_mode=mode, **said)]
     result = made(file(nodes, [ENTRY], weights), samples, bits=12)
     q = ROUNDED[mode](whole / 16)

@@ -118,7 +118,7 @@ def test_dequantised_integers_cost_nothing() -> None:
 
 
 @pytest.mark.parametrize("said", [{"axis": 1}, {"axis": 2}, {"axis": 2, "block_size": 2}])
-def test_channels_and_blocks_have_scales_of_their_own(said: dict[str, int]) -> None:
+def test_channels_and_blocks_have_scales_of_their_own(said: dict[str, Any]) -> None:
     shape = {1: (3,), 2: (4,)}[said["axis"]] if "block_size" not in said else (1, 3, 2)
     weights = {
         "s": RNG.uniform(0.05, 0.1, shape).astype(np.float32),
@@ -159,16 +159,17 @@ def test_an_embedding_of_integers_is_read(after: bool) -> None:
 def test_narrow_integers_wrap_around(kind: type[np.integer[Any]], operator: str, alone: bool) -> None:
     ends, element = np.iinfo(kind), helper.np_dtype_to_tensor_dtype(np.dtype(kind))
     reach = max(ends.min, -300), min(ends.max, 300)
-    entries: list[Entry] = [("x", element, [1, 3])] + ([] if alone else [("k", element, [1, 3])])
-    weights = {"k": np.array(100, kind)} if alone else {}
+    entries: list[Entry] = [("x", element, [1, 3])]
+    entries += [] if alone else [("k", element, [1, 3])]
+    weights: dict[str, Any] = {"k": np.array(100, kind)} if alone else {}
     nodes = [make_node(operator, ["x", "k"], ["r"]), make_node("Cast", ["r"], ["y"], to=INT64)]
-    given = [{"x": RNG.integers(*reach, (1, 3)).astype(kind)} for _ in range(16)]
+    given: list[dict[str, Any]] = [{"x": RNG.integers(*reach, (1, 3)).astype(kind)} for _ in range(16)]
     if not alone:
         given = [{**one, "k": one["x"][:, ::-1] // 7} for one in given]
     data = file(nodes, entries, weights, INT64)
     with np.errstate(over="ignore"):
         function = {"Add": np.add, "Sub": np.subtract, "Mul": np.multiply}[operator]
-        wanted = [function(one["x"], one.get("k", weights.get("k"))).ravel() for one in given]
+        wanted = [function(one["x"], (weights | one)["k"]).ravel() for one in given]
     result = made(data, given)
     np.testing.assert_array_equal(result.floats, np.array(wanted, np.float64))
     np.testing.assert_array_equal(result.reals, np.array(wanted, np.float64))
@@ -186,7 +187,7 @@ def test_integers_that_never_leave_their_type_need_no_table() -> None:
 def test_what_joins_types_that_reach_differently_far_saturates_to_none(operator: str, typed: bool) -> None:
     entries: list[Entry] = [("x", FLOAT, [1, 4]), ("u", FLOAT, [1, 4])]
     given = [{"x": each["x"], "u": 8 * each["u"]} for each in samples(*entries)]
-    said = {"axis": 1} if operator == "Concat" else {}
+    said: dict[str, Any] = {"axis": 1} if operator == "Concat" else {}
     inputs = ["which", "a", "b"] if operator == "Where" else ["a", "b"]
     nodes = [
         make_node("QuantizeLinear", ["x", "s", "n"], ["p"]),
