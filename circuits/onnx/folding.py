@@ -189,7 +189,7 @@ def _transformed(call: _Call) -> _Cost:
 
 
 _UNARY = (
-    "Abs Acos Acosh Asin Asinh Atan Atanh BitwiseNot Cast CastLike Ceil Celu Clip Cos Cosh Elu Exp Floor "
+    "Abs Acos Acosh Asin Asinh Atan Atanh BitwiseNot Cast CastLike Ceil Celu Cos Cosh Elu Exp Floor "
     "HardSigmoid HardSwish IsInf IsNaN LeakyRelu Log Mish Neg Not PRelu Reciprocal Relu RotaryEmbedding "
     "Round Selu Shrink Sigmoid Sign Sin Sinh Softplus Softsign Sqrt Swish Tan Tanh ThresholdedRelu"
 )
