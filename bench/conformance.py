@@ -44,6 +44,7 @@ from bench.suite import is_constant
 from circuits import Graph, load_onnx, quantise
 from circuits.graphs.graph import Values
 from circuits.graphs.types import FloatArray
+from circuits.onnx.advice import ADVICE
 from circuits.onnx.constants import FLOATS
 from circuits.onnx.folding import FOLDED
 from circuits.onnx.step import typed_shape
@@ -167,11 +168,18 @@ def _nothing(case: TestCase) -> str:
         return "no output depends on an input"
     if any(_size(each) == 0 for each in (*graph.input[:1], *graph.output)):
         return "it is of nothing: a tensor is empty"
-    if any(_key(node) not in ONNX or ONNX[_key(node)].folds for node in graph.node):
+    if any(_is_constant(node) for node in graph.node):
         return "it is read of constants alone, or of shapes"
     if any(_is_training(node, case) for node in graph.node):
         return "it is of training"
     return ""
+
+
+def _is_constant(node: NodeProto) -> bool:
+    """Whether only a constant can be made of it."""
+    if _key(node) in ONNX:
+        return ONNX[_key(node)].folds
+    return node.op_type not in ADVICE
 
 
 def _is_training(node: NodeProto, case: TestCase) -> bool:
@@ -218,7 +226,7 @@ def _compare(case: TestCase, graph: Graph) -> None:
         _require_floats(name, floats[tensor][0], wanted[name])
     qgraph, inputs = quantise(graph, samples, bits=BITS), input_names(graph)
     q = {
-        inputs[name]: qgraph.quantise_entry(inputs[name], each[0])[np.newaxis]
+        inputs[name]: qgraph.quantise_entry(inputs[name], each[0], saturate=True)[np.newaxis]
         for name, each in samples.items()
     }
     made = qgraph.run_all(q, {*qgraph.outputs.values()})

@@ -253,7 +253,7 @@ class _Reader:
         """Outputs that no input changes are left out."""
         building, scope = self._building, self._scope
         values = {name: scope.values.get(name) for name in self._outputs}
-        outputs = {name: value.tensor for name, value in values.items() if isinstance(value, Data)}
+        computed = {name: value for name, value in values.items() if isinstance(value, Data)}
         missing = [name for name, value in values.items() if value is None and name not in scope.file]
         lists = [name for name, value in values.items() if isinstance(value, TensorList)]
         if missing and missing[0] in scope.writers:
@@ -262,13 +262,14 @@ class _Reader:
             raise ModelError(
                 "model.outputs", f"the output {quote(lists[0])} is a list of tensors; make each an output"
             )
-        if missing or not outputs:
+        if missing or not computed:
             name = quote(next(iter(missing or values), ""))
             reason = f"no node computes the output {name} from the network's input: there is nothing to prove"
             raise ModelError("model.outputs", reason)
+        outputs = {name: building.as_numbers(value) for name, value in computed.items()}
         ranked = frozenset[str]()
         if len(outputs) == 1 and not whole:
-            classes = {name: self._classes(tensor) for name, tensor in outputs.items()}
+            classes = {name: self._classes(value.tensor, outputs[name]) for name, value in computed.items()}
             ranked = frozenset(name for name in outputs if classes[name] != outputs[name])
             outputs = classes
         made = Graph(
@@ -279,6 +280,7 @@ class _Reader:
             building.tied,
             frozenset(building.integers),
             ranked=ranked,
+            measured=building.measured,
         )
         return _of_tables(made, self._model) if has_learned(self._model) else made
 
@@ -288,10 +290,11 @@ class _Reader:
         known = ((name, where(node), scope.values.get(name)) for name, node in scope.writers.items())
         return tuple(Traced(name, node, value) for name, node, value in known if isinstance(value, Data))
 
-    def _classes(self, tensor: str) -> str:
-        """What a Softmax or ArgMax over classes at the end reads, if nodes compute that: the label stays."""
-        ranked = self._building.ranked.get(tensor, tensor)
-        return tensor if ranked in {entry.name for entry in self._building.inputs} else ranked
+    def _classes(self, tensor: str, output: str) -> str:
+        """What a Softmax or ArgMax over classes at the end reads, if nodes compute that: the label stays.
+        Else the output."""
+        ranked = self._building.ranked.get(tensor, output)
+        return output if ranked in {entry.name for entry in self._building.inputs} else ranked
 
     def _lookup(self, reader: str, name: str, scope: Scope) -> Held:
         found = scope.of(name)

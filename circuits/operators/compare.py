@@ -37,12 +37,11 @@ def _compare(step: Step, text: str, function: Function) -> Value:
             if array.size and np.isinf(array).all():
                 return _beside_infinity(step, function, position)
             array = _numbers(step, position).array
-            data = step.data(1 - position)
             if array.size == 1 and array.ndim <= len(step.whole(1 - position)):
                 operands = ["x", "x"]
                 operands[position] = formula.number(float(array.item()))
                 made = step.emit(Activation, (step.floats(1 - position),), text.format(*operands))
-                return replace(data, tensor=made, shape=step.whole(1 - position), kind=Element.BOOL)
+                return Data(made, shape=step.whole(1 - position), kind=Element.BOOL)
     if step.is_data(0) and step.is_data(1) and not (step.is_whole(0) or step.is_whole(1)):
         _alike(step)
     return _of(step, subtract(with_numbers(step)), text.format("x", "0.0"))

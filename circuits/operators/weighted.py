@@ -29,7 +29,6 @@ from circuits.graphs.types import (
     require_narrow,
 )
 from circuits.onnx.constants import Constant
-from circuits.onnx.step import Step
 from circuits.operators.sums import Windowed
 from relations.bounds import Bound, Proof
 from relations.integers import IntArray
@@ -115,14 +114,11 @@ def _span(weight: FloatArray, settings: Settings) -> Interval:
     return interval(Seen.of(weight), settings.weight_bits, settings.method)
 
 
-def declared_for_rows(step: Step, weight: Constant) -> Declared | None:
-    """The type that the file gives a weight [out, ...]."""
-    if weight.declared and weight.declared.scale.ndim and weight.axis != 0:
-        raise step.refuse(
-            "quantisation",
-            "has weights quantised per input channel; quantise them per tensor or per output channel",
-        )
-    return weight.declared
+def declared_for_rows(weight: Constant) -> Declared | None:
+    """The type that the file gives a weight [out, ...]. None where each input channel has its own: these
+    weights are real numbers here, as are those of blocks."""
+    by_input = weight.declared and weight.declared.scale.ndim and weight.axis != 0
+    return None if by_input else weight.declared
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,9 +14,9 @@ from circuits.quantisation.plan import Step
 
 class Groups:
     """The tensors of ``graph``, grouped. A group has at most one declared type. ``integers``: computed ones
-    that are exact. ``apart``: tensors that are joined of whole numbers and real ones, whose type is their
-    own. ``finer``: averages that a function reads, whose type is their own, too: they reach less far than
-    what is averaged, and a function may be steep."""
+    that are exact. ``apart``: tensors that are joined of whole numbers and real ones, or of several declared
+    types, whose type is their own. ``finer``: averages that a function reads, whose type is their own, too:
+    they reach less far than what is averaged, and a function may be steep."""
 
     def __init__(self, graph: Graph, steps: list[Step], integers: Collection[str]) -> None:
         self._parent = {name: name for name in graph.shapes}
@@ -34,7 +34,9 @@ class Groups:
             exact = {self.exact(name) for name in step.node.inputs}
             if step.tensor in self.finer:
                 continue
-            if step.keeps_type and (exact == {False} or (exact == {True} and step.node.keeps_declared)):
+            if step.keeps_type and self._differ(step.node.inputs):
+                self.apart.add(step.tensor)
+            elif step.keeps_type and (exact == {False} or (exact == {True} and step.node.keeps_declared)):
                 for name in step.node.inputs:
                     self._join(name, step.tensor)
             elif step.keeps_type:
@@ -68,6 +70,17 @@ class Groups:
                 other |= set() if step.node.compares else groups
         return read - other
 
+    def origins(self, tensor: str) -> list[int]:
+        """What whole numbers of inputs are shifted by, where nothing else reads them; else nothing."""
+        group = self.of(tensor)
+        readers = [
+            step.node
+            for step in self._steps
+            if group in {self.of(name) for name in step.node.inputs} and not self.keeps(step)
+        ]
+        found = [node.origin for node in readers]
+        return [each for each in found if each is not None] if None not in found else []
+
     def keeps(self, step: Step) -> bool:
         """Whether the tensor has the type of those that the node reads."""
         return step.keeps_type and step.tensor not in self.apart | self.finer
@@ -75,6 +88,13 @@ class Groups:
     def declared(self, tensor: str) -> Declared | None:
         """The type that the file prescribes for the tensor's group."""
         return self._declared.get(self.of(tensor))
+
+    def _differ(self, tensors: Sequence[str]) -> bool:
+        """Whether the file gives some of them types, and not all of them the same."""
+        first, *others = (self.declared(name) for name in tensors)
+        return any(
+            bool(first) != bool(each) or (first and each and not first.matches(each)) for each in others
+        )
 
     def _join(self, one: str, other: str) -> None:
         first, second = self.of(one), self.of(other)

@@ -121,6 +121,9 @@ class QuantGraph:
         for tensor in self.outputs.values():
             require(tensor in self.types, f"no node makes the output {tensor[:80]!r}")
         for node in self.nodes:
+            types = [self.types[name] for name in node.inputs]
+            far = any(kind and not kind.has_zero for kind in (*types, self.types[node.name]))
+            require(not far or not node.needs_zero(types), f"node {node.name[:80]!r} has no zero in a type")
             if not node.permutes:
                 node.check(self.types_of(node), self.shapes_of(node))
 
