@@ -73,7 +73,8 @@ class QuantInput:
         low, high = self.type.interval
         bad = first_index((tensor < low) | (tensor > high))
         if bad is not None and (names or not saturate):
-            remedy = "calibrate with numbers that reach as far, or let them saturate"
+            remedy = "calibrate with numbers that reach as far, or let them saturate; where the file itself "
+            remedy += "quantises its input to this range, clip it before"
             raise TensorError(
                 "input.out_of_range",
                 f"{field}{list(bad)} lies outside the calibrated range, [{low:.6g}, {high:.6g}]:"

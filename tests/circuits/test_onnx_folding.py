@@ -230,7 +230,7 @@ def test_constants_are_computed_in_the_file_s_own_types() -> None:
         (make_node("Add", ["w", "v"], ["c"]), {"w": _ROW, "v": _PAIR}, "shape", "does not take"),
         (make_node("MatMul", ["w", "v"], ["c"]), {"w": _ROW, "v": _PAIR}, "shape", "does not take"),
         (make_node("Softmax", ["w"], ["c"], axis=5), {"w": _ROW}, "shape", "does not take"),
-        (make_node("Clip", ["w"], ["c"], floor=1.0), {"w": _ROW}, "shape", "does not take"),
+        (make_node("Celu", ["w"], ["c"], floor=1.0), {"w": _ROW}, "shape", "does not take"),
         (make_node("Mod", ["w", "v"], ["c"]), {"w": _WHOLE, "v": np.array(0)}, "tensor_type", "by zero"),
         (make_node("Cast", ["w"], ["c"], to=TensorProto.STRING), {"w": _ROW}, "shape", "not read"),
         (make_node("TopK", ["w", "v"], ["c"]), {"w": _ROW, "v": np.array([1 << 40])}, "too_large", "weights"),
