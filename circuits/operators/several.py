@@ -41,7 +41,7 @@ def _extreme(step: Step, function: Callable[..., NDArray[Any]], least: bool) -> 
     )
     made = data[0] if len(data) == 1 else Data(_pooled(step, data, shape, least), shape=shape)
     made = replace(made, kind=step.value(computed[0]).kind)
-    return _bounded(step, made, _combined(step, constants, function), least) if constants else made
+    return made if bounds is None else _bounded(step, made, bounds, least)
 
 
 def _combined(
