@@ -46,7 +46,8 @@ def _places(step: Step, whole: Shape) -> Value:
         return step.folded(named[rows].reshape(whole), Element.INT64)
     at = largest(step, picked(step, rows, [step.data()]))
     keys = affine_of(step, at, 1.0, size * np.arange(count, dtype=np.float64))
-    made = looked_up(step, keys, np.arange(rows.size), named[rows.ravel()], 0.0, Element.INT64)
+    values = named[rows.ravel()].astype(np.float64)
+    made = looked_up(step, keys, np.arange(rows.size), values, 0.0, Element.INT64)
     return shaped(step, Data(made.tensor, kind=Element.INT64), whole)
 
 
