@@ -148,6 +148,19 @@ def _name(entry: ValueInfoProto, axis: int) -> str:
     return entry.type.tensor_type.shape.dim[axis].dim_param or f"{entry.name}.{axis}"
 
 
+def open_sizes(entry: ValueInfoProto, shape: Sequence[int]) -> dict[str, int]:
+    """How long a tensor of this shape has the dimensions of an input that the file leaves open, by what they
+    are called; none where it has another number of dimensions."""
+    dimensions = entry.type.tensor_type.shape.dim
+    if len(dimensions) != len(shape):
+        return {}
+    return {
+        _name(entry, axis): size
+        for axis, (dimension, size) in enumerate(zip(dimensions, shape, strict=True))
+        if dimension.dim_value < 1
+    }
+
+
 def input_values(entry: ValueInfoProto) -> Values:
     """What numbers an input of the network is of."""
     kind = entry.type.tensor_type.elem_type
