@@ -27,6 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 from onnx import load
 from onnx.helper import tensor_dtype_to_np_dtype
+from PIL import Image, ImageDraw, ImageFont
 
 from bench.suite import LISTS, entries
 
@@ -39,7 +40,7 @@ _PATCH: Final = 8
 
 @dataclass(frozen=True)
 class Drawn:
-    """What an input is drawn from: numbers of this range, a ``picture``, a ``sound``, or plain."""
+    """What an input is drawn from: numbers of this range, a ``picture``, a ``sound``, a ``page``, or plain."""
 
     shape: tuple[int, ...]
     least: float
@@ -57,7 +58,7 @@ class Drawn:
         if dtype.kind in "iubO":
             whole = rng.integers(int(self.least), int(self.largest), self.shape, endpoint=True)
             return whole.astype(str if dtype.kind == "O" else dtype)
-        shares = {"picture": _picture, "sound": _sound}.get(self.kind, _plain)(self.shape, rng)
+        shares = _KINDS[self.kind](self.shape, rng)
         return np.asarray(self.least + (self.largest - self.least) * shares).astype(dtype)
 
 
@@ -162,6 +163,20 @@ def _sound(shape: tuple[int, ...], rng: np.random.Generator) -> NDArray[np.float
     pitches, starts = rng.uniform(0.01, 0.5, _TONES), rng.uniform(0, 2 * np.pi, _TONES)
     tones = [np.sin(pitch * time + start) for pitch, start in zip(pitches, starts, strict=True)]
     return 0.5 + 0.45 * np.mean(tones, axis=0) + 0.05 * rng.uniform(-1, 1, shape)
+
+
+def _page(shape: tuple[int, ...], rng: np.random.Generator) -> NDArray[np.float64]:
+    """Lines of digits, dark on light, [.., height, width]."""
+    height, width = shape[-2:]
+    size = min(height - 4, 24)
+    page = Image.new("L", (width, height), 230)
+    draw, font = ImageDraw.Draw(page), ImageFont.load_default(size)
+    for top in range(2, height - size, size + 8):
+        draw.text((3, top), " ".join(map(str, rng.integers(10, 9999, width // size))), 25, font)
+    return np.broadcast_to(np.asarray(page) / 255, shape) + 0.02 * rng.uniform(size=shape)
+
+
+_KINDS: Final = {"": _plain, "picture": _picture, "sound": _sound, "page": _page}
 
 
 def main() -> None:

@@ -66,10 +66,13 @@ def inputs(network: Path) -> tuple[Arrays, str]:
 
 
 def sizes(network: Path, given: Mapping[str, NDArray[Any]]) -> dict[str, int]:
-    """How long the inputs have the dimensions that the file leaves open, where that is not 1."""
+    """How long the inputs have the dimensions that the file leaves open, where that is not 1, and inputs of a
+    single whole number, such as a sampling rate."""
     wanted = entries(load(network, load_external_data=False).graph)
     found = [open_sizes(entry, given[name].shape) for name, entry in wanted.items()]
-    return {name: size for each in found for name, size in each.items() if size != 1}
+    lengths = {name: size for each in found for name, size in each.items()}
+    single = {name: each for name, each in given.items() if each.dtype.kind in "iu" and each.ndim < 2}
+    return lengths | {name: int(each.item()) for name, each in single.items() if each.size == 1}
 
 
 def calibration(network: Path) -> Arrays | None:

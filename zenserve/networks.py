@@ -15,7 +15,7 @@ from circuits import Graph, export_model, load_onnx
 from circuits.graphs.graph import Values
 from circuits.graphs.tensors import by_name
 from circuits.graphs.types import FloatArray, Shape
-from circuits.onnx.message import decode
+from circuits.onnx.message import decode, open_sizes
 from verifier.datasets import numbers, one_input
 from zenerrors import TensorError
 from zenserve.committed import Committed
@@ -52,16 +52,13 @@ def read(network: Any, x: Any) -> Graph:
 
 
 def _sizes(file: bytes | os.PathLike[str], x: Any) -> dict[str, int]:
-    """How long the inputs have the dimensions that the file names; the batch is not one."""
+    """How long the inputs have the dimensions that the file leaves open; a batch of one is none."""
     graph = decode(file if isinstance(file, bytes) else Path(file).read_bytes()).graph
     held = {each.name for each in graph.initializer}
     entries = {entry.name: entry for entry in graph.input if entry.name not in held}
     sizes: dict[str, int] = {}
     for name, given in by_name(_named(x, entries), entries, field="input").items():
-        dimensions, shape = entries[name].type.tensor_type.shape.dim, array(given).shape
-        if len(dimensions) == len(shape):
-            named = zip(dimensions[1:], shape[1:], strict=True)
-            sizes |= {dimension.dim_param: size for dimension, size in named if dimension.dim_param}
+        sizes |= open_sizes(entries[name], array(given).shape)
     return sizes
 
 

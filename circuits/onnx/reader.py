@@ -15,6 +15,7 @@ from circuits.onnx.constants import FLOATS, MOST_DIMENSIONS, Allowance, Constant
 from circuits.onnx.decoding import decode_tensor
 from circuits.onnx.message import (
     attributes,
+    count,
     decode,
     has_learned,
     input_shape,
@@ -98,16 +99,19 @@ class _Reader:
         self._opset = opset
         self._allowance = Allowance()
         self._file = _by_name(graph.initializer)
-        require_known(sizes, entries)
+        require_known(sizes, graph.input)
+        fixed = {each.name: value for each in entries if (value := count(each, sizes)) is not None}
+        kinds = {each.name: each.type.tensor_type.elem_type for each in entries}
+        entries = [each for each in entries if each.name not in fixed]
         shapes = {entry.name: input_shape(entry, sizes) for entry in entries}
         if len(shapes) < len(entries):
             raise ModelError("model.duplicate_name", "two inputs have one name")
         inputs = [Input(each.name, typed_shape(shapes[each.name]), input_values(each)) for each in entries]
         self._building = Building(inputs)
         self._values: dict[str, Value] = {
-            each.name: Data(each.name, shape=shapes[each.name], kind=each.type.tensor_type.elem_type)
-            for each in entries
+            each.name: Data(each.name, shape=shapes[each.name], kind=kinds[each.name]) for each in entries
         }
+        self._values |= {name: Constant(value, kinds[name]) for name, value in fixed.items()}
         self._writers = {name: node for node in graph.node for name in node.output}
 
     def read(self, node: NodeProto, operator: Operator) -> None:

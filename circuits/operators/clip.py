@@ -82,19 +82,8 @@ def _relu(step: Step) -> Value:
     return Data(step.emit(Clip, (step.floats(),), 0.0, math.inf))
 
 
-def _clip(step: Step) -> Value:
-    low = step.attributes.get("min", step.number(1, -math.inf))
-    high = step.attributes.get("max", step.number(2, math.inf))
-    if (low, high) == (-math.inf, math.inf):
-        return step.data()
-    return Data(step.emit(Clip, (step.floats(),), low, high))
-
-
 ENTRY = Entry(
-    onnx={
-        "Clip": Operator(_clip, {"max": "f", "min": "f"}, 1, 3, elementwise=True),
-        "Relu": Operator(_relu, elementwise=True),
-    },
+    onnx={"Relu": Operator(_relu, elementwise=True)},
     integers=(Requantise,),
     passes=(merge_clips,),
 )

@@ -1,4 +1,4 @@
-"""The sum, mean, largest and smallest of several tensors, entry by entry."""
+"""The sum, mean, largest and smallest of several tensors, entry by entry, and what lies between two."""
 
 from __future__ import annotations
 
@@ -75,8 +75,26 @@ def _sum(step: Step, mean: bool) -> Value:
     return replace(total, tensor=step.emit(Activation, (total.tensor,), f"x / {len(values)}.0"))
 
 
+def _clip(step: Step) -> Value:
+    """Between numbers of the file, or bounds that are computed: the smallest of the upper one and of the
+    largest of the lower one and the input."""
+    if not any(step.has(position) and step.is_data(position) for position in (1, 2)):
+        low = step.attributes.get("min", step.number(1, -math.inf))
+        high = step.attributes.get("max", step.number(2, math.inf))
+        if (low, high) == (-math.inf, math.inf):
+            return step.data()
+        return Data(step.emit(Clip, (step.floats(),), low, high))
+    made = step.value(0)
+    for position, function in ((1, np.maximum), (2, np.minimum)):
+        if step.has(position):
+            bounded = replace(step, inputs=[made, step.value(position)])
+            made = _extreme(bounded, function, least=position == 2)
+    return made
+
+
 ENTRY = Entry(
     onnx={
+        "Clip": Operator(_clip, {"max": "f", "min": "f"}, 1, 3, elementwise=True),
         "Max": Operator(partial(_extreme, function=np.maximum, least=False), {}, 1, _MOST),
         "Mean": Operator(partial(_sum, mean=True), {}, 1, _MOST),
         "Min": Operator(partial(_extreme, function=np.minimum, least=True), {}, 1, _MOST),
