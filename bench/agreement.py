@@ -72,7 +72,10 @@ def _tried(
     floats = {name: tensors[tensor] for name, tensor in graph.outputs.items()}
     _require_sizes(floats, expected)
     error = max(float(far.max()) for far in _far(floats, expected).values())
-    yield "floats", {"float_error": error} | _failed(error > _FLOATS, f"in floats {error:.2%} of the range off")
+    yield (
+        "floats",
+        {"float_error": error} | _failed(error > _FLOATS, f"in floats {error:.2%} of the range off"),
+    )
     start = time.process_time()
     made = integers(quantise(graph, samples, _BITS), graph, samples)
     near = min(float((far <= _OF_RANGE).mean()) for far in _far(made, expected).values())
@@ -80,12 +83,18 @@ def _tried(
     yield "integers", found | _failed(near < _SHARE, f"{1 - near:.1%} of the outputs are off at {_BITS} bits")
     start = time.process_time()
     try:
-        bits = {layer.bits for layer in tune(graph, samples, bits=None, max_loss=_MAX_LOSS, measure="values").layers}
+        bits = {
+            layer.bits
+            for layer in tune(graph, samples, bits=None, max_loss=_MAX_LOSS, measure="values").layers
+        }
         found = {"bits": max(each or 0 for each in bits)}
     except ZenError as error_:
         found = {"auto_refused": str(error_)[:_WORDS]}
     taken = time.process_time() - start
-    yield "auto", found | {"auto_s": taken} | _failed(taken > _AUTO_SECONDS, f"--bits auto takes {taken:.0f} s")
+    yield (
+        "auto",
+        found | {"auto_s": taken} | _failed(taken > _AUTO_SECONDS, f"--bits auto takes {taken:.0f} s"),
+    )
 
 
 def integers(qgraph: QuantGraph, graph: Graph, samples: Mapping[str, FloatArray]) -> dict[str, FloatArray]:
@@ -125,7 +134,9 @@ def _failed(failed: bool, reason: str) -> Findings:
 
 
 def row(suite: str, network: Path, made: Mapping[str, str]) -> Row:
-    said: dict[str, Any] = {"suite": suite} | dict.fromkeys(STAGES, False) | {"reason": "", "blockers": [], **made}
+    said: dict[str, Any] = (
+        {"suite": suite} | dict.fromkeys(STAGES, False) | {"reason": "", "blockers": [], **made}
+    )
     said |= alone(agree, network, made["most"], limits=_LIMITS)
     taken, peak = said.pop("seconds", 0.0), said.pop("peak_mb", None)
     said["reason"] = said["reason"][:_WORDS]

@@ -117,7 +117,8 @@ def _as(entry: ValueInfoProto, values: Any) -> NDArray[Any]:
     """In the shape that the file fixes; dimensions that it leaves open are as long as the values have them."""
     array, dimensions = np.asarray(values), entry.type.tensor_type.shape.dim
     fits = len(dimensions) == array.ndim and all(
-        dimension.dim_value < 1 or dimension.dim_value == size for dimension, size in zip(dimensions, array.shape, strict=True)
+        dimension.dim_value < 1 or dimension.dim_value == size
+        for dimension, size in zip(dimensions, array.shape, strict=True)
     )
     shape = array.shape if fits else _shape(entry)
     if array.size != math.prod(shape):

@@ -33,10 +33,11 @@ def plain(x: Any) -> Any:
     return tuple(map(plain, x)) if isinstance(x, tuple) else x
 
 
-def read(network: Any, x: Any) -> Graph:
+def read(network: Any, x: Any, fixed: Mapping[str, int] | None = None) -> Graph:
     """The network that takes ``x``: a model that is exported (``export_model``), the path or the bytes of an
-    ONNX file, or an ONNX model. Dimensions that a file only names are as long as those of ``x``. Raises
-    ``ModelError``, and ``TensorError`` (``input.names``) for a module's inputs by names.
+    ONNX file, or an ONNX model. Dimensions that a file leaves open are as long as those of ``x``. ``fixed``:
+    of a file's inputs of a single whole number those that ``x`` has not. Raises ``ModelError``, and
+    ``TensorError`` (``input.names``) for a module's inputs by names.
     """
     if isinstance(network, ModelProto):
         network = network.SerializeToString()
@@ -48,15 +49,16 @@ def read(network: Any, x: Any) -> Graph:
                 "input.names", "a module takes its inputs in order: give a tuple", field="input"
             )
         network = export_model(network, *(x if isinstance(x, tuple) else (x,)))
-    return load_onnx(network, _sizes(network, x))
+    return load_onnx(network, _sizes(network, x, fixed or {}))
 
 
-def _sizes(file: bytes | os.PathLike[str], x: Any) -> dict[str, int]:
-    """How long the inputs have the dimensions that the file leaves open; a batch of one is none."""
+def _sizes(file: bytes | os.PathLike[str], x: Any, fixed: Mapping[str, int]) -> dict[str, int]:
+    """``fixed``, and how long the inputs have the dimensions that the file leaves open; a batch of one is
+    none."""
     graph = decode(file if isinstance(file, bytes) else Path(file).read_bytes()).graph
     held = {each.name for each in graph.initializer}
-    entries = {entry.name: entry for entry in graph.input if entry.name not in held}
-    sizes: dict[str, int] = {}
+    entries = {entry.name: entry for entry in graph.input if entry.name not in held | fixed.keys()}
+    sizes = dict(fixed)
     for name, given in by_name(_named(x, entries), entries, field="input").items():
         sizes |= open_sizes(entries[name], array(given).shape)
     return sizes
