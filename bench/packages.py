@@ -40,7 +40,7 @@ _PATCH: Final = 8
 
 @dataclass(frozen=True)
 class Drawn:
-    """What an input is drawn from: numbers of this range, a ``picture``, a ``sound``, a ``page``, or plain."""
+    """Numbers of this range that an input is drawn from: a ``picture``, a ``sound``, a ``page``, or plain."""
 
     shape: tuple[int, ...]
     least: float

@@ -114,7 +114,7 @@ def _read(file: Path, shapes: Mapping[str, tuple[int, ...]]) -> Mapping[str, NDA
 
 
 def _as(entry: ValueInfoProto, values: Any) -> NDArray[Any]:
-    """In the shape that the file fixes; dimensions that it leaves open are as long as the values have them."""
+    """In the shape that the file fixes; dimensions that it leaves open are as long as the values' own."""
     array, dimensions = np.asarray(values), entry.type.tensor_type.shape.dim
     fits = len(dimensions) == array.ndim and all(
         dimension.dim_value < 1 or dimension.dim_value == size

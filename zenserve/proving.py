@@ -75,8 +75,9 @@ def prove(
     each, whose ranges become scales that everybody sees; without any they are from ``x`` and variations of
     it, and so tell how far it reaches. ``labels``: int[n], of these, for the proof's ``report``. ``ranges``:
     the least and the largest integer of inputs of integers, by their names, where that is more than these
-    show. ``fixed``: what inputs of a single whole number are in every proof, such as a sampling rate, by their
-    names; ``x`` has none of these. ``bits``: of each value; None for as few as lose at most ``max_loss`` percent (``circuits.tuning``).
+    show. ``fixed``: what inputs of a single whole number are in every proof, such as a sampling rate, by
+    their names; ``x`` has none of these. ``bits``: of each value; None for as few as lose at most
+    ``max_loss`` percent (``circuits.tuning``).
 
     ``weight_privacy``: "committed", hidden and bound by a commitment, unless said; "public" where there are
     none. ``reveal``: the label, or all values where there are no classes, unless said; ``top``: how many

@@ -1,4 +1,4 @@
-"""Inputs that a file leaves open: dimensions without a name, and single whole numbers, as packages ship them."""
+"""Inputs that a file leaves open: dimensions without a name, and single whole numbers."""
 
 from __future__ import annotations
 
