@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from circuits.graphs.graph import Graph
 from circuits.graphs.node import Node
+
+# Files mean harm with longer chains of nodes that move values.
+_MOST_MOVERS = 32
 
 
 def without_dead_nodes(graph: Graph) -> Graph:
@@ -54,6 +57,20 @@ def join(graph: Graph, join: Callable[[Graph, Node, Node], Node | None]) -> Grap
         tied=tied,
         integers=integers,
     )
+
+
+def movers_before(
+    graph: Graph, made: Mapping[str, Node], readers: Mapping[str, int], name: str
+) -> list[Node]:
+    """The nodes in a row that only move values, the last of which makes the tensor ``name``, each read by the
+    next one alone; none where these are too many."""
+    chain = list[Node]()
+    while name in made and made[name].permutes and readers[name] == 1 and name not in graph.declared:
+        if len(chain) == _MOST_MOVERS:
+            return []
+        chain.insert(0, made[name])
+        name = chain[0].inputs[0]
+    return chain
 
 
 def fresh(name: str, taken: set[str]) -> str:

@@ -7,23 +7,20 @@ from typing import Final
 
 from onnx import NodeProto
 
+from circuits.onnx.folding import FOLDED
 from circuits.onnx.naming import quote
 from zenerrors import ModelError
 
 _OTHERS = "docs/onnx.md lists the operators that there are"
 _PLAIN = "save the model without onnxruntime's graph optimisations"
-_CUSTOM = "inline local functions and leave out custom operators"
+_CUSTOM = "leave out custom operators, or give each as a local function of the model"
 _OLDER = "export it with opset 22, which writes it as products, sums and a Softmax"
+_FOLDED = "it is read of constants alone; compute what it reads before the network"
 # Operators in one message.
 _MOST_TOLD = 20
 _GROUPS = {
     "it draws random numbers; draw them before and make them an input": (
         "Bernoulli Multinomial RandomNormal RandomNormalLike RandomUniform RandomUniformLike"
-    ),
-    "export the module by tracing it, without control flow": "If Loop Scan SequenceMap",
-    "export the module with Concat, Split and Slice in place of lists of tensors": (
-        "ConcatFromSequence Optional OptionalGetElement OptionalHasElement SequenceAt SequenceConstruct "
-        "SequenceEmpty SequenceErase SequenceInsert SequenceLength SplitToSequence"
     ),
     "it reads text, pictures or maps; do that before the network, and give it numbers": (
         "CastMap CategoryMapper DictVectorizer ImageDecoder RegexFullMatch StringConcat StringNormalizer "
@@ -38,7 +35,6 @@ _GROUPS = {
     ),
     "use ConvTranspose or Resize": "MaxUnpool",
     "multiply by a matrix of cosines and sines, a weight, with MatMul": "DFT STFT",
-    "have the exporter fold constants": "MelWeightMatrix",
     "write it as products of entries and their differences": "Det",
     "of positive numbers use Exp of the CumSum of the Log": "CumProd",
     "use Cast": "BitCast",
@@ -71,6 +67,8 @@ def _nodes(found: Sequence[NodeProto]) -> str:
 
 
 def _advice(domain: str, op_type: str) -> str:
+    if domain == "" and op_type in FOLDED and op_type not in ADVICE:
+        return _FOLDED
     if domain == "com.microsoft":
         return _PLAIN
     return ADVICE.get(op_type, _OTHERS) if domain == "" or domain.startswith("ai.onnx") else _CUSTOM

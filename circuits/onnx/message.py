@@ -13,6 +13,7 @@ from onnx.defs import onnx_opset_version
 
 from circuits.graphs.graph import Values
 from circuits.onnx.constants import FLOATS, MOST_DIMENSIONS
+from circuits.onnx.functions import inlined
 from circuits.onnx.naming import quote, where
 from zenerrors import ModelError
 
@@ -29,6 +30,8 @@ _FIELDS = {
     AttributeProto.FLOAT: "f",
     AttributeProto.STRING: "s",
     AttributeProto.TENSOR: "t",
+    AttributeProto.GRAPH: "g",
+    AttributeProto.TYPE_PROTO: "tp",
     AttributeProto.INTS: "ints",
     AttributeProto.FLOATS: "floats",
     AttributeProto.STRINGS: "strings",
@@ -54,6 +57,8 @@ def decode(data: bytes) -> ModelProto:
         raise ModelError("model.not_onnx", "the file is not an ONNX model: it does not decode") from error
     if not model.ir_version or not model.graph.node:
         raise ModelError("model.not_onnx", "the file is not an ONNX model: it holds no graph")
+    if model.functions:
+        model = inlined(model, _MOST_NODES)
     if len(model.graph.node) > _MOST_NODES:
         raise ModelError(
             "model.too_large", f"the model has {len(model.graph.node)} nodes; at most {_MOST_NODES} are read"

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Final
 
-from onnx import GraphProto, NodeProto, TensorProto, ValueInfoProto
+from onnx import GraphProto, NodeProto, ValueInfoProto
 
 from circuits.graphs.graph import Graph, Input
 from circuits.onnx.advice import unsupported
 from circuits.onnx.constants import FLOATS, MOST_DIMENSIONS, Allowance, Constant
 from circuits.onnx.decoding import decode_tensor
+from circuits.onnx.folding import FOLDED, fold
 from circuits.onnx.message import (
     attributes,
     count,
@@ -24,11 +26,15 @@ from circuits.onnx.message import (
     require_known,
 )
 from circuits.onnx.naming import quote, where
-from circuits.onnx.step import Building, Data, Operator, Step, Value, typed_shape
-from zenerrors import ModelError
+from circuits.onnx.scope import Scope, computed, needed
+from circuits.onnx.step import Building, Data, Held, Operator, Step, TensorList, typed_shape
+from zenerrors import ModelError, ZenError
 
 # By domain and ``op_type``.
 Operators = Mapping[tuple[str, str], Operator]
+# Nodes that are read, those of loops as often as they run.
+_MOST_READ: Final = 1 << 14
+_OTHERWISE: Final = "write it with other nodes, or simplify the model, and report the file as a fault of ours"
 
 
 def read(
@@ -40,18 +46,33 @@ def read(
     """
     path = None if isinstance(source, bytes) else Path(source)
     model = decode(source if isinstance(source, bytes) else Path(source).read_bytes())
-    graph, opset = model.graph, operator_set(model)
+    graph = model.graph
     if graph.sparse_initializer:
         raise ModelError("model.tensor_type", "sparse weights are not supported; export them dense")
-    nodes, entries = _needed(graph)
-    missing = [node for node in nodes if _key(node) not in operators]
+    nodes, seen = needed(graph)
+    _require_known(graph, nodes, operators)
+    require_known(sizes, graph.input)
+    stored = {each.name for each in graph.initializer}
+    entries = [each for each in graph.input if each.name in seen - stored]
+    reader = _Reader(entries, operators, path.parent if path else None, sizes, operator_set(model))
+    made = reader.network(graph, nodes, whole=whole)
+    return _of_tables(made) if has_learned(model) else made
+
+
+def _require_known(graph: GraphProto, nodes: Sequence[NodeProto], operators: Operators) -> None:
+    """All nodes that have no circuit and no constants alone as inputs are named at once."""
+    depend = computed(graph, nodes)
+    missing = [
+        node
+        for node in nodes
+        if _key(node) not in operators and not (_is_folded(node) and depend.isdisjoint(node.input))
+    ]
     if missing:
         raise unsupported(missing)
-    reader = _Reader(graph, entries, path.parent if path else None, sizes, opset)
-    for node in nodes:
-        reader.read(node, operators[_key(node)])
-    made = reader.finish(whole=whole)
-    return _of_tables(made) if has_learned(model) else made
+
+
+def _is_folded(node: NodeProto) -> bool:
+    return _key(node)[0] == "" and node.op_type in FOLDED and any(node.input)
 
 
 def _of_tables(graph: Graph) -> Graph:
@@ -62,44 +83,19 @@ def _of_tables(graph: Graph) -> Graph:
     return replace(graph, inputs=tuple(inputs))
 
 
-def _needed(graph: GraphProto) -> tuple[list[NodeProto], list[ValueInfoProto]]:
-    """The nodes and the inputs that the outputs are computed from, in the file's order."""
-    nodes = list(graph.node)
-    given = {each.name for each in (*graph.initializer, *graph.input)}
-    writers: dict[str, int] = {}
-    for index, node in enumerate(nodes):
-        for name in filter(None, node.output):
-            if name in given or writers.setdefault(name, index) != index:
-                raise ModelError("model.duplicate_name", f"{where(node)} must write a new tensor")
-    wanted, seen = [each.name for each in graph.output], set[str]()
-    if len(set(wanted)) < len(wanted):
-        raise ModelError("model.duplicate_name", "two outputs have one name")
-    while wanted:
-        name = wanted.pop()
-        if name not in seen:
-            wanted += nodes[writers[name]].input if name in writers else []
-        seen.add(name)
-    stored = {each.name for each in graph.initializer}
-    entries = [each for each in graph.input if each.name in seen - stored]
-    return [nodes[at] for at in sorted({writers[name] for name in seen & set(writers)})], entries
-
-
 class _Reader:
-    """What is known of each ONNX tensor: still in the file, constant, or computed; and who will write it."""
+    """Has each node say what it becomes, in the graph and in those inside its nodes."""
 
     def __init__(
         self,
-        graph: GraphProto,
         entries: Sequence[ValueInfoProto],
+        operators: Operators,
         folder: Path | None,
         sizes: Mapping[str, int],
         opset: int,
     ) -> None:
-        self._folder, self._outputs = folder, [each.name for each in graph.output]
-        self._opset = opset
-        self._allowance = Allowance()
-        self._file = _by_name(graph.initializer)
-        require_known(sizes, graph.input)
+        self._operators, self._folder, self._opset = operators, folder, opset
+        self._allowance, self._left = Allowance(), _MOST_READ
         fixed = {each.name: value for each in entries if (value := count(each, sizes)) is not None}
         kinds = {each.name: each.type.tensor_type.elem_type for each in entries}
         entries = [each for each in entries if each.name not in fixed]
@@ -108,37 +104,78 @@ class _Reader:
             raise ModelError("model.duplicate_name", "two inputs have one name")
         inputs = [Input(each.name, typed_shape(shapes[each.name]), input_values(each)) for each in entries]
         self._building = Building(inputs)
-        self._values: dict[str, Value] = {
+        self._inputs: dict[str, Held] = {
             each.name: Data(each.name, shape=shapes[each.name], kind=kinds[each.name]) for each in entries
         }
-        self._values |= {name: Constant(value, kinds[name]) for name, value in fixed.items()}
-        self._writers = {name: node for node in graph.node for name in node.output}
+        self._inputs |= {name: Constant(value, kinds[name]) for name, value in fixed.items()}
 
-    def read(self, node: NodeProto, operator: Operator) -> None:
-        if not operator.least <= len(node.input) <= operator.most:
-            raise ModelError(
-                "model.shape",
-                f"{where(node)} has {len(node.input)} inputs, not {operator.least} to {operator.most}",
-            )
-        inputs = [self._lookup(node, read) if read else None for read in node.input]
-        said = attributes(node, operator.attributes)
-        for tensor in (each for each in said if operator.attributes[each] == "t"):
-            said[tensor] = decode_tensor(said[tensor], f"in {where(node)}", self._allowance, None)
-        step = Step(node, inputs, said, self._building, self._allowance, self._opset)
-        made = operator.read(step)
-        values = [made] if isinstance(made, Constant | Data) else made
-        for name, value in zip(node.output, values, strict=False):
+    def network(self, graph: GraphProto, nodes: Sequence[NodeProto], *, whole: bool) -> Graph:
+        outputs = [each.name for each in graph.output]
+        if len(set(outputs)) < len(outputs):
+            raise ModelError("model.duplicate_name", "two outputs have one name")
+        scope = Scope(graph)
+        scope.values.update(self._inputs)
+        for node in nodes:
+            self._read(node, scope)
+        return self._finished(outputs, scope, whole=whole)
+
+    def _inside(self, graph: GraphProto, scope: Scope) -> Callable[[Sequence[Held]], list[Held]]:
+        """A graph inside a node as a function of its inputs' values."""
+        nodes, names = needed(graph)[0], [each.name for each in graph.input]
+
+        def outputs(inputs: Sequence[Held]) -> list[Held]:
+            self._count(f"the graph {quote(graph.name)}")
+            inner = Scope(graph, scope)
+            inner.values.update(zip(names, inputs, strict=False))
+            for node in nodes:
+                self._read(node, inner)
+            return [self._lookup(f"the graph {quote(graph.name)}", each.name, inner) for each in graph.output]
+
+        return outputs
+
+    def _count(self, what: str) -> None:
+        self._left -= 1
+        if self._left < 0:
+            raise ModelError("model.too_large", f"loops unroll to more than {_MOST_READ} nodes, up to {what}")
+
+    def _read(self, node: NodeProto, scope: Scope) -> None:
+        self._count(where(node))
+        inputs = [self._lookup(where(node), read, scope) if read else None for read in node.input]
+        if _is_folded(node) and all(each is None or isinstance(each, Constant) for each in inputs):
+            constants = [each for each in inputs if each is None or isinstance(each, Constant)]
+            made: Sequence[Held] = fold(node, constants, self._allowance, self._opset)
+            scope.values.update((name, value) for name, value in zip(node.output, made, strict=False) if name)
+            return
+        operator = self._operators.get(_key(node))
+        if operator is None:
+            raise unsupported([node])
+        step = self._step(node, operator, inputs, scope)
+        for name, value in zip(node.output, _made(operator, step), strict=False):
             value = self._completed(value, step, elementwise=operator.elementwise)
-            shape = value.array.shape if isinstance(value, Constant) else value.shape or ()
+            shape = value.array.shape if isinstance(value, Constant) else getattr(value, "shape", None) or ()
             if len(shape) > MOST_DIMENSIONS:
                 raise step.refuse("shape", f"makes {len(shape)} dimensions, more than {MOST_DIMENSIONS}")
-            self._values[name] = value
+            scope.values[name] = value
             if isinstance(value, Data) and not value.integer and value.kind not in FLOATS:
                 self._building.integers.add(value.tensor)
 
-    def _completed(self, value: Value, step: Step, *, elementwise: bool) -> Value:
+    def _step(self, node: NodeProto, operator: Operator, inputs: Sequence[Held | None], scope: Scope) -> Step:
+        if not operator.least <= len(inputs) <= operator.most:
+            raise ModelError(
+                "model.shape",
+                f"{where(node)} has {len(inputs)} inputs, not {operator.least} to {operator.most}",
+            )
+        said = attributes(node, operator.attributes)
+        for name in (each for each in said if operator.attributes[each] == "t"):
+            said[name] = decode_tensor(said[name], f"in {where(node)}", self._allowance, None)
+        graphs = {
+            name: self._inside(said.pop(name), scope) for name in [*said] if operator.attributes[name] == "g"
+        }
+        return Step(node, inputs, said, self._building, self._allowance, self._opset, graphs)
+
+    def _completed(self, value: Held, step: Step, *, elementwise: bool) -> Held:
         """With the shape and the kind that an operator left out."""
-        if isinstance(value, Constant):
+        if not isinstance(value, Data):
             return value
         shape, kind = value.shape, value.kind
         if shape is None and elementwise:
@@ -146,14 +183,21 @@ class _Reader:
         if shape is None:
             shape = (1, *self._building.shapes[value.tensor])
         if kind is None:
-            kind = next(each.kind for each in step.inputs if each is not None)
+            kind = next(each.kind for each in step.inputs if isinstance(each, Constant | Data))
         return replace(value, shape=shape, kind=kind)
 
-    def finish(self, *, whole: bool) -> Graph:
+    def _finished(self, names: Sequence[str], scope: Scope, *, whole: bool) -> Graph:
         """Outputs that no input changes are left out."""
-        building, values = self._building, {name: self._values.get(name) for name in self._outputs}
+        building, values = self._building, {name: scope.values.get(name) for name in names}
         outputs = {name: value.tensor for name, value in values.items() if isinstance(value, Data)}
-        missing = [name for name, value in values.items() if value is None and name not in self._file]
+        missing = [name for name, value in values.items() if value is None and name not in scope.file]
+        lists = [name for name, value in values.items() if isinstance(value, TensorList)]
+        if missing and missing[0] in scope.writers:
+            raise _unwritten(scope, missing[0], "the network's outputs")
+        if lists:
+            raise ModelError(
+                "model.outputs", f"the output {quote(lists[0])} is a list of tensors; make each an output"
+            )
         if missing or not outputs:
             name = quote(next(iter(missing or values), ""))
             reason = f"no node computes the output {name} from the network's input: there is nothing to prove"
@@ -174,32 +218,51 @@ class _Reader:
         ranked = self._building.ranked.get(tensor, tensor)
         return tensor if ranked in {entry.name for entry in self._building.inputs} else ranked
 
-    def _lookup(self, node: NodeProto, name: str) -> Value:
-        if name in self._values:
-            return self._values[name]
-        if name in self._file:
-            return decode_tensor(self._file[name], quote(name), self._allowance, self._folder)
-        if name in self._writers:
+    def _lookup(self, reader: str, name: str, scope: Scope) -> Held:
+        found = scope.of(name)
+        if found is None:
             raise ModelError(
-                "model.order",
-                f"{where(node)} reads {quote(name)} before {where(self._writers[name])} writes it; nodes "
-                "must be sorted, without a cycle, and of most operators only the first output is supported",
+                "model.missing_initialiser",
+                f"{reader} reads {quote(name)}, which nothing in the file provides; export the model with "
+                "its weights inside",
             )
-        raise ModelError(
-            "model.missing_initialiser",
-            f"{where(node)} reads {quote(name)}, which nothing in the file provides; export the model with "
-            "its weights inside",
+        if name in found.values:
+            return found.values[name]
+        if name in found.file:
+            return decode_tensor(found.file[name], quote(name), self._allowance, self._folder)
+        raise _unwritten(found, name, reader)
+
+
+def _unwritten(scope: Scope, name: str, reader: str) -> ModelError:
+    """A node that should have written the tensor has not: it comes later, or does not make that output."""
+    writer = scope.writers[name]
+    if any(each in scope.values for each in writer.output):
+        return ModelError(
+            "model.unsupported_operator",
+            f"{reader}: {quote(name)} is output {[*writer.output].index(name)} of {where(writer)}, of which "
+            "only the first outputs are made; have the network do without it",
         )
+    return ModelError(
+        "model.order",
+        f"{reader} reads {quote(name)} before {where(writer)} writes it; nodes must be sorted, without a "
+        "cycle",
+    )
+
+
+def _made(operator: Operator, step: Step) -> Sequence[Held]:
+    """What the node becomes. A failure of the reader itself is an error that names the node."""
+    try:
+        made = operator.read(step)
+    except (ZenError, MemoryError):
+        raise
+    except Exception as error:
+        raise ModelError(
+            "model.unreadable",
+            f"{where(step.node)} has inputs or attributes of a form that is not read "
+            f"({type(error).__name__}); {_OTHERWISE}",
+        ) from error
+    return [made] if isinstance(made, Held) else made
 
 
 def _key(node: NodeProto) -> tuple[str, str]:
     return "" if node.domain == "ai.onnx" else node.domain, node.op_type
-
-
-def _by_name(tensors: Iterable[TensorProto]) -> dict[str, TensorProto]:
-    named: dict[str, TensorProto] = {}
-    for tensor in tensors:
-        if tensor.name in named:
-            raise ModelError("model.duplicate_name", f"two weights have the name {quote(tensor.name)}")
-        named[tensor.name] = tensor
-    return named

@@ -63,6 +63,17 @@ def typed_shape(shape: Shape) -> Shape:
 Value = Constant | Data
 
 
+@dataclass(frozen=True, eq=False)
+class TensorList:
+    """A sequence of tensors, or an optional, which has one or none."""
+
+    tensors: tuple[Value, ...]
+
+
+# What an ONNX name may stand for.
+Held = Value | TensorList
+
+
 # Where a tensor stays: a constant, or computed, 1 where it does. It broadcasts to the tensor's shape.
 Kept = NDArray[np.bool_] | Data
 
@@ -89,7 +100,7 @@ class Operator:
     ONNX shape of what it reads; else a batch is in front of it. ``folds``: it makes constants alone.
     """
 
-    read: Callable[[Step], Value | Sequence[Value]]
+    read: Callable[[Step], Held | Sequence[Held]]
     attributes: Mapping[str, str] = field(default_factory=dict)
     least: int = 1
     most: int = 1
@@ -151,14 +162,16 @@ Made = TypeVar("Made", bound=Node)
 
 @dataclass(frozen=True)
 class Step:
-    """A node with its inputs looked up; an input that is left out is None. ``opset``: of the file."""
+    """A node with its inputs looked up; an input that is left out is None. ``opset``: of the file.
+    ``graphs``: by attribute the graphs inside the node, each a function of its inputs' values."""
 
     node: NodeProto
-    inputs: Sequence[Value | None]
+    inputs: Sequence[Held | None]
     attributes: Mapping[str, Any]
     building: Building
     allowance: Allowance
     opset: int
+    graphs: Mapping[str, Callable[[Sequence[Held]], list[Held]]] = field(default_factory=dict)
 
     def refuse(self, why: Refusal, reason: str) -> ModelError:
         return ModelError(_CODES[why], f"{where(self.node)} {reason}")
@@ -170,7 +183,22 @@ class Step:
         value = self.inputs[position] if self.has(position) else None
         if value is None:
             raise self.refuse("shape", f"needs input {position}, which is left out")
+        if isinstance(value, TensorList):
+            raise self.refuse("tensor_type", f"takes a tensor, not the list {self._input(position)}")
         return value
+
+    def graph(self, attribute: str) -> Callable[[Sequence[Held]], list[Held]]:
+        """A graph inside the node, as a function of its inputs' values."""
+        if attribute not in self.graphs:
+            raise self.refuse("shape", f"needs its graph {attribute}")
+        return self.graphs[attribute]
+
+    def tensors(self, position: int = 0) -> tuple[Value, ...]:
+        """Those of an input that is a list of them."""
+        value = self.inputs[position] if self.has(position) else None
+        if not isinstance(value, TensorList):
+            raise self.refuse("tensor_type", f"takes a list of tensors as its input {position}")
+        return value.tensors
 
     def is_data(self, position: int) -> bool:
         return isinstance(self.value(position), Data)

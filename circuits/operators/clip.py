@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from circuits.graphs import formula
 from circuits.graphs.graph import Graph
 from circuits.graphs.node import Constants, Node, Written
 from circuits.graphs.rescaling import Clamp
-from circuits.graphs.rewriting import join
+from circuits.graphs.rewriting import fresh, join, movers_before
 from circuits.graphs.site import Site
 from circuits.graphs.types import Affine, Bounds, FloatArray, Shape
 from circuits.onnx.step import Data, Operator, Step, Value
@@ -66,6 +66,24 @@ class Requantise(Accumulating):
         return np.array([low]), np.array([high])
 
 
+def clips_before_movers(graph: Graph) -> Graph:
+    """In front of what only moves values, where a sum is there to take it."""
+    taken, readers, made = set(graph.shapes), graph.readers, dict[str, Node]()
+    for node in graph.nodes:
+        chain = movers_before(graph, made, readers, node.inputs[0]) if isinstance(node, Clip) else []
+        source = chain[0].inputs[0] if chain else ""
+        if source not in made or not made[source].adds or readers[source] > 1 or source in graph.declared:
+            made[node.name] = node
+            continue
+        for each in chain:
+            del made[each.name]
+        clip = replace(node, name=fresh(f"{node.name}.sum", taken), inputs=(source,))
+        made[clip.name], readers[clip.name] = clip, 1
+        chain[0] = replace(chain[0], inputs=(clip.name,))
+        made |= {each.name: each for each in (*chain[:-1], replace(chain[-1], name=node.name))}
+    return replace(graph, nodes=tuple(made.values()))
+
+
 def merge_clips(graph: Graph) -> Graph:
     """A Clip of a Clip is one, as ReLU before the clamp of a declared type is."""
     return join(graph, _merged)
@@ -85,5 +103,5 @@ def _relu(step: Step) -> Value:
 ENTRY = Entry(
     onnx={"Relu": Operator(_relu, elementwise=True)},
     integers=(Requantise,),
-    passes=(merge_clips,),
+    passes=(merge_clips, clips_before_movers),
 )

@@ -118,7 +118,7 @@ def _not(step: Step) -> Value:
     return step.folded(1 - step.plain(0).array, Element.BOOL)
 
 
-def _where(step: Step) -> Value:
+def choose(step: Step) -> Value:
     """What is chosen of a constant so small that a softmax sees nothing of it masks the other."""
     step = replace(step, inputs=[step.value(0), *(finite(step.value(at)) for at in (1, 2))])
     made = of_kind(_either(step) if step.is_data(0) else _chosen(step), step.value(1).kind)
@@ -134,7 +134,8 @@ def _where(step: Step) -> Value:
 
 def _either(step: Step) -> Value:
     """``b + condition · (a - b)``"""
-    condition, one, other = _with_numbers(step).inputs
+    step = _with_numbers(step)
+    condition, one, other = (step.value(at) for at in range(3))
     if _is_zero(other, step):
         return multiply(replace(step, inputs=[condition, one]))
     if _is_zero(one, step):
@@ -152,7 +153,7 @@ def _linear_where(step: Step) -> Value:
         else replace(real(step, at, at + 1, 0), declared=None)
         for at in (1, 4)
     ]
-    made = _where(replace(step, inputs=[step.value(0), *parts]))
+    made = choose(replace(step, inputs=[step.value(0), *parts]))
     if not isinstance(made, Data):
         raise step.refuse("unsupported_operator", "chooses between constants; have the exporter fold them")
     return replace(typed(step, made.tensor, declared_at(step, 7)), shape=made.shape, kind=step.value(1).kind)
@@ -209,7 +210,7 @@ ENTRY = Entry(
             for name, (text, function) in _LOGIC.items()
         },
         "Not": Operator(_not, elementwise=True),
-        "Where": Operator(_where, {}, 3, 3),
+        "Where": Operator(choose, {}, 3, 3),
     },
     microsoft={"QLinearWhere": Operator(_linear_where, {}, 9, 9)},
 )

@@ -8,13 +8,14 @@ from typing import Final
 import numpy as np
 
 from circuits.onnx.constants import FLOATS, Constant, Element
-from circuits.onnx.step import Data, Operator, Step, Value
+from circuits.onnx.step import Data, Held, Operator, Step, TensorList, Value
 from circuits.operators.activation import TRUNCATED, Activation
 from circuits.operators.entry import Entry
 
 
-def _identity(step: Step) -> Value:
-    return step.value(0)
+def _identity(step: Step) -> Held:
+    held = step.inputs[0]
+    return held if isinstance(held, TensorList) else step.value(0)
 
 
 def _dropout(step: Step) -> Value:

@@ -55,7 +55,7 @@ def _skipped(step: Step, centred: bool) -> Sequence[Value]:
     total = add(replace(step, inputs=[step.value(0), step.value(1)]))
     if step.has(rest[-1]):
         total = add(replace(step, inputs=[total, step.value(rest[-1])]))
-    term = step.inputs[rest[0]] if centred and step.has(rest[0]) else None
+    term = step.value(rest[0]) if centred and step.has(rest[0]) else None
     made = _layer(_finely(step, [total, step.value(factor), term]), centred)
     return [made, made, made, total]
 

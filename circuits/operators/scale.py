@@ -11,7 +11,7 @@ import numpy as np
 from circuits.graphs import formula
 from circuits.graphs.graph import Graph
 from circuits.graphs.node import Node, dims
-from circuits.graphs.rewriting import fresh, join
+from circuits.graphs.rewriting import fresh, join, movers_before
 from circuits.graphs.types import FloatArray, Shape
 from circuits.onnx.naming import require_finite, where
 from circuits.onnx.step import Data, Operator, Step, Value, typed_shape
@@ -19,11 +19,9 @@ from circuits.operators.convolution import Conv
 from circuits.operators.dense import Dense
 from circuits.operators.entry import Entry
 from circuits.operators.moving import broadcast
-from circuits.operators.reshape import Reshape, shaped
+from circuits.operators.reshape import Reshape
+from circuits.operators.transpose import Transpose
 from circuits.operators.weighted import Parametric
-
-# Files mean harm with longer chains of nodes that move values.
-_MOST_MOVERS = 32
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,14 +60,10 @@ def scale_before_movers(graph: Graph) -> Graph:
         made[node.name] = node
         if not isinstance(node, Scale):
             continue
-        chain, source = list[Node](), node.inputs[0]
-        while source in made and made[source].permutes and _is_passed_on(graph, readers, source):
-            if len(chain) > _MOST_MOVERS:
-                break
-            chain.insert(0, made[source])
-            source = chain[0].inputs[0]
+        chain = movers_before(graph, made, readers, node.inputs[0])
+        source = chain[0].inputs[0] if chain else ""
         before = made.get(source)
-        if not 0 < len(chain) <= _MOST_MOVERS or before is None or not _is_passed_on(graph, readers, source):
+        if before is None or readers[source] > 1 or source in graph.declared:
             continue
         scaled = _of_channels(fresh(f"{node.name}.channels", taken), node, chain, shapes[source])
         if scaled is None or not (isinstance(before, Scale) or _scaled_outputs(graph, before, scaled)):
@@ -80,11 +74,6 @@ def scale_before_movers(graph: Graph) -> Graph:
         chain[0] = replace(chain[0], inputs=(scaled.name,))
         made |= {each.name: each for each in (*chain[:-1], replace(chain[-1], name=node.name))}
     return replace(graph, nodes=tuple(made.values()))
-
-
-def _is_passed_on(graph: Graph, readers: Mapping[str, int], name: str) -> bool:
-    """Whether one node alone reads the tensor, and the file says nothing of it."""
-    return readers[name] == 1 and name not in graph.declared
 
 
 def _of_channels(name: str, node: Scale, chain: Sequence[Node], shape: Shape) -> Scale | None:
@@ -261,14 +250,30 @@ def affine_of(step: Step, data: Data, factor: FloatArray | float, shift: FloatAr
             "shape", f"combines shape [{dims(whole)}] with a constant of another shape"
         ) from None
     data, typed = broadcast(step, data, shape), typed_shape(shape)
-    aligned = [each.reshape((1,) * (len(shape) - each.ndim) + each.shape) for each in constants]
-    fitted = [np.broadcast_to(each, shape).reshape(typed) for each in aligned]
-    if all(each.size == each.shape[-len(typed)] for each in aligned if each.ndim):
-        vectors = [each.reshape(typed[0], -1)[:, 0] for each in fitted]
-        return Data(_scaled(step, data.tensor, *vectors), shape=shape)
-    vector = shaped(step, data, (1, math.prod(shape)))
-    scaled = Data(_scaled(step, vector.tensor, *(each.ravel() for each in fitted)))
-    return shaped(step, scaled, shape)
+    fitted = [each.reshape(((1,) * len(shape) + each.shape)[-len(typed) :]) for each in constants]
+    varying = [axis for axis in range(len(typed)) if any(each.shape[axis] > 1 for each in fitted)] or [0]
+    sizes = [size if axis in varying else 1 for axis, size in enumerate(typed)]
+    vectors = [np.broadcast_to(each, sizes).ravel() for each in fitted]
+    return Data(_along(step, data.tensor, varying, *vectors), shape=shape)
+
+
+def _along(step: Step, tensor: str, axes: Sequence[int], factor: FloatArray, shift: FloatArray) -> str:
+    """A factor and a term for each place along these axes, which become the first one for it: as many
+    parameters as the file has."""
+    shape = step.building.shapes[tensor]
+    order = (*axes, *(axis for axis in range(len(shape)) if axis not in axes))
+    turned, sizes = order != tuple(range(len(shape))), tuple(shape[axis] for axis in order)
+    if turned:
+        tensor = step.emit(Transpose, (tensor,), order)
+    if len(axes) > 1:
+        rest = math.prod(sizes[len(axes) :])
+        tensor = step.emit(Reshape, (tensor,), (len(factor), rest) if rest > 1 else (len(factor),))
+    tensor = _scaled(step, tensor, factor, shift)
+    if len(axes) > 1:
+        tensor = step.emit(Reshape, (tensor,), sizes)
+    if turned:
+        tensor = step.emit(Transpose, (tensor,), tuple(order.index(axis) for axis in range(len(shape))))
+    return tensor
 
 
 def scale(step: Step, tensor: str, factor: FloatArray | float, shift: FloatArray | float) -> str:

@@ -66,7 +66,7 @@ def _numbers(step: Step, position: int) -> IntArray:
     return array.ravel()
 
 
-def _concat(step: Step) -> Value:
+def concat(step: Step) -> Value:
     positions = range(len(step.inputs))
     (axis,) = step.axes([step.attributes.get("axis", 0)], len(step.whole()))
     wholes = [step.whole(position) for position in positions]
@@ -268,7 +268,7 @@ def _attributes(*names: str) -> dict[str, str]:
 ENTRY = Entry(
     onnx={
         "Col2Im": Operator(_col2im, {"dilations": "ints", "pads": "ints", "strides": "ints"}, 3, 3),
-        "Concat": Operator(_concat, {"axis": "i"}, 1, 1 << 10),
+        "Concat": Operator(concat, {"axis": "i"}, 1, 1 << 10),
         "Scatter": Operator(_scatter_elements, {"axis": "i"}, 3, 3),
         "ScatterElements": Operator(_scatter_elements, _attributes("axis"), 3, 3),
         "ScatterND": Operator(_scatter_nd, _attributes(), 3, 3),

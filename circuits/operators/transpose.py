@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from circuits.graphs.node import Constants, Mover, Number, Written, dims
+from circuits.graphs.graph import Graph
+from circuits.graphs.node import Constants, Mover, Node, Number, Written, dims
+from circuits.graphs.rewriting import without_dead_nodes
 from circuits.graphs.types import Shape
 from circuits.onnx.constants import Constant
 from circuits.onnx.step import Operator, Step, Value, typed_shape
@@ -37,6 +39,22 @@ class Transpose(Mover):
         return Written("Transpose", (), {"perm": [0, *(axis + 1 for axis in self.axes)]})
 
 
+def merge_transposes(graph: Graph) -> Graph:
+    """A Transpose of a Transpose is one, or none where it takes the axes back."""
+    made, gone, kept = dict[str, Node](), dict[str, str](), {*graph.declared, *graph.outputs.values()}
+    for node in graph.nodes:
+        node = replace(node, inputs=tuple(gone.get(name, name) for name in node.inputs))
+        before = made.get(node.inputs[0])
+        if isinstance(node, Transpose) and isinstance(before, Transpose):
+            node = replace(node, inputs=before.inputs, axes=tuple(before.axes[axis] for axis in node.axes))
+            if node.axes == tuple(range(len(node.axes))) and node.name not in kept:
+                gone[node.name] = node.inputs[0]
+                continue
+        made[node.name] = node
+    tied = {name: gone.get(first, first) for name, first in graph.tied.items()}
+    return without_dead_nodes(replace(graph, nodes=tuple(made.values()), tied=tied))
+
+
 def _transpose(step: Step) -> Value:
     value = step.value(0)
     whole = step.whole()
@@ -56,4 +74,8 @@ def _transpose(step: Step) -> Value:
     return rearranged(step, lambda places: places.transpose(axes), 0)
 
 
-ENTRY = Entry(onnx={"Transpose": Operator(_transpose, {"perm": "ints"})}, integers=(Transpose,))
+ENTRY = Entry(
+    onnx={"Transpose": Operator(_transpose, {"perm": "ints"})},
+    integers=(Transpose,),
+    passes=(merge_transposes,),
+)

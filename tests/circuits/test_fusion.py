@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import numpy as np
+import onnxruntime
 import pytest
+from onnx.helper import make_node
 
+from circuits import load_onnx
 from circuits.graphs.graph import Graph
 from circuits.graphs.node import Node
 from circuits.graphs.rewriting import without_dead_nodes
@@ -31,7 +35,8 @@ from circuits.operators.scale import (
     scale_into_previous,
     scale_to_conv,
 )
-from circuits.operators.transpose import Transpose
+from circuits.operators.transpose import Transpose, merge_transposes
+from tests.circuits.support import make_model
 
 RNG = np.random.default_rng(17)
 
@@ -269,3 +274,67 @@ def test_a_long_chain_fuses_in_linear_time() -> None:
     assert len(fuse(graph(*(nodes[:40]))).nodes) == 1
     with np.errstate(all="ignore"):
         assert len(merge_scales(graph(*nodes)).nodes) == 2
+
+
+def _after_transpose(size: int) -> bytes:
+    """A bias and a factor of each channel behind a Transpose to channels last, as TensorFlow's are."""
+    rng = np.random.default_rng(0)
+    weights = {
+        "w": rng.normal(size=(8, 3, 3, 3)).astype(np.float32),
+        "b": rng.normal(size=8).astype(np.float32),
+        "m": rng.normal(size=8).astype(np.float32),
+    }
+    nodes = [
+        make_node("Conv", ["x", "w"], ["a"], pads=[1] * 4),
+        make_node("Transpose", ["a"], ["t"], perm=[0, 2, 3, 1]),
+        make_node("Add", ["t", "b"], ["u"]),
+        make_node("Mul", ["u", "m"], ["v"]),
+        make_node("Relu", ["v"], ["y"]),
+    ]
+    return make_model(nodes, weights, (1, 3, size, size))
+
+
+def test_channels_last_have_one_bias_each_and_their_clip_is_the_layer_s() -> None:
+    graph = load_onnx(_after_transpose(8))
+    assert [type(node).__name__ for node in graph.nodes] == ["Conv", "Clip", "Transpose"]
+    assert isinstance(graph.nodes[0], Conv)
+    assert graph.nodes[0].bias.shape == (8,)
+    x = np.random.default_rng(1).normal(size=(1, 3, 8, 8)).astype(np.float32)
+    (expected,) = onnxruntime.InferenceSession(_after_transpose(8)).run(None, {"x": x})
+    np.testing.assert_allclose(graph.run(x.astype(np.float64)), expected, atol=1e-4)
+
+
+def test_weights_are_counted_as_the_file_has_them() -> None:
+    """8 channels of 700 by 700 are 3,920,000 entries; five constants of them would be too many weights."""
+    graph = load_onnx(_after_transpose(700))
+    assert sum(node.weight.size + node.bias.size for node in graph.nodes if isinstance(node, Conv)) == 224
+
+
+@pytest.mark.parametrize(
+    ("shape", "parameters"),
+    [((8,), 8), ((1, 4, 1, 1), 4), ((5, 1), 5), ((4, 1, 8), 32), ((5, 8), 40), ((4, 5, 8), 160), ((), 4)],
+)
+def test_a_constant_keeps_its_size_where_it_is_broadcast(shape: tuple[int, ...], parameters: int) -> None:
+    rng = np.random.default_rng(2)
+    weights = {name: np.asarray(rng.normal(size=shape), np.float32) for name in ("m", "b")}
+    nodes = [make_node("Mul", ["x", "m"], ["u"]), make_node("Add", ["u", "b"], ["y"])]
+    data = make_model(nodes, weights, (1, 4, 5, 8))
+    graph = load_onnx(data, whole=True)
+    assert [node.weight.size for node in graph.nodes if isinstance(node, Conv)] == [parameters]
+    x = rng.normal(size=(1, 4, 5, 8)).astype(np.float32)
+    (expected,) = onnxruntime.InferenceSession(data).run(None, {"x": x})
+    np.testing.assert_allclose(graph.run(x.astype(np.float64)).ravel(), expected.ravel(), atol=1e-5)
+
+
+def test_a_transpose_of_a_transpose_is_one_or_none() -> None:
+    turned = Transpose("t", ("x",), (1, 2, 0))
+    back, on = Transpose("b", ("t",), (2, 0, 1)), Transpose("o", ("t",), (1, 2, 0))
+    graph = Graph.of("x", (2, 3, 4), (turned, back, on, Activation("a", ("b",), "sin(x)")), "a")
+    assert [(type(node), node.inputs) for node in merge_transposes(graph).nodes] == [(Activation, ("x",))]
+    other = merge_transposes(replace(graph, outputs={"o": "o", "b": "b"}))
+    assert [(node.name, node.inputs, node.axes) for node in other.nodes if isinstance(node, Transpose)] == [
+        ("b", ("x",), (0, 1, 2)),
+        ("o", ("x",), (2, 0, 1)),
+    ]
+    x = RNG.normal(size=(1, 2, 3, 4))
+    np.testing.assert_array_equal(other.run_all(x, {"o"})["o"], graph.run_all(x, {"o"})["o"])

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from onnx import ModelProto, NodeProto, TensorProto, helper
+from onnx import ModelProto, NodeProto, TensorProto, ValueInfoProto, helper, numpy_helper
 from onnx.helper import make_node
 
 from tests.circuits.support import make_model
@@ -137,13 +137,49 @@ def sliced(times: int) -> bytes:
     return make_model(nodes, numbers, (1, MANY >> 1), f"t{times}")
 
 
-def functions() -> bytes:
+def functions(count: int, calls: int, *inner: NodeProto) -> bytes:
+    """Functions F0, F1 and so on: the first of these nodes, each other of so many calls of the one before.
+    Without nodes the first calls the last."""
+    names = [f"F{at}" for at in range(count)]
+
+    def chain(name: str) -> list[NodeProto]:
+        ends = ["x", *(f"t{at}" for at in range(calls - 1)), "y"]
+        return [make_node(name, [ends[at]], [ends[at + 1]], domain="local") for at in range(calls)]
+
     def change(model: ModelProto) -> None:
-        call = make_node("F", ["x"], ["y"], domain="local")
-        model.functions.add(name="F", domain="local", input=["x"], output=["y"], node=[call])
-        model.graph.node[0].CopyFrom(call)
+        for at, name in enumerate(names):
+            nodes = inner if inner and not at else chain(names[at - 1])
+            made = model.functions.add(name=name, domain="local", input=["x"], output=["y"], node=nodes)
+            made.opset_import.extend([helper.make_opsetid("", 17), helper.make_opsetid("local", 1)])
+        model.opset_import.append(helper.make_opsetid("local", 1))
+        model.graph.node[0].CopyFrom(make_node(names[-1], ["x"], ["y"], domain="local"))
 
     return edited(change)
+
+
+def looped(depth: int, times: int, *inner: NodeProto) -> bytes:
+    """A loop in a loop, so deep, each of which runs so often; the innermost makes "t" of these nodes."""
+
+    def info(name: str, kind: int) -> ValueInfoProto:
+        return helper.make_tensor_value_info(name, kind, None)
+
+    nodes = [*inner, make_node("Identity", ["t" if inner else "s"], ["o"])]
+    for at in range(depth):
+        body = helper.make_graph(
+            nodes,
+            f"body{at}",
+            [info("i", TensorProto.INT64), info("k", TensorProto.BOOL), info("s", FLOAT)],
+            [info("k", TensorProto.BOOL), info("o", FLOAT)],
+        )
+        nodes = [make_node("Loop", ["n", "", "s" if at < depth - 1 else "x"], ["o"], body=body)]
+    nodes[0].output[0] = "y"
+    return make_model(nodes, {"n": np.array(times), "w": np.ones(64, np.float32)})
+
+
+def folded(operator: str, *values: Any, **attributes: Any) -> bytes:
+    """An operator of these constants, which the reader is to compute."""
+    weights = {f"c{at}": np.asarray(value) for at, value in enumerate(values)}
+    return constants(make_node(operator, [*weights], ["c"], name="bomb", **attributes), **weights)
 
 
 MANY = 1 << 25
@@ -177,7 +213,116 @@ CORPUS: dict[str, tuple[Callable[[], bytes], str, str]] = {
     ),
     "a nested graph": (lambda: nested(8), "outputs", "no node computes"),
     "a deeply nested graph": (lambda: nested(500), "not_onnx", "not an ONNX model"),
-    "a function that calls itself": (functions, "unsupported_operator", "inline"),
+    "a function that calls itself": (lambda: functions(1, 1), "graph", "calls itself"),
+    "functions that call each other": (lambda: functions(20, 1), "graph", "calls itself"),
+    "functions that double": (
+        lambda: functions(50, 2, make_node("Relu", ["x"], ["y"])),
+        "too_large",
+        "unroll to more than",
+    ),
+    "functions that multiply": (
+        lambda: functions(30, 4000, make_node("Relu", ["x"], ["y"])),
+        "too_large",
+        "unroll to more than",
+    ),
+    "functions that call functions": (
+        lambda: functions(2000, 1, make_node("Relu", ["x"], ["y"])),
+        "too_large",
+        "deep",
+    ),
+    "a function of a large weight that is called often": (
+        lambda: functions(
+            2,
+            2000,
+            make_node("Constant", [], ["w"], value=numpy_helper.from_array(np.ones(1 << 20, np.float32))),
+            make_node("Add", ["x", "w"], ["y"]),
+        ),
+        "too_large",
+        "bytes",
+    ),
+    "a loop that runs 2^62 times": (lambda: looped(1, 1 << 62), "too_large", "unroll"),
+    "a loop of nothing but loops": (lambda: looped(12, 1 << 40), "too_large", "unroll"),
+    "a loop that computes constants": (
+        lambda: looped(1, 1 << 62, make_node("Exp", ["w"], ["e"]), make_node("Add", ["s", "s"], ["t"])),
+        "too_large",
+        "unroll",
+    ),
+    "a loop that doubles a tensor": (
+        lambda: looped(1, 1000, make_node("Concat", ["s", "s"], ["t"], axis=1)),
+        "too_large",
+        "elements",
+    ),
+    "a range of 2^60": (lambda: folded("Range", 0, 1 << 60, 1), "too_large", "weights"),
+    "a range of infinitely many": (
+        lambda: folded("Range", np.float32(0), np.float32(np.inf), np.float32(1)),
+        "shape",
+        "'bomb'",
+    ),
+    "places among 2^60": (
+        lambda: folded("OneHot", np.arange(4), np.array(1 << 60), np.array([0.0, 1.0])),
+        "too_large",
+        "weights",
+    ),
+    "the 2^60 largest": (
+        lambda: folded("TopK", np.ones((4, 4)), np.array([1 << 60])),
+        "too_large",
+        "weights",
+    ),
+    "a window of 2^60": (lambda: folded("HannWindow", 1 << 60), "too_large", "weights"),
+    "a grid of 2^60": (
+        lambda: folded("AffineGrid", np.ones((1, 2, 3), np.float32), np.array([1, 1, 1 << 30, 1 << 30])),
+        "too_large",
+        "weights",
+    ),
+    "a matrix of 2^60 bins": (
+        lambda: folded("MelWeightMatrix", 1 << 30, 1 << 30, 8000, np.float32(0), np.float32(4000)),
+        "too_large",
+        "weights",
+    ),
+    "a convolution of constants, dilated by 2^40": (
+        lambda: folded(
+            "Conv",
+            np.ones((1, 1, 4, 4), np.float32),
+            np.ones((1, 1, 2, 2), np.float32),
+            dilations=[1 << 40, 1],
+        ),
+        "too_large",
+        "weights",
+    ),
+    "a pool of constants, padded by 2^40": (
+        lambda: folded("AveragePool", np.ones((1, 1, 4), np.float32), kernel_shape=[3], pads=[0, 1 << 40]),
+        "too_large",
+        "weights",
+    ),
+    "a transposed convolution of constants to 2^40": (
+        lambda: folded(
+            "ConvTranspose",
+            np.ones((1, 1, 4), np.float32),
+            np.ones((1, 1, 2), np.float32),
+            output_shape=[1 << 40],
+        ),
+        "too_large",
+        "weights",
+    ),
+    "a product of large constants": (
+        lambda: folded("MatMul", np.ones((2000, 2000), np.float32), np.ones((2000, 2000), np.float32)),
+        "too_large",
+        "weights",
+    ),
+    "the error functions of a million": (
+        lambda: folded("Erf", np.ones((1 << 10, 1 << 10), np.float32)),
+        "too_large",
+        "weights",
+    ),
+    "many nodes of constants": (
+        lambda: constants(
+            *(make_node("Tanh", [f"c{at}" if at else "a"], [f"c{at + 1}"]) for at in range(8000)),
+            make_node("Sub", ["a", "c8000"], ["c"]),
+            a=np.zeros((4, 3), np.float32),
+        ),
+        "accepted",
+        "",
+    ),
     "a huge input": (lambda: shaped("batch", 1 << 40, 1 << 20), "too_large", "'x'"),
     "an overflowing input": (lambda: shaped("batch", *[1 << 62] * 7), "too_large", "'x'"),
     "a negative input": (lambda: shaped("batch", -4), "dynamic_shape", "not fixed"),

@@ -385,7 +385,7 @@ def test_a_network_that_keeps_channels_last() -> None:
          [make_node("AveragePool", ["x"], ["h"], kernel_shape=[2, 2], strides=[3, 3], ceil_mode=1,
                     count_include_pad=1)], {}, "unsupported_attribute", "ceil_mode=0"),
         ("indices of a pool", [make_node("MaxPool", ["x"], ["k", "h"], kernel_shape=[2, 2])], {},
-         "order", "first output"),
+         "unsupported_operator", "first outputs"),
         ("bounds that differ", [make_node("Min", ["x", "w"], ["h"])], {"w": (5,)}, "shape", "single number"),
         ("a computed power", [make_node("Pow", ["x", "x"], ["h"])], {},
          "unsupported_operator", "must be a constant"),
@@ -397,7 +397,7 @@ def test_a_network_that_keeps_channels_last() -> None:
         ("a slice by floats", [make_node("Slice", ["x", "s", "s"], ["h"])], {"s": (1,)},
          "tensor_type", "int64"),
         ("an empty clip", [make_node("Clip", ["x"], ["h"], min=2.0, max=1.0)], {}, "shape", "no interval"),
-        ("a loop", [make_node("Loop", ["x"], ["h"])], {}, "unsupported_operator", "tracing"),
+        ("a loop without a body", [make_node("Loop", ["", "", "x"], ["h"])], {}, "shape", "its graph body"),
     ],
 )  # fmt: skip
 def test_a_use_without_a_circuit_is_refused_by_node_operator_and_remedy(

@@ -406,11 +406,6 @@ def test_without_axes_all_or_none_are_reduced() -> None:
             {},
             "unsupported_attribute",
         ),
-        (
-            [make_node("ReduceMax", ["c"], ["d"]), make_node("Add", ["x", "d"], ["h"])],
-            {"c": np.ones(0)},
-            "shape",
-        ),
     ],
     ids=str,
 )

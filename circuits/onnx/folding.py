@@ -1,0 +1,268 @@
+"""Nodes whose inputs are all constants: ONNX's reference evaluator computes them when the file is read.
+
+The file is untrusted. ``FOLDED`` lists the operators that the evaluator may compute: all are deterministic,
+and each has a bound on the elements that its computation touches, found from the shapes of its inputs and
+from its attributes before anything is allocated. Operators that only move entries are not listed: their own
+readers move those of constants, too. LRN is not: the evaluator of onnx 1.23 normalises the first channels
+alone. Arithmetic is that of the file's element types: float32 where the file has float32.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+from onnx import AttributeProto, TensorProto, helper
+
+from circuits.onnx.constants import FLOATS, INTEGERS, Allowance, Constant, Element
+from circuits.onnx.naming import where
+from zenerrors import ModelError
+
+if TYPE_CHECKING:
+    from onnx import NodeProto
+
+# The evaluator's loops in Python take as long for an entry as NumPy takes for so many.
+_PYTHON: Final = 1 << 6
+# So many multiplications of a matrix product take as long as an entry.
+_MULTIPLIED: Final = 1 << 6
+_LONGEST_REASON: Final = 160
+_MOST_WHOLE: Final = 2.0**62
+_KINDS: Final = (
+    *(*FLOATS, *INTEGERS, Element.BOOL, Element.INT32, Element.INT64),
+    *(TensorProto.UINT32, TensorProto.UINT64),
+)
+# The attributes that the evaluator may see: no tensors, which may name files, and no graphs.
+_ATTRIBUTES: Final = (
+    AttributeProto.INT,
+    AttributeProto.FLOAT,
+    AttributeProto.STRING,
+    AttributeProto.INTS,
+    AttributeProto.FLOATS,
+    AttributeProto.STRINGS,
+)
+
+
+@dataclass(frozen=True)
+class _Call:
+    """A node and the constants that it reads; None for an input that is left out."""
+
+    node: NodeProto
+    inputs: Sequence[Constant | None]
+
+    @cached_property
+    def attributes(self) -> Mapping[str, Any]:
+        return {each.name: helper.get_attribute_value(each) for each in self.node.attribute}
+
+    @cached_property
+    def shapes(self) -> list[tuple[int, ...]]:
+        """Of the inputs that are there."""
+        return [each.array.shape for each in self.inputs if each is not None]
+
+    @property
+    def size(self) -> int:
+        return sum(map(math.prod, self.shapes))
+
+    def shape(self, position: int) -> tuple[int, ...]:
+        """Empty of an input that is left out."""
+        value = self.inputs[position] if position < len(self.inputs) else None
+        return value.array.shape if value is not None else ()
+
+    def number(self, position: int) -> float:
+        """An input of one number."""
+        value = self.inputs[position] if position < len(self.inputs) else None
+        if value is None or value.array.size != 1:
+            raise ValueError(f"input {position} must be a single number")
+        return float(value.array.item())
+
+    def integers(self, attribute: str) -> list[int]:
+        return [int(value) for value in self.attributes.get(attribute, ())]
+
+
+def _broadcast(call: _Call) -> int:
+    return math.prod(np.broadcast_shapes(*call.shapes))
+
+
+def _all(call: _Call) -> int:
+    """Of operators that make no more than they read, for each axis at most."""
+    return call.size * max(1, *map(len, call.shapes))
+
+
+def _slowly(bound: Callable[[_Call], int]) -> Callable[[_Call], int]:
+    return lambda call: _PYTHON * bound(call)
+
+
+def _product(call: _Call) -> int:
+    """Of two matrices, either turned, or of stacks of them."""
+    (*left, m, k), (*right, n) = (1, 1, *call.shape(0)), call.shape(1) or (1,)
+    if call.attributes.get("transA", 0):
+        m, k = k, m
+    if call.attributes.get("transB", 0) and right:
+        n = right[-1]
+    groups = math.prod(np.broadcast_shapes(tuple(left), tuple(right[:-1])))
+    return call.size + groups * m * n * (1 + k // _MULTIPLIED)
+
+
+def _windows(call: _Call) -> int:
+    """Of a kernel at each place of a padded image, dilated or spread by strides."""
+    image, kernel = call.shape(0)[2:], call.integers("kernel_shape") or [*call.shape(1)[2:]]
+    pads = [*map(abs, call.integers("pads"))] or [0] * 2 * len(image)
+    by = {name: [*map(abs, call.integers(name))] or [1] * len(image) for name in ("dilations", "strides")}
+    spread = by["strides"] if call.node.op_type == "ConvTranspose" else [1] * len(image)
+    wanted = [abs(size) for name in ("output_padding", "output_shape") for size in call.integers(name)]
+    reach = [abs(size) * dilation for size, dilation in zip(kernel, by["dilations"], strict=True)]
+    padded = [
+        size * factor + before + after + most
+        for size, factor, before, after, most in zip(
+            image, spread, pads[: len(image)], pads[len(image) :], reach, strict=True
+        )
+    ]
+    channels = math.prod(call.shape(1)[:2]) or 1
+    return math.prod(call.shape(0)[:2]) * channels * math.prod(padded) * math.prod(reach) * (1 + sum(wanted))
+
+
+def _unrolled(call: _Call) -> int:
+    """A step of a recurrent layer multiplies by all weights."""
+    steps = math.prod(call.shape(0)[:2])
+    return call.size + steps * (_PYTHON + call.size // _MULTIPLIED)
+
+
+def _range(call: _Call) -> int:
+    start, limit, delta = (call.number(position) for position in range(3))
+    return max(0, math.ceil((limit - start) / delta))
+
+
+def _grid(call: _Call) -> int:
+    sizes = call.inputs[1]
+    return math.prod(map(abs, map(int, sizes.array.ravel()))) * 8 if sizes is not None else 0
+
+
+def _largest(call: _Call) -> int:
+    k = call.attributes.get("k", 0) or call.number(1)
+    return call.size * (2 + len(call.shape(0))) + 2 * int(abs(k)) * call.size
+
+
+_UNARY = (
+    "Abs Acos Acosh Asin Asinh Atan Atanh BitwiseNot Cast CastLike Ceil Celu Clip Cos Cosh Elu Exp Floor "
+    "HardSigmoid HardSwish IsInf IsNaN LeakyRelu Log Mish Neg Not PRelu Reciprocal Relu Round Selu Shrink "
+    "Sigmoid Sign Sin Sinh Softplus Softsign Sqrt Swish Tan Tanh ThresholdedRelu"
+)
+_BROADCAST = (
+    "Add And BitShift BitwiseAnd BitwiseOr BitwiseXor Div Equal Greater GreaterOrEqual Less LessOrEqual Max "
+    "Mean Min Mod Mul Or Pow Sub Sum Where Xor"
+)
+_ROWS = (
+    "ArgMax ArgMin BatchNormalization CumProd CumSum GlobalAveragePool GlobalLpPool GlobalMaxPool "
+    "GroupNormalization Hardmax InstanceNormalization LayerNormalization LogSoftmax LpNormalization "
+    "MeanVarianceNormalization NonZero RMSNormalization ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp "
+    "ReduceMax ReduceMean ReduceMin ReduceProd ReduceSum ReduceSumSquare Softmax Unique"
+)
+_BOUNDS: Final[Mapping[Callable[[_Call], int], str]] = {
+    _all: f"{_UNARY} {_ROWS}",
+    _broadcast: _BROADCAST,
+    _slowly(_all): "Erf Gelu",
+    _product: "Gemm MatMul",
+    lambda call: call.size * call.shape(0)[-1]: "Det",
+    _slowly(_windows): "AveragePool Conv ConvTranspose LpPool MaxPool",
+    _unrolled: "GRU LSTM RNN",
+    _range: "Range",
+    _grid: "AffineGrid",
+    _largest: "TopK",
+    lambda call: call.size + call.size * int(abs(call.number(1))): "OneHot",
+    lambda call: 4 * int(call.number(0)): "BlackmanWindow HammingWindow HannWindow",
+    _slowly(lambda call: int(abs(call.number(0)) + 2) * int(abs(call.number(1)) + 2)): "MelWeightMatrix",
+}
+FOLDED: Final[Mapping[str, Callable[[_Call], int]]] = {
+    name: bound for bound, names in _BOUNDS.items() for name in names.split()
+}
+"""A bound on the elements that each operator's computation touches, by ``op_type``."""
+
+# Inputs of one number, which the evaluator takes without axes alone and runtimes with one.
+_NUMBERS: Final[Mapping[str, Sequence[int]]] = {"CumProd": (1,), "CumSum": (1,), "Range": (0, 1, 2)}
+# Before opset 13 they take all axes from theirs on together, which the evaluator does not know.
+_FLATTENED: Final = ("Hardmax", "LogSoftmax", "Softmax")
+_ONE_AXIS: Final = 13
+
+
+def fold(
+    node: NodeProto, inputs: Sequence[Constant | None], allowance: Allowance, opset: int
+) -> list[Constant]:
+    """The outputs of a node of ``FOLDED``, up to the last that is named."""
+    if any(each.type not in _ATTRIBUTES or each.ref_attr_name for each in node.attribute):
+        raise ModelError("model.unsupported_attribute", f"{where(node)} has an attribute that is not read")
+    call = _Call(node, inputs)
+    try:
+        allowance.spend(FOLDED[node.op_type](call), where(node))
+        _require_defined(call)
+        return [_constant(each) for each in _evaluated(call, opset)]
+    except ModelError:
+        raise
+    except Exception as error:  # the evaluator raises anything for inputs that do not fit
+        reason = str(error.__cause__ or error)[:_LONGEST_REASON]
+        raise ModelError("model.shape", f"{where(node)} does not take its constants: {reason}") from error
+
+
+def _require_defined(call: _Call) -> None:
+    """Refuse integers that ONNX leaves open: quotients by zero, and those of numbers that exceed them."""
+    operator, first, second = call.node.op_type, call.inputs[0], (*call.inputs, None)[1]
+    if operator in ("Div", "Mod") and second and second.kind not in FLOATS and not second.array.all():
+        raise ModelError("model.tensor_type", f"{where(call.node)} divides integers by zero")
+    if operator in ("Cast", "CastLike") and first:
+        to = call.attributes.get("to", 0) or (second.kind if second else 0)
+        if to not in (*FLOATS, Element.BOOL) and not (np.abs(first.array) <= _MOST_WHOLE).all():
+            raise ModelError(
+                "model.tensor_type", f"{where(call.node)} casts a constant to integers that it exceeds"
+            )
+
+
+def _evaluated(call: _Call, opset: int) -> list[NDArray[Any]]:
+    from onnx.reference import ReferenceEvaluator  # a fifth of a second, which most files save
+
+    arrays = {f"i{at}": _array(call, at) for at, each in enumerate(call.inputs) if each is not None}
+    count = max(at + 1 for at, name in enumerate(call.node.output) if name)
+    node = helper.make_node(
+        call.node.op_type,
+        [f"i{at}" if f"i{at}" in arrays else "" for at in range(len(call.inputs))],
+        [f"o{at}" for at in range(count)],
+    )
+    node.attribute.extend(call.node.attribute)
+    shape = call.shape(0)
+    if opset < _ONE_AXIS and node.op_type in _FLATTENED:
+        axis = call.attributes.get("axis", 1)
+        arrays["i0"] = arrays["i0"].reshape(math.prod(shape[:axis]), -1)
+        del node.attribute[:]
+        opset = _ONE_AXIS
+    graph = helper.make_graph(
+        [node],
+        "folded",
+        [
+            helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(array.dtype), array.shape)
+            for name, array in arrays.items()
+        ],
+        [helper.make_empty_tensor_value_info(name) for name in node.output],
+    )
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        evaluator = ReferenceEvaluator(graph, opsets={"": opset})
+        made = [np.asarray(each) for each in evaluator.run(None, arrays)]
+    return [each.reshape(shape) for each in made] if node.op_type in _FLATTENED else made
+
+
+def _array(call: _Call, position: int) -> NDArray[Any]:
+    """An input in its own element type."""
+    value = call.inputs[position]
+    assert value is not None  # noqa: S101  the caller asks for inputs that are there
+    array = value.array.astype(helper.tensor_dtype_to_np_dtype(value.kind))
+    return array.reshape(()) if position in _NUMBERS.get(call.node.op_type, ()) else array
+
+
+def _constant(array: NDArray[Any]) -> Constant:
+    kind = int(helper.np_dtype_to_tensor_dtype(array.dtype))
+    if kind not in _KINDS or (array.size and array.max() > np.iinfo(np.int64).max and kind not in FLOATS):
+        raise TypeError(f"elements of type {array.dtype} are not read")
+    return Constant(array.astype(np.float64 if kind in FLOATS else np.int64), kind)
