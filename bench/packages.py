@@ -153,7 +153,7 @@ def _picture(shape: tuple[int, ...], rng: np.random.Generator) -> NDArray[np.flo
     patches = rng.uniform(size=coarse)
     for axis in long:
         patches = patches.repeat(_PATCH, axis).take(range(shape[axis]), axis)
-    return 0.9 * patches + 0.1 * rng.uniform(size=shape)
+    return _toned(0.9 * patches + 0.1 * rng.uniform(size=shape), rng)
 
 
 def _sound(shape: tuple[int, ...], rng: np.random.Generator) -> NDArray[np.float64]:
@@ -162,7 +162,12 @@ def _sound(shape: tuple[int, ...], rng: np.random.Generator) -> NDArray[np.float
     time = np.arange(shape[axis]).reshape(-1, *(1,) * (len(shape) - axis - 1))
     pitches, starts = rng.uniform(0.01, 0.5, _TONES), rng.uniform(0, 2 * np.pi, _TONES)
     tones = [np.sin(pitch * time + start) for pitch, start in zip(pitches, starts, strict=True)]
-    return 0.5 + 0.45 * np.mean(tones, axis=0) + 0.05 * rng.uniform(-1, 1, shape)
+    return _toned(0.5 + 0.45 * np.mean(tones, axis=0) + 0.05 * rng.uniform(-1, 1, shape), rng)
+
+
+def _toned(shares: NDArray[np.float64], rng: np.random.Generator) -> NDArray[np.float64]:
+    """Darker or lighter, or more silent."""
+    return 0.5 + rng.uniform(0.2, 1.0) * (shares - 0.5)
 
 
 def _page(shape: tuple[int, ...], rng: np.random.Generator) -> NDArray[np.float64]:
