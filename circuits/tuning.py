@@ -148,7 +148,7 @@ class _Judge:
         measure: Measure | None,
         labels: ArrayLike | None,
     ) -> None:
-        count, of_sample = len(next(iter(x.values()))), _work(graph)
+        count, of_sample = len(next(iter(x.values()))), work_of(graph)
         self.samples = min(count, _SAMPLES, max(1, _MOST_WORK // (_FEWEST * of_sample)))
         self.work = _LEAST_WORK + _NODE_WORK * len(graph.nodes) + self.samples * of_sample
         chosen = np.linspace(0, count - 1, self.samples).astype(np.int64)
@@ -395,8 +395,8 @@ def _layers(qgraph: QuantGraph, why: Mapping[Slot, str]) -> Iterator[Layer]:
         )
 
 
-def _work(graph: Graph) -> int:
-    """For a sample: products of weights and inputs, and what its tensors' values take besides."""
+def work_of(graph: Graph) -> int:
+    """Of one sample in floats: products of weights and inputs, and what its tensors' values take besides."""
     sizes = {name: math.prod(shape) for name, shape in graph.shapes.items()}
     products = sum(
         sizes[node.name] * math.prod(node.weight.shape[1:])

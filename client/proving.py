@@ -41,6 +41,7 @@ class Proving(Calls):
         labels: Mapping[str, str] | None = None,
         require_ceremony: bool | None = None,
         saturate: bool | None = None,
+        accept_difference: bool | None = None,
         idempotency_key: str | None = None,
     ) -> Flow[Model]:
         """Register a network. ``calibration`` are typical inputs, a file as docs/inputs.md has them; with
@@ -51,7 +52,8 @@ class Proving(Calls):
         ``labels``: what to find it by in lists. ``ranges``: the least and the largest integer of inputs of
         integers, where that is more than calibration shows. ``sizes``: of dimensions that the file only
         names. ``require_ceremony``: use keys of a ceremony alone. ``saturate``: take inputs beyond the
-        calibration as the ends of its range, which are refused otherwise.
+        calibration as the ends of its range, which are refused otherwise. ``accept_difference``: take the
+        network although its file or its integers give other answers than its float network, beyond tolerance.
         """
         fields = {
             "name": name,
@@ -67,6 +69,7 @@ class Proving(Calls):
             "label": pairs(labels),
             "require_ceremony": require_ceremony,
             "saturate": saturate,
+            "accept_difference": accept_difference,
         }
         files = {"model": onnx, "calibration": calibration}
         if calibration_labels is not None:
@@ -307,6 +310,7 @@ class Proving(Calls):
         dataset_id: str | None = None,
         measure: Measure | None = None,
         challenge: str | None = None,
+        accept_difference: bool | None = None,
         labels: Mapping[str, str] | None = None,
         priority: int | None = None,
         deadline_seconds: float | None = None,
@@ -324,8 +328,9 @@ class Proving(Calls):
         Recognition takes the same input, ``threshold``, and ``reference`` or ``reference_id``; robustness,
         too, and ``radius``, how far each entry may be changed, in its integers' steps, or, with ``norm`` "2",
         all of them, squared and added up. Accuracy takes ``dataset_id``, ``measure``, and with ``top-k``
-        ``top``, with ``certified`` ``radius`` and ``norm``. All take ``challenge``, a text to appear in the
-        statement; ``labels``, what to find it by in lists; ``priority``, -10 to 10; ``deadline_seconds``,
+        ``top``, with ``certified`` ``radius`` and ``norm``. Of an input ``accept_difference`` proves the
+        integers' answer although the float network's is another. All take ``challenge``, a text to appear in
+        the statement; ``labels``, what to find it by in lists; ``priority``, -10 to 10; ``deadline_seconds``,
         after which the job is given up; ``expires_in_days``, after which the proof is deleted (docs/api.md).
         """
         body = {
@@ -350,6 +355,7 @@ class Proving(Calls):
             "dataset_id": dataset_id,
             "measure": measure,
             "challenge": challenge,
+            "accept_difference": accept_difference,
             "labels": dict(labels) if labels else None,
             "priority": priority,
             "deadline_seconds": deadline_seconds,

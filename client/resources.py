@@ -98,6 +98,7 @@ class Model(Job):
     verification_key_id: str | None
     require_ceremony: bool = False
     saturate: bool = False
+    accept_difference: bool = False
     twins: list[dict[str, Any]] | None = None
     registration_key_id: str | None = None
     report: dict[str, Any] | None = None
@@ -126,7 +127,8 @@ class Dataset(Job):
 class Proof(Job):
     """A proof, from the request to the result. ``values``: all that it shows, by name; ``output_ids``: of the
     commitments to outputs that it published; ``claim``: what it says, in words; ``logits``, or ``outputs``:
-    what those, or its ``values.values``, stand for, where it shows them. Lists leave these three out.
+    what those, or its ``values.values``, stand for, where it shows them; ``difference``: how far its answer
+    is from the float network's, which nothing proves. Lists leave these four out.
     """
 
     model_id: str
@@ -141,6 +143,7 @@ class Proof(Job):
     claim: str | None = None
     logits: list[float] | None = None
     outputs: list[float] | None = None
+    difference: dict[str, Any] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -266,6 +269,7 @@ class ProofFields(TypedDict, total=False):
     dataset_id: str | None
     measure: Measure | None
     challenge: str | None
+    accept_difference: bool | None
     labels: Mapping[str, str] | None
 
 

@@ -58,6 +58,12 @@ def open_network(runtime: Runtime, model: Model) -> bytes:
     return get(runtime, f"model:{model.id}", model.quantised)
 
 
+def open_floats(runtime: Runtime, model: Model) -> bytes | None:
+    """The float network; None where an earlier version registered the model. Raises ``FileFormatError``."""
+    deleted.opened(model.id)
+    return get(runtime, f"floats:{model.id}", model.floats) if model.floats else None
+
+
 def pack(secrets: Mapping[str, Secret]) -> bytes:
     """Secrets by name as bytes, not sealed."""
     arrays: dict[str, NDArray[Any]] = {}

@@ -10,12 +10,16 @@ import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any, Final
 
 import circuits
 from base.memory import free_memory
-from circuits import Circuit, Inference, QuantGraph, Recognition, Robustness
+from circuits import Circuit, Graph, Inference, QuantGraph, Recognition, Robustness, comparison
+from circuits.differences import Difference
+from circuits.networks.files import graph_from_bytes
+from circuits.quantisation.plan import input_names
+from circuits.schemes.inference import all_shown
 from kernels import FrArray
 from prover.size import Size
 from prover.system import CommitmentKey, ProofSystem
@@ -123,6 +127,39 @@ def task(
         recognition.values(image, reference, threshold),
         partial(recognition.witness, image, reference, threshold),
     )
+
+
+def difference(
+    quantised: bytes,
+    floats: bytes,
+    scheme: str,
+    asked: Mapping[str, Any],
+    secrets: Mapping[str, Secret],
+) -> Difference:
+    """How far the integers are from the float network, on the real numbers that the input's integers stand
+    for. Arguments as for ``task``."""
+    qgraph, graph = _networks(quantised, floats)
+    names = input_names(graph)
+    several = {name.partition("/")[2]: each.values for name, each in secrets.items() if "/" in name}
+    q = several or dict.fromkeys(names.values(), secrets["input"].values)
+    samples = {
+        name: qgraph.entries[called].type.real(q[called].reshape(-1, *qgraph.entries[called].shape))
+        for name, called in names.items()
+    }
+    ranked = None
+    if scheme == "inference":
+        ranked = comparison.labels_shown(all_shown(qgraph, asked["reveal"]), asked["top"])
+    elif scheme == "recognition":
+        ranked = {}
+    return comparison.compare_integers(graph, qgraph, samples, ranked, own=True)
+
+
+@lru_cache(maxsize=2)
+def _networks(quantised: bytes, floats: bytes) -> tuple[QuantGraph, Graph]:
+    return QuantGraph.from_bytes(quantised), graph_from_bytes(floats)
+
+
+deleted.forgets(_networks.cache_clear)
 
 
 def inference_of(quantised: bytes, weight_privacy: Privacy, asked: Mapping[str, Any]) -> Inference:

@@ -18,9 +18,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 import circuits
-from circuits import QuantGraph, banks, samples
+from circuits import QuantGraph, banks, comparison, samples
+from circuits.differences import Difference, require_near
 from circuits.graphs.graph import Graph
 from circuits.lowering.parameters import DIGEST_LIMBS
+from circuits.networks.files import graph_to_bytes
 from circuits.quantisation import report
 from circuits.quantised import QuantInput
 from circuits.quantised.typed import TypedGraph
@@ -49,17 +51,20 @@ _RIGHT: Final = "profile.labels"
 
 
 class _Read(NamedTuple):
-    """A network with typical ``inputs`` by their names, what is ``right`` for each, and its integers."""
+    """A network with typical ``inputs`` by their names, what is ``right`` for each, its integers, and how far
+    its file, its floats and its integers are apart."""
 
     graph: Graph
     inputs: Mapping[str, NDArray[Any]]
     right: NDArray[Any] | None
     tuned: Tuned
+    differences: Sequence[Difference]
 
 
 def read_model(onnx: bytes, calibration: bytes, precision: bytes, labels: bytes, sizes: bytes) -> bytes:
-    """A line of JSON, then the quantised network. The JSON: the ``report`` on quantisation
-    (``circuits.quantisation``); the circuits that a registration makes keys of, ``planned``
+    """A line of JSON, then the quantised network and the float one. The JSON: ``quantised_bytes``, the length
+    of the first; the ``report`` on quantisation (``circuits.quantisation``), with the ``differences`` that
+    ``circuits.comparison`` finds; the circuits that a registration makes keys of, ``planned``
     (``circuits.schemes.planned``).
 
     ``labels``: of the calibration's samples, or nothing: then those that the calibration's file has beside
@@ -72,11 +77,14 @@ def read_model(onnx: bytes, calibration: bytes, precision: bytes, labels: bytes,
     qgraph, weight_privacy = read.tuned.qgraph, json.loads(precision)["weight_privacy"]
     with _of_calibration():
         found = report(read.graph, qgraph, read.inputs, read.right).to_json()
+    quantised, differences = qgraph.to_bytes(), [each.to_json() for each in read.differences]
     said = {
-        "report": found | {"tuning": read.tuned.to_json()},
+        "quantised_bytes": len(quantised),
+        "report": found | {"tuning": read.tuned.to_json(), "differences": differences},
         "planned": [asdict(each) for each in planned.registered(qgraph, weight_privacy)],
     }
-    return json.dumps(said, allow_nan=False).encode() + b"\n" + qgraph.to_bytes()
+    line = json.dumps(said, allow_nan=False).encode()
+    return line + b"\n" + quantised + graph_to_bytes(read.graph)
 
 
 def quantise(
@@ -87,14 +95,23 @@ def quantise(
 
 
 def _read(onnx: bytes, calibration: bytes, precision: bytes, labels: bytes, sizes: bytes) -> _Read:
-    graph, asked = circuits.load_onnx(onnx, json.loads(sizes)), json.loads(precision)
+    named, asked = json.loads(sizes), json.loads(precision)
+    graph, accept = circuits.load_onnx(onnx, named), asked.pop("accept_difference", False)
     if taken := asked.pop("taken", None):
         graph = taking(graph, taken)
     given = samples.parse(calibration, graph.entries, "calibration")
+    compared = comparison.chosen(graph, given.inputs)
+    of_file = comparison.compare_file(onnx, named, compared, own=False)
+    if not accept:
+        require_near([of_file])
     right = samples.parse_labels(labels, "calibration_labels") if labels else given.labels
     with _of_calibration():
         tuned = circuits.tune(graph, given.inputs, labels=right, **asked)
-    return _Read(graph, given.inputs, right, tuned)
+    of_integers = comparison.compare_integers(graph, tuned.qgraph, compared, own=False)
+    if not accept:
+        require_near([of_integers])
+    differences = [each for each in (of_file, of_integers) if each is not None]
+    return _Read(graph, given.inputs, right, tuned, differences)
 
 
 @contextmanager

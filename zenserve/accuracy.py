@@ -12,7 +12,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from base.progress import Progress, silent
-from circuits import Accuracy, compile_accuracy, parameters
+from circuits import Accuracy, comparison, compile_accuracy, parameters
+from circuits.differences import require_near
 from circuits.tuning import tune
 from kernels import fr
 from prover import registry
@@ -42,6 +43,7 @@ def certify_accuracy(
     weight_privacy: Privacy | None = None,
     shard_size: int | None = None,
     challenge: str | None = None,
+    accept_difference: bool = False,
     system: str = FIRST,
     progress: Progress = silent,
 ) -> Proof:
@@ -55,11 +57,17 @@ def certify_accuracy(
     """
     progress("read", 0.0)
     samples = networks.array(samples)
-    graph = networks.read(network, samples[0])
+    loaded = networks.load(network, samples[0])
+    graph = loaded.graph
     given = networks.samples(graph, samples)
     weight_privacy = weight_privacy or most_private(graph)
     typical = given if calibration is None else networks.samples(graph, calibration)
+    compared = comparison.chosen(graph, given)
+    differences = loaded.differences(compared, accept=accept_difference)
     qgraph = tune(graph, typical, bits=bits, weight_privacy=weight_privacy, progress=progress).qgraph
+    differences += (comparison.compare_integers(graph, qgraph, compared, own=False),)
+    if not accept_difference:
+        require_near(differences)
     progress("compile", 0.0)
     (own,) = given.values()
     data, radius = LabelledData.of(own, networks.array(labels)), steps(eps, qgraph.input.type.scale)
@@ -78,7 +86,7 @@ def certify_accuracy(
         shards = shards_of(party, circuit, data, radius)
         judged = prove_shards(party, circuit, party.key(circuit), data, shards, radius, challenge)
     progress("verify", 0.0)
-    proof = Proof(judged.document, judged.key, registration, circuit=judged.circuit)
+    proof = Proof(judged.document, judged.key, registration, circuit=judged.circuit, differences=differences)
     if not (verdict := verify(proof, dataset=(data.samples, data.labels))).valid:
         raise RuntimeError(f"the fresh proof does not verify: {verdict.reason}")
     return proof

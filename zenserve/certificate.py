@@ -9,7 +9,8 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from base.progress import Progress, silent
-from circuits import compile_robustness, parameters
+from circuits import comparison, compile_robustness, parameters
+from circuits.differences import require_near
 from circuits.tuning import tune
 from prover import registry
 from verifier.registry import FIRST
@@ -30,6 +31,7 @@ def certify(
     input_privacy: PublicOrPrivate = "public",
     weight_privacy: Privacy | None = None,
     challenge: str | None = None,
+    accept_difference: bool = False,
     system: str = FIRST,
     progress: Progress = silent,
 ) -> Proof:
@@ -44,11 +46,17 @@ def certify(
     """
     progress("read", 0.0)
     x = networks.plain(x)
-    graph = networks.read(network, x)
+    loaded = networks.load(network, x)
+    graph = loaded.graph
     own = networks.inputs(graph, x)
     weight_privacy = weight_privacy or most_private(graph)
     samples = calibrated(graph, own, calibration)
+    compared = comparison.chosen(graph, samples, own)
+    differences = loaded.differences(compared, accept=accept_difference)
     qgraph = tune(graph, samples, bits=bits, weight_privacy=weight_privacy, progress=progress).qgraph
+    differences += (comparison.compare_integers(graph, qgraph, compared, own=True),)
+    if not accept_difference:
+        require_near(differences)
     progress("compile", 0.0)
     circuit = compile_robustness(
         qgraph, input_privacy=input_privacy, weight_privacy=weight_privacy, norm=norm
@@ -64,7 +72,7 @@ def certify(
             circuit, circuit.values(q, radius), partial(circuit.witness, q, radius), challenge
         )
     progress("verify", 0.0)
-    proof = Proof(judged.document, judged.key, registration, circuit=judged.circuit)
+    proof = Proof(judged.document, judged.key, registration, circuit=judged.circuit, differences=differences)
     if not (verdict := verify(proof)).valid:
         raise RuntimeError(f"the fresh proof does not verify: {verdict.reason}")
     return proof

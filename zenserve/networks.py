@@ -1,21 +1,23 @@
-"""What callers hand in: a network, its input, and typical ones."""
+"""Networks, inputs and typical inputs, as callers hand them in."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from onnx import ModelProto
 
-from circuits import Graph, export_model, load_onnx
+from circuits import Graph, comparison, export_model, load_onnx
+from circuits.differences import Difference, require_near
 from circuits.graphs.graph import Values
 from circuits.graphs.tensors import by_name
 from circuits.graphs.types import FloatArray, Shape
 from circuits.onnx.message import decode, open_sizes
+from circuits.onnx.runtime import File
 from verifier.datasets import numbers, one_input
 from zenerrors import TensorError
 from zenserve.committed import Committed
@@ -33,23 +35,45 @@ def plain(x: Any) -> Any:
     return tuple(map(plain, x)) if isinstance(x, tuple) else x
 
 
-def read(network: Any, x: Any, fixed: Mapping[str, int] | None = None) -> Graph:
+class Loaded(NamedTuple):
+    """A network as it was read. ``file``: the ONNX file, or its bytes. ``sizes``: of the dimensions that it
+    only names. ``model``: that the file was exported from, None where a file was handed in."""
+
+    graph: Graph
+    file: File
+    sizes: Mapping[str, int]
+    model: Any
+
+    def differences(self, samples: Mapping[str, FloatArray], *, accept: bool) -> tuple[Difference, ...]:
+        """How far the network that was read is from the model and from what runs its file, on ``samples``
+        (``comparison.chosen``), the one to be proven first. Raises ``ModelError`` (``model.differs``) unless
+        ``accept``."""
+        found = comparison.compare_file(self.file, self.sizes, samples, own=True)
+        made = () if found is None else (found,)
+        if not accept:
+            require_near(made)
+        return made
+
+
+def load(network: Any, x: Any, fixed: Mapping[str, int] | None = None) -> Loaded:
     """The network that takes ``x``: a model that is exported (``export_model``), the path or the bytes of an
     ONNX file, or an ONNX model. Dimensions that a file leaves open are as long as those of ``x``. ``fixed``:
     of a file's inputs of a single whole number those that ``x`` has not. Raises ``ModelError``, and
     ``TensorError`` (``input.names``) for a module's inputs by names.
     """
+    file, model = network, None
     if isinstance(network, ModelProto):
-        network = network.SerializeToString()
+        file = network.SerializeToString()
     elif isinstance(network, str):
-        network = Path(network)
+        file = Path(network)
     elif not isinstance(network, bytes | os.PathLike):
         if isinstance(x, Mapping):
             raise TensorError(
                 "input.names", "a module takes its inputs in order: give a tuple", field="input"
             )
-        network = export_model(network, *(x if isinstance(x, tuple) else (x,)))
-    return load_onnx(network, _sizes(network, x, fixed or {}))
+        file, model = export_model(network, *(x if isinstance(x, tuple) else (x,))), network
+    sizes = _sizes(file, x, fixed or {})
+    return Loaded(load_onnx(file, sizes), file, sizes, model)
 
 
 def _sizes(file: bytes | os.PathLike[str], x: Any, fixed: Mapping[str, int]) -> dict[str, int]:

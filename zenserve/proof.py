@@ -11,6 +11,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from circuits.differences import Difference
 from circuits.quantisation import Report
 from prover.registry import SYSTEMS
 from verifier.datasets import LabelledData
@@ -43,12 +44,14 @@ class Proof(Keyed):
 
     ``registration``: the proof that committed weights are of their types. ``report``: what quantisation
     costs, where there were labels. ``committed``: the outputs that it published commitments to, by their
-    names, "output" of an only one: for their owner.
+    names, "output" of an only one: for their owner. ``differences``: how far the model, its file and the
+    integers were apart, which the prover saw and nothing proves.
     """
 
     registration: Keyed | None = None
     report: Report | None = field(default=None, compare=False)
     committed: Mapping[str, Committed] = field(default_factory=dict, repr=False, compare=False)
+    differences: tuple[Difference, ...] = field(default=(), compare=False)
 
     @property
     def statement(self) -> Statement:

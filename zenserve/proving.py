@@ -12,7 +12,16 @@ from typing import Any
 
 from base.processors import usable_cores
 from base.progress import Progress, silent
-from circuits import Circuit, Graph, QuantGraph, compile_inference, compile_registration, parameters
+from circuits import (
+    Circuit,
+    Graph,
+    QuantGraph,
+    comparison,
+    compile_inference,
+    compile_registration,
+    parameters,
+)
+from circuits.differences import require_near
 from circuits.graphs.types import FloatArray
 from circuits.operators.weighted import Parametric
 from circuits.quantisation import report
@@ -62,6 +71,7 @@ def prove(
     bounds: Sequence[float] | Mapping[str, Sequence[float]] | None = None,
     most_committed: int = 0,
     challenge: str | None = None,
+    accept_difference: bool = False,
     system: str = FIRST,
     progress: Progress = silent,
 ) -> Proof:
@@ -84,19 +94,23 @@ def prove(
     labels; ``at_least`` or ``at_most``: what a threshold is, ``bounds``: those of a range, in the outputs'
     own units (``circuits.schemes.intervals.integer_bounds``). ``most_committed``: how many weights a network
     may have that is to take an output of this proof. ``challenge``: a text of whoever asked, against old
-    proofs. ``progress``: stages "read", those of ``tune``, "compile", those of the proof system, and
-    "verify".
+    proofs. ``accept_difference``: prove although the model, its file and the integers differ beyond the
+    tolerances of ``circuits.comparison``; ``Proof.differences`` tells by how much. ``progress``: stages
+    "read", those of ``tune``, "compile", those of the proof system, and "verify".
 
     Raises ``ModelError`` for a network that cannot be proven, ``TensorError`` for numbers that do not fit it,
     ``StatementError`` for what cannot be shown of it.
     """
     progress("read", 0.0)
     taken, x = x if isinstance(x, Committed) else None, networks.plain(x)
-    graph = networks.read(network, x, fixed)
+    loaded = networks.load(network, x, fixed)
+    graph = loaded.graph
     own = networks.inputs(graph, x)
     if taken:
         graph = taking(graph, taken.output.described)
     samples = calibrated(graph, own, calibration)
+    compared = comparison.chosen(graph, samples, own)
+    differences = loaded.differences(compared, accept=accept_difference)
     known = None if labels is None else networks.array(labels)
     weight_privacy = weight_privacy or most_private(graph)
     qgraph = tune(
@@ -114,6 +128,10 @@ def prove(
     made = None if known is None else report(graph, qgraph, samples, known)
     progress("compile", 0.0)
     shown = all_shown(qgraph, reveal)
+    labels_shown = comparison.labels_shown(shown, top)
+    differences += (comparison.compare_integers(graph, qgraph, compared, labels_shown, own=True),)
+    if not accept_difference:
+        require_near(differences)
     privacy: Privacy | Mapping[str, Privacy] = "committed" if taken else input_privacy
     typed = TypedGraph(qgraph, privacy, weight_privacy)
     ends = integer_bounds(typed, shown, at_least=at_least, at_most=at_most, bounds=bounds)
@@ -141,7 +159,13 @@ def prove(
         }
     progress("verify", 0.0)
     proof = Proof(
-        judged.document, judged.key, registration, made, circuit=judged.circuit, committed=committed
+        judged.document,
+        judged.key,
+        registration,
+        made,
+        circuit=judged.circuit,
+        committed=committed,
+        differences=differences,
     )
     if not (verdict := verify(proof)).valid:
         raise RuntimeError(f"the fresh proof does not verify: {verdict.reason}")

@@ -1,5 +1,6 @@
-"""Models of other libraries than PyTorch, written as ONNX by the exporters that these have. No library is
-needed here: a model says by its class which one it is of, and that one is there.
+"""Models of other libraries than PyTorch, written as ONNX: boosted trees as they are (``tables``), others by
+the exporters that their libraries have. No library is needed here: a model says by its class which one it is
+of, and that one is there.
 """
 
 from __future__ import annotations
@@ -8,7 +9,6 @@ import sys
 import warnings
 from collections.abc import Callable, Mapping
 from contextlib import redirect_stderr, redirect_stdout
-from importlib import import_module
 from io import StringIO
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -18,10 +18,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from circuits.onnx.export import export_torch
+from circuits.onnx.tables import catboost, hist_gradient, lightgbm, xgboost
+from circuits.onnx.tables.ensemble import Ensemble, opsets
 from zenerrors import ModelError
 
 # As skl2onnx's converters for trees name them; it writes isolation forests in no newer one.
-_SETS: Final = {"": 18, "ai.onnx.ml": 3}
+_SETS: Final = opsets([])
+_ENSEMBLES: Final[Mapping[str, Callable[[Any], Ensemble]]] = {
+    "catboost": catboost.ensemble_of,
+    "lightgbm": lightgbm.ensemble_of,
+    "xgboost": xgboost.ensemble_of,
+}
 
 
 def export_model(model: Any, *examples: Any) -> bytes:
@@ -60,6 +67,8 @@ def _exported(exporter: Callable[[Any, NDArray[Any]], bytes], model: Any, exampl
             f"{missing.name} is not installed: pip install 'zenserve[estimators]', or export the file "
             "elsewhere",
         ) from None
+    except ModelError:
+        raise
     except Exception as refusal:  # whatever a model and an exporter may raise
         reason = (str(refusal.__cause__ or refusal).strip().splitlines() or [type(refusal).__name__])[0]
         raise ModelError(
@@ -83,48 +92,79 @@ def _sklearn(model: Any, rows: NDArray[Any]) -> bytes:
     options: Any = {type(part): {"optim": "cdist"} for part in parts if "Neighbors" in type(part).__name__}
     # At the end of a pipeline its converter asks for an option that it refuses, unless another is named.
     options |= {type(parts[-1]): {"raw_scores": True}} if type(parts[-1]).__name__ == "LinearSVC" else {}
-    return _bytes(to_onnx(model, _row(rows), target_opset=_SETS, options=options or None))
+    made = to_onnx(model, _row(rows), target_opset=_SETS, options=options or None)
+    for each in made.opset_import:
+        # Trees that ask for members are newer than what its converters name.
+        each.version = max(each.version, opsets(made.graph.node).get(each.domain, 0))
+    return bytes(made.SerializeToString())
 
 
 def _let_pipelines_have_trees() -> None:
-    """XGBoost's and LightGBM's models in scikit-learn's pipelines, if there may be any."""
+    """Boosted trees in pipelines are written here, those of other libraries if there may be any."""
     from skl2onnx import update_registered_converter
-    from skl2onnx.common import shape_calculator
+    from skl2onnx._parse import _parse_sklearn_classifier
+    from skl2onnx._supported_operators import sklearn_classifier_list
+    from sklearn import ensemble
 
-    for package, file in (("lightgbm", "LightGbm"), ("xgboost", "XGBoost")):
-        if package not in sys.modules:
-            continue
-        converters = import_module(f"onnxmltools.convert.{package}.operator_converters.{file}")
-        convert, prefix = (
-            getattr(converters, f"convert_{package}"),
-            "LGBM" if package == "lightgbm" else "XGB",
+    found: list[tuple[Any, Callable[[Any], Ensemble]]] = [
+        (getattr(ensemble, f"HistGradientBoosting{kind}"), hist_gradient.ensemble_of)
+        for kind in ("Classifier", "Regressor")
+    ]
+    for package, prefix in (("catboost", "CatBoost"), ("lightgbm", "LGBM"), ("xgboost", "XGB")):
+        if package in sys.modules:
+            found += [
+                (getattr(sys.modules[package], f"{prefix}{kind}"), _ENSEMBLES[package])
+                for kind in ("Classifier", "Regressor")
+            ]
+    for model, ensemble_of in found:
+        alias, options, parser = f"ZenServe{model.__name__}", None, None
+        if model.__name__.endswith("Classifier"):
+            # Of those that have a decision function others may ask for it.
+            raw = {"raw_scores": [True, False]} if hasattr(model, "decision_function") else {}
+            options, parser = {**_OF_CLASSES, **raw}, _parse_sklearn_classifier
+            if model not in sklearn_classifier_list:
+                sklearn_classifier_list.append(model)
+        convert = _converter(ensemble_of)
+        update_registered_converter(
+            model, alias, _shapes, convert, overwrite=True, options=options, parser=parser
         )
-        for kind, shapes, options in (
-            ("Classifier", shape_calculator.calculate_linear_classifier_output_shapes, _OF_CLASSES),
-            ("Regressor", shape_calculator.calculate_linear_regressor_output_shapes, None),
-        ):
-            model = getattr(sys.modules[package], f"{prefix}{kind}")
-            update_registered_converter(model, f"{prefix}{kind}", shapes, convert, options=options)
 
 
-def _trees(name: str) -> Callable[[Any, NDArray[Any]], bytes]:
-    """XGBoost's and LightGBM's own models and boosters."""
+def _shapes(operator: Any) -> None:
+    """Of labels and probabilities, or of values: as many rows as are read."""
+    from skl2onnx.common.data_types import FloatTensorType, Int64TensorType, StringTensorType
+
+    rows, classes = operator.inputs[0].get_first_dimension(), getattr(operator.raw_operator, "classes_", None)
+    if classes is None or len(operator.outputs) == 1:
+        operator.outputs[0].type = FloatTensorType([rows, None])
+        return
+    label = StringTensorType if np.asarray(classes).dtype.kind in "OU" else Int64TensorType
+    operator.outputs[0].type = label([rows])
+    operator.outputs[1].type = FloatTensorType([rows, len(classes)])
+
+
+def _converter(ensemble_of: Callable[[Any], Ensemble]) -> Callable[[Any, Any, Any], None]:
+    """As skl2onnx has them."""
+
+    def convert(scope: Any, operator: Any, container: Any) -> None:
+        outputs = [each.full_name for each in operator.outputs]
+        prefix = scope.get_unique_operator_name("trees")
+        model, raw = operator.raw_operator, False
+        if container.has_options(model, "raw_scores"):
+            raw = container.get_options(model, {"raw_scores": False})["raw_scores"]
+        nodes = ensemble_of(model).nodes(operator.inputs[0].full_name, prefix, *outputs, raw=raw)
+        container.nodes.extend(nodes)
+
+    return convert
+
+
+def _trees(ensemble_of: Callable[[Any], Ensemble], values: str) -> Callable[[Any, NDArray[Any]], bytes]:
+    """``values``: what the output of a regression is called."""
 
     def exporter(model: Any, rows: NDArray[Any]) -> bytes:
-        import onnxmltools
-        from onnxmltools.convert.common.data_types import FloatTensorType
-
-        kinds = [("x", FloatTensorType([None, rows.shape[-1]]))]
-        return _bytes(getattr(onnxmltools, f"convert_{name}")(model, initial_types=kinds))
+        return ensemble_of(model).model(rows.shape[-1], values)
 
     return exporter
-
-
-def _catboost(model: Any, rows: NDArray[Any]) -> bytes:
-    with TemporaryDirectory() as folder:
-        file = Path(folder) / "model.onnx"
-        model.save_model(str(file), format="onnx")
-        return file.read_bytes()
 
 
 def _keras(model: Any, rows: NDArray[Any]) -> bytes:
@@ -136,16 +176,15 @@ def _keras(model: Any, rows: NDArray[Any]) -> bytes:
         return file.read_bytes()
 
 
-def _bytes(model: Any) -> bytes:
-    return bytes(model.SerializeToString())
-
-
 # Of converters of classifiers, as skl2onnx asks for them.
-_OF_CLASSES: Final = {"nocl": [True, False], "zipmap": [True, False, "columns"]}
+_OF_CLASSES: Final = {
+    "nocl": [True, False],
+    "zipmap": [True, False, "columns"],
+}
 _EXPORTERS: Final[Mapping[str, Callable[[Any, NDArray[Any]], bytes]]] = {
-    "catboost": _catboost,
+    "catboost": _trees(catboost.ensemble_of, "predictions"),
     "keras": _keras,
-    "lightgbm": _trees("lightgbm"),
+    "lightgbm": _trees(lightgbm.ensemble_of, "variable"),
     "sklearn": _sklearn,
-    "xgboost": _trees("xgboost"),
+    "xgboost": _trees(xgboost.ensemble_of, "variable"),
 }

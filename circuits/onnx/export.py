@@ -31,7 +31,7 @@ def export_torch(module: Any, *examples: Any) -> bytes:
         raise ModelError("model.export", f"a {type(module).__name__} is no torch.nn.Module and no ONNX file")
     tensors = tuple(_tensor(example) for example in examples)
     refusals = []
-    with _evaluated(module), _silenced():
+    with in_evaluation(module), _silenced():
         for exporter in (_exported, _traced):
             try:
                 return exporter(module, tensors)
@@ -76,7 +76,7 @@ def _reason(error: BaseException) -> str:
 
 
 @contextmanager
-def _evaluated(module: Any) -> Iterator[None]:
+def in_evaluation(module: Any) -> Iterator[None]:
     training = module.training
     module.eval()
     try:

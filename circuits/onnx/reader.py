@@ -6,11 +6,13 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
-from onnx import GraphProto, NodeProto, ValueInfoProto
+import numpy as np
+from onnx import GraphProto, ModelProto, NodeProto, ValueInfoProto
 
 from circuits.graphs.graph import Graph, Input
+from circuits.graphs.types import FloatArray
 from circuits.onnx.advice import unsupported
 from circuits.onnx.constants import FLOATS, MOST_DIMENSIONS, Allowance, Constant
 from circuits.onnx.decoding import decode_tensor
@@ -44,6 +46,39 @@ def read(
     names. ``whole``: with a Softmax or ArgMax over classes at the end. Raises ``ModelError``, codes in the
     package.
     """
+    return _walked(source, operators, sizes).finished(whole=whole)
+
+
+class Traced(NamedTuple):
+    """A tensor of the file by its ``name``, the ``node`` that writes it, and what the reader made of it."""
+
+    name: str
+    node: str
+    data: Data
+
+    def of(self, tensors: Mapping[str, FloatArray]) -> FloatArray:
+        """Its values, as the file has them, float64[n, values], by those of the network's tensors."""
+        values, declared = tensors[self.data.tensor], self.data.integer
+        if declared:
+            values = np.rint(values / declared.scale) + declared.zero_point
+        return values.reshape(len(values), -1)
+
+
+class Trace(NamedTuple):
+    """A network as it was read, before any rewrite, and the tensors of the file that it has."""
+
+    graph: Graph
+    tensors: tuple[Traced, ...]
+
+
+def trace(source: bytes | os.PathLike[str], operators: Operators, sizes: Mapping[str, int]) -> Trace:
+    """Where each tensor of the file is in the network. Arguments and errors as for ``read``."""
+    reader = _walked(source, operators, sizes)
+    return Trace(reader.finished(whole=True), reader.traced())
+
+
+def _walked(source: bytes | os.PathLike[str], operators: Operators, sizes: Mapping[str, int]) -> _Reader:
+    """The reader once it has read all nodes that matter."""
     path = None if isinstance(source, bytes) else Path(source)
     model = decode(source if isinstance(source, bytes) else Path(source).read_bytes())
     graph = model.graph
@@ -54,9 +89,10 @@ def read(
     require_known(sizes, graph.input)
     stored = {each.name for each in graph.initializer}
     entries = [each for each in graph.input if each.name in seen - stored]
-    reader = _Reader(entries, operators, path.parent if path else None, sizes, operator_set(model))
-    made = reader.network(graph, nodes, whole=whole)
-    return _of_tables(made) if has_learned(model) else made
+    folder = path.parent if path else None
+    reader = _Reader(model, entries, operators, folder, sizes)
+    reader.read(nodes)
+    return reader
 
 
 def _require_known(graph: GraphProto, nodes: Sequence[NodeProto], operators: Operators) -> None:
@@ -75,12 +111,9 @@ def _is_folded(node: NodeProto) -> bool:
     return _key(node)[0] == "" and node.op_type in FOLDED and any(node.input)
 
 
-def _of_tables(graph: Graph) -> Graph:
-    """Vectors that such files read are rows of tables."""
-    inputs = [
-        replace(entry, features=entry.values == "real" and len(entry.shape) == 1) for entry in graph.inputs
-    ]
-    return replace(graph, inputs=tuple(inputs))
+def _of_table(entry: Input) -> Input:
+    """Vectors that files with operators of ai.onnx.ml read are rows of tables."""
+    return replace(entry, features=entry.values == "real" and len(entry.shape) == 1)
 
 
 class _Reader:
@@ -88,13 +121,14 @@ class _Reader:
 
     def __init__(
         self,
+        model: ModelProto,
         entries: Sequence[ValueInfoProto],
         operators: Operators,
         folder: Path | None,
         sizes: Mapping[str, int],
-        opset: int,
     ) -> None:
-        self._operators, self._folder, self._opset = operators, folder, opset
+        self._operators, self._folder, self._opset = operators, folder, operator_set(model)
+        self._learned = has_learned(model)
         self._allowance, self._left = Allowance(), _MOST_READ
         fixed = {each.name: value for each in entries if (value := count(each, sizes)) is not None}
         kinds = {each.name: each.type.tensor_type.elem_type for each in entries}
@@ -104,20 +138,18 @@ class _Reader:
             raise ModelError("model.duplicate_name", "two inputs have one name")
         inputs = [Input(each.name, typed_shape(shapes[each.name]), input_values(each)) for each in entries]
         self._building = Building(inputs)
-        self._inputs: dict[str, Held] = {
+        self._outputs = [each.name for each in model.graph.output]
+        if len(set(self._outputs)) < len(self._outputs):
+            raise ModelError("model.duplicate_name", "two outputs have one name")
+        self._scope = Scope(model.graph)
+        self._scope.values |= {
             each.name: Data(each.name, shape=shapes[each.name], kind=kinds[each.name]) for each in entries
         }
-        self._inputs |= {name: Constant(value, kinds[name]) for name, value in fixed.items()}
+        self._scope.values |= {name: Constant(value, kinds[name]) for name, value in fixed.items()}
 
-    def network(self, graph: GraphProto, nodes: Sequence[NodeProto], *, whole: bool) -> Graph:
-        outputs = [each.name for each in graph.output]
-        if len(set(outputs)) < len(outputs):
-            raise ModelError("model.duplicate_name", "two outputs have one name")
-        scope = Scope(graph)
-        scope.values.update(self._inputs)
+    def read(self, nodes: Sequence[NodeProto]) -> None:
         for node in nodes:
-            self._read(node, scope)
-        return self._finished(outputs, scope, whole=whole)
+            self._read(node, self._scope)
 
     def _inside(self, graph: GraphProto, scope: Scope) -> Callable[[Sequence[Held]], list[Held]]:
         """A graph inside a node as a function of its inputs' values."""
@@ -186,9 +218,10 @@ class _Reader:
             kind = next(each.kind for each in step.inputs if isinstance(each, Constant | Data))
         return replace(value, shape=shape, kind=kind)
 
-    def _finished(self, names: Sequence[str], scope: Scope, *, whole: bool) -> Graph:
+    def finished(self, *, whole: bool) -> Graph:
         """Outputs that no input changes are left out."""
-        building, values = self._building, {name: scope.values.get(name) for name in names}
+        building, scope = self._building, self._scope
+        values = {name: scope.values.get(name) for name in self._outputs}
         outputs = {name: value.tensor for name, value in values.items() if isinstance(value, Data)}
         missing = [name for name, value in values.items() if value is None and name not in scope.file]
         lists = [name for name, value in values.items() if isinstance(value, TensorList)]
@@ -204,14 +237,16 @@ class _Reader:
             raise ModelError("model.outputs", reason)
         if len(outputs) == 1 and not whole:
             outputs = {name: self._classes(tensor) for name, tensor in outputs.items()}
+        inputs = tuple(_of_table(entry) for entry in building.inputs) if self._learned else building.inputs
         return Graph(
-            building.inputs,
-            building.nodes,
-            outputs,
-            building.declared,
-            building.tied,
-            frozenset(building.integers),
+            inputs, building.nodes, outputs, building.declared, building.tied, frozenset(building.integers)
         )
+
+    def traced(self) -> tuple[Traced, ...]:
+        """The computed tensors of the file's graph, in the order in which its nodes write them."""
+        scope = self._scope
+        known = ((name, where(node), scope.values.get(name)) for name, node in scope.writers.items())
+        return tuple(Traced(name, node, value) for name, node, value in known if isinstance(value, Data))
 
     def _classes(self, tensor: str) -> str:
         """What a Softmax or ArgMax over classes at the end reads, if nodes compute that: the label stays."""

@@ -9,7 +9,7 @@ operator more is a file, and a name in ``_MODULES``.
 quantised already.
 """
 
-from circuits.graphs.node import Again, QuantNode
+from circuits.graphs.node import Again, Node, QuantNode
 from circuits.operators import (
     absolute,
     activation,
@@ -64,6 +64,7 @@ from circuits.operators import (
     trees,
     whole_quotients,
 )
+from circuits.operators.samples import of_samples
 
 # Rewrites run in this order.
 _MODULES = (
@@ -122,7 +123,7 @@ _MODULES = (
 )
 
 ONNX = {
-    (domain, name): operator
+    (domain, name): of_samples(name, operator)
     for module in _MODULES
     for domain, read in (
         ("", module.ENTRY.onnx),
@@ -138,6 +139,14 @@ INTEGERS: dict[str, type[QuantNode]] = {
     **{node.operator(): node for module in _MODULES for node in module.ENTRY.integers},
 }
 """The nodes of networks of integers, by their names in files."""
+
+FLOATS: dict[str, type[Node]] = {
+    node.operator(): node
+    for module in _MODULES
+    for node in vars(module).values()
+    if isinstance(node, type) and issubclass(node, Node) and node.__module__ == module.__name__
+}
+"""The nodes of float networks, by their names in files."""
 
 PASSES = tuple(rewrite for module in _MODULES for rewrite in module.ENTRY.passes)
 """Rewrites of float graphs, in order."""

@@ -115,7 +115,8 @@ def _grouped(step: Step) -> Sequence[Value]:
     query, key, value = (_split(step, part, count) for part, count in zip(parts, counts, strict=True))
     tokens, length = _lengths(step, query, key, value)
     if said.get("do_rotary", 0):
-        turns = _turns(step, step.weights(7), step.weights(8), step.value(9) if step.has(9) else None, tokens)
+        positions = step.value(9) if step.has(9) else None
+        turns = _turns(step, step.weights(7), step.weights(8), positions, shape_of(query)[0], tokens)
         interleaved = bool(said.get("rotary_interleaved", 0))
         query, key = (_rotated(step, each, *turns, interleaved=interleaved) for each in (query, key))
     kept: list[Kept] = [_causal(tokens, length)] if said.get("causal", 1) else []
@@ -238,27 +239,34 @@ def _turned_whole(step: Step, cos: Constant, sin: Constant, positions: Value | N
     split = _split(step, x, heads) if joined else x
     if len(shape_of(split)) != 4:
         raise step.refuse("shape", f"turns a tensor of shape [{dims(shape_of(x))}]")
-    turns = _turns(step, cos, sin, positions, shape_of(split)[2])
+    batch, _, tokens, _ = shape_of(split)
+    turns = _turns(step, cos, sin, positions, batch, tokens)
     made = _rotated(step, split, *turns, interleaved=bool(said.get("interleaved", 0)))
     return _merged(step, made) if joined else made
 
 
 def _turns(
-    step: Step, cos: Constant, sin: Constant, positions: Value | None, tokens: int
+    step: Step, cos: Constant, sin: Constant, positions: Value | None, batch: int, tokens: int
 ) -> tuple[FloatArray, FloatArray]:
-    """Of each token, [tokens, size / 2]. ``positions``: places in the caches, or the first token's."""
+    """Of each token of each sample, [batch, tokens, size / 2]. ``positions``: places in the caches of all
+    tokens, of those of each sample, or of the first one."""
     tables = [each.array.reshape(-1, each.array.shape[-1] if each.array.ndim else 1) for each in (cos, sin)]
-    places = np.arange(tokens)
     if isinstance(positions, Data):
         raise step.refuse(
             "unsupported_operator", "has computed positions; they must be constants in the file"
         )
-    if positions is not None:
-        given = positions.array.ravel()
-        places = given if given.size == tokens else given[:1] + places
+    if positions is not None and positions.array.size > 1:
+        given = positions.array
+    elif positions is not None or cos.array.ndim < 3:
+        given = np.arange(tokens) + (0 if positions is None else positions.array.ravel())
+    else:
+        given = np.arange(len(tables[0]))
+    if given.size not in (tokens, batch * tokens):
+        raise step.refuse("shape", f"has {given.size} positions for {batch} samples of {tokens} tokens")
+    places = np.broadcast_to(given.reshape(-1, tokens), (batch, tokens))
     if (
         tables[0].shape != tables[1].shape
-        or not len(places)
+        or not places.size
         or not 0 <= places.min() <= places.max() < len(tables[0])
     ):
         raise step.refuse("shape", f"takes {tokens} positions of {len(tables[0])}")
@@ -267,13 +275,13 @@ def _turns(
 
 def _rotated(step: Step, x: Value, cos: FloatArray, sin: FloatArray, *, interleaved: bool) -> Value:
     """Pairs of entries, turned: each pair is a group of a convolution, whose other axis are the heads."""
-    _, heads, tokens, size = shape_of(x)
+    batch, heads, tokens, size = shape_of(x)
     half = cos.shape[-1]
     if isinstance(x, Constant) or 2 * half > size:
         raise step.refuse("shape", f"turns {2 * half} of {size} entries")
     pairs = np.arange(2 * half).reshape(half, 2) if interleaved else np.arange(2 * half).reshape(2, half).T
     order = np.concatenate([pairs.ravel(), np.arange(2 * half, size)])
-    count = tokens * half
+    count = batch * tokens * half
 
     def paired(places: IntArray) -> IntArray:
         return places[..., pairs].transpose(0, 2, 3, 4, 1).reshape(1, 2 * count, heads, 1)
@@ -285,7 +293,7 @@ def _rotated(step: Step, x: Value, cos: FloatArray, sin: FloatArray, *, interlea
     rest = _moved(step, x, lambda places: places[..., 2 * half :]) if size > 2 * half else None
 
     def back(places: IntArray, others: IntArray | None = None) -> IntArray:
-        made = places.reshape(tokens, 2 * half, heads).transpose(2, 0, 1)[np.newaxis]
+        made = places.reshape(batch, tokens, 2 * half, heads).transpose(0, 3, 1, 2)
         made = made if others is None else np.concatenate([made, others], -1)
         return made[..., np.argsort(order)]
 

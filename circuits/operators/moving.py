@@ -16,7 +16,7 @@ import numpy as np
 
 from circuits.graphs.node import dims
 from circuits.graphs.types import Shape
-from circuits.onnx.constants import MOST_DIMENSIONS, Constant
+from circuits.onnx.constants import MOST_DIMENSIONS, Constant, Element
 from circuits.onnx.step import Data, Operator, Step, Value, typed_shape
 from circuits.operators.concat import Concat, joined_type
 from circuits.operators.entry import Entry
@@ -36,7 +36,8 @@ from; -1 is zero.
 
 
 def rearranged(step: Step, places: Places, *positions: int) -> Value:
-    """The entries of the inputs at these positions, moved. All of them are computed, or none."""
+    """The entries of the inputs at these positions, moved. All of them are computed, or none. Of no entries
+    they are a constant."""
     wholes = [step.whole(position) for position in positions]
     step.spend(_LEAST + sum(map(math.prod, wholes)) // _LOOKED_AT)
     ends = np.cumsum([math.prod(whole) for whole in wholes]).tolist()
@@ -47,6 +48,9 @@ def rearranged(step: Step, places: Places, *positions: int) -> Value:
         )
     )
     step.spend(found.size)
+    if not found.size:
+        first = step.value(positions[0])
+        return step.folded(np.zeros(found.shape), first.kind or Element.FLOAT)
     if any(step.is_data(position) for position in positions):
         return picked(step, found, [step.data(position) for position in positions])
     parts = [step.plain(position) for position in positions]
@@ -171,7 +175,7 @@ def _split(step: Step) -> Sequence[Value]:
     size = whole[axis]
     each = -(-size // parts)
     sizes = step.integers("split", 1) or [*[each] * (parts - 1), size - each * (parts - 1)]
-    if len(sizes) != parts or min(sizes) < 1 or sum(sizes) != size:
+    if len(sizes) != parts or min(sizes) < 0 or sum(sizes) != size:
         raise step.refuse("shape", f"splits an axis of {size} into {sizes}, {parts} outputs")
     ends = np.cumsum(sizes).tolist()
 

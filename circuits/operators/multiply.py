@@ -135,7 +135,7 @@ def _zeros(step: Step) -> Value:
         shape = np.broadcast_shapes(step.whole(0), step.whole(1))
     except ValueError:
         raise step.refuse("shape", "combines shapes that do not fit") from None
-    return step.folded(np.broadcast_to(np.zeros(1), shape), step.value(0).kind or Element.FLOAT)
+    return step.folded(np.broadcast_to(np.zeros(()), shape), step.value(0).kind or Element.FLOAT)
 
 
 def divide(step: Step) -> Value:

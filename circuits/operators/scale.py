@@ -250,7 +250,7 @@ def affine_of(step: Step, data: Data, factor: FloatArray | float, shift: FloatAr
             "shape", f"combines shape [{dims(whole)}] with a constant of another shape"
         ) from None
     data, typed = broadcast(step, data, shape), typed_shape(shape)
-    fitted = [each.reshape(((1,) * len(shape) + each.shape)[-len(typed) :]) for each in constants]
+    fitted = [each.reshape(((1,) * len(typed) + each.shape)[-len(typed) :]) for each in constants]
     varying = [axis for axis in range(len(typed)) if any(each.shape[axis] > 1 for each in fitted)] or [0]
     sizes = [size if axis in varying else 1 for axis, size in enumerate(typed)]
     vectors = [np.broadcast_to(each, sizes).ravel() for each in fitted]

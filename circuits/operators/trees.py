@@ -31,6 +31,8 @@ _MODES: Final = {
 }  # fmt: skip
 _AGGREGATES: Final = (b"AVERAGE", b"SUM", b"MIN", b"MAX")
 _TRANSFORMS: Final = (b"NONE", b"SOFTMAX", b"LOGISTIC", b"SOFTMAX_ZERO", b"PROBIT")
+# No finite float32 is beyond thresholds from here on: they ask whether an entry is missing.
+_BEYOND_ALL: Final = float(np.finfo(np.float32).max)
 
 
 class _Nodes(NamedTuple):
@@ -64,14 +66,22 @@ def _integers(step: Step, name: str, count: int | None = None) -> IntArray:
     return np.array(values, np.int64)
 
 
-def _floats(step: Step, name: str, count: int | None = None) -> FloatArray:
+def _floats(step: Step, name: str, count: int | None = None, *, finite: bool = True) -> FloatArray:
     """An attribute of this many floats, which may be a tensor."""
     held = step.attributes.get(f"{name}_as_tensor", step.attributes.get(name, []))
     values = np.asarray(held.array if isinstance(held, Constant) else held, np.float64).ravel()
     if count is not None and len(values) != count:
         raise step.refuse("shape", f"has {len(values)} numbers as its {name}, not {count}")
-    require_finite(f"{name} of {where(step.node)}", values)
+    if finite:
+        require_finite(f"{name} of {where(step.node)}", values)
     step.spend(len(values))
+    return values
+
+
+def _thresholds(step: Step, name: str, mode: IntArray) -> FloatArray:
+    """Of each node, infinity too. What stands at nodes that ask for members means nothing."""
+    values = np.where(mode == _MEMBER, 0.0, _floats(step, name, len(mode), finite=False))
+    require_finite(f"{name} of {where(step.node)}", np.where(np.isinf(values), 0.0, values))
     return values
 
 
@@ -111,7 +121,7 @@ def _ensemble_of_ids(step: Step, prefix: str) -> tuple[_Nodes, _Weights]:
         number[roots],
         mode[inner],
         _integers(step, "nodes_featureids", count)[inner],
-        _floats(step, "nodes_values", count)[inner],
+        _thresholds(step, "nodes_values", mode)[inner],
         number[children],
         np.searchsorted(tree[roots], tree[~inner]),
     )
@@ -148,7 +158,7 @@ def _ensemble(step: Step) -> tuple[_Nodes, _Weights]:
         roots,
         modes,
         _integers(step, "nodes_featureids"),
-        _floats(step, "nodes_splits", count),
+        _thresholds(step, "nodes_splits", modes),
         children,
         tree,
     )
@@ -156,36 +166,67 @@ def _ensemble(step: Step) -> tuple[_Nodes, _Weights]:
 
 
 def _by_members(step: Step, nodes: _Nodes) -> _Nodes:
-    """A node that asks for one of several numbers is a chain of nodes that ask for one each, and lead to the
-    same child where it is that."""
+    """A node that asks for one of several numbers is a search among them; all its nodes lead to its children."""
     at = np.flatnonzero(nodes.mode == _MEMBER)
     held = step.attributes.get("membership_values")
     values = np.zeros(0) if held is None else held.array.astype(np.float64).ravel()
+    require_finite(f"membership_values of {where(step.node)}", values[~np.isnan(values)])
     step.spend(values.size)
     ends = np.flatnonzero(np.isnan(np.append(values, np.nan)))
     sets = [each[~np.isnan(each)] for each in np.split(values, ends[:-1])]
     sets = sets[: len(at)] if len(sets) == len(at) + 1 and not sets[-1].size else sets
     if at.size and (len(sets) != len(at) or not all(each.size for each in sets)):
         raise step.refuse("shape", f"has {len(sets)} sets of members for {len(at)} nodes, or empty ones")
-    mode, feature, threshold, children = (
-        [*each] for each in (nodes.mode, nodes.feature, nodes.threshold, nodes.children)
-    )
+    grown = _Grown(nodes)
     for node, members in zip(at, sets, strict=False):
-        holds, fails = nodes.children[node]
-        places = [node, *range(len(mode), len(mode) + len(members) - 1)]
-        mode += [_EQ] * (len(members) - 1)
-        feature += [feature[node]] * (len(members) - 1)
-        threshold += [*members[1:]]
-        mode[node], threshold[node] = _EQ, members[0]
-        following = [np.array([holds, each]) for each in (*places[1:], fails)]
-        children[node] = following[0]
-        children += following[1:]
-    return nodes._replace(
-        mode=np.array(mode, np.int64),
-        feature=np.array(feature, np.int64),
-        threshold=np.array(threshold),
-        children=np.array(children, np.int64).reshape(-1, 2),
-    )
+        grown.search(np.unique(members), int(nodes.feature[node]), *nodes.children[node].tolist(), int(node))
+    return grown.nodes
+
+
+class _Grown:
+    """Nodes to which others are added."""
+
+    def __init__(self, nodes: _Nodes) -> None:
+        self._nodes = nodes
+        self._mode, self._feature, self._threshold, self._children = (
+            each.tolist() for each in (nodes.mode, nodes.feature, nodes.threshold, nodes.children)
+        )
+
+    @property
+    def nodes(self) -> _Nodes:
+        return self._nodes._replace(
+            mode=np.array(self._mode, np.int64),
+            feature=np.array(self._feature, np.int64),
+            threshold=np.array(self._threshold, np.float64),
+            children=np.array(self._children, np.int64).reshape(-1, 2),
+        )
+
+    def search(
+        self, members: FloatArray, feature: int, holds: int, fails: int, place: int | None = None
+    ) -> int:
+        """The node, at ``place`` if it is given, that leads to ``holds`` where its feature is one of the
+        sorted ``members``: what is less than the middle one is searched for in front of it, and so on."""
+        if not members.size:
+            return fails
+        middle = len(members) // 2
+        value = float(members[middle])
+        at = self._add() if place is None else place
+        equal = self._add()
+        front, behind = (
+            self.search(part, feature, holds, fails) for part in (members[:middle], members[middle + 1 :])
+        )
+        self._set(at, _LT, feature, value, front, equal)
+        self._set(equal, _LEQ, feature, value, holds, behind)
+        return at
+
+    def _add(self) -> int:
+        for column in (self._mode, self._feature, self._threshold, self._children):
+            column.append(0)
+        return len(self._mode) - 1
+
+    def _set(self, at: int, mode: int, feature: int, threshold: float, holds: int, fails: int) -> None:
+        self._mode[at], self._feature[at], self._threshold[at] = mode, feature, threshold
+        self._children[at] = [holds, fails]
 
 
 def _trees_of_leaves(step: Step, roots: IntArray, children: IntArray, leaves: int) -> IntArray:
@@ -206,7 +247,7 @@ def _trees_of_leaves(step: Step, roots: IntArray, children: IntArray, leaves: in
 def _scores(
     step: Step, nodes: _Nodes, weights: _Weights, mix: IntArray, base: FloatArray, *, apart: bool = False
 ) -> Data:
-    """What the trees add up to, [1, outputs]. ``apart``: each tree's targets are its own outputs, one tree
+    """What the trees add up to, [rows, outputs]. ``apart``: each tree's targets are its own outputs, one tree
     after the other."""
     trees, columns = len(nodes.roots), mix.shape[1]
     if (weights.target >= columns).any():
@@ -231,9 +272,62 @@ def _scores(
         targets += columns * np.arange(trees)[:, np.newaxis]
         step.spend((trees * columns) ** 2)
         mix, base = np.eye(trees * columns, dtype=np.int64), np.tile(base, trees)
-    read = shaped(step, Data(step.floats(), shape=step.whole()), (1, int(np.prod(step.whole()))))
-    made = step.emit(Forest, (read.tensor,), *_compared(nodes), leaf, targets, mix, base)
-    return Data(made, shape=(1, len(mix)), kind=Element.FLOAT)
+    count, features = _rows(step)
+    if nodes.feature.max(initial=0) >= features:
+        raise step.refuse("shape", f"reads {[*step.whole()]} and has trees of more features than {features}")
+    roots, feature, threshold, strict, children = _decided(*_compared(nodes))
+    split = len(feature)
+
+    def again(each: IntArray, nodes: int, leaves: int) -> IntArray:
+        """Of each row once more, and so many further: trees for each row read its features alone."""
+        row = np.arange(count).reshape(-1, *[1] * each.ndim)
+        return np.where(each < 0, each - row * leaves, each + row * nodes).reshape(-1, *each.shape[1:])
+
+    step.spend((count - 1) * (len(leaf) * most + 5 * split) + (count**2 - 1) * mix.size)
+    read = shaped(step, Data(step.floats(), shape=step.whole()), (1, count * features))
+    made = step.emit(
+        Forest,
+        (read.tensor,),
+        again(roots, split, len(leaf)),
+        again(feature, features, 0),
+        np.tile(threshold, count),
+        np.tile(strict, count),
+        again(children, split, len(leaf)),
+        np.tile(leaf, (count, 1)),
+        again(targets, mix.shape[1], 0),
+        np.kron(np.eye(count, dtype=np.int64), mix),
+        np.tile(base, count),
+    )
+    return shaped(step, Data(made, shape=(1, count * len(mix)), kind=Element.FLOAT), (count, len(mix)))
+
+
+def _rows(step: Step) -> tuple[int, int]:
+    """How many rows it reads, and of how many features. A vector is one row."""
+    whole = step.whole()
+    if len(whole) not in (1, 2):
+        raise step.refuse("shape", f"reads shape {[*whole]}, not [rows, features]")
+    return (1, whole[0]) if len(whole) == 1 else (whole[0], whole[1])
+
+
+def _decided(
+    roots: IntArray, feature: IntArray, threshold: FloatArray, strict: IntArray, children: IntArray
+) -> tuple[IntArray, IntArray, FloatArray, IntArray, IntArray]:
+    """Without nodes that all finite entries pass in one way: what asks whether an entry is missing."""
+    decided = np.abs(threshold) >= _BEYOND_ALL
+    if not decided.any():
+        return roots, feature, threshold, strict, children
+    sure = np.where(decided, np.where(threshold > 0, children[:, 0], children[:, 1]), np.arange(len(feature)))
+    for _ in range(int(decided.sum()).bit_length()):
+        sure = np.where(sure < 0, sure, sure[np.maximum(sure, 0)])
+    kept = np.flatnonzero(~decided)
+    number = np.zeros(len(feature), np.int64)
+    number[kept] = np.arange(len(kept))
+
+    def led(to: IntArray) -> IntArray:
+        to = np.where(to < 0, to, sure[np.maximum(to, 0)])
+        return np.where(to < 0, to, number[np.maximum(to, 0)])
+
+    return led(roots), feature[kept], threshold[kept], strict[kept], led(children[kept])
 
 
 def _compared(nodes: _Nodes) -> tuple[IntArray, IntArray, FloatArray, IntArray, IntArray]:
@@ -298,7 +392,7 @@ def _of_places(step: Step) -> Value:
 
 
 def _aggregated(step: Step, nodes: _Nodes, weights: _Weights, targets: int, aggregate: bytes) -> Data:
-    """[1, targets]"""
+    """[rows, targets]"""
     if not 1 <= targets <= 1 << 16 or aggregate not in _AGGREGATES:
         raise step.refuse(
             "unsupported_attribute", f"has {targets} targets, or an aggregate_function that is none"
@@ -315,11 +409,12 @@ def _aggregated(step: Step, nodes: _Nodes, weights: _Weights, targets: int, aggr
     sign = 1 if aggregate == b"MAX" else -1
     weights = weights._replace(weight=sign * weights.weight)
     made = _scores(step, nodes, weights, np.eye(targets, dtype=np.int64), sign * base, apart=True)
-    rows = Rows(step, shaped(step, made, (1, len(nodes.roots), targets)), [1])
+    count = _rows(step)[0]
+    rows = Rows(step, shaped(step, made, (count, len(nodes.roots), targets)), [1])
     extreme = rows.largest(rows.image)
     if sign < 0:
         extreme = function(step, extreme, "-x")
-    return transformed(step, shaped(step, Data(extreme), (1, targets)))
+    return transformed(step, shaped(step, Data(extreme), (count, targets)))
 
 
 _NODES: Final = dict.fromkeys(

@@ -18,21 +18,24 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from circuits.graphs.encoding import Encoding
 from circuits.graphs.graph import only_input, only_output
 from circuits.graphs.node import MOST_ELEMENTS, Again, Mover, QuantNode
 from circuits.graphs.tensors import as_finite_tensor, by_name, first_index
 from circuits.graphs.types import Affine, Shape, require
+from circuits.operators import INTEGERS
 from circuits.operators.sums import Accumulating
-from circuits.quantised import file
 from prover.backends import Backend
 from prover.backends.cpu import CPU
 from relations.integers import IntArray
 from verifier.description import MOST_SCALE
+from verifier.preamble import Kind
 from verifier.schemes import INPUT, called
 from zenerrors import FileFormatError, ModelError, TensorError
 
 # What the output of a network of one is called.
 OUTPUT = "output"
+_ENCODING: Final = Encoding(Kind(b"qnet", 2), INTEGERS)
 # Names of nodes are the first part of the names of wires and blocks.
 _NAME = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 
@@ -338,15 +341,15 @@ class QuantGraph:
         return max(map(math.prod, self.shapes.values()))
 
     def to_bytes(self) -> bytes:
-        """The network in the format of ``circuits.quantised.file``. Holds the weights."""
-        return file.write(self._stored)
+        """The network in the format of ``circuits.graphs.encoding``. Holds the weights."""
+        return _ENCODING.write(self._stored)
 
     @classmethod
     def from_bytes(cls, data: bytes) -> QuantGraph:
-        """Raises ``FileFormatError``: the codes of ``file.read``, and ``file.value`` for parts that make no
-        exact integer network."""
+        """Raises ``FileFormatError``: the codes of ``Encoding.read``, and ``file.value`` for parts that make
+        no exact integer network."""
         try:
-            stored: _Stored = file.read(_STORED, data)
+            stored: _Stored = _ENCODING.read(_STORED, data)
             network = stored.network
         except ModelError as error:
             raise FileFormatError("file.value", error.message) from error

@@ -157,6 +157,33 @@ class ModelSummary(JobView):
         description="Whether inputs beyond its calibration are taken as the ends of that range, not refused.",
         examples=[False],
     )
+    accept_difference: bool = Field(
+        description="Whether proofs are made however far its integers' answers are from its float network's.",
+        examples=[False],
+    )
+
+
+class Difference(BaseModel):
+    """How far one step from the model to the integers is from the one before, on the same samples. Nothing
+    of it is proven."""
+
+    stage: Literal["export", "import", "quantisation"] = Field(
+        description="`import`: the float network that was read from the file; `quantisation`: the integers.",
+        examples=["quantisation"],
+    )
+    reference: str = Field(description="What they are compared with.", examples=["the float network"])
+    samples: int = Field(description="How many inputs were compared.", examples=[16])
+    output: str = Field(description="The output that is furthest off.", examples=["logits"])
+    measure: Literal["label", "value"] = Field(
+        description="Whether samples are compared by their first labels or by values.", examples=["label"]
+    )
+    error: float = Field(
+        description="Of values the largest error, as a share of the output's range, zero included; of labels"
+        " the share of the samples with others.",
+        examples=[0.0],
+    )
+    differing: float = Field(description="The share of the samples beyond tolerance.", examples=[0.0])
+    node: str | None = Field(description="Where the two part first; null within tolerance.", examples=[None])
 
 
 class ModelChange(BaseModel):
@@ -288,6 +315,11 @@ class QuantisationReport(BaseModel):
     tuning: Tuning | None = Field(
         default=None, description="How bits and calibration were chosen; null for models of older services."
     )
+    differences: list[Difference] = Field(
+        default_factory=list,
+        description="How far the file, the float network and the integers are apart; none for models of older"
+        " services.",
+    )
 
 
 class TwinView(BaseModel):
@@ -404,6 +436,10 @@ class ProofView(JobView):
         description="What the integers in `values.values` stand for, where they are shown and have one scale."
         " Not in lists.",
         examples=[None],
+    )
+    difference: Difference | None = Field(
+        default=None,
+        description="How far the integers' answer to this input is from the float network's. Not in lists.",
     )
 
 
@@ -560,6 +596,7 @@ def dataset_view(dataset: Dataset, openings: list[Opening] | None) -> DatasetVie
 def proof_view(proof: Proof) -> ProofView:
     document = proof.document or {}
     view = proof_summary(proof, document.get("statement", {}).get("values"))
+    view.difference = Difference(**proof.difference) if proof.difference else None
     if view.values is not None:
         view.claim = document["statement"]["claim"]
     if view.values and proof.verification_key:
@@ -626,7 +663,7 @@ def upload_view(upload: Upload) -> UploadView:
 def _model_fields(model: Model) -> dict[str, Any]:
     names = (
         *("name", "system", "weight_privacy", "bits", "parent_id", "network", "commitment"),
-        *("setup", "verification_key_id", "require_ceremony", "saturate"),
+        *("setup", "verification_key_id", "require_ceremony", "saturate", "accept_difference"),
     )
     return job_fields(model.job) | {name: getattr(model, name) for name in names}
 

@@ -147,7 +147,8 @@ def _compile(
     circuit.constraint_system.survey  # noqa: B018  worked out here, for the sake of the bar
     progress("measure", 0.9)
     found = None if calibration is None else _report(graph, qgraph, given)
-    answers = {"calibration": origin, "tuning": tuning, "report": found}
+    differences = _differences(network, options["sizes"], graph, qgraph, given)
+    answers = {"calibration": origin, "tuning": tuning, "report": found, "differences": differences}
     return answers | cost.report(circuit, registry.find(FIRST), THREADS)
 
 
@@ -218,6 +219,20 @@ def _report(graph: Graph, qgraph: QuantGraph, given: Samples) -> dict[str, Any]:
     from circuits.quantisation import report
 
     return report(graph, qgraph, given.inputs, given.labels).to_json()
+
+
+def _differences(
+    network: str, sizes: dict[str, int], graph: Graph, qgraph: QuantGraph, given: Samples
+) -> list[dict[str, Any]]:
+    """How far the file, the float network and the integers are apart: a proof would be refused beyond
+    tolerance."""
+    from circuits import comparison
+
+    compared = comparison.chosen(graph, given.inputs)
+    file = Path(network)
+    of_file = comparison.compare_file(file, sizes, compared, own=False) if file.is_file() else None
+    of_integers = comparison.compare_integers(graph, qgraph, compared, own=False)
+    return [each.to_json() for each in (of_file, of_integers) if each is not None]
 
 
 def _circuit(qgraph: Any, options: dict[str, Any]) -> Circuit:
@@ -335,6 +350,7 @@ def _summary(document: dict[str, Any]) -> dict[str, str]:
         "quantised": f"to {bits}, {calibration[document['calibration']]}",
         **({"loses": _lost(document["tuning"])} if document["tuning"] else {}),
         **_answers(document["report"]),
+        **{each["stage"]: terminal.in_words(each) for each in document["differences"]},
         "level": str(document["level"]),
         **{_heading(name): f"{document[name]:,}" for name in ("constraints", "variables", "nonzeros")},
         "public inputs": f"{document['public_inputs']:,}",

@@ -11,7 +11,7 @@ import typer
 
 from client.resources import Model
 from service.cli.answers import Answer, written
-from service.cli.precision import Bits, MaxLoss, Ranges, WeightBits
+from service.cli.precision import AcceptDifference, Bits, MaxLoss, Ranges, WeightBits
 from service.cli.samples import FILES, LabelColumn, LabelFile, Mean, Reading, Sizes, Std, shapes_in
 from service.cli.shared import (
     Labels,
@@ -65,6 +65,7 @@ def add_model(
         typer.Option(help="The model whose output is its input: mdl_…, of several outputs mdl_…/NAME."),
     ] = None,
     label: Labels = None,
+    accept_difference: AcceptDifference = False,
     require_ceremony: Annotated[
         bool, typer.Option("--require-ceremony", help="Use keys of a ceremony alone.")
     ] = False,
@@ -91,6 +92,7 @@ def add_model(
         input_from=input_from,
         require_ceremony=require_ceremony or None,
         saturate=saturate or None,
+        accept_difference=accept_difference or None,
         labels=labels.read(label),
     )
     return finished(made, "registering", service.follow(made), wait=wait)

@@ -43,3 +43,10 @@ Ranges = Annotated[
         help="Of an input of integers, where it is more than calibration shows, such as tokens=0:29999.",
     ),
 ]
+AcceptDifference = Annotated[
+    bool,
+    typer.Option(
+        "--accept-difference",
+        help="Go on although the model, its file and the integers give different answers, beyond tolerance.",
+    ),
+]

@@ -14,6 +14,7 @@ from client.errors import ClientError
 from client.resources import Commitment, DryRun, Proof, ProofFields
 from service.cli.answers import Answer, written
 from service.cli.by_name import named, privacies
+from service.cli.precision import AcceptDifference
 from service.cli.samples import InputFile, MaybeInputFile, Mean, Reading, Std, shapes_of
 from service.cli.shared import (
     Labels,
@@ -120,6 +121,7 @@ def prove(
     ] = None,
     measure: Annotated[Measure | None, typer.Option(help="What is measured on the dataset.")] = None,
     challenge: Annotated[str | None, typer.Option(help="A text to appear in the statement.")] = None,
+    accept_difference: AcceptDifference = False,
     mean: Mean = None,
     std: Std = None,
     label: Labels = None,
@@ -188,6 +190,7 @@ def prove(
         "dataset_id": dataset_id,
         "measure": measure,
         "challenge": challenge,
+        "accept_difference": accept_difference or None,
         "labels": labels.read(label) or None,
     }
     values = None if inputs else values

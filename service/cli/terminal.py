@@ -250,6 +250,7 @@ def _about(job: Job) -> dict[str, str]:
                 },
                 **{name.replace("/", " "): each for name, each in (job.output_ids or {}).items()},
                 "claim": job.claim and escape(job.claim),
+                "difference": job.difference and in_words(job.difference),
                 "in floats": _first(f"{each:.4g}" for each in job.logits or job.outputs or []),
                 "key": job.verification_key_id,
             }
@@ -305,9 +306,18 @@ def _of_report(report: dict[str, Any]) -> dict[str, str]:
             f"{report['accuracy']:.2%} in integers, {report['float_accuracy']:.2%} in floats, of"
             f" {report['images']} samples; the same answer for {report['agreement']:.2%}"
         )
+    for each in report.get("differences", []):
+        rows[each["stage"]] = in_words(each)
     if report.get("warning"):
         rows["warning"] = escape(report["warning"])
     return rows
+
+
+def in_words(difference: dict[str, Any]) -> str:
+    """How far answers are apart that were compared."""
+    from circuits.differences import sentence
+
+    return escape(sentence(difference))
 
 
 def _of_table(tensor: dict[str, Any]) -> str:

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
+
+from circuits.differences import sentence
 
 _UNITS = ("B", "KiB", "MiB", "GiB", "TiB")
 _SHOWN_HEX = 8
@@ -91,4 +94,9 @@ def told(value: Any) -> str:
     return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
-FILTERS = (exact, duration, span, relative, size, number, short, words, rounded, told)
+def difference(value: Mapping[str, Any]) -> str:
+    """How far answers are apart that were compared."""
+    return sentence(value)
+
+
+FILTERS = (exact, duration, span, relative, size, number, short, words, rounded, told, difference)

@@ -79,7 +79,7 @@ class ProofForm:
         inputs = [name for entry in self.entries for name in (entry.field, f"{entry.field}.privacy")]
         outputs = [_of(end, output) for output in self.outputs for end in _ENDS]
         of_one = ("input_privacy", "reference", "threshold", "radius", "norm")
-        others = (*of_one, "dataset_id", "measure", "top", "challenge")
+        others = (*of_one, "dataset_id", "measure", "top", "challenge", "accept_difference")
         return [*inputs, *map(shows, self.outputs), *outputs, *others]
 
     @property
@@ -100,7 +100,7 @@ class ProofForm:
             names = ("dataset_id", "measure", *more)
             said |= {name: given.get(name) for name in names}
         else:
-            said |= self._inputs(given, numbers)
+            said |= self._inputs(given, numbers) | {"accept_difference": given.get("accept_difference")}
         if scheme == "inference":
             said |= self._outputs(given)
         if scheme == "recognition":

@@ -36,6 +36,7 @@ EXPLAINED: Final = {
     "outer": "That all equations hold becomes one number at a random point, round by round.",
     "inner": "What the equations are at that point becomes one number of the values, likewise.",
     "open": "That number is shown to be of what was committed to, by some columns of it.",
+    "compare": "The integers' answer is compared with the float network's.",
     "margins": "How far the label leads within smaller and larger radii, for its owner's page.",
     "self-check": "The proof is verified as anyone would, before it is handed out.",
 }

@@ -69,7 +69,8 @@ def _delete(session: Session, tenant_id: str, kind: Kind, row_id: str) -> list[s
         case "ceremony":
             return [*Ceremonies(session).delete(row_id)]
         case "model":
-            return [Models(session).delete(row_id).quantised]
+            model = Models(session).delete(row_id)
+            return [model.quantised, model.floats]
         case _:
             Remains(session).delete_row(kind, row_id)
     return []

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Final
 
 from circuits.quantisation import page
 from prover import registry
@@ -23,6 +23,9 @@ from service.submissions.files import Handed
 from service.submissions.requests import Precision, TwinRequest
 from verifier.registry import FIRST
 from zenerrors import NotFoundError, RequestError
+
+# What a twin has of the model whose network it is of.
+_SHARED: Final = ("name", "weight_privacy", "bits", "saturate", "accept_difference", "report")
 
 
 def register(
@@ -67,15 +70,18 @@ def register(
     onnx, samples, *classes = (file.read(runtime, caller.tenant_id) for file in handed)
     parts = onnx, samples, precision.asked(row.weight_privacy, taken), b"".join(classes), shapes.encode()
     read = sandbox.run(caller.tenant_id, "read_model", *parts)
-    line, _, quantised = read.partition(b"\n")
+    line, _, networks = read.partition(b"\n")
     said: dict[str, Any] = json.loads(line)
+    quantised, floats = networks[: said["quantised_bytes"]], networks[said["quantised_bytes"] :]
     if row.weight_privacy == "committed":
         basis.basis_length(runtime, system, intake.committed_count(quantised, row.weight_privacy))
     row.id = new_id("mdl")
     row.report = said["report"]
     row.bits = max(layer["bits"] or 0 for layer in row.report["tuning"]["layers"])
     row.quantised = encryption.put(runtime, f"model:{row.id}", quantised)
-    terms = replace(terms, size=len(quantised))
+    row.floats = encryption.put(runtime, f"floats:{row.id}", floats)
+    row.accept_difference = precision.accept_difference
+    terms = replace(terms, size=len(networks))
     return jobs.submit(
         runtime,
         caller,
@@ -84,7 +90,7 @@ def register(
         terms,
         "model.create",
         handed=handed,
-        stored=[row.quantised],
+        stored=[row.quantised, row.floats],
         prepare=lambda _session: estimates.of_keys(runtime, row.system, said["planned"]),
     )
 
@@ -117,11 +123,13 @@ def add_twin(
         id=new_id("mdl"),
         system=system.id,
         twin_id=model.twin_id or model.id,
-        **{name: getattr(model, name) for name in ("name", "weight_privacy", "bits", "saturate", "report")},
+        **{name: getattr(model, name) for name in _SHARED},
     )
     row.quantised = encryption.put(runtime, f"model:{row.id}", quantised)
-    terms = replace(terms, size=len(quantised))
-    stored = [row.quantised]
+    if floats := encryption.open_floats(runtime, model):
+        row.floats = encryption.put(runtime, f"floats:{row.id}", floats)
+    terms = replace(terms, size=len(quantised) + len(floats or b""))
+    stored = [row.quantised, row.floats]
     return jobs.submit(
         runtime, caller, "model", row, terms, "model.create", stored=stored, prepare=lambda _session: estimate
     )
@@ -152,7 +160,7 @@ def delete(runtime: Runtime, caller: Principal, model_id: str) -> None:
     with runtime.database.write() as session:
         model = Models(session, caller.tenant_id).delete(model_id)
         audit.note(session, caller, "model.delete", model_id)
-    jobs.delete(runtime, [model.quantised])
+    jobs.delete(runtime, [model.quantised, model.floats])
     forget_deleted(runtime)
 
 

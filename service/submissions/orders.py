@@ -20,7 +20,7 @@ from verifier.fields import canonical
 from verifier.schemes import CommitmentKind, Norm, Privacy
 from zenerrors import ConflictError, RequestError, StatementError
 
-_INPUT: Final = ("input", "input_privacy", "input_id")
+_INPUT: Final = ("input", "input_privacy", "input_id", "accept_difference")
 _ENDS: Final = ("at_least", "at_most", "bounds")
 TAKES: Final = {
     "inference": (*_INPUT, "inputs", "reveal", "outputs", "top", *_ENDS),
@@ -124,6 +124,7 @@ def _opened(model: Model, made: Order, dataset: Dataset | None) -> list[str]:
 
 def _order(runtime: Runtime, session: Session, tenant_id: str, body: ProofRequest, model: Model) -> Order:
     said: dict[str, Any] = {"challenge": body.challenge} if body.challenge else {}
+    said |= {"accept_difference": True} if body.accept_difference else {}
     if body.scheme == "accuracy":
         dataset = Datasets(session, tenant_id).ready(str(body.dataset_id))
         if dataset.model_id != model.id:

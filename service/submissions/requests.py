@@ -87,7 +87,8 @@ class InputRequest(BaseModel):
 
 class Precision(BaseModel):
     """How a network is quantised: ``circuits.tune`` says what these mean. ``input_from``: the model, and
-    behind a slash of several outputs the name, whose output is to be the input.
+    behind a slash of several outputs the name, whose output is to be the input. ``accept_difference``: take a
+    network whose integers, or float network, differ beyond the tolerances of ``circuits.comparison``.
     """
 
     bits: Bits = "8"
@@ -95,6 +96,7 @@ class Precision(BaseModel):
     max_loss: MaxLoss = 1.0
     ranges: dict[str, tuple[int, int]] = {}
     input_from: str | None = None
+    accept_difference: bool = False
 
     def asked(self, weight_privacy: Privacy, taken: dict[str, Any] | None = None) -> bytes:
         """JSON, as ``circuits.tune`` takes it, and the type of the output that is ``taken``, if one is."""
@@ -192,6 +194,10 @@ class ProofRequest(BaseModel):
     )
     reference_id: ResourceId | None = Field(
         default=None, description="Recognition: a commitment to a reference."
+    )
+    accept_difference: bool | None = Field(
+        default=None,
+        description="Prove although the integers' answer differs from the float network's beyond tolerance.",
     )
     threshold: int | None = Field(
         default=None,

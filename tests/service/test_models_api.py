@@ -319,3 +319,17 @@ def test_an_unknown_model(shared_url: str, model: Model) -> None:
     response = httpx.get(f"{shared_url}/v1/models/mdl_nope")
     assert (response.status_code, response.json()["code"]) == (404, "not_found")
     assert httpx.get(f"{shared_url}/v1/models/{model.id}").status_code == 200
+
+
+def test_a_network_whose_integers_give_other_answers_is_refused_unless_that_is_accepted(api: Client) -> None:
+    with pytest.raises(ApiError) as refused:
+        api.create_model(tiny_onnx(), tiny_calibration(), bits=1)
+    assert (refused.value.status, refused.value.code) == (422, "model.differs")
+    assert "they part at" in str(refused.value)
+    model = api.create_model(tiny_onnx(), tiny_calibration(), bits=1, accept_difference=True)
+    assert model.report is not None
+    stages = {each["stage"]: each for each in model.report["differences"]}
+    assert stages["import"]["node"] is None
+    assert stages["quantisation"]["node"] is not None
+    assert api.get_model(model.id).accept_difference
+    assert not api.create_model(tiny_onnx(), tiny_calibration()).accept_difference

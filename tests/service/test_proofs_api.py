@@ -9,13 +9,17 @@ from typing import Any
 import httpx
 import pytest
 
+from circuits import load_onnx
+from circuits.networks.files import graph_to_bytes
 from circuits.schemes import proving
-from client import ApiError, Client, Model
+from client import ApiError, Client, Model, Proof
 from prover.groth16 import VerifyingKey, reference
+from service import encryption
 from service.api.routes.dependencies import Preference
 from service.jobs.claims import Claims
 from service.jobs.reaping import Reaping
 from service.runtime import Runtime
+from service.storage.repositories import Models
 from tests.service.support import PATIENCE_SECONDS, take_back, tiny_calibration, tiny_onnx, work_on
 
 INPUT = [0.1, 0.2, 0.3, 0.4]
@@ -274,3 +278,28 @@ def test_a_worker_that_comes_too_late_cannot_publish(
     done = api.get_proof(proof.id)
     assert (done.state, done.attempt) == ("succeeded", 2)
     assert api.get_proof_document(proof.id)["proofs"] == [proofs[1].hex()]
+
+
+def test_each_answer_is_compared_with_the_float_networks(
+    api: Client, with_model: Runtime, model: Model
+) -> None:
+    def outcome(**fields: Any) -> Proof:
+        proof = api.create_proof(model.id, INPUT, **fields)
+        work_on(with_model, proof.id)
+        return api.get_proof(proof.id)
+
+    near = outcome()
+    assert near.difference is not None
+    assert (near.difference["reference"], near.difference["differing"]) == ("the float network", 0.0)
+    with with_model.database.write() as session:
+        other = load_onnx(tiny_onnx(operator="Neg"))
+        row = Models(session).get(model.id)
+        row.floats = encryption.put(with_model, f"floats:{row.id}", graph_to_bytes(other))
+    far = outcome()
+    assert far.state == "failed"
+    assert far.problem is not None
+    assert far.problem["code"] == "model.differs"
+    assert outcome(accept_difference=True).difference["differing"] == 1.0  # type: ignore[index]
+    with with_model.database.write() as session:
+        Models(session).get(model.id).floats = None
+    assert outcome().difference is None

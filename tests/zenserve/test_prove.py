@@ -14,6 +14,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 import zenserve
 from base.progress import silent
+from circuits.differences import TOLERANCES
 from circuits.r1cs.program import Program
 from prover import registry
 from prover.spartan.layout import rows_for
@@ -326,3 +327,18 @@ def test_witnesses_are_erased(monkeypatch: pytest.MonkeyPatch, system: str) -> N
     monkeypatch.setattr(Program, "witness", remembered)
     zenserve.prove(network([1, 4]), X, reveal="values", system=system)
     assert [each.any() for each in made] == [False, False]
+
+
+def test_an_answer_that_differs_is_refused_unless_it_is_accepted() -> None:
+    model, near = network(["n", 4]).SerializeToString(), np.tile(X, (3, 1)) * [[0.9], [1.0], [1.1]]
+    proof = zenserve.prove(model, X, calibration=near, reveal="values")
+    assert [each.stage for each in proof.differences] == ["import", "quantisation"]
+    assert {each.node for each in proof.differences} == {None}
+    with pytest.raises(zenserve.ZenError, match=r"they part at 'dense1' .* accept it") as refusal:
+        zenserve.prove(model, X, calibration=near, bits=1, reveal="values")
+    assert refusal.value.code == "model.differs"
+    accepted = zenserve.prove(
+        model, X, calibration=near, bits=1, reveal="values", accept_difference=True
+    )
+    assert accepted.differences[1].error > TOLERANCES["quantisation"].value
+    assert zenserve.verify(accepted).valid

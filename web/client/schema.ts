@@ -21,7 +21,7 @@ export interface Routes {
    * they are to be committed, proves that they are of their types, and makes the keys of its proofs.
    *
    * Each file is sent along, or was brought before (`PUT /v1/uploads/…`) and is named by its SHA-256. Neither
-   * the ONNX file nor the calibration is kept, only the quantised network, encrypted. */
+   * the ONNX file nor the calibration is kept, only the quantised and the float network, encrypted. */
   "POST /v1/models": operations["createModel"];
   /** Register a model's network under another proof system, too: a model of its own, with a commitment of
    * that system, keys and a receipt, which lists the model. Proofs of either may name the `system` that they
@@ -427,6 +427,11 @@ export interface components {
        * @default false
        */
       saturate?: boolean;
+      /**
+       * @description Take it although the file's or the integers' answers differ beyond tolerance; proofs are then made however large the difference.
+       * @default false
+       */
+      accept_difference?: boolean;
       /** @description A name and a value to find it by, `name=value`; 16 at most. */
       label?: string[] | null;
       /** @description The size of a dimension that the file only names, `name=size`; one field for each. */
@@ -1027,6 +1032,34 @@ export interface components {
        */
       created_at: string;
     };
+    /**
+     * @description How far one step from the model to the integers is from the one before, on the same samples. Nothing
+     *     of it is proven.
+     */
+    Difference: {
+      /**
+       * @description `import`: the float network that was read from the file; `quantisation`: the integers.
+       * @enum {string}
+       */
+      stage: "export" | "import" | "quantisation";
+      /** @description What they are compared with. */
+      reference: string;
+      /** @description How many inputs were compared. */
+      samples: number;
+      /** @description The output that is furthest off. */
+      output: string;
+      /**
+       * @description Whether samples are compared by their first labels or by values.
+       * @enum {string}
+       */
+      measure: "label" | "value";
+      /** @description Of values the largest error, as a share of the output's range, zero included; of labels the share of the samples with others. */
+      error: number;
+      /** @description The share of the samples beyond tolerance. */
+      differing: number;
+      /** @description Where the two part first; null within tolerance. */
+      node: string | null;
+    };
     /** @description What a proof would show and take. Every constraint holds; nothing was made, and nothing was kept. */
     DryRunView: {
       /** @description The model that it would be about. */
@@ -1547,6 +1580,8 @@ export interface components {
       require_ceremony: boolean;
       /** @description Whether inputs beyond its calibration are taken as the ends of that range, not refused. */
       saturate: boolean;
+      /** @description Whether proofs are made however far its integers' answers are from its float network's. */
+      accept_difference: boolean;
     };
     /** @description A registered model. */
     ModelView: {
@@ -1632,6 +1667,8 @@ export interface components {
       require_ceremony: boolean;
       /** @description Whether inputs beyond its calibration are taken as the ends of that range, not refused. */
       saturate: boolean;
+      /** @description Whether proofs are made however far its integers' answers are from its float network's. */
+      accept_difference: boolean;
       /** @description The registered models of its network under other proof systems. */
       twins: components["schemas"]["TwinView"][];
       /** @description What quantisation did, on the calibration; null for models of older services. */
@@ -1871,6 +1908,8 @@ export interface components {
       reference?: unknown[] | null;
       /** @description Recognition: a commitment to a reference. */
       reference_id?: string | null;
+      /** @description Prove although the integers' answer differs from the float network's beyond tolerance. */
+      accept_difference?: boolean | null;
       /** @description Recognition: the largest squared distance of a match. */
       threshold?: number | null;
       /** @description Robustness, and with measure certified: how far each entry may be changed, in steps of its integers. */
@@ -1985,6 +2024,8 @@ export interface components {
       } | null;
       /** @description What the integers in `values.values` stand for, where they are shown and have one scale. Not in lists. */
       outputs?: number[] | null;
+      /** @description How far the integers' answer to this input is from the float network's. Not in lists. */
+      difference?: components["schemas"]["Difference"] | null;
     };
     /**
      * @description What quantisation did to the network, on the calibration: accuracies where that came with labels of
@@ -2009,6 +2050,8 @@ export interface components {
       tensors: components["schemas"]["TensorReport"][];
       /** @description How bits and calibration were chosen; null for models of older services. */
       tuning?: components["schemas"]["Tuning"] | null;
+      /** @description How far the file, the float network and the integers are apart; none for models of older services. */
+      differences?: components["schemas"]["Difference"][];
     };
     /** @description ``ready`` if nothing fails; ``failing`` says what does and why. */
     Readiness: {
@@ -2668,6 +2711,7 @@ export type Dataset = components["schemas"]["Dataset"];
 export type DatasetSummary = components["schemas"]["DatasetSummary"];
 export type DatasetView = components["schemas"]["DatasetView"];
 export type DeliveryView = components["schemas"]["DeliveryView"];
+export type Difference = components["schemas"]["Difference"];
 export type DryRunView = components["schemas"]["DryRunView"];
 export type Errors = components["schemas"]["Errors"];
 export type Expected = components["schemas"]["Expected"];

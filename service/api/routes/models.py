@@ -82,6 +82,7 @@ _FIELDS = (
         "label",
         "require_ceremony",
         "saturate",
+        "accept_difference",
     ),
 )
 
@@ -162,13 +163,20 @@ async def create_model(
         bool,
         Form(description="Take inputs beyond the calibration as the ends of its range; else none is taken."),
     ] = False,
+    accept_difference: Annotated[
+        bool,
+        Form(
+            description="Take it although the file's or the integers' answers differ beyond tolerance; proofs"
+            " are then made however large the difference."
+        ),
+    ] = False,
     idempotency_key: IdempotencyKey = None,
 ) -> ModelView:
     """Register a network: it is read, quantised and checked at once. A job then commits to its weights, if
     they are to be committed, proves that they are of their types, and makes the keys of its proofs.
 
     Each file is sent along, or was brought before (`PUT /v1/uploads/…`) and is named by its SHA-256. Neither
-    the ONNX file nor the calibration is kept, only the quantised network, encrypted.
+    the ONNX file nor the calibration is kept, only the quantised and the float network, encrypted.
     """
     files = [handed("model", model, model_sha256), handed("calibration", calibration, calibration_sha256)]
     if calibration_labels is not None or calibration_labels_sha256 is not None:
@@ -185,7 +193,12 @@ async def create_model(
         models.register,
         *(runtime, principal, row, files, sizes),
         Precision(
-            bits=bits, weight_bits=weight_bits, max_loss=max_loss, ranges=ranges, input_from=input_from
+            bits=bits,
+            weight_bits=weight_bits,
+            max_loss=max_loss,
+            ranges=ranges,
+            input_from=input_from,
+            accept_difference=accept_difference,
         ),
         *(labels, idempotency_key),
     )

@@ -83,10 +83,11 @@ def register_model(
     shape: _Text = "",
     range: _Text = "",  # noqa: A002  the API's name
     saturate: _Text = "",
+    accept_difference: _Text = "",
 ) -> Response:
     given = {
         "name": name, "weight_privacy": weight_privacy, "system": system, "bits": bits, "shape": shape,
-        "range": range, "saturate": saturate,
+        "range": range, "saturate": saturate, "accept_difference": accept_difference,
     }  # fmt: skip
     try:
         files = [
@@ -101,7 +102,8 @@ def register_model(
         }
         row = Model(**_checked(_NewModel, filled).model_dump())
         ends = named.ranges(range.replace(",", " ").split())
-        precision = _checked(Precision, {"bits": bits, "ranges": ends})
+        accepts = accept_difference or "false"
+        precision = _checked(Precision, {"bits": bits, "ranges": ends, "accept_difference": accepts})
         dimensions = named.sizes(shape.replace(",", " ").split())
         made = models.register(runtime, visitor.principal, row, files, dimensions, precision)
     except ZenError as error:

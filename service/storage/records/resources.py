@@ -69,6 +69,8 @@ class Model(Base):
     deleted since."""
     quantised: Mapped[str] = mapped_column(String(64))
     """Sealed quantised network. The ONNX file and the calibration are not kept."""
+    floats: Mapped[str | None] = mapped_column(String(64))
+    """The sealed float network that it was made of, to compare its answers with."""
     network: Mapped[str | None] = mapped_column(String(64))
     """Hex digest: of the network, or of its architecture where the weights are committed."""
     commitment: Mapped[str | None] = mapped_column(String(96))
@@ -82,6 +84,8 @@ class Model(Base):
     """Only keys of a ceremony make proofs of it."""
     saturate: Mapped[bool] = mapped_column(server_default=false())
     """Inputs beyond the calibration are taken as the ends of its range, not refused."""
+    accept_difference: Mapped[bool] = mapped_column(server_default=false())
+    """It is proven although its integers differ from its floats beyond ``circuits.comparison`` tolerates."""
     report: Mapped[dict[str, Any] | None]
     """What quantisation did, as ``circuits.quantisation.Report`` has it."""
     estimate: Mapped[dict[str, Any] | None]
@@ -185,6 +189,8 @@ class Proof(Base):
     """These, as JSON, where they are too long for a row (``service.documents``)."""
     margins: Mapped[bytes | None] = mapped_column(LargeBinary)
     """Sealed, of a certificate: the label's lead by radius, which is more than the statement says."""
+    difference: Mapped[dict[str, Any] | None]
+    """How far the integers are from the floats on this input (``circuits.comparison.Difference``)."""
     verification_key: Mapped[VerificationKey | None] = relationship(lazy="select")
     job: Mapped[Job] = relationship(lazy="joined")
     model: Mapped[Model] = relationship(lazy="joined")

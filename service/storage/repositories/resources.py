@@ -399,6 +399,7 @@ def stored(session: Session) -> set[str]:
     """The digests of all artifacts that a row refers to."""
     columns = (
         Model.quantised,
+        Model.floats,
         Circuit.proving_key,
         Commitment.opening,
         Dataset.samples,

@@ -35,6 +35,7 @@ class Column:
 
 SEALED: Final = (
     Column(Model.quantised, "model", in_store=True),
+    Column(Model.floats, "floats", in_store=True),
     Column(Model.blinding, "blinding", in_store=False),
     Column(Commitment.opening, "commitment", in_store=True),
     Column(Dataset.samples, "dataset", in_store=True),

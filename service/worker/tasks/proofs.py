@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from functools import partial
 
+from circuits.differences import Difference, require_near
 from prover.system import Opening
 from service import basis as bases
 from service import documents, encryption, engine, openings
@@ -33,6 +35,9 @@ def make_proof(runtime: Runtime, hold: Hold) -> None:
         proof, secrets = turn.proof, turn.secrets
     quantised = encryption.open_network(runtime, proof.model)
     task = engine.task(quantised, proof.scheme, proof.model.weight_privacy, proof.request, secrets)
+    difference = _difference(runtime, hold, proof, quantised, secrets)
+    if difference is not None and turn is None and not _is_accepted(proof):
+        require_near([difference])
     keys = steps.require_keys(runtime, hold, task.circuit, proof.model)
     if turn is not None:
         turn.check(keys)
@@ -64,6 +69,7 @@ def make_proof(runtime: Runtime, hold: Hold) -> None:
             proof = Proofs(session).get(proof.id)
             proof.verification_key_id = keys.file.id
             proof.margins = margins
+            proof.difference = None if difference is None else difference.to_json()
             kept.write(proof)
             if turn is not None:
                 turn.write(session, document, proof)
@@ -75,6 +81,23 @@ def make_proof(runtime: Runtime, hold: Hold) -> None:
         for digest in (kept.stored, *(row.opening for row in rows)):
             if digest is not None:
                 runtime.store.delete(digest)
+
+
+def _difference(
+    runtime: Runtime, hold: Hold, proof: Proof, quantised: bytes, secrets: Mapping[str, Secret]
+) -> Difference | None:
+    """How far the integers are from the floats on this input; None of models that have no floats. Stage:
+    "compare"."""
+    floats = encryption.open_floats(runtime, proof.model)
+    if floats is None:
+        return None
+    hold.progress("compare", 0.0)
+    return engine.difference(quantised, floats, proof.scheme, proof.request, secrets)
+
+
+def _is_accepted(proof: Proof) -> bool:
+    """Whether its owner said to prove however large the difference."""
+    return proof.model.accept_difference or bool(proof.request.get("accept_difference"))
 
 
 def _commit(runtime: Runtime, hold: Hold, proof: Proof, task: engine.Task) -> dict[str, Opening]:

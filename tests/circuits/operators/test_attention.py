@@ -10,14 +10,16 @@ import onnxruntime
 import pytest
 from numpy.typing import NDArray
 from onnx import ModelProto, TensorProto, helper, numpy_helper
+from onnx.helper import make_node
 from onnx.reference import ReferenceEvaluator
 
 from circuits import compile_inference, load_onnx, quantise
 from circuits.graphs.graph import Graph
 from circuits.lowering import Level
-from tests.circuits.support import answered, challenged, first_violation
+from tests.circuits.support import answered, challenged, first_violation, make_model
 from tests.circuits.test_lowering import refuse_all_lies
 from tests.circuits.test_uniqueness import assert_unique
+from tests.refusals import refuses
 from zenerrors import ModelError
 
 RNG = np.random.default_rng(5)
@@ -301,3 +303,30 @@ def test_rows_of_three_tables_are_added_and_normalised() -> None:
 def test_what_has_no_circuit_is_refused(domain: str, case: Case, words: str) -> None:
     with pytest.raises(ModelError, match=words):
         load_onnx(file(domain, case))
+
+
+@pytest.mark.parametrize("positions", ["of each sample", "in the caches", "of 3 axes"])
+@pytest.mark.parametrize("interleaved", [0, 1])
+def test_each_sample_of_a_batch_is_turned_by_its_own_positions(positions: str, interleaved: int) -> None:
+    rng = np.random.default_rng(3)
+    shape = (2, 3, 8) if positions == "of 3 axes" else (2, 2, 3, 4)
+    weights: dict[str, Any] = {
+        name: rng.normal(size=(2, 3, 2) if positions == "in the caches" else (6, 2)).astype(np.float32)
+        for name in ("c", "s")
+    }
+    if positions != "in the caches":
+        weights["p"] = np.array([[0, 1, 2], [3, 5, 4]])
+    heads = {"num_heads": 2} if positions == "of 3 axes" else {}
+    node = make_node("RotaryEmbedding", ["x", *weights], ["y"], interleaved=interleaved, **heads)
+    data = make_model([node], weights, shape, opset=23)
+    x = rng.normal(size=shape).astype(np.float32)
+    (expected,) = ReferenceEvaluator(data).run(None, {"x": x})
+    made = load_onnx(data, whole=True).run(x.astype(np.float64)[np.newaxis])
+    np.testing.assert_allclose(made[0].reshape(shape), expected, atol=1e-5)
+
+
+def test_positions_of_another_number_of_tokens_are_refused() -> None:
+    weights = {"c": np.ones((6, 2), np.float32), "s": np.ones((6, 2), np.float32), "p": np.array([[0, 1]])}
+    node = make_node("RotaryEmbedding", ["x", *weights], ["y"])
+    with refuses("model.shape", match="2 positions for 2 samples of 3 tokens"):
+        load_onnx(make_model([node], weights, (2, 2, 3, 4), opset=23))

@@ -1,11 +1,11 @@
-"""Integer networks as bytes, without pickle: everything is checked before it is believed.
+"""Networks as bytes, without pickle: everything is checked before it is believed.
 
-    preamble (16 bytes, kind "qnet") | SHA-256 of all the rest (32) | length of header (u32) | header (JSON)
+    preamble (16 bytes) | SHA-256 of all the rest (32) | length of header (u32) | header (JSON)
     | the arrays that the header names, one after the other
 
 Integers and floats are little-endian. The header holds a dataclass as an object of its fields and its
-``kind``, an array as ``{"array": [type, *shape]}``. Fields are read by the types that the classes declare.
-One that is () by default, as dilations are, is there only where it is not ().
+``kind``, an array as ``{"array": [type, *shape]}``, an infinite float as text. Fields are read by the types
+that the classes declare. One that is () by default, as dilations are, is there only where it is not ().
 """
 
 from __future__ import annotations
@@ -14,60 +14,64 @@ import hashlib
 import json
 import math
 import struct
-from collections.abc import Sequence
-from dataclasses import fields, is_dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, is_dataclass
 from types import NoneType, UnionType
-from typing import Any, TypeVar, get_args, get_origin, get_type_hints
+from typing import Any, Final, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 import numpy as np
 from numpy.typing import NDArray
 
-from circuits.graphs.node import QuantNode
+from circuits.graphs.node import Named
 from circuits.graphs.types import Shape
-from circuits.operators import INTEGERS
 from verifier.document import parse_json
 from verifier.preamble import PREAMBLE_BYTES, Kind, check_preamble, preamble
 from zenerrors import FileFormatError
 
-KIND = Kind(b"qnet", 2)
-_PREFIX = PREAMBLE_BYTES + 32 + 4
-
+_PREFIX: Final = PREAMBLE_BYTES + 32 + 4
 
 T = TypeVar("T")
 
 
-def write(network: Any) -> bytes:
-    """``network``, a dataclass, as bytes. They hold the weights."""
-    arrays: list[bytes] = []
-    header = json.dumps(_encode(network, arrays)).encode()
-    body = struct.pack("<I", len(header)) + header + b"".join(arrays)
-    return preamble(KIND) + hashlib.sha256(body).digest() + body
+@dataclass(frozen=True)
+class Encoding:
+    """Of networks of one ``kind``, whose ``nodes`` have these names in files."""
 
+    kind: Kind
+    nodes: Mapping[str, type[Named]]
 
-def read(kinds: Sequence[type[T]], data: bytes) -> T:
-    """What ``write`` was given, one of ``kinds``.
+    def write(self, network: Any) -> bytes:
+        """``network``, a dataclass, as bytes. They hold the weights."""
+        arrays: list[bytes] = []
+        header = json.dumps(_encode(network, arrays)).encode()
+        body = struct.pack("<I", len(header)) + header + b"".join(arrays)
+        return preamble(self.kind) + hashlib.sha256(body).digest() + body
 
-    Raises ``FileFormatError``: ``file.magic``, ``file.version``, ``file.kind``, ``file.length``,
-    ``file.hash``, ``file.header``; and ``ModelError`` where the parts make no sense.
-    """
-    check_preamble(data, KIND)
-    if len(data) < _PREFIX:
-        raise FileFormatError("file.length", f"a network of {len(data)} bytes is cut short")
-    if hashlib.sha256(data[_PREFIX - 4 :]).digest() != data[PREAMBLE_BYTES : _PREFIX - 4]:
-        raise FileFormatError("file.hash", "the file is corrupt: its SHA-256 does not match")
-    (length,) = struct.unpack_from("<I", data, _PREFIX - 4)
-    text = data[_PREFIX : _PREFIX + length]
-    try:
-        header = parse_json(text)
-    except ValueError as error:
-        raise FileFormatError("file.header", "the header is no JSON") from error
-    reader = _Reader(data, _PREFIX + length)
-    found = header.get("kind") if isinstance(header, dict) else None
-    network: T = reader.decode(next((kind for kind in kinds if _kind(kind) == found), kinds[0]), header)
-    reader.finish()
-    if json.dumps(_encode(network, [])).encode() != text:
-        raise FileFormatError("file.header", "the header has fields or spellings that no writer produces")
-    return network
+    def read(self, kinds: Sequence[type[T]], data: bytes) -> T:
+        """What ``write`` was given, one of ``kinds``.
+
+        Raises ``FileFormatError``: ``file.magic``, ``file.version``, ``file.kind``, ``file.length``,
+        ``file.hash``, ``file.header``; and ``ModelError`` where the parts make no sense.
+        """
+        check_preamble(data, self.kind)
+        if len(data) < _PREFIX:
+            raise FileFormatError("file.length", f"a network of {len(data)} bytes is cut short")
+        if hashlib.sha256(data[_PREFIX - 4 :]).digest() != data[PREAMBLE_BYTES : _PREFIX - 4]:
+            raise FileFormatError("file.hash", "the file is corrupt: its SHA-256 does not match")
+        (length,) = struct.unpack_from("<I", data, _PREFIX - 4)
+        text = data[_PREFIX : _PREFIX + length]
+        try:
+            header = parse_json(text)
+        except ValueError as error:
+            raise FileFormatError("file.header", "the header is no JSON") from error
+        reader = _Reader(data, _PREFIX + length, self.nodes)
+        found = header.get("kind") if isinstance(header, dict) else None
+        kind = next((kind for kind in kinds if _kind(kind) == found), kinds[0])
+        network: T = reader.decode(kind, header)
+        reader.finish()
+        if json.dumps(_encode(network, [])).encode() != text:
+            raise FileFormatError("file.header", "the header has fields or spellings that no writer produces")
+        return network
 
 
 def _encode(value: Any, arrays: list[bytes]) -> Any:
@@ -83,15 +87,19 @@ def _encode(value: Any, arrays: list[bytes]) -> Any:
         }
     if isinstance(value, tuple):
         return [_encode(part, arrays) for part in value]
-    return value
+    return str(value) if value in _INFINITE.values() else value
+
+
+_INFINITE: Final = {"inf": math.inf, "-inf": -math.inf}
 
 
 class _Reader:
     """Decodes header values by their declared types, and takes the arrays from the rest of the file."""
 
-    def __init__(self, data: bytes, position: int) -> None:
+    def __init__(self, data: bytes, position: int, nodes: Mapping[str, type[Named]]) -> None:
         self._data = data
         self._position = position
+        self._nodes = nodes
 
     def decode(self, hint: Any, value: Any) -> Any:
         """``value`` as the type ``hint``."""
@@ -107,6 +115,12 @@ class _Reader:
             return self._array(dtype, value)
         if is_dataclass(hint):
             return self._object(hint, value)
+        if origin is Literal:
+            _require(value in arguments, f"{str(value)[:40]!r} is none of {arguments}")
+            return value
+        if hint is float and isinstance(value, str):
+            _require(value in _INFINITE, f"{value[:40]!r} is no number")
+            return _INFINITE[value]
         _require(type(value) is hint, f"{str(value)[:40]!r} is no {hint.__name__}")
         return value
 
@@ -119,7 +133,7 @@ class _Reader:
 
     def _object(self, hint: Any, value: Any) -> Any:
         found = value.get("kind") if isinstance(value, dict) else None
-        kind = INTEGERS.get(found, hint) if isinstance(found, str) else hint
+        kind = self._nodes.get(found, hint) if isinstance(found, str) else hint
         hints = get_type_hints(kind)
         given = value if isinstance(value, dict) else {}
         names = [field.name for field in fields(kind) if field.default != () or field.name in given]
@@ -163,7 +177,7 @@ def _is_of(hint: Any, value: Any) -> bool:
 
 
 def _kind(kind: type) -> str:
-    return kind.operator() if issubclass(kind, QuantNode) else kind.__name__.removeprefix("Stored")
+    return kind.operator() if issubclass(kind, Named) else kind.__name__.removeprefix("Stored")
 
 
 def _require(condition: bool, message: str) -> None:

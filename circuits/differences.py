@@ -1,0 +1,102 @@
+"""Differences between a model's own answers and what would be proven, in numbers and in words.
+
+    export         the model in memory and the network that its ONNX file holds
+    import         onnxruntime, or onnx's reference, and the float network that was read from the file
+    quantisation   the float network and the integers
+
+``circuits.comparison`` finds them. Nothing of them is proven: they are what whoever proves saw before.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Final, Literal, NamedTuple
+
+from zenerrors import ModelError
+
+Stage = Literal["export", "import", "quantisation"]
+
+
+class Tolerance(NamedTuple):
+    """``value``: the largest error of a value, as a share of the output's range, zero included, over all
+    samples. A sample differs where another label is first, or more than 5 % of an output's values are further
+    off. ``samples``: the largest share of the samples that may differ."""
+
+    value: float
+    samples: float
+
+
+TOLERANCES: Final[Mapping[Stage, Tolerance]] = {
+    "export": Tolerance(0.002, 0.02),
+    "import": Tolerance(0.002, 0.02),
+    "quantisation": Tolerance(0.05, 0.1),
+}
+_REMEDIES: Final[Mapping[Stage, str]] = {
+    "export": "the exporter writes another function than the model computes (docs/exporters.md): export the "
+    "model another way, or train it without what the exporter leaves out",
+    "import": "export the model with another opset or exporter, or end it before that node",
+    "quantisation": "use more bits (bits=12, 16, or auto), or calibrate with samples that are like the input",
+}
+
+
+@dataclass(frozen=True)
+class Difference:
+    """How far one stage is from ``reference``, the program or network before it, on so many ``samples``.
+
+    ``output``: the name of the one that is furthest off. ``measure``: whether samples are compared by their
+    first labels or by values. ``error``: of values the largest, as a share of the output's range, of labels
+    the share of the samples with others. ``differing``: the share of the samples beyond the tolerance, all
+    where the one to be proven is. ``node``: where the two part first, None within the tolerance.
+    """
+
+    stage: Stage
+    reference: str
+    samples: int
+    output: str
+    measure: Literal["label", "value"]
+    error: float
+    differing: float
+    node: str | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """JSON-able."""
+        return asdict(self) | {"error": min(self.error, sys.float_info.max)}
+
+
+def sentence(difference: Mapping[str, Any]) -> str:
+    """A difference, as JSON, in words."""
+    what = f"{difference['stage']}, beside {difference['reference']}, on {_samples(difference['samples'])}"
+    if difference["measure"] == "label":
+        return f"{what}: another label for {difference['error']:.2%}"
+    return f"{what}: values differ by at most {difference['error']:.3%} of their range"
+
+
+def _samples(count: int) -> str:
+    return "one sample" if count == 1 else f"{count} samples"
+
+
+def require_near(differences: Sequence[Difference | None]) -> None:
+    """``ModelError`` (``model.differs``) for the first of these beyond its stage's tolerance."""
+    for each in differences:
+        if each is not None and each.node is not None:
+            raise ModelError("model.differs", _refusal(each), field="accept_difference")
+
+
+def _refusal(difference: Difference) -> str:
+    stage, count = difference.stage, _samples(difference.samples)
+    whose = {
+        "export": f"{difference.reference} and the file that it was exported to",
+        "import": f"{difference.reference} and the network that was read",
+        "quantisation": "the float network and the integers that would be proven",
+    }[stage]
+    if difference.measure == "label":
+        what = f"give other labels for {difference.differing:.0%} of {count}"
+    else:
+        what = f"differ by up to {difference.error:.2g} times the range of {difference.output[:80]!r}"
+        what += f", beyond the tolerance on {difference.differing:.0%} of {count}"
+    return (
+        f"{whose} {what}; they part at {difference.node}: {_REMEDIES[stage]}; or accept it "
+        "(accept_difference=True, --accept-difference)"
+    )

@@ -1,0 +1,176 @@
+"""What a model in memory answers itself, to compare with the file that was exported of it."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import redirect_stderr, redirect_stdout
+from io import StringIO
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from circuits.onnx.export import in_evaluation
+from zenerrors import ModelError
+
+Answers = dict[str, NDArray[Any]]
+
+# By what a model is asked for, the names that exporters give to that output.
+_NAMES: Final = {
+    "label": ("label", "output_label"),
+    "probabilities": ("probabilities", "output_probability"),
+    "scores": ("scores",),
+    "values": ("variable", "predictions", "GPmean"),
+}
+
+
+def predictions(model: Any, *inputs: Any, names: Sequence[str] = ()) -> Answers:
+    """What ``model`` answers to a batch of ``inputs``, [n, …] each, float64 or int64[n, …] by the names of
+    outputs of the exported file.
+
+    ``model``: as ``export_model`` takes it. Labels are numbers: of classes that are words their places in
+    ``classes_``. Models of tables: an answer has each name that an exporter gives it (``label`` and
+    ``output_label``), and what a model cannot be asked for is left out. Modules of PyTorch's and models of
+    Keras': outputs in order by ``names``, those of the file; by ``output_0`` and so on where there are none.
+    Raises ``ModelError`` (``model.export``) where the model itself fails.
+    """
+    for kind in type(model).__mro__:
+        ask = _LIBRARIES.get(kind.__module__.partition(".")[0])
+        if ask is not None:
+            break
+    else:
+        return {}
+    said = StringIO()
+    try:
+        with warnings.catch_warnings(), redirect_stdout(said), redirect_stderr(said):
+            warnings.simplefilter("ignore")
+            answers = ask(model, inputs, names)
+    except Exception as failure:  # whatever a model may raise; its words may quote values
+        raise ModelError(
+            "model.export",
+            f"the {type(model).__name__} itself gives no answer to these inputs: {type(failure).__name__}",
+        ) from failure
+    return {name: np.asarray(answer) for name, answer in answers.items()}
+
+
+def _torch(module: Any, inputs: tuple[Any, ...], names: Sequence[str]) -> Answers:
+    """One input at a time: a module may have been written for one alone."""
+    import torch
+
+    tensors = [torch.as_tensor(each) for each in inputs]
+    kind = torch.get_default_dtype()
+    tensors = [each.to(kind) if each.is_floating_point() else each for each in tensors]
+    with in_evaluation(module), torch.no_grad():
+        rows = [_tensors(module(*(each[at : at + 1] for each in tensors))) for at in range(len(tensors[0]))]
+    return _in_order([[each.detach().cpu().numpy() for each in row] for row in rows], names)
+
+
+def _tensors(made: Any) -> list[Any]:
+    """Those that a module gives back, in the order in which exporters write them."""
+    if isinstance(made, Mapping):
+        made = list(made.values())
+    return [each for part in made for each in _tensors(part)] if isinstance(made, list | tuple) else [made]
+
+
+def _keras(model: Any, inputs: tuple[Any, ...], names: Sequence[str]) -> Answers:
+    rows = [_tensors(model.predict(*_one_or_all(inputs, at), verbose=0)) for at in range(len(inputs[0]))]
+    return _in_order(rows, names)
+
+
+def _one_or_all(inputs: tuple[Any, ...], at: int) -> tuple[Any, ...]:
+    row = [np.asarray(each)[at : at + 1] for each in inputs]
+    return (row[0] if len(row) == 1 else row,)
+
+
+def _in_order(rows: Sequence[Sequence[Any]], names: Sequence[str]) -> Answers:
+    names = names or [f"output_{place}" for place in range(len(rows[0]))]
+    columns = zip(*rows, strict=True)
+    return {name: np.concatenate(column) for name, column in zip(names, columns, strict=False)}
+
+
+def _table(model: Any, inputs: tuple[Any, ...], names: Sequence[str]) -> Answers:
+    """An estimator, or a booster that says by its class how it is asked."""
+    rows = np.asarray(inputs[0])
+    rows = rows.reshape(len(rows), -1)
+    try:
+        told = _asked(model, _with_columns(model, rows))
+    except ValueError:  # some clusterers take the floats alone that they were trained on
+        told = _asked(model, _with_columns(model, rows.astype(np.float32)))
+    return {name: answer for role, answer in told.items() for name in _NAMES[role]}
+
+
+def _with_columns(model: Any, rows: NDArray[Any]) -> Any:
+    """A table whose columns have names, where the model was trained on one."""
+    names, pandas = getattr(model, "feature_names_in_", None), sys.modules.get("pandas")
+    return rows if names is None or pandas is None else pandas.DataFrame(rows, columns=names)
+
+
+def _asked(model: Any, rows: Any) -> Answers:
+    """Answers by their roles, the keys of ``_NAMES``."""
+    if not hasattr(model, "predict"):
+        made = model.transform(rows)
+        return {"values": made.toarray() if hasattr(made, "toarray") else np.asarray(made)}
+    if hasattr(model, "get_score") or hasattr(model, "dump_model"):
+        return _of_booster(np.asarray(_booster(model)(rows)))
+    said = np.asarray(model.predict(rows))
+    told = {"values": said, "label": said} if said.dtype.kind in "fiub" else {}
+    classes = [*getattr(model, "classes_", ())]
+    if classes and not isinstance(classes[0], np.ndarray):
+        told["label"] = _places(said, classes)
+    probabilities = _first(model, rows, "predict_proba", "decision_function")
+    if probabilities is not None:
+        told["probabilities"] = _both(probabilities)
+    scores = _first(model, rows, "decision_function", "transform")
+    if scores is not None:
+        told["scores"] = scores
+    return told
+
+
+def _first(model: Any, rows: Any, *methods: str) -> NDArray[Any] | None:
+    """What the first method that there is says, if that is one array of numbers."""
+    for method in methods:
+        if hasattr(model, method):
+            said = getattr(model, method)(rows)
+            return None if isinstance(said, list) or hasattr(said, "toarray") else np.asarray(said)
+    return None
+
+
+def _both(scores: NDArray[Any]) -> NDArray[Any]:
+    """A score of the second of two classes as one for each."""
+    return np.stack([-scores, scores], axis=1) if scores.ndim == 1 else scores
+
+
+def _places(said: NDArray[Any], classes: Sequence[Any]) -> NDArray[Any]:
+    """Labels as files have them: numbers as they are, words by their places."""
+    if np.asarray(classes).dtype.kind in "fiub":
+        return said.astype(np.float64)
+    places = {name: place for place, name in enumerate(classes)}
+    return np.array([places[name] for name in said.ravel()], np.int64)
+
+
+def _booster(model: Any) -> Callable[[Any], Any]:
+    """How a booster of XGBoost's or LightGBM's is asked."""
+    if not hasattr(model, "get_score"):
+        return lambda rows: model.predict(rows)
+    from xgboost import DMatrix
+
+    names, kinds = model.feature_names, model.feature_types
+    categories = kinds is not None and "c" in kinds
+    return lambda rows: model.predict(
+        DMatrix(rows, feature_names=names, feature_types=kinds, enable_categorical=categories)
+    )
+
+
+def _of_booster(said: NDArray[Any]) -> Answers:
+    """Values, or of a classifier the probability of the second class, or those of all."""
+    both = said if said.ndim == 2 else np.stack([1 - said, said], axis=1)
+    return {"values": said, "probabilities": both, "label": both.argmax(axis=1)}
+
+
+_LIBRARIES: Final[Mapping[str, Callable[[Any, tuple[Any, ...], Sequence[str]], Answers]]] = {
+    "torch": _torch,
+    "keras": _keras,
+    **dict.fromkeys(("catboost", "lightgbm", "sklearn", "xgboost"), _table),
+}

@@ -1,0 +1,139 @@
+"""Answers that other programs give to an ONNX file: onnxruntime where it is installed, and onnx's reference.
+
+They run the file as it stands, one sample after the other, on numbers of the types that its inputs declare.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from onnx import ModelProto, ValueInfoProto, helper
+
+from circuits.graphs.types import FloatArray
+from circuits.onnx.message import count, decode, input_shape
+
+File = bytes | os.PathLike[str]
+# One sample's outputs, in the order of the names that were asked for.
+_Session = Callable[[Mapping[str, NDArray[Any]], Sequence[str]], Sequence[Any]]
+
+
+class Answers(NamedTuple):
+    """``by``: the program and its version. ``outputs``: by name, float64[n, values]."""
+
+    by: str
+    outputs: dict[str, FloatArray]
+
+
+def answers(
+    file: File,
+    samples: Mapping[str, FloatArray],
+    sizes: Mapping[str, int],
+    names: Collection[str],
+    programs: Collection[str],
+) -> Iterator[Answers]:
+    """Run the file in each of the ``programs`` that is installed and takes it.
+
+    ``file``: the bytes of an ONNX file, or its path. ``samples``: float64[n, …] by the names of inputs; those
+    that are left out are zeros. ``sizes``: of the dimensions that the file only names. ``names``: of the
+    outputs; a label that is a word is the place of that class among the file's, and the rows of a ZipMap are
+    the scores of all classes.
+    """
+    model = decode(file if isinstance(file, bytes) else Path(file).read_bytes())
+    held = {each.name for each in model.graph.initializer}
+    entries = [each for each in model.graph.input if each.name not in held]
+    fed = [_fed(entries, sizes, samples, index) for index in range(len(next(iter(samples.values()))))]
+    words, wanted = _places(model), [*names]
+    for program in programs:
+        try:
+            session = _SESSIONS[program](file)
+            made = [session(one, wanted) for one in fed]
+        except Exception:  # noqa: S112  whatever a program raises that is absent or refuses the file
+            continue
+        found = zip(wanted, zip(*made, strict=True), strict=True)
+        outputs = {name: np.array([_numbers(each, words) for each in values]) for name, values in found}
+        yield Answers(f"{program} {version(program)}", outputs)
+
+
+def with_outputs(file: File, names: Collection[str]) -> bytes | None:
+    """The file with these tensors as outputs, too; None where its weights are in other files."""
+    model = decode(file if isinstance(file, bytes) else Path(file).read_bytes())
+    if any(each.external_data for each in model.graph.initializer):
+        return None
+    there = {each.name for each in model.graph.output}
+    model.graph.output.extend(ValueInfoProto(name=name) for name in names if name not in there)
+    return bytes(model.SerializeToString())
+
+
+def _fed(
+    entries: Sequence[ValueInfoProto],
+    sizes: Mapping[str, int],
+    samples: Mapping[str, FloatArray],
+    index: int,
+) -> dict[str, NDArray[Any]]:
+    """One sample, in the shapes and types of the file."""
+    fed = {}
+    for entry in entries:
+        shape = input_shape(entry, sizes)
+        fixed = count(entry, sizes)
+        given = samples[entry.name][index] if entry.name in samples else np.zeros(shape)
+        kind = helper.tensor_dtype_to_np_dtype(entry.type.tensor_type.elem_type)
+        fed[entry.name] = np.asarray(given if fixed is None else fixed).reshape(shape).astype(kind)
+    return fed
+
+
+def _onnxruntime(file: File) -> _Session:
+    import onnxruntime
+
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = 1
+    options.log_severity_level = 4
+    source = file if isinstance(file, bytes) else os.fspath(file)
+    session = onnxruntime.InferenceSession(source, options, providers=["CPUExecutionProvider"])
+    return lambda fed, names: session.run([*names], dict(fed))
+
+
+def _reference(file: File) -> _Session:
+    from onnx.reference import ReferenceEvaluator
+
+    evaluator: Any = ReferenceEvaluator(decode(file) if isinstance(file, bytes) else os.fspath(file))
+
+    def run(fed: Mapping[str, NDArray[Any]], names: Sequence[str]) -> Sequence[Any]:
+        with np.errstate(all="ignore"):
+            made: Sequence[Any] = evaluator.run([*names], dict(fed))
+        return made
+
+    return run
+
+
+_SESSIONS: Final[Mapping[str, Callable[[File], _Session]]] = {
+    "onnxruntime": _onnxruntime,
+    "onnx": _reference,
+}
+PROGRAMS: Final = tuple(_SESSIONS)
+"""The faster ones first."""
+
+
+def _numbers(values: Any, words: Mapping[str, int]) -> FloatArray:
+    if isinstance(values, list):
+        values = np.array([[*row.values()] for row in values])
+    if values.dtype.kind in "OSU":
+        values = np.vectorize(words.__getitem__, otypes=[np.float64])(values.astype(str))
+    numbers: FloatArray = values.ravel().astype(np.float64)
+    return numbers
+
+
+def _places(model: ModelProto) -> dict[str, int]:
+    """The places of the classes that the file names by words."""
+    named = [
+        attribute.strings
+        for node in model.graph.node
+        for attribute in node.attribute
+        if attribute.name == "classlabels_strings" and attribute.strings
+    ]
+    return {word.decode(): place for place, word in enumerate(named[0])} if named else {}

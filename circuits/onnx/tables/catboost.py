@@ -1,0 +1,75 @@
+"""CatBoost's models, by what they save of themselves as JSON."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, Final
+
+import numpy as np
+
+from circuits.onnx.tables.ensemble import LEQ, Ensemble, Link, Trees
+from zenerrors import ModelError
+
+_CLASSIFIERS: Final[Mapping[str, Link]] = {
+    **dict.fromkeys(("Logloss", "CrossEntropy", "Focal", "MultiClassOneVsAll"), "sigmoid"),
+    "MultiClass": "softmax",
+}
+_LINKS: Final[Mapping[str, Link]] = {
+    "Poisson": "exp",
+    "Tweedie": "exp",
+    "RMSEWithUncertainty": "uncertainty",
+}
+
+
+def ensemble_of(model: Any) -> Ensemble:
+    """A model whose features are all numbers."""
+    with TemporaryDirectory() as folder:
+        file = Path(folder) / "model.json"
+        model.save_model(str(file), format="json")
+        held = json.loads(file.read_text())
+    if {*held["features_info"]} - {"float_features"}:
+        raise ModelError(
+            "model.export",
+            "it was trained with columns of categories, text or embeddings: a circuit has numbers alone; "
+            "train it on columns of numbers, one for each category where there are few",
+        )
+    loss = held["model_info"]["params"]["loss_function"]["type"]
+    is_classifier = bool(len(getattr(model, "classes_", ())))
+    if is_classifier and loss not in _CLASSIFIERS:
+        raise ModelError(
+            "model.export", f"CatBoost's classifiers with the loss {loss[:40]!r} have no circuit"
+        )
+    factor, base = held["scale_and_bias"]
+    trees = Trees()
+    for tree in held.get("oblivious_trees", []):
+        values = factor * np.array(tree["leaf_values"]).reshape(-1, len(base))
+        trees.add(_oblivious(trees, tree.get("splits") or [], values))
+    for tree in held.get("trees", []):
+        trees.add(_node(trees, tree, factor))
+    link = _CLASSIFIERS[loss] if is_classifier else _LINKS.get(loss, "identity")
+    classes = [*model.classes_] if is_classifier else None
+    return Ensemble(trees, np.array(base, np.float64), link, classes=classes)
+
+
+def _oblivious(trees: Trees, splits: list[Mapping[str, Any]], values: Any) -> int:
+    """All nodes of a level ask for the same: the last one for the highest bit of the leaf's number."""
+    if not splits:
+        return trees.leaf(values[0])
+    half = len(values) // 2
+    below, above = (_oblivious(trees, splits[:-1], part) for part in (values[:half], values[half:]))
+    return trees.split(*_asked(splits[-1]), below, above)
+
+
+def _node(trees: Trees, node: Mapping[str, Any], factor: float) -> int:
+    if "split" not in node:
+        return trees.leaf(factor * np.atleast_1d(node["value"]))
+    left, right = (_node(trees, node[side], factor) for side in ("left", "right"))
+    return trees.split(*_asked(node["split"]), left, right)
+
+
+def _asked(split: Mapping[str, Any]) -> tuple[int, str, list[float]]:
+    """Beyond the border is the right."""
+    return split["float_feature_index"], LEQ, [float(np.float32(split["border"]))]
