@@ -3,6 +3,7 @@ is taken becomes nodes, and the body of a loop becomes nodes as often as it runs
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -24,7 +25,7 @@ def _if(step: Step) -> Sequence[Held]:
     if isinstance(condition, Constant):
         return step.graph("then_branch" if _is_true(step, condition) else "else_branch")([])
     both = [step.graph(name)([]) for name in ("then_branch", "else_branch")]
-    if step.whole(0) not in ((), (1,)) or len(both[0]) != len(both[1]):
+    if math.prod(step.whole(0)) != 1 or len(both[0]) != len(both[1]):
         raise step.refuse("shape", "needs one condition, and as many outputs of both branches")
     condition = reshaped(step, condition, ())
     return [_either(step, condition, *pair) for pair in zip(*both, strict=True)]
