@@ -2,8 +2,8 @@
 
     python -m bench.comparison [--json FILE] [--quick]
 
-Calls with and without the comparisons take turns, each with all of a call: reading, quantising, keys, proof and
-verification. "of" is the share of such a call.
+Calls with and without the comparisons take turns. A call reads, quantises, makes keys, proves and verifies;
+"of" is the comparisons' share of it.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from unittest.mock import patch
 import zenserve
 from bench.measure import arguments, in_turn
 from bench.report import Report, Row
-from circuits import comparison, zoo
-from circuits.differences import Difference
+from circuits import zoo
+from circuits.comparison.differences import Difference
 from zenserve.networks import Loaded
 
 NETWORKS: Final = ("shallownet-mnist", "lenet-small-cifar", "lenet-face-small-orl")
@@ -56,7 +56,7 @@ def _seconds(call: Callable[[], object]) -> float:
 def _uncompared(call: Callable[[], object]) -> object:
     with ExitStack() as patches:
         patches.enter_context(patch.object(Loaded, "differences", lambda *_, **__: ()))
-        patches.enter_context(patch.object(comparison, "compare_integers", lambda *_, **__: _NONE))
+        patches.enter_context(patch("zenserve.proving.compare_integers", lambda *_, **__: _NONE))
         return call()
 
 

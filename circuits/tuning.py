@@ -28,6 +28,7 @@ from circuits.quantisation.labels import right
 from circuits.quantisation.plan import input_names, output_names
 from circuits.quantisation.quantiser import Calibrated, Ranges, Slot, Widths
 from circuits.quantised import QuantGraph
+from circuits.quantised.typed import TypedGraph
 from circuits.schemes.inference import plan_inference, shown_by_default
 from verifier.schemes import Privacy
 from zenerrors import ModelError, StatementError, TensorError
@@ -116,7 +117,7 @@ def tune(
     measure: Measure | None = None,
     labels: ArrayLike | None = None,
     ranges: Ranges | None = None,
-    weight_privacy: Privacy = "public",
+    weight_privacy: Privacy | None = "public",
     progress: Progress = silent,
 ) -> Tuned:
     """Quantise ``graph`` by whichever calibration loses least, to ``bits``; where these are None to few bits
@@ -125,7 +126,8 @@ def tune(
     ``calibration``, ``ranges``: as for ``quantise``. ``labels``: of the samples, as
     ``circuits.quantisation.labels`` has them; of targets nothing is made here.
     ``measure``: by default accuracy where these are classes, else agreement where there are as many outputs
-    as classes, else values.
+    as classes, else values. ``weight_privacy``: of the proof whose constraints are counted, None for
+    ``TypedGraph.most_private``.
 
     Raises as ``quantise``, ``TensorError`` for labels that do not fit, and ``ModelError``
     (``model.precision``) where no number of bits loses so little.
@@ -161,6 +163,7 @@ class _Judge:
             called: floats[graph.outputs[name]].reshape(len(chosen), -1)
             for name, called in output_names(graph).items()
         }
+        self._values = {called for name, called in output_names(graph).items() if name in graph.values}
         self.measure: Measure = measure or ("accuracy" if self._labels is not None else self._likely)
         if self.measure == "accuracy" and self._labels is None:
             raise TensorError("input.shape", "accuracy is of samples with labels of classes", field="labels")
@@ -169,7 +172,9 @@ class _Judge:
     @property
     def _likely(self) -> Measure:
         """Without classes."""
-        shown = {shown_by_default(each.shape[1]) for each in self._exact.values()}
+        shown = {
+            shown_by_default(each.shape[1], values=name in self._values) for name, each in self._exact.items()
+        }
         return "agreement" if shown == {"label"} else "values"
 
     def judge(self, qgraph: QuantGraph) -> Judgement:
@@ -223,19 +228,20 @@ class _Trial:
     layers: Widths
     qgraph: QuantGraph
     judgement: Judgement
-    weight_privacy: Privacy
+    weight_privacy: Privacy | None
 
     @cached_property
     def constraints(self) -> int:
         """Of the default proof, planned where somebody asks. Raises as ``plan_inference``."""
-        return plan_inference(self.qgraph, weight_privacy=self.weight_privacy).rows
+        privacy = self.weight_privacy or TypedGraph.most_private(self.qgraph)
+        return plan_inference(self.qgraph, weight_privacy=privacy).rows
 
 
 class _Trials:
     """Quantises and judges, so often as work is allowed for."""
 
     def __init__(
-        self, calibrated: Calibrated, judge: _Judge, weight_privacy: Privacy, progress: Progress
+        self, calibrated: Calibrated, judge: _Judge, weight_privacy: Privacy | None, progress: Progress
     ) -> None:
         self.calibrated, self.judge = calibrated, judge
         self._weight_privacy, self._progress = weight_privacy, progress

@@ -47,16 +47,16 @@ def page() -> str:
 
 def _of(domain: str, names: list[str]) -> list[str]:
     read = {name: ONNX[domain, name] for name in names if (domain, name) in ONNX}
-    folded = {name for name in names if name in FOLDED and name not in {*read, *ADVICE} and domain == ""}
-    folded |= {name for name in read if read[name].folds}
+    folded = [name for name in names if name in FOLDED and name not in read and domain == ""]
     refused = defaultdict[str, list[str]](list)
     for name in names:
-        if name not in read and name not in folded:
+        if name not in read and (name not in folded or name in ADVICE):
             refused[ADVICE[name]].append(name)
     rows = [f"| {', '.join(those)} | {advice} |" for advice, those in refused.items()]
     return [
-        *_list("Read:", [name for name in read if name not in folded]),
-        *_list("Read, and made a constant:", sorted(folded)),
+        *_list("Read:", [name for name in read if not read[name].folds]),
+        *_list("Read, and made a constant:", [name for name in read if read[name].folds]),
+        *_list("Read of constants alone:", folded),
         *(["\n".join(["| refused | advice |", "|---|---|", *rows])] if rows else []),
     ]
 

@@ -15,9 +15,10 @@ from typing import Any, Final
 
 import circuits
 from base.memory import free_memory
-from circuits import Circuit, Graph, Inference, QuantGraph, Recognition, Robustness, comparison
-from circuits.differences import Difference
-from circuits.networks.files import graph_from_bytes
+from circuits import Circuit, Graph, Inference, QuantGraph, Recognition, Robustness
+from circuits.comparison.differences import Difference
+from circuits.comparison.integers import compare_integers, labels_shown
+from circuits.networks.stored import graph_from_bytes
 from circuits.quantisation.plan import input_names
 from circuits.schemes.inference import all_shown
 from kernels import FrArray
@@ -148,10 +149,10 @@ def difference(
     }
     ranked = None
     if scheme == "inference":
-        ranked = comparison.labels_shown(all_shown(qgraph, asked["reveal"]), asked["top"])
+        ranked = labels_shown(all_shown(qgraph, asked["reveal"]), asked["top"])
     elif scheme == "recognition":
         ranked = {}
-    return comparison.compare_integers(graph, qgraph, samples, ranked, own=True)
+    return compare_integers(graph, qgraph, samples, ranked, own=True)
 
 
 @lru_cache(maxsize=2)

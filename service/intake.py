@@ -18,11 +18,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 import circuits
-from circuits import QuantGraph, banks, comparison, samples
-from circuits.differences import Difference, require_near
+from circuits import QuantGraph, banks, samples
+from circuits.comparison import gaps
+from circuits.comparison.differences import Difference, require_near
+from circuits.comparison.integers import compare_integers
 from circuits.graphs.graph import Graph
 from circuits.lowering.parameters import DIGEST_LIMBS
-from circuits.networks.files import graph_to_bytes
+from circuits.networks.stored import graph_to_bytes
 from circuits.quantisation import report
 from circuits.quantised import QuantInput
 from circuits.quantised.typed import TypedGraph
@@ -100,14 +102,15 @@ def _read(onnx: bytes, calibration: bytes, precision: bytes, labels: bytes, size
     if taken := asked.pop("taken", None):
         graph = taking(graph, taken)
     given = samples.parse(calibration, graph.entries, "calibration")
-    compared = comparison.chosen(graph, given.inputs)
-    of_file = comparison.compare_file(onnx, named, compared, own=False)
+    compared = gaps.chosen(graph, given.inputs)
+    whole = circuits.load_onnx(onnx, named, whole=True)
+    of_file = circuits.compare_file(whole, onnx, named, compared, own=False)
     if not accept:
         require_near([of_file])
     right = samples.parse_labels(labels, "calibration_labels") if labels else given.labels
     with _of_calibration():
         tuned = circuits.tune(graph, given.inputs, labels=right, **asked)
-    of_integers = comparison.compare_integers(graph, tuned.qgraph, compared, own=False)
+    of_integers = compare_integers(graph, tuned.qgraph, compared, own=False)
     if not accept:
         require_near([of_integers])
     differences = [each for each in (of_file, of_integers) if each is not None]

@@ -12,8 +12,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from base.progress import Progress, silent
-from circuits import Accuracy, comparison, compile_accuracy, parameters
-from circuits.differences import require_near
+from circuits import Accuracy, compile_accuracy, parameters
+from circuits.comparison import gaps
+from circuits.comparison.differences import require_near
+from circuits.comparison.integers import compare_integers
+from circuits.quantised.typed import TypedGraph
 from circuits.tuning import tune
 from kernels import fr
 from prover import registry
@@ -28,7 +31,7 @@ from zenerrors import StatementError
 from zenserve import networks
 from zenserve.certificate import steps
 from zenserve.proof import Keyed, Proof, verify
-from zenserve.proving import THREADS, Party, most_private
+from zenserve.proving import THREADS, Party
 
 
 def certify_accuracy(
@@ -60,12 +63,12 @@ def certify_accuracy(
     loaded = networks.load(network, samples[0])
     graph = loaded.graph
     given = networks.samples(graph, samples)
-    weight_privacy = weight_privacy or most_private(graph)
     typical = given if calibration is None else networks.samples(graph, calibration)
-    compared = comparison.chosen(graph, given)
-    differences = loaded.differences(compared, accept=accept_difference)
+    compared = gaps.chosen(graph, given)
+    differences = loaded.differences(compared, own=False, accept=accept_difference)
     qgraph = tune(graph, typical, bits=bits, weight_privacy=weight_privacy, progress=progress).qgraph
-    differences += (comparison.compare_integers(graph, qgraph, compared, own=False),)
+    weight_privacy = weight_privacy or TypedGraph.most_private(qgraph)
+    differences += (compare_integers(graph, qgraph, compared, own=False),)
     if not accept_difference:
         require_near(differences)
     progress("compile", 0.0)

@@ -9,15 +9,18 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from base.progress import Progress, silent
-from circuits import comparison, compile_robustness, parameters
-from circuits.differences import require_near
+from circuits import compile_robustness, parameters
+from circuits.comparison import gaps
+from circuits.comparison.differences import require_near
+from circuits.comparison.integers import compare_integers
+from circuits.quantised.typed import TypedGraph
 from circuits.tuning import tune
 from prover import registry
 from verifier.registry import FIRST
 from verifier.schemes import Norm, Privacy, PublicOrPrivate
 from zenserve import networks
 from zenserve.proof import Proof, verify
-from zenserve.proving import Party, calibrated, most_private
+from zenserve.proving import Party, calibrated
 
 
 def certify(
@@ -49,12 +52,12 @@ def certify(
     loaded = networks.load(network, x)
     graph = loaded.graph
     own = networks.inputs(graph, x)
-    weight_privacy = weight_privacy or most_private(graph)
     samples = calibrated(graph, own, calibration)
-    compared = comparison.chosen(graph, samples, own)
-    differences = loaded.differences(compared, accept=accept_difference)
+    compared = gaps.chosen(graph, samples, own)
+    differences = loaded.differences(compared, own=True, accept=accept_difference)
     qgraph = tune(graph, samples, bits=bits, weight_privacy=weight_privacy, progress=progress).qgraph
-    differences += (comparison.compare_integers(graph, qgraph, compared, own=True),)
+    weight_privacy = weight_privacy or TypedGraph.most_private(qgraph)
+    differences += (compare_integers(graph, qgraph, compared, own=True),)
     if not accept_difference:
         require_near(differences)
     progress("compile", 0.0)

@@ -9,14 +9,16 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from onnx import ModelProto
+from onnx import ModelProto, ValueInfoProto
 
-from circuits import Graph, comparison, export_model, load_onnx
-from circuits.differences import Difference, require_near
+from circuits import Graph, export_model, load_onnx
+from circuits.comparison.differences import Difference, require_near
+from circuits.comparison.files import compare_file, compare_model
 from circuits.graphs.graph import Values
 from circuits.graphs.tensors import by_name
 from circuits.graphs.types import FloatArray, Shape
 from circuits.onnx.message import decode, open_sizes
+from circuits.onnx.predictions import predictions
 from circuits.onnx.runtime import File
 from verifier.datasets import numbers, one_input
 from zenerrors import TensorError
@@ -37,22 +39,51 @@ def plain(x: Any) -> Any:
 
 class Loaded(NamedTuple):
     """A network as it was read. ``file``: the ONNX file, or its bytes. ``sizes``: of the dimensions that it
-    only names. ``model``: that the file was exported from, None where a file was handed in."""
+    only names. ``exported``: what the file was exported from, None where a file was handed in."""
 
     graph: Graph
     file: File
     sizes: Mapping[str, int]
-    model: Any
+    exported: Exported | None
 
-    def differences(self, samples: Mapping[str, FloatArray], *, accept: bool) -> tuple[Difference, ...]:
-        """How far the network that was read is from the model and from what runs its file, on ``samples``
-        (``comparison.chosen``), the one to be proven first. Raises ``ModelError`` (``model.differs``) unless
-        ``accept``."""
-        found = comparison.compare_file(self.file, self.sizes, samples, own=True)
-        made = () if found is None else (found,)
+    def differences(
+        self, samples: Mapping[str, FloatArray], *, own: bool, accept: bool
+    ) -> tuple[Difference, ...]:
+        """How far the network that was read is from the model in memory and from what other programs make of
+        its file, on ``samples`` (``gaps.chosen``). ``own``: whether the first is to be proven. Raises
+        ``ModelError`` (``model.differs``) unless ``accept``."""
+        whole = load_onnx(self.file, self.sizes, whole=True)
+        found = compare_file(whole, self.file, self.sizes, samples, own=own)
+        differences = (found,) if found is not None else ()
+        if self.exported:
+            said = self.exported.answers(whole, self.file, samples)
+            name = f"the {type(self.exported.model).__name__} itself"
+            found = compare_model(name, said, whole, samples, own=own)
+            differences = (found, *differences) if found is not None else differences
         if not accept:
-            require_near(made)
-        return made
+            require_near(differences)
+        return differences
+
+
+class Exported(NamedTuple):
+    """A model in memory, and an example of each of its inputs in order."""
+
+    model: Any
+    examples: tuple[NDArray[Any], ...]
+
+    def answers(
+        self, graph: Graph, file: File, samples: Mapping[str, FloatArray]
+    ) -> Mapping[str, NDArray[Any]]:
+        """What the model makes of the samples, by the names of the file's outputs."""
+        entries = _entries(file)
+        count = len(next(iter(samples.values())))
+        given = [
+            samples[name].reshape(count, *x.shape).astype(x.dtype)
+            if name in samples
+            else np.broadcast_to(x, (count, *x.shape))
+            for name, x in zip(entries, self.examples, strict=False)
+        ]
+        return predictions(self.model, *given, names=[*graph.outputs])
 
 
 def load(network: Any, x: Any, fixed: Mapping[str, int] | None = None) -> Loaded:
@@ -61,7 +92,7 @@ def load(network: Any, x: Any, fixed: Mapping[str, int] | None = None) -> Loaded
     of a file's inputs of a single whole number those that ``x`` has not. Raises ``ModelError``, and
     ``TensorError`` (``input.names``) for a module's inputs by names.
     """
-    file, model = network, None
+    file, exported = network, None
     if isinstance(network, ModelProto):
         file = network.SerializeToString()
     elif isinstance(network, str):
@@ -71,21 +102,27 @@ def load(network: Any, x: Any, fixed: Mapping[str, int] | None = None) -> Loaded
             raise TensorError(
                 "input.names", "a module takes its inputs in order: give a tuple", field="input"
             )
-        file, model = export_model(network, *(x if isinstance(x, tuple) else (x,))), network
+        examples = x if isinstance(x, tuple) else (x,)
+        file, exported = export_model(network, *examples), Exported(network, tuple(map(array, examples)))
     sizes = _sizes(file, x, fixed or {})
-    return Loaded(load_onnx(file, sizes), file, sizes, model)
+    return Loaded(load_onnx(file, sizes), file, sizes, exported)
 
 
 def _sizes(file: bytes | os.PathLike[str], x: Any, fixed: Mapping[str, int]) -> dict[str, int]:
     """``fixed``, and how long the inputs have the dimensions that the file leaves open; a batch of one is
     none."""
-    graph = decode(file if isinstance(file, bytes) else Path(file).read_bytes()).graph
-    held = {each.name for each in graph.initializer}
-    entries = {entry.name: entry for entry in graph.input if entry.name not in held | fixed.keys()}
+    entries = {name: entry for name, entry in _entries(file).items() if name not in fixed}
     sizes = dict(fixed)
     for name, given in by_name(_named(x, entries), entries, field="input").items():
         sizes |= open_sizes(entries[name], array(given).shape)
     return sizes
+
+
+def _entries(file: File) -> dict[str, ValueInfoProto]:
+    """The inputs of an ONNX file by name, in its order."""
+    graph = decode(file if isinstance(file, bytes) else Path(file).read_bytes()).graph
+    held = {each.name for each in graph.initializer}
+    return {entry.name: entry for entry in graph.input if entry.name not in held}
 
 
 def _named(values: Any, names: Iterable[str]) -> Any:

@@ -11,7 +11,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from circuits.differences import Difference
+from circuits.comparison.differences import Difference
 from circuits.quantisation import Report
 from prover.registry import SYSTEMS
 from verifier.datasets import LabelledData

@@ -16,14 +16,14 @@ from circuits import (
     Circuit,
     Graph,
     QuantGraph,
-    comparison,
     compile_inference,
     compile_registration,
     parameters,
 )
-from circuits.differences import require_near
+from circuits.comparison import gaps
+from circuits.comparison.differences import require_near
+from circuits.comparison.integers import compare_integers, labels_shown
 from circuits.graphs.types import FloatArray
-from circuits.operators.weighted import Parametric
 from circuits.quantisation import report
 from circuits.quantisation.plan import input_names
 from circuits.quantisation.quantiser import Ranges
@@ -109,10 +109,9 @@ def prove(
     if taken:
         graph = taking(graph, taken.output.described)
     samples = calibrated(graph, own, calibration)
-    compared = comparison.chosen(graph, samples, own)
-    differences = loaded.differences(compared, accept=accept_difference)
+    compared = gaps.chosen(graph, samples, own)
+    differences = loaded.differences(compared, own=True, accept=accept_difference)
     known = None if labels is None else networks.array(labels)
-    weight_privacy = weight_privacy or most_private(graph)
     qgraph = tune(
         graph,
         samples,
@@ -123,13 +122,14 @@ def prove(
         weight_privacy=weight_privacy,
         progress=progress,
     ).qgraph
+    weight_privacy = weight_privacy or TypedGraph.most_private(qgraph)
     names = input_names(graph)
     q = qgraph.quantise_inputs({names[name]: value for name, value in own.items()})
     made = None if known is None else report(graph, qgraph, samples, known)
     progress("compile", 0.0)
     shown = all_shown(qgraph, reveal)
-    labels_shown = comparison.labels_shown(shown, top)
-    differences += (comparison.compare_integers(graph, qgraph, compared, labels_shown, own=True),)
+    ranked = labels_shown(shown, top)
+    differences += (compare_integers(graph, qgraph, compared, ranked, own=True),)
     if not accept_difference:
         require_near(differences)
     privacy: Privacy | Mapping[str, Privacy] = "committed" if taken else input_privacy
@@ -177,11 +177,6 @@ def calibrated(graph: Graph, own: Mapping[str, FloatArray], calibration: Any) ->
     if calibration is None:
         return {entry.name: networks.varied(own[entry.name], entry.values) for entry in graph.inputs}
     return networks.samples(graph, calibration)
-
-
-def most_private(graph: Graph) -> Privacy:
-    """What weights are unless it is said."""
-    return "committed" if any(isinstance(node, Parametric) for node in graph.nodes) else "public"
 
 
 @dataclass

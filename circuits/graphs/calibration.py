@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Literal, NamedTuple, get_args
+from typing import Final, Literal, NamedTuple, get_args
 
 import numpy as np
 
@@ -18,6 +18,8 @@ _TAIL = 1e-4
 _SAMPLE = 1 << 16
 # Multiples of the golden ratio fill [0, 1) evenly and, unlike a stride, keep step with no row or channel.
 _GOLDEN_RATIO = (1 + math.sqrt(5)) / 2
+# An interval that reaches so many times further than what matters of it has outliers.
+OUTLYING: Final = 16.0
 _SHRINKS: list[float] = np.arange(1.0, 0.2, -0.02).tolist()
 
 
@@ -27,8 +29,20 @@ class Interval(NamedTuple):
     low: float
     high: float
 
+    @classmethod
+    def of(cls, values: FloatArray) -> Interval:
+        """That all these lie in."""
+        return cls(min(0.0, float(values.min())), max(0.0, float(values.max())))
+
     def joined(self, other: Interval) -> Interval:
         return Interval(min(self.low, other.low), max(self.high, other.high))
+
+
+def without_outliers(whole: Interval, part: Interval) -> Interval:
+    """What matters of ``whole``, ``part``, where that is so little of it that the rest are outliers, as masks
+    are; else all."""
+    low, high = max(whole.low, min(0.0, part.low)), min(whole.high, max(0.0, part.high))
+    return Interval(low, high) if 0 < (high - low) * OUTLYING < whole.high - whole.low else whole
 
 
 class Seen(NamedTuple):
@@ -40,8 +54,7 @@ class Seen(NamedTuple):
     @classmethod
     def of(cls, values: FloatArray) -> Seen:
         """``values``: any shape, finite."""
-        ends = Interval(min(0.0, float(values.min())), max(0.0, float(values.max())))
-        return cls(ends, _sample(values.ravel()))
+        return cls(Interval.of(values), _sample(values.ravel()))
 
 
 def interval(seen: Seen, bits: int, method: Method) -> Interval:

@@ -1,7 +1,10 @@
 """Functions of one real number as text, such as ``x * sigmoid(x)``: people read it, floats are made by it.
 
 A formula has the variable ``x``, numbers, ``+ - * / **`` and the functions below. ``less`` and ``equal``
-are 1 or 0; ``equal`` is of whole numbers.
+are 1 or 0, and ``where`` is its second argument where the first is 1, else the third.
+
+Integers stand for all real numbers within half a step. Of such an ``x`` two numbers are equal where they are
+so for some real number that it stands for, and then neither is less.
 """
 
 from __future__ import annotations
@@ -16,6 +19,7 @@ from statistics import NormalDist
 from typing import Any, Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from circuits.graphs.types import FloatArray
 
@@ -24,6 +28,9 @@ LONGEST: Final = 900
 
 # Two floats that are nearer are the same number, computed in two ways.
 _ROUNDING: Final = 1e-9
+# Of a step, with its ends.
+_HALF: Final = 0.5 + 2.0**-20
+_COMPARED: Final = re.compile(r"\b(less|equal)\(")
 _erf = np.vectorize(math.erf, otypes=[np.float64])
 _erfc = np.vectorize(math.erfc, otypes=[np.float64])
 _quantile = np.vectorize(NormalDist().inv_cdf, otypes=[np.float64])
@@ -61,6 +68,10 @@ def _shrink(x: FloatArray, bias: float, lambd: float) -> FloatArray:
     return np.where(x < -lambd, x + bias, np.where(x > lambd, x - bias, 0.0))
 
 
+def _where(condition: FloatArray, x: FloatArray, y: FloatArray) -> FloatArray:
+    return np.where(condition > 0.5, x, y)
+
+
 FUNCTIONS: Final[Mapping[str, Callable[..., FloatArray]]] = {
     "abs": np.abs,
     "acos": np.arccos,
@@ -74,7 +85,7 @@ FUNCTIONS: Final[Mapping[str, Callable[..., FloatArray]]] = {
     "cos": np.cos,
     "cosh": np.cosh,
     "elu": _elu,
-    "equal": lambda x, y: (np.abs(x - y) < 0.5).astype(np.float64),
+    "equal": lambda x, y: (np.abs(x - y) <= _ROUNDING).astype(np.float64),
     "erf": _erf,
     "exp": np.exp,
     "floor": np.floor,
@@ -103,6 +114,7 @@ FUNCTIONS: Final[Mapping[str, Callable[..., FloatArray]]] = {
     "swish": lambda x, alpha: x * _sigmoid(alpha * x),
     "tan": np.tan,
     "tanh": np.tanh,
+    "where": _where,
     "thresholded_relu": lambda x, alpha: np.where(x > alpha, x, 0),
 }
 
@@ -115,12 +127,13 @@ _OPERATORS: Final[Mapping[type[ast.operator], Callable[[Any, Any], Any]]] = {
 }
 
 
-def evaluate(formula: str, x: FloatArray) -> FloatArray:
-    """Its value at each ``x``, float64; NaN and infinities where it has none. Raises ``ValueError`` for a
-    text that is no formula."""
+def evaluate(formula: str, x: FloatArray, step: float | FloatArray = 0.0) -> FloatArray:
+    """Its value at each ``x``, float64; NaN and infinities where it has none. ``step``: of the integers that
+    ``x`` stands for, 0 where these are exact. Raises ``ValueError`` for a text that is no formula."""
     try:
         with np.errstate(all="ignore"):
-            value: FloatArray = np.broadcast_to(np.float64(_value(_parsed(formula), x)), x.shape)
+            made = _value(_parsed(formula), x, step if _COMPARED.search(formula) else 0.0)
+            value: FloatArray = np.broadcast_to(np.float64(made), x.shape)
     except (TypeError, RecursionError):  # other numbers of arguments, and too many parentheses
         raise ValueError(f"{formula[:80]!r} is no formula") from None
     return value
@@ -158,19 +171,33 @@ def _parsed(formula: str) -> ast.expr:
         raise ValueError(f"{formula[:80]!r} is no formula") from None
 
 
-def _value(node: ast.expr, x: FloatArray) -> Any:
+def _value(node: ast.expr, x: FloatArray, step: float | FloatArray) -> Any:
     match node:
         case ast.Name(id="x"):
             return x
         case ast.Constant(value=float() as number):
             return np.float64(number)
         case ast.UnaryOp(op=ast.USub(), operand=operand):
-            return -_value(operand, x)
+            return -_value(operand, x, step)
         case ast.BinOp(left=left, op=op, right=right) if type(op) in _OPERATORS:
-            return _OPERATORS[type(op)](_value(left, x), _value(right, x))
+            return _OPERATORS[type(op)](_value(left, x, step), _value(right, x, step))
+        case ast.Call(func=ast.Name(id="less" | "equal" as name), args=[left, right], keywords=[]):
+            meets = _meets(left, right, x, step) if np.any(step) else False
+            made = FUNCTIONS[name](_value(left, x, step), _value(right, x, step))
+            return np.where(meets, float(name == "equal"), made)
         case ast.Call(func=ast.Name(id=name), args=arguments, keywords=[]) if name in FUNCTIONS:
             function = FUNCTIONS[name]
             # One argument more, and numpy would write into it.
             if not isinstance(function, np.ufunc) or len(arguments) == function.nin:
-                return function(*(_value(argument, x) for argument in arguments))
+                return function(*(_value(argument, x, step) for argument in arguments))
     raise ValueError(f"{ast.unparse(node)[:80]!r} is no formula")
+
+
+def _meets(left: ast.expr, right: ast.expr, x: FloatArray, step: float | FloatArray) -> NDArray[np.bool_]:
+    """Whether one passes through the other within half a step of ``x``, and does not jump over it."""
+    half = step * _HALF
+    sides = (x - half, x, x + half)
+    before, at, after = (_value(left, side, step) - _value(right, side, step) for side in sides)
+    even = np.abs(at - (before + after) / 2) <= np.abs(after - before) / 4
+    meets: NDArray[np.bool_] = (before * after < 0) & even
+    return meets

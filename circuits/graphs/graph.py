@@ -47,7 +47,8 @@ class Graph:
     ``declared`` maps names of tensors to the quantisation that the file prescribes for them, if any.
     ``tied``: for names of tensors an earlier one's that has their type, as those of a step that is repeated
     have; names of no tensors tie nothing. ``integers``: names of tensors that are of integers or booleans in
-    the file.
+    the file. ``values``: names of outputs of several entries that are no scores of classes. ``ranked``: names
+    of outputs of which nothing is asked but the places of their largest entries.
     """
 
     inputs: tuple[Input, ...]
@@ -56,6 +57,8 @@ class Graph:
     declared: Mapping[str, Declared] = field(default_factory=dict)
     tied: Mapping[str, str] = field(default_factory=dict)
     integers: frozenset[str] = frozenset()
+    values: tuple[str, ...] = ()
+    ranked: frozenset[str] = frozenset()
 
     @classmethod
     def of(

@@ -14,7 +14,7 @@ from typing import Any, ClassVar, NamedTuple, Self, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from circuits.graphs.calibration import Interval
+from circuits.graphs.calibration import OUTLYING, Interval
 from circuits.graphs.rescaling import Clamp
 from circuits.graphs.site import Site
 from circuits.graphs.types import LEAST_BITS, Affine, FloatArray, Shape
@@ -41,6 +41,37 @@ class Written(NamedTuple):
     operator: str
     constants: Sequence[str] = ()
     attributes: Mapping[str, Any] = {}
+
+
+class Winning(NamedTuple):
+    """What of ranked rows was seen on calibration: the ``least`` entry that is no outlier, and the ends of
+    those that win, ``low`` and ``high``."""
+
+    least: float
+    low: float
+    high: float
+
+    @classmethod
+    def of(cls, x: FloatArray, count: int = 1) -> Winning | None:
+        """The ``count`` largest entries of rows x[.., n] win, but for those that are as small as any in their
+        row: they tie, wherever they lie. None where there are no others."""
+        largest = np.partition(x, -count, axis=-1)[..., -count:]
+        winners = largest[largest > x.min(axis=-1, keepdims=True)]
+        if not winners.size:
+            return None
+        low, high = float(winners.min()), float(winners.max())
+        reach = OUTLYING * max(high - low, float(np.abs(winners).max()))
+        return cls(float(x[x >= low - reach].min()), low, high)
+
+
+class Reading(NamedTuple):
+    """``spans``: of what a node reads; ``bits``, ``made``: of the tensor that it makes, and what of that
+    matters, None where nothing is known of it; ``winning``: as the node said on calibration."""
+
+    spans: Sequence[Interval]
+    bits: int
+    made: Interval | None = None
+    winning: Winning | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,10 +155,14 @@ class Node(Named):
         """Whether what it makes lies between the values it reads. ``clamped``: a Clip follows."""
         return False
 
-    def needed(self, span: Interval, bits: int, made: Interval | None) -> Interval:
-        """How much of the values in ``span`` matters to a tensor of so many bits that it makes of them: all
-        beyond make no difference that its integers show. ``made``: what these span, if that is known."""
-        return span
+    def needed(self, at: int, reading: Reading) -> Interval:
+        """How much of the values that it reads ``at`` this place matters: all beyond make no difference that
+        its integers show."""
+        return reading.spans[at]
+
+    def winning(self, x: FloatArray) -> Winning | None:
+        """Of a node that ranks the rows of its input x[n, *shape] how far what can win reaches."""
+        return None
 
     def compared(self, span: Interval) -> tuple[Interval, float]:
         """What an input of the network that spans ``span`` is to span, and the step that tells apart what it

@@ -17,6 +17,8 @@ from zenerrors import ModelError
 COARSER = 1 + 2**-5
 # Scales that are given are met to an eighth of the output's step over its whole range.
 _GIVEN = 1 / 8
+# Of a step.
+_BETWEEN = 2.0**-10
 
 
 class Clamp(NamedTuple):
@@ -24,6 +26,10 @@ class Clamp(NamedTuple):
 
     low: float = -math.inf
     high: float = math.inf
+
+    def between(self, step: float) -> bool:
+        """Whether an end lies between multiples of ``step``."""
+        return any(math.isfinite(end) and abs(end / step - round(end / step)) > _BETWEEN for end in self)
 
     def within(self, kind: Affine) -> tuple[int, int]:
         """The integers of type ``kind`` that it leaves."""
@@ -85,7 +91,18 @@ def free(step: float, span: Interval, bits: int, clamp: Clamp, what: str) -> Res
     usable(step, what)
     # Where the clamp cuts the calibrated values off, it must do so to a quarter of a step.
     capped = clamp.high <= span.high or -math.inf < clamp.low < 0
-    multiplier, shift = fixed_point(step / wanted, 1 + 1 / (4 * top) if capped else COARSER)
+    finer = math.floor(step * top / (span.high - span.low)) if clamp.between(step) else 1
+    if finer > 1:
+        multiplier, shift = finer, 0
+    else:
+        multiplier, shift = fixed_point(step / wanted, 1 + 1 / (4 * top) if capped else COARSER)
+    if shift > MOST_SHIFT:
+        raise ModelError(
+            "model.range_too_wide",
+            f"{what} reaches from {span.low:.3g} to {span.high:.3g} on the calibration data, and is made in "
+            f"steps of {step:.3g}: no integers have both; a constant of the network is huge, and must be "
+            "nearer to its other numbers",
+        )
     scale = math.ldexp(step / multiplier, shift)
     # Where sums are coarser than the type, integers are left over: rounded up, one is below zero.
     below = math.ceil(-span.low / scale) if wanted == step else round(-span.low / scale)

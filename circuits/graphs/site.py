@@ -26,7 +26,7 @@ class Site:
     """``name``, ``inputs``: of the integer node. ``types``, ``shapes``: of what it reads; ``shape``: of what
     it makes. ``clamp``: what a Clip leaves of it, None where there is none. ``unscaled``: nothing but the
     argmax reads its sums. ``fixed``: the type that it must have; where that is None, ``span`` is the
-    calibrated interval.
+    calibrated interval. ``kept``: whether it has the type of what is read.
     """
 
     name: str
@@ -39,6 +39,7 @@ class Site:
     fixed: Affine | None
     span: Interval | None
     settings: Settings
+    kept: bool
 
     def incoming(self, index: int = 0) -> Affine:
         """The type of an input."""
@@ -66,5 +67,9 @@ class Site:
 
     @property
     def _span(self) -> Interval:
+        """Of what was zero wherever it was seen, in steps as fine as those of what it is made of."""
         assert self.span is not None  # noqa: S101  what is not fixed is calibrated
-        return self.span
+        if self.span.low < self.span.high:
+            return self.span
+        reach = min(kind.scale for kind in self.types if kind) * ((1 << self.settings.bits) - 1) / 2
+        return Interval(-reach, reach)

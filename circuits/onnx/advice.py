@@ -29,7 +29,9 @@ _GROUPS = {
     "it is of training; export the module after module.eval(), without its loss": (
         "Adagrad Adam Gradient Momentum NegativeLogLikelihoodLoss SoftmaxCrossEntropyLoss"
     ),
-    "how many entries it makes is said by values; have the network end before it": "NonMaxSuppression Unique",
+    "how many entries it makes is said by values; have the network end before it": (
+        "NonMaxSuppression NonZero Unique"
+    ),
     "it reads at places that are computed between entries; use GridSample with a grid of the file's": (
         "DeformConv MaxRoiPool RoiAlign"
     ),

@@ -16,11 +16,13 @@ from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
+from onnx import GraphProto
+from onnx.helper import make_node, make_opsetid
 
 from circuits.onnx.export import export_torch
 from circuits.onnx.tables import catboost, hist_gradient, lightgbm, xgboost
-from circuits.onnx.tables.ensemble import Ensemble, opsets
-from zenerrors import ModelError
+from circuits.onnx.tables.ensemble import ML, Ensemble, opsets
+from zenerrors import ModelError, TensorError
 
 # As skl2onnx's converters for trees name them; it writes isolation forests in no newer one.
 _SETS: Final = opsets([])
@@ -55,7 +57,7 @@ def export_model(model: Any, *examples: Any) -> bytes:
 def _exported(exporter: Callable[[Any, NDArray[Any]], bytes], model: Any, examples: tuple[Any, ...]) -> bytes:
     if len(examples) != 1:
         raise ModelError("model.export", f"a {type(model).__name__} takes one input, not {len(examples)}")
-    rows = np.asarray(examples[0])
+    rows = _numbers(examples[0])
     said = StringIO()
     try:
         with warnings.catch_warnings(), redirect_stdout(said), redirect_stderr(said):
@@ -76,6 +78,30 @@ def _exported(exporter: Callable[[Any, NDArray[Any]], bytes], model: Any, exampl
         ) from refusal
 
 
+def _numbers(rows: Any) -> NDArray[Any]:
+    """Raises ``TensorError`` (``input.not_numeric``) for words, and quotes none: they may be private."""
+    array = np.asarray(rows)
+    if array.dtype.kind in "biuf":
+        return array
+    try:
+        return array.astype(np.float64)
+    except (TypeError, ValueError):
+        raise TensorError(
+            "input.not_numeric",
+            f"the input has words{_columns(rows)}, and a circuit has numbers alone: encode them before the "
+            "model (OrdinalEncoder or OneHotEncoder on their own), train the model on the codes, and give "
+            "it these",
+            field="input",
+        ) from None
+
+
+def _columns(rows: Any) -> str:
+    """Which of a table that has no numbers."""
+    kinds = getattr(rows, "dtypes", None)
+    names = [] if kinds is None else [str(name) for name, kind in kinds.items() if kind.kind not in "biuf"]
+    return f" in {', '.join(repr(name[:40]) for name in names[:8])}" if names else ""
+
+
 def _row(rows: NDArray[Any]) -> NDArray[np.float32]:
     """One row [1, features]."""
     return rows.reshape(-1, rows.shape[-1])[:1].astype(np.float32)
@@ -93,10 +119,29 @@ def _sklearn(model: Any, rows: NDArray[Any]) -> bytes:
     # At the end of a pipeline its converter asks for an option that it refuses, unless another is named.
     options |= {type(parts[-1]): {"raw_scores": True}} if type(parts[-1]).__name__ == "LinearSVC" else {}
     made = to_onnx(model, _row(rows), target_opset=_SETS, options=options or None)
+    if _scores_are_turned(parts[-1]):
+        _turn_scores(made.graph)
+    if ML not in {each.domain for each in made.opset_import}:
+        made.opset_import.append(make_opsetid(ML, _SETS[ML]))
     for each in made.opset_import:
         # Trees that ask for members are newer than what its converters name.
         each.version = max(each.version, opsets(made.graph.node).get(each.domain, 0))
     return bytes(made.SerializeToString())
+
+
+def _scores_are_turned(model: Any) -> bool:
+    """Whether the file's two scores are in the other order than its labels: those of libsvm's one score."""
+    model = getattr(model, "best_estimator_", model)
+    is_machine = type(model).__name__ in ("SVC", "NuSVC") and model.probability is not True
+    return is_machine and len(model.classes_) == 2
+
+
+def _turn_scores(graph: GraphProto) -> None:
+    """What a ZipMap reads, negated."""
+    at, mapped = next((at, node) for at, node in enumerate(graph.node) if node.op_type == "ZipMap")
+    turned = f"{mapped.input[0]}_turned"
+    graph.node.insert(at, make_node("Neg", [mapped.input[0]], [turned]))
+    mapped.input[0] = turned
 
 
 def _let_pipelines_have_trees() -> None:

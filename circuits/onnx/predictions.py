@@ -56,14 +56,14 @@ def predictions(model: Any, *inputs: Any, names: Sequence[str] = ()) -> Answers:
 
 
 def _torch(module: Any, inputs: tuple[Any, ...], names: Sequence[str]) -> Answers:
-    """One input at a time: a module may have been written for one alone."""
+    """One input at a time, in the shape in which it is given: a module may have been written for it alone."""
     import torch
 
     tensors = [torch.as_tensor(each) for each in inputs]
     kind = torch.get_default_dtype()
     tensors = [each.to(kind) if each.is_floating_point() else each for each in tensors]
     with in_evaluation(module), torch.no_grad():
-        rows = [_tensors(module(*(each[at : at + 1] for each in tensors))) for at in range(len(tensors[0]))]
+        rows = [_tensors(module(*(each[at] for each in tensors))) for at in range(len(tensors[0]))]
     return _in_order([[each.detach().cpu().numpy() for each in row] for row in rows], names)
 
 
@@ -75,19 +75,22 @@ def _tensors(made: Any) -> list[Any]:
 
 
 def _keras(model: Any, inputs: tuple[Any, ...], names: Sequence[str]) -> Answers:
-    rows = [_tensors(model.predict(*_one_or_all(inputs, at), verbose=0)) for at in range(len(inputs[0]))]
+    rows = [_tensors(model.predict(_batch(model, inputs, at), verbose=0)) for at in range(len(inputs[0]))]
     return _in_order(rows, names)
 
 
-def _one_or_all(inputs: tuple[Any, ...], at: int) -> tuple[Any, ...]:
-    row = [np.asarray(each)[at : at + 1] for each in inputs]
-    return (row[0] if len(row) == 1 else row,)
+def _batch(model: Any, inputs: tuple[Any, ...], at: int) -> Any:
+    """One of each input, with a batch of one around it."""
+    shapes = model.input_shape if isinstance(model.input_shape, list) else [model.input_shape]
+    given = [np.asarray(each)[at] for each in inputs]
+    batches = [x if x.ndim == len(shape) else x[np.newaxis] for x, shape in zip(given, shapes, strict=True)]
+    return batches if isinstance(model.input_shape, list) else batches[0]
 
 
 def _in_order(rows: Sequence[Sequence[Any]], names: Sequence[str]) -> Answers:
     names = names or [f"output_{place}" for place in range(len(rows[0]))]
     columns = zip(*rows, strict=True)
-    return {name: np.concatenate(column) for name, column in zip(names, columns, strict=False)}
+    return {name: np.stack(column) for name, column in zip(names, columns, strict=False)}
 
 
 def _table(model: Any, inputs: tuple[Any, ...], names: Sequence[str]) -> Answers:

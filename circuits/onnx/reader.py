@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -32,6 +33,9 @@ from circuits.onnx.scope import Scope, computed, needed
 from circuits.onnx.step import Building, Data, Held, Operator, Step, TensorList, typed_shape
 from zenerrors import ModelError, ZenError
 
+# Producers of models of tables alone.
+_OF_TABLES: Final = ("OnnxMLTools", "skl2onnx")
+_CLASSIFIERS: Final = ("LinearClassifier", "SVMClassifier", "TreeEnsembleClassifier", "ZipMap")
 # By domain and ``op_type``.
 Operators = Mapping[tuple[str, str], Operator]
 # Nodes that are read, those of loops as often as they run.
@@ -111,9 +115,17 @@ def _is_folded(node: NodeProto) -> bool:
     return _key(node)[0] == "" and node.op_type in FOLDED and any(node.input)
 
 
-def _of_table(entry: Input) -> Input:
-    """Vectors that files with operators of ai.onnx.ml read are rows of tables."""
-    return replace(entry, features=entry.values == "real" and len(entry.shape) == 1)
+def _of_tables(graph: Graph, model: ModelProto) -> Graph:
+    """Vectors that such files read are rows of tables. Outputs of models that name no classes are values."""
+    file = model.graph
+    inputs = [
+        replace(entry, features=entry.values == "real" and len(entry.shape) == 1) for entry in graph.inputs
+    ]
+    kinds = {each.type.tensor_type.elem_type for each in file.output}
+    learned = model.producer_name in _OF_TABLES or any(node.domain == "ai.onnx.ml" for node in file.node)
+    classifies = any(node.op_type in _CLASSIFIERS for node in file.node) or not kinds <= {0, *FLOATS}
+    several = [name for name, tensor in graph.outputs.items() if math.prod(graph.shapes[tensor]) > 1]
+    return replace(graph, inputs=tuple(inputs), values=tuple(several) if learned and not classifies else ())
 
 
 class _Reader:
@@ -128,7 +140,7 @@ class _Reader:
         sizes: Mapping[str, int],
     ) -> None:
         self._operators, self._folder, self._opset = operators, folder, operator_set(model)
-        self._learned = has_learned(model)
+        self._model = model
         self._allowance, self._left = Allowance(), _MOST_READ
         fixed = {each.name: value for each in entries if (value := count(each, sizes)) is not None}
         kinds = {each.name: each.type.tensor_type.elem_type for each in entries}
@@ -235,12 +247,21 @@ class _Reader:
             name = quote(next(iter(missing or values), ""))
             reason = f"no node computes the output {name} from the network's input: there is nothing to prove"
             raise ModelError("model.outputs", reason)
+        ranked = frozenset[str]()
         if len(outputs) == 1 and not whole:
-            outputs = {name: self._classes(tensor) for name, tensor in outputs.items()}
-        inputs = tuple(_of_table(entry) for entry in building.inputs) if self._learned else building.inputs
-        return Graph(
-            inputs, building.nodes, outputs, building.declared, building.tied, frozenset(building.integers)
+            classes = {name: self._classes(tensor) for name, tensor in outputs.items()}
+            ranked = frozenset(name for name in outputs if classes[name] != outputs[name])
+            outputs = classes
+        made = Graph(
+            building.inputs,
+            building.nodes,
+            outputs,
+            building.declared,
+            building.tied,
+            frozenset(building.integers),
+            ranked=ranked,
         )
+        return _of_tables(made, self._model) if has_learned(self._model) else made
 
     def traced(self) -> tuple[Traced, ...]:
         """The computed tensors of the file's graph, in the order in which its nodes write them."""

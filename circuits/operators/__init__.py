@@ -62,6 +62,7 @@ from circuits.operators import (
     tensor_lists,
     transpose,
     trees,
+    where,
     whole_quotients,
 )
 from circuits.operators.samples import of_samples
@@ -119,6 +120,7 @@ _MODULES = (
     tensor_lists,
     transpose,
     trees,
+    where,
     whole_quotients,
 )
 

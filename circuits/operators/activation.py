@@ -19,7 +19,7 @@ import numpy as np
 from circuits.graphs import formula, rescaling
 from circuits.graphs.calibration import Interval
 from circuits.graphs.graph import Graph
-from circuits.graphs.node import Constants, Node, Written
+from circuits.graphs.node import Constants, Node, Reading, Written
 from circuits.graphs.rescaling import Clamp
 from circuits.graphs.rewriting import fresh, without_dead_nodes
 from circuits.graphs.site import Site
@@ -40,6 +40,7 @@ TRUNCATED: Final = "sign(x) * floor(abs(x) + 1e-09)"
 
 # Where a function is looked at before it is tabulated.
 _POINTS: Final = 1 << 12
+_FAR: Final = 1e4
 _NEAR: Final = 1e-9
 # Bits of whole numbers that are exact wherever functions make them.
 _FEW: Final = 8
@@ -66,18 +67,23 @@ class Activation(Node):
     def formula(self, *inputs: str) -> str | None:
         return formula.of(self.function, inputs[0])
 
-    def needed(self, span: Interval, bits: int, made: Interval | None) -> Interval:
+    def needed(self, at: int, reading: Reading) -> Interval:
         """Without the ends on which the function stays within a quarter of an output's step. Raises
         ``ModelError`` (``model.scale``) for a divisor of both signs."""
-        before, at, after = formula.evaluate(self.function, np.array([-_NEAR, 0.0, _NEAR]))
-        if span.low < 0 < span.high and np.isinf(at) and np.isfinite(before) and np.isfinite(after):
+        span, bits, made = reading.spans[at], reading.bits, reading.made
+        before, zero, after = formula.evaluate(self.function, np.array([-_NEAR, 0.0, _NEAR]))
+        if span.low < 0 < span.high and np.isinf(zero) and np.isfinite(before) and np.isfinite(after):
             raise ModelError(
                 "model.scale",
                 f"node {self.name[:80]!r} divides by zero: {self.function[:80]!r} of values in "
                 f"[{span.low:.3g}, {span.high:.3g}]; only values of one sign can be divisors",
             )
         points = np.linspace(span.low, span.high, _POINTS)
-        values = formula.evaluate(self.function, points)
+        if span.low == span.high:
+            return span
+        if "equal(" in self.function or max(-span.low, span.high) > _FAR:
+            points = _points(span)
+        values = formula.evaluate(self.function, points, np.gradient(points))
         if not np.isfinite(values).all():
             return span
         if made:
@@ -87,8 +93,15 @@ class Activation(Node):
             np.maximum.accumulate(each) - np.minimum.accumulate(each) <= quarter
             for each in (values, values[::-1])
         )
-        low, high = points[before][-1], points[::-1][after][-1]
-        return Interval(min(float(low), 0.0), max(float(high), 0.0))
+        low, high = np.flatnonzero(before)[-1], len(points) - 1 - np.flatnonzero(after)[-1]
+        part = Interval(min(float(points[low]), 0.0), max(float(points[high]), 0.0))
+        # Beyond a jump there are two integers at least.
+        jumps, room = np.abs(np.diff(values)) > 4 * quarter, 2 * (part.high - part.low) / ((1 << bits) - 1)
+        if low and jumps[low : low + 1].any():
+            part = part._replace(low=max(min(float(points[low - 1]) - room, 0.0), span.low))
+        if jumps[high - 1 : high].any() and high < len(jumps):
+            part = part._replace(high=min(max(float(points[high + 1]) + room, 0.0), span.high))
+        return part
 
     def quantise(self, site: Site) -> QuantActivation:
         return table(site, self.function)
@@ -99,6 +112,15 @@ class Activation(Node):
                 "model.unsupported_operator", f"no operator of ONNX is {self.function[:80]!r} alone"
             )
         return Written(next(name for name, text in _PLAIN.items() if text == self.function))
+
+
+def _points(span: Interval) -> FloatArray:
+    """Zero, evenly over the interval, and, where that reaches very far, over what of it is near zero."""
+    even = [*np.linspace(span.low, span.high, _POINTS), 0.0]
+    reach = max(-span.low, span.high)
+    powers = np.geomspace(1 / _FAR, reach, _POINTS) if reach > _FAR else np.zeros(0)
+    points: FloatArray = np.unique(np.concatenate([even, -powers, powers]).clip(span.low, span.high))
+    return points
 
 
 @dataclass(frozen=True, eq=False)
@@ -159,7 +181,8 @@ def _whole(site: Site, exact: FloatArray) -> Affine | None:
 def _exact(function: str, kind: Affine) -> FloatArray:
     """Its values for all integers of the type; where it has none that of the nearest which has one, NaN where
     none has."""
-    values = formula.evaluate(function, kind.real(np.arange(kind.top + 1)))
+    step = 0.0 if kind.scale == 1 else kind.scale
+    values = formula.evaluate(function, kind.real(np.arange(kind.top + 1)), step)
     known = np.flatnonzero(~np.isnan(values))
     if not len(known):
         return values

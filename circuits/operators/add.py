@@ -9,8 +9,9 @@ from typing import Final
 import numpy as np
 
 from circuits.graphs import rescaling
+from circuits.graphs.calibration import Interval, without_outliers
 from circuits.graphs.graph import Graph
-from circuits.graphs.node import Constants, Node, Written, dims
+from circuits.graphs.node import Constants, Node, Reading, Written, dims
 from circuits.graphs.site import Site
 from circuits.graphs.types import Affine, Bounds, FloatArray, Rescale, Shape, require_narrow
 from circuits.onnx.step import Data, Operator, Step, Value
@@ -22,13 +23,15 @@ from circuits.operators.quantise_linear import declared_at, integer, operands, t
 from circuits.operators.scale import affine, scale
 from circuits.operators.sums import Accumulating
 from relations.bounds import Bound
-from relations.integers import IntArray, Interval
+from relations.integers import IntArray
 from relations.relation import Linear, Relation, Tensor, Term
 from verifier.schemes import Privacy
 from zenerrors import ModelError
 
 # Terms of a sum: rows of lookups read as many wires.
 _MOST: Final = 16
+# Beyond what the integers of any other term reach.
+_FURTHEST: Final = 2.0**24
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,16 +58,32 @@ class Sum(Node):
             total = total + sign * x
         return total
 
+    def needed(self, at: int, reading: Reading) -> Interval:
+        """What brings the sum to where it matters, whatever the others are."""
+        span, made = reading.spans[at], reading.made
+        if made is None:
+            return span
+        signed = [
+            each if sign > 0 else Interval(-each.high, -each.low)
+            for each, sign in zip(reading.spans, self.signs, strict=True)
+        ]
+        rest = [each for other, each in enumerate(signed) if other != at]
+        low = made.low - sum(each.high for each in rest)
+        high = made.high - sum(each.low for each in rest)
+        part = Interval(low, high) if self.signs[at] > 0 else Interval(-high, -low)
+        return without_outliers(span, part)
+
     def quantise(self, site: Site) -> QuantAdd:
         """All terms at the output's scale: ``s_i / s_y = m_i / 2^k``, and together within half a step as far
         as each and the output reach: terms that cancel may be wider than their sum."""
         types = [site.incoming(index) for index in range(len(self.inputs))]
         scales, rescale = np.array([kind.scale for kind in types]), None
         if site.unscaled:
+            scales = np.minimum(scales, scales.min() * _FURTHEST)
             factors, _ = rescaling.approximate(scales / scales.max(), 2.0**-16)
         else:
             output = site.output()
-            ratios = scales / output.scale
+            ratios = _saturating(scales / output.scale, types, output)
             reach = ratios * [max(map(abs, kind.centred)) for kind in types]
             error = 1 / (2 * len(types) * np.maximum(reach, output.top))
             factors, shift = rescaling.approximate(ratios, error)
@@ -76,6 +95,16 @@ class Sum(Node):
         if type(self) is Sum and min(self.signs) < 0:
             raise ModelError("model.unsupported_operator", "ONNX's Sum has no signs")
         return super().written(constant)
+
+
+def _saturating(ratios: FloatArray, types: Sequence[Affine], output: Affine) -> FloatArray:
+    """Terms of which each step is beyond what the others and the output reach, as masks are, are so by fewer
+    digits."""
+    reach = ratios * [max(map(abs, kind.centred)) for kind in types]
+    ordinary = ratios * 2 < output.top
+    enough = 2.0 * (output.top + reach[ordinary].sum())
+    huge = ~ordinary & (ratios > enough)
+    return np.where(huge, ratios * (enough / ratios.min(where=huge, initial=np.inf)), ratios)
 
 
 @dataclass(frozen=True, eq=False)
@@ -159,7 +188,7 @@ class QuantAdd(Accumulating):
         ]
         return Bound.of(*self._within(centred))
 
-    def _within(self, centred: Sequence[Interval]) -> Interval:
+    def _within(self, centred: Sequence[tuple[int, int]]) -> tuple[int, int]:
         """Of sums of terms within these, zero points taken off."""
         ends = [
             sorted(factor * end for end in each) for factor, each in zip(self.factors, centred, strict=True)

@@ -62,7 +62,7 @@ class AveragePool(Pool):
             counts = counts.ravel()[:1].reshape((1,) * counts.ndim)
         if site.unscaled and counts.size == 1 and counts.item() == math.prod(self.kernel):
             rescale = None
-        elif self.keeps_type(site.clamp is not None):
+        elif site.kept and (site.fixed is not None or incoming.bits >= site.settings.bits):
             # Rounded down, so that an average of values of the type stays in the type.
             shift = 0
             while (np.floor(2.0**shift / counts) * counts < 2.0**shift * (1 - 1 / (4 * incoming.top))).any():

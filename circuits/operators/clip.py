@@ -9,8 +9,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from circuits.graphs import formula
+from circuits.graphs.calibration import Interval, without_outliers
 from circuits.graphs.graph import Graph
-from circuits.graphs.node import Constants, Node, Written
+from circuits.graphs.node import Constants, Node, Reading, Written
 from circuits.graphs.rescaling import Clamp
 from circuits.graphs.rewriting import fresh, join, movers_before
 from circuits.graphs.site import Site
@@ -43,6 +44,9 @@ class Clip(Node):
     @property
     def clamp(self) -> Clamp:
         return Clamp(self.low, self.high)
+
+    def needed(self, at: int, reading: Reading) -> Interval:
+        return without_outliers(reading.spans[at], Interval(self.low, self.high))
 
     def quantise(self, site: Site) -> Requantise:
         return Requantise(site.name, site.inputs, rescale=site.rescale(np.array([site.incoming().scale])))

@@ -1,5 +1,5 @@
-"""Comparisons, what logic makes of them, and Where. A boolean is a number, 1 or 0, and all of these are
-tables of one value: of the tensor, of a difference, or of a sum of booleans. Where is a product."""
+"""Comparisons, and what logic makes of them. A boolean is a number, 1 or 0, and all of these are
+tables of one value: of the tensor, of a difference, or of a sum of booleans."""
 
 from __future__ import annotations
 
@@ -19,14 +19,9 @@ from circuits.operators.activation import Activation
 from circuits.operators.add import add, subtract
 from circuits.operators.entry import Entry
 from circuits.operators.gather import Gather
-from circuits.operators.masks import finite, is_small, masked
 from circuits.operators.matmul import reshaped
 from circuits.operators.moving import rearranged
-from circuits.operators.multiply import multiply
-from circuits.operators.quantise_linear import declared_at, integer, real, typed
-from circuits.operators.scatter import mixed
 from circuits.operators.selection import placed
-from relations.integers import IntArray
 
 # A function of two arrays of numbers.
 Function = Callable[[NDArray[Any], NDArray[Any]], NDArray[Any]]
@@ -45,7 +40,9 @@ def _compare(step: Step, text: str, function: Function) -> Value:
                 operands[position] = formula.number(float(array.item()))
                 made = step.emit(Activation, (step.floats(1 - position),), text.format(*operands))
                 return replace(data, tensor=made, shape=step.whole(1 - position), kind=Element.BOOL)
-    return _of(step, subtract(_with_numbers(step)), text.format("x", "0.0"))
+    if step.is_data(0) and step.is_data(1) and not (step.is_whole(0) or step.is_whole(1)):
+        _alike(step)
+    return _of(step, subtract(with_numbers(step)), text.format("x", "0.0"))
 
 
 def _equal(step: Step) -> Value:
@@ -60,6 +57,16 @@ def _equal(step: Step) -> Value:
                 hot = reshaped(step, placed(step, column, size, outside="none", wraps=False), whole)
                 return of_kind(hot, Element.BOOL)
     return _compare(step, *_COMPARISONS["Equal"])
+
+
+def _alike(step: Step) -> None:
+    """Of one type two real numbers compare as their integers do."""
+    first, second = (step.floats(at) for at in (0, 1))
+    made = [*step.building.shapes]
+    if made.index(second) < made.index(first):
+        first, second = second, first
+    if first != second:
+        step.building.tied.setdefault(second, first)
 
 
 def _column(step: Step, data: Data, size: int) -> Data | None:
@@ -81,7 +88,7 @@ def _combine(step: Step, text: str, function: Function) -> Value:
     """``text``: the formula of the sum of two booleans."""
     if not step.is_data(0) and not step.is_data(1):
         return _boolean(step, function)
-    return _of(step, add(_with_numbers(step)), text)
+    return _of(step, add(with_numbers(step)), text)
 
 
 def _boolean(step: Step, function: Function) -> Constant:
@@ -106,83 +113,16 @@ def _numbers(step: Step, position: int) -> Constant:
     return Constant(constant.array.astype(np.float64), Element.FLOAT)
 
 
-def _with_numbers(step: Step) -> Step:
+def with_numbers(step: Step) -> Step:
     """The same node, its constants floats."""
     given = [step.value(at) if step.is_data(at) else _numbers(step, at) for at in range(len(step.inputs))]
     return replace(step, inputs=given)
 
 
-def _not(step: Step) -> Value:
+def negated(step: Step) -> Value:
     if step.is_data(0):
         return Data(step.emit(Activation, (step.floats(),), "less(x, 0.5)"), shape=step.whole())
     return step.folded(1 - step.plain(0).array, Element.BOOL)
-
-
-def choose(step: Step) -> Value:
-    """What is chosen of a constant so small that a softmax sees nothing of it masks the other."""
-    step = replace(step, inputs=[step.value(0), *(finite(step.value(at)) for at in (1, 2))])
-    made = of_kind(_either(step) if step.is_data(0) else _chosen(step), step.value(1).kind)
-    for at in (1, 2):
-        constant, other, condition = step.value(at), step.value(3 - at), step.value(0)
-        if isinstance(constant, Constant) and isinstance(other, Data) and is_small(constant.array):
-            if isinstance(condition, Data):
-                kept = _not(step) if at == 1 else condition
-                return masked(step, made, other, kept) if isinstance(kept, Data) else made
-            return masked(step, made, other, (condition.array != 0) == (at == 2))
-    return made
-
-
-def _either(step: Step) -> Value:
-    """``b + condition · (a - b)``"""
-    step = _with_numbers(step)
-    condition, one, other = (step.value(at) for at in range(3))
-    if _is_zero(other, step):
-        return multiply(replace(step, inputs=[condition, one]))
-    if _is_zero(one, step):
-        return multiply(replace(step, inputs=[_not(step), other]))
-    difference = subtract(replace(step, inputs=[one, other]))
-    product = multiply(replace(step, inputs=[condition, difference]))
-    return add(replace(step, inputs=[product, other]))
-
-
-def _linear_where(step: Step) -> Value:
-    """Integers, each with its scale and zero point behind it."""
-    parts: list[Value] = [
-        Data(integer(step, at), shape=step.whole(at))
-        if step.is_data(at)
-        else replace(real(step, at, at + 1, 0), declared=None)
-        for at in (1, 4)
-    ]
-    made = choose(replace(step, inputs=[step.value(0), *parts]))
-    if not isinstance(made, Data):
-        raise step.refuse("unsupported_operator", "chooses between constants; have the exporter fold them")
-    return replace(typed(step, made.tensor, declared_at(step, 7)), shape=made.shape, kind=step.value(1).kind)
-
-
-def _is_zero(value: Value | None, step: Step) -> bool:
-    """Whether it is 0, and of no more axes than the condition, to which it would add some."""
-    return (
-        isinstance(value, Constant)
-        and value.array.size == 1
-        and value.array.ndim <= len(step.whole(0))
-        and not value.array.any()
-    )
-
-
-def _chosen(step: Step) -> Value:
-    """By a constant values move."""
-    condition: NDArray[np.bool_] = step.plain(0).array != 0
-    wholes = [step.whole(position) for position in (1, 2)]
-    try:
-        shape = np.broadcast_shapes(condition.shape, *wholes)
-    except ValueError:
-        raise step.refuse("shape", f"chooses between the shapes {[*map(list, wholes)]}") from None
-    step.spend(int(np.prod(shape)))
-
-    def either(one: IntArray, other: IntArray) -> IntArray:
-        return np.where(condition, one, other)
-
-    return mixed(step, either, 1, 2)
 
 
 _COMPARISONS: Final[dict[str, tuple[str, Function]]] = {
@@ -209,8 +149,6 @@ ENTRY = Entry(
             name: Operator(partial(_combine, text=text, function=function), {}, 2, 2)
             for name, (text, function) in _LOGIC.items()
         },
-        "Not": Operator(_not, elementwise=True),
-        "Where": Operator(choose, {}, 3, 3),
+        "Not": Operator(negated, elementwise=True),
     },
-    microsoft={"QLinearWhere": Operator(_linear_where, {}, 9, 9)},
 )

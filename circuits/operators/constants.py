@@ -67,12 +67,6 @@ def _shape(step: Step) -> Value:
     return step.folded(np.array(shape[start:end], dtype=np.int64), Element.INT64)
 
 
-def _non_zero(step: Step) -> Value:
-    array = step.plain(0).array
-    step.spend(array.size * max(1, array.ndim))
-    return step.folded(np.array(np.nonzero(np.atleast_1d(array)), np.int64), Element.INT64)
-
-
 _CONSTANT = {
     "value": "t",
     "value_float": "f",
@@ -85,7 +79,6 @@ ENTRY = Entry(
     onnx={
         "Constant": Operator(_constant, _CONSTANT, 0, 0, folds=True),
         "ConstantOfShape": Operator(_constant_of_shape, {"value": "t"}, folds=True),
-        "NonZero": Operator(_non_zero, folds=True),
         "Shape": Operator(_shape, {"end": "i", "start": "i"}, folds=True),
     }
 )

@@ -121,7 +121,7 @@ class QuantConv(WeightedSum):
 
 def _conv(step: Step) -> Value:
     weight = step.weights(1)
-    bias = step.weights(2).array if step.has(2) else np.zeros(len(weight.array))
+    bias = step.weights(2).array if step.has(2) else np.zeros(weight.array.shape[:1])
     return Data(_convolved(step, step.floats(), weight, bias))
 
 

@@ -75,7 +75,11 @@ def _whole_convolution(step: Step) -> Value:
     data, by = _centred(step, 0, 2)
     zero = step.constant(3).array if step.has(3) else np.array(0)
     weight = step.plain(1)
-    if weight.array.dtype != np.int64 or zero.dtype != np.int64 or zero.size not in (1, len(weight.array)):
+    if (
+        weight.array.dtype != np.int64
+        or zero.dtype != np.int64
+        or zero.size not in (1, *weight.array.shape[:1])
+    ):
         raise step.refuse(
             "tensor_type", "needs weights of integers, with a zero point or one for each output"
         )

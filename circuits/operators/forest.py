@@ -52,7 +52,8 @@ class Forest(Node):
     ``roots`` [trees], ``children`` [nodes, 2] and so on: 0 and above are nodes, -1 and below the leaves 0, 1
     and so on. A node leads to the first child where ``x[feature] <= threshold``, or, where ``strict``, ``<``.
     The v-th number of a leaf [leaves, V] of tree t counts for column ``targets[t, v]``, and the output is
-    ``base + mix columns``, mix[outputs, columns] of integers.
+    ``base + mix columns``, mix[outputs, columns] of integers. ``near``: an entry that is so near to a
+    threshold is equal to it, as in floats of fewer bits.
 
     Raises ``ModelError``: ``model.shape`` for trees that are none, and ``model.not_finite``.
     """
@@ -71,8 +72,10 @@ class Forest(Node):
     targets: IntArray = field(repr=False)
     mix: IntArray = field(repr=False)
     base: FloatArray = field(repr=False)
+    near: FloatArray = field(default_factory=lambda: np.zeros(1), repr=False)
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "near", np.broadcast_to(self.near, self.threshold.shape))
         for values in (self.threshold, self.leaf, self.base):
             if not np.isfinite(values).all():
                 raise ModelError(
@@ -109,10 +112,15 @@ class Forest(Node):
         while (at >= 0).any():
             row, tree = np.nonzero(at >= 0)
             node = at[row, tree]
-            entry, threshold = x[row, self.feature[node]], self.threshold[node]
+            entry, threshold = x[row, self.feature[node]], self._ends[node]
             left = np.where(self.strict[node] != 0, entry < threshold, entry <= threshold)
             at[row, tree] = self.children[node, np.where(left, 0, 1)]
         return ~at
+
+    @cached_property
+    def _ends(self) -> FloatArray:
+        """The thresholds, with what is near them on the side of what equals them."""
+        return np.where(self.strict != 0, self.threshold - self.near, self.threshold + self.near)
 
     def compared(self, span: Interval) -> tuple[Interval, float]:
         """What an input reaches that is compared alone, thresholds included, and the step that tells them
@@ -132,11 +140,14 @@ class Forest(Node):
     def nearest(self, x: FloatArray) -> float:
         gaps = []
         for feature in np.unique(self.feature):
-            own = np.unique(self.threshold[self.feature == feature])
+            here = self.feature == feature
+            own, first = np.unique(self.threshold[here], return_index=True)
+            near = np.concatenate([[0.0], self.near[here][first], [0.0]])
             ends = np.concatenate([[-np.inf], own, [np.inf]])
-            entries = np.setdiff1d(x[:, feature], own)
+            entries = np.unique(x[:, feature])
             above = np.searchsorted(ends, entries)
-            gaps += [ends[above] - entries, entries - ends[above - 1]]
+            for end, gap in ((above, ends[above] - entries), (above - 1, entries - ends[above - 1])):
+                gaps.append(gap[gap > near[end]])
         return float(np.concatenate([[np.inf], *gaps]).min())
 
     def quantise(self, site: Site) -> QuantForest:
@@ -161,7 +172,7 @@ class Forest(Node):
 
     def _compared(self, kind: Affine) -> _Trees:
         """The trees of integers: what a node says of all integers of the type is left out."""
-        q = np.rint(self.threshold / kind.scale) + kind.zero_point - (self.strict != 0)
+        q = np.rint(self._ends / kind.scale) + kind.zero_point - (self.strict != 0)
         q = np.clip(q, -1, kind.top).astype(np.int64)
         # Where a node does not decide, its child stands for it.
         sure = np.where(
@@ -439,7 +450,7 @@ def _unscaled(graph: Graph, before: Node, node: Node) -> Node | None:
     factor, shift = before.weight[node.feature], before.bias[node.feature]
     with np.errstate(over="ignore", invalid="ignore"):
         threshold = (node.threshold - shift) / factor
-    return replace(node, inputs=before.inputs, threshold=threshold)
+    return replace(node, inputs=before.inputs, threshold=threshold, near=node.near / factor)
 
 
 ENTRY = Entry(integers=(QuantForest,), passes=(scales_into_thresholds,))

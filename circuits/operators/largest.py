@@ -6,12 +6,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from circuits.graphs.calibration import Interval
-from circuits.graphs.node import Node, Number, QuantNode, dims
+from circuits.graphs.calibration import Interval, without_outliers
+from circuits.graphs.node import Node, Number, QuantNode, Reading, Winning, dims
 from circuits.graphs.rescaling import exact
 from circuits.graphs.site import Site
 from circuits.graphs.types import Affine, FloatArray, Shape, require
@@ -27,6 +28,9 @@ from relations.bounds import Bound
 from relations.integers import IntArray
 from relations.relation import Argmax, Linear, Relation, Tensor, Term
 from verifier.schemes import Privacy
+
+# Between the least entry of calibration and what is less than all, in reaches of these.
+_ROOM: Final = 1 / 8
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,9 +49,25 @@ class TopK(Node):
     def run(self, *inputs: FloatArray) -> FloatArray:
         return _places(inputs[0], self.count, self.smallest).astype(np.float64)
 
+    def winning(self, x: FloatArray) -> Winning | None:
+        return Winning.of(-x if self.smallest else x, self.count)
+
+    def needed(self, at: int, reading: Reading) -> Interval:
+        return ranking(reading.spans[at], reading.winning, smallest=self.smallest)
+
     def quantise(self, site: Site) -> QuantTopK:
         output = exact(Interval(0, site.shapes[0][1] - 1), site.name)
         return QuantTopK(site.name, site.inputs, self.count, self.smallest, output)
+
+
+def ranking(span: Interval, winning: Winning | None, *, smallest: bool = False) -> Interval:
+    """What of ``span`` matters to which entries of rows are largest, or smallest: outliers, as what a mask
+    leaves out, lose, if they are less than all others."""
+    if winning is None:
+        return span
+    room = (winning.high - winning.least) * _ROOM or 1.0
+    part = Interval(winning.least - room, winning.high + room)
+    return without_outliers(span, Interval(-part.high, -part.low) if smallest else part)
 
 
 @dataclass(frozen=True, eq=False)

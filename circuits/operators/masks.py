@@ -101,10 +101,10 @@ def _require_some(name: str, kept: NDArray[np.bool_]) -> None:
 
 
 def finite(value: Value) -> Value:
-    """A constant without minus infinity, which a mask may have."""
-    if not isinstance(value, Constant) or not np.isneginf(value.array).any():
+    """A constant without infinities, which a mask may have."""
+    if not isinstance(value, Constant) or not np.isinf(value.array).any():
         return value
-    return replace(value, array=np.where(np.isneginf(value.array), _LOWEST, value.array))
+    return replace(value, array=np.clip(value.array, _LOWEST, -_LOWEST))
 
 
 def is_small(array: NDArray[Any]) -> bool:

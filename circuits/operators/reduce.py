@@ -19,7 +19,7 @@ from circuits.graphs.site import Site
 from circuits.graphs.types import FloatArray
 from circuits.onnx.constants import FLOATS
 from circuits.onnx.step import Data, Operator, Step, Value
-from circuits.operators.activation import Activation
+from circuits.operators.activation import TRUNCATED, Activation
 from circuits.operators.add import Add, Sub
 from circuits.operators.average_pool import WindowSum, averaged_whole
 from circuits.operators.concat import Concat
@@ -192,7 +192,10 @@ def _reduce(step: Step, reduction: Reduction, folded: Callable[..., FloatArray])
         if not constant.array.size:
             raise step.refuse("shape", f"takes a constant of shape {[*whole]}, which is empty")
         return step.folded(folded(constant.array, axis=tuple(axes), keepdims=kept), constant.kind)
-    return over_axes(step, axes, kept, reduction)
+    made = over_axes(step, axes, kept, reduction)
+    if step.is_whole(0) and reduction.behind in ("sqrt(x)", "log(x)"):
+        return replace(made, tensor=function(step, made.tensor, TRUNCATED))
+    return made
 
 
 def over_axes(step: Step, axes: Sequence[int], kept: bool, reduction: Reduction) -> Data:

@@ -255,6 +255,8 @@ def _runs(step: Step, length: int, count: int) -> tuple[list[_Run], int]:
                 "unsupported_operator",
                 "computes the lengths of its sequences from the network's input; export it for one length",
             )
+        if not step.is_whole(4):
+            raise step.refuse("tensor_type", "needs the lengths of its sequences as integers")
         lengths = step.plain(4).array.ravel().tolist()
     if len(lengths) != count or not all(1 <= each <= length for each in lengths):
         raise step.refuse("shape", f"has {count} sequences of 1 to {length} steps, and other lengths")

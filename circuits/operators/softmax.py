@@ -7,6 +7,7 @@ with more bits than tensors have, and their sum is exact.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from functools import partial, reduce
@@ -16,8 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from circuits.graphs import rescaling
-from circuits.graphs.calibration import Interval
-from circuits.graphs.node import Constants, Node, QuantNode, Written, dims
+from circuits.graphs.calibration import Interval, without_outliers
+from circuits.graphs.node import Constants, Node, QuantNode, Reading, Winning, Written, dims
 from circuits.graphs.site import Site
 from circuits.graphs.types import MOST_BITS, MOST_SHIFT, Affine, FloatArray, Shape, require, require_narrow
 from circuits.onnx.step import Data, Operator, Step, Value
@@ -72,6 +73,19 @@ class Softmax(Node):
         exponentials = np.exp(x - x.max(axis=-1, keepdims=True))
         shares: FloatArray = exponentials / exponentials.sum(axis=-1, keepdims=True)
         return shares
+
+    def winning(self, x: FloatArray) -> Winning | None:
+        if self.kept is not None:
+            x = np.where(self.kept, x, x.min())
+        return Winning.of(x)
+
+    def needed(self, at: int, reading: Reading) -> Interval:
+        """What is so much less than the largest of its row that its share is less than half a step is 0."""
+        span, won = reading.spans[at], reading.winning
+        if won is None:
+            return span
+        least = won.low - math.log(2) * (reading.bits + 1)
+        return without_outliers(span, Interval(min(won.least, least), won.high))
 
     def quantise(self, site: Site) -> QuantSoftmax:
         """Where a share may reach a half, to a type that all of them fit."""

@@ -19,6 +19,7 @@ from circuits.operators.forest import Forest
 from circuits.operators.labels import class_names
 from circuits.operators.reduce import Rows, function
 from circuits.operators.reshape import shaped
+from circuits.operators.scale import Scale
 from circuits.operators.scores import classified, transformed, unknown
 from relations.integers import IntArray
 
@@ -166,7 +167,7 @@ def _ensemble(step: Step) -> tuple[_Nodes, _Weights]:
 
 
 def _by_members(step: Step, nodes: _Nodes) -> _Nodes:
-    """A node that asks for one of several numbers is a search among them; all its nodes lead to its children."""
+    """A node that asks for one of several numbers is a search among them: its nodes lead to its children."""
     at = np.flatnonzero(nodes.mode == _MEMBER)
     held = step.attributes.get("membership_values")
     values = np.zeros(0) if held is None else held.array.astype(np.float64).ravel()
@@ -179,7 +180,8 @@ def _by_members(step: Step, nodes: _Nodes) -> _Nodes:
         raise step.refuse("shape", f"has {len(sets)} sets of members for {len(at)} nodes, or empty ones")
     grown = _Grown(nodes)
     for node, members in zip(at, sets, strict=False):
-        grown.search(np.unique(members), int(nodes.feature[node]), *nodes.children[node].tolist(), int(node))
+        holds, fails = nodes.children[node].tolist()
+        grown.search(np.unique(members), int(nodes.feature[node]), holds, fails, int(node))
     return grown.nodes
 
 
@@ -276,6 +278,7 @@ def _scores(
     if nodes.feature.max(initial=0) >= features:
         raise step.refuse("shape", f"reads {[*step.whole()]} and has trees of more features than {features}")
     roots, feature, threshold, strict, children = _decided(*_compared(nodes))
+    near = _near(step, threshold)
     split = len(feature)
 
     def again(each: IntArray, nodes: int, leaves: int) -> IntArray:
@@ -297,6 +300,7 @@ def _scores(
         again(targets, mix.shape[1], 0),
         np.kron(np.eye(count, dtype=np.int64), mix),
         np.tile(base, count),
+        np.tile(near, count),
     )
     return shaped(step, Data(made, shape=(1, count * len(mix)), kind=Element.FLOAT), (count, len(mix)))
 
@@ -307,6 +311,16 @@ def _rows(step: Step) -> tuple[int, int]:
     if len(whole) not in (1, 2):
         raise step.refuse("shape", f"reads shape {[*whole]}, not [rows, features]")
     return (1, whole[0]) if len(whole) == 1 else (whole[0], whole[1])
+
+
+def _near(step: Step, threshold: FloatArray) -> FloatArray:
+    """What equals a threshold of float32 as one itself: boosters take values of the table as thresholds.
+    What was scaled before has two roundings more, thresholds of float64 too."""
+    single = threshold.astype(np.float32)
+    spacing = np.spacing(np.abs(single)).astype(np.float64)
+    if isinstance(step.building.makers.get(step.floats()), Scale):
+        return 2 * spacing
+    return np.where(single == threshold, spacing / 2, 0.0)
 
 
 def _decided(

@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from circuits.graphs import rescaling
-from circuits.graphs.calibration import Interval, Method, Seen, interval
-from circuits.graphs.node import Node
+from circuits.graphs.calibration import Interval, Method, Seen, interval, without_outliers
+from circuits.graphs.node import Node, Reading
 from circuits.graphs.site import Settings, Site
 from circuits.graphs.types import (
     MOST_BITS,
@@ -42,6 +42,9 @@ from zenerrors import ModelError
 _NARROWEST = 1 / 16
 # Keeps a product that float64 rounded up from the next integer.
 _ROUNDING = 1 - 2**-40
+# Biases that are masks are huge.
+_MOST_BIAS: Final = 2.0**56
+_MOST_SATURATING: Final = 2.0**40
 # Of whole weights: those of one bit are -1 and 1, and whole ones may be 0.
 _LEAST_WHOLE = 2
 # What proves that parameters are of their types.
@@ -78,6 +81,17 @@ class Parametric(Node):
             counts.append(len(array))
         if counts[0] != counts[1]:
             raise self.refuse(f"has {counts[1]} biases for {counts[0]} outputs")
+
+    def needed(self, at: int, reading: Reading) -> Interval:
+        """Of layers that have but a factor and a term for each channel."""
+        span, made = reading.spans[at], reading.made
+        if made is None or self.weight.size != len(self.weight):
+            return span
+        factors = self.weight.ravel()
+        some = factors != 0
+        ends = (np.array([[made.low], [made.high]]) - self.bias[some]) / factors[some]
+        part = Interval(float(ends.min(initial=0.0)), float(ends.max(initial=0.0)))
+        return without_outliers(span, part)
 
     def spans(self, settings: Settings, *, by_channel: bool) -> list[Interval]:
         """What the weights' integers are to span: of all of them, or of each channel. Worked out once."""
@@ -124,7 +138,16 @@ def integers(node: Parametric, declared: Declared | None, site: Site) -> Integer
     """``declared``: the type that the file prescribes for the weights."""
     incoming = site.incoming()
     kind, rescale = _scales(node, declared, site)
-    return Integers(kind.quantise(node.weight), kind, _bias(node, kind.scale * incoming.scale), rescale)
+    weight = kind.quantise(node.weight)
+    taps = np.abs(kind.centred(weight)).reshape(len(weight), -1).sum(axis=1)
+    most = _MOST_BIAS
+    if rescale is not None:
+        # Beyond the type whatever the inputs are.
+        reach = float(taps.max()) * max(map(abs, incoming.centred))
+        reach += 2.0**rescale.shift * (rescale.output.top + 2) / float(rescale.multiplier.min())
+        most = max(_MOST_SATURATING, 2 * reach)
+    bias = _bias(node, kind.scale * incoming.scale, most)
+    return Integers(weight, kind, bias, rescale)
 
 
 def _scales(node: Parametric, declared: Declared | None, site: Site) -> tuple[WeightType, Rescale | None]:
@@ -200,9 +223,10 @@ def _widened(span: Interval, width: float) -> Interval:
     return span if factor <= 1 else Interval(span.low, span.low + width)
 
 
-def _bias(node: Parametric, step: FloatArray) -> IntArray:
+def _bias(node: Parametric, step: FloatArray, most: float) -> IntArray:
+    """``most``: as much as makes all beyond the same."""
     with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
-        bias = np.rint(node.bias / step)
+        bias = np.rint(np.clip(node.bias / step, -most, most))
     if not np.all(np.abs(bias) < 2.0**61):
         raise ModelError(
             "model.range_too_wide",

@@ -5,14 +5,17 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from circuits.graphs.graph import Graph
+from circuits.graphs.node import Mover
 from circuits.graphs.types import Declared
+from circuits.operators.activation import Activation
 from circuits.quantisation.plan import Step
 
 
 class Groups:
     """The tensors of ``graph``, grouped. A group has at most one declared type. ``integers``: computed ones
     that are exact. ``apart``: tensors that are joined of whole numbers and real ones, whose type is their
-    own."""
+    own. ``finer``: averages that a function reads, whose type is their own, too: they reach less far than
+    what is averaged, and a function may be steep."""
 
     def __init__(self, graph: Graph, steps: list[Step], integers: Collection[str]) -> None:
         self._parent = {name: name for name in graph.shapes}
@@ -20,8 +23,16 @@ class Groups:
         self._exact = {entry.name for entry in graph.inputs if entry.values != "real"} | {*integers}
         self.apart: set[str] = set()
         self._steps = steps
+        curved = _read_by_functions(steps)
+        self.finer = {
+            step.tensor
+            for step in steps
+            if step.keeps_type and step.tensor in curved and not isinstance(step.node, Mover)
+        }
         for step in steps:
             exact = {self.exact(name) for name in step.node.inputs}
+            if step.tensor in self.finer:
+                continue
             if step.keeps_type and (exact == {False} or (exact == {True} and step.node.keeps_declared)):
                 for name in step.node.inputs:
                     self._join(name, step.tensor)
@@ -51,7 +62,7 @@ class Groups:
 
     def keeps(self, step: Step) -> bool:
         """Whether the tensor has the type of those that the node reads."""
-        return step.keeps_type and step.tensor not in self.apart
+        return step.keeps_type and step.tensor not in self.apart | self.finer
 
     def declared(self, tensor: str) -> Declared | None:
         """The type that the file prescribes for the tensor's group."""
@@ -67,3 +78,12 @@ class Groups:
         kind = kinds[0] or kinds[1]
         if kind:
             self._declared[first] = kind
+
+
+def _read_by_functions(steps: list[Step]) -> set[str]:
+    """The tensors that an Activation reads, moved or not."""
+    found = set[str]()
+    for step in reversed(steps):
+        if isinstance(step.node, Activation) or (isinstance(step.node, Mover) and step.tensor in found):
+            found.update(step.node.inputs)
+    return found

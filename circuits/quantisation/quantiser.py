@@ -13,19 +13,21 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from circuits.graphs import rescaling
-from circuits.graphs.calibration import METHODS, Interval, Method, Seen, interval
+from circuits.graphs.calibration import METHODS, Interval, Method, Seen, interval, without_outliers
 from circuits.graphs.graph import Graph
-from circuits.graphs.node import Node, QuantNode
+from circuits.graphs.node import Mover, Node, QuantNode, Reading, Winning
 from circuits.graphs.rescaling import Clamp
 from circuits.graphs.site import Settings, Site
 from circuits.graphs.tensors import as_samples
 from circuits.graphs.types import LEAST_BITS, MOST_BITS, MOST_COMPARED_BITS, Affine, FloatArray
 from circuits.operators.clip import Requantise
 from circuits.operators.features import QuantFeatures
+from circuits.operators.largest import ranking
 from circuits.operators.selection import OneHot
 from circuits.operators.weighted import Parametric
 from circuits.quantisation.groups import Groups
 from circuits.quantisation.levels import Level, columns, in_units, level, leveled
+from circuits.quantisation.outliers import require_told_apart
 from circuits.quantisation.plan import Step, input_names, output_names, plan, unscaled
 from circuits.quantised import QuantGraph, QuantInput
 from zenerrors import ModelError, TensorError
@@ -75,13 +77,16 @@ class Slot(NamedTuple):
 @dataclass(frozen=True)
 class Calibrated:
     """A network by its ``steps``, its tensors in ``groups``, what was ``seen`` of each that it computes, by
-    name, the intervals that inputs of ``whole`` numbers have at least, how far each of the ``columns`` of
-    tables reaches, and how ``near`` to what they are compared with inputs came, by the nodes that compare."""
+    name, the ``ends`` of each there is, what ``won`` of rows that nodes and outputs rank, by their names, the
+    intervals that inputs of ``whole`` numbers have at least, how far each of the ``columns`` of tables
+    reaches, and how ``near`` to what they are compared with inputs came, by the nodes that compare."""
 
     graph: Graph
     steps: list[Step]
     groups: Groups
     seen: Mapping[str, Seen]
+    ends: Mapping[str, Interval]
+    won: Mapping[str, Winning | None]
     whole: Mapping[str, Interval]
     columns: Mapping[str, FloatArray]
     near: Mapping[str, float]
@@ -97,13 +102,20 @@ class Calibrated:
         x = as_samples(calibration, graph.entries, field="calibration")
         whole = _whole(graph, x, ranges or {})
         steps, seen, wide, near = plan(graph), dict[str, Seen](), set[str](), dict[str, float]()
+        ends, won = dict[str, Interval](), dict[str, Winning | None]()
         readers = [step.node for step in steps if step.node.compares]
+        rankers = [step.node for step in steps if type(step.node).winning is not Node.winning]
         moved = {step.tensor for step in steps if step.node.permutes}
         for name, values in graph.tensors(x):
             if name in graph.integers and not _fits(values):
                 wide.add(name)
             if name not in moved and np.isfinite(values).all():
                 seen[name] = Seen.of(values)
+            if np.isfinite(values).all():
+                ends[name] = Interval.of(values)
+                won |= {node.name: node.winning(values) for node in rankers if name == node.inputs[0]}
+                rows = values.reshape(len(values), -1)
+                won |= {each: Winning.of(rows) for each in graph.ranked if graph.outputs[each] == name}
             near |= {node.name: node.nearest(values) for node in readers if name in node.inputs}
         groups = _grouped(graph, steps, wide)
         computed = [*graph.entries, *(step.tensor for step in steps if not groups.keeps(step))]
@@ -112,7 +124,7 @@ class Calibrated:
             if name not in seen:
                 raise ModelError("model.scale", f"the tensor {name[:80]!r} overflows on the calibration data")
         kept = {name: seen[name] for name in calibrated}
-        return cls(graph, steps, groups, kept, whole, columns(graph, x), near)
+        return cls(graph, steps, groups, kept, ends, won, whole, columns(graph, x), near)
 
     @property
     def slots(self) -> list[Slot]:
@@ -250,7 +262,8 @@ class _Quantiser:
             self._add(step)
         called = output_names(self.graph)
         outputs = {called[name]: self.names[tensor] for name, tensor in self.graph.outputs.items()}
-        return QuantGraph(tuple(inputs), tuple(self.nodes), outputs, self.again)
+        values = tuple(called[name] for name in self.graph.outputs if name in self.graph.values)
+        return QuantGraph(tuple(inputs), tuple(self.nodes), outputs, self.again, values)
 
     def _bits(self) -> dict[str, int]:
         """Of the tensors of each group: the most that is asked for any."""
@@ -286,20 +299,57 @@ class _Quantiser:
             method: Method = "min-max" if whole else self.default.method
             span = calibrated.span(name, self.bits[group], method)
             spans[group] = span.joined(spans[group]) if group in spans else span
-        return self._needed(spans)
+        needed = self._needed(spans, calibrated)
+        for name, seen in calibrated.seen.items():
+            group = self.groups.of(name)
+            if name not in self.sums and not self.groups.exact(group):
+                require_told_apart(name, seen, needed[group], self.bits[group])
+        return needed
 
-    def _needed(self, spans: dict[str, Interval]) -> dict[str, Interval]:
-        """What matters of the intervals to the nodes that read them. Of inputs, outputs and whole numbers all
-        does."""
-        ends = {self.groups.of(name) for name in (*self.entries, *self.graph.outputs.values())}
+    def _needed(self, spans: dict[str, Interval], calibrated: Calibrated) -> dict[str, Interval]:
+        """What matters of the intervals to the nodes that read them. Of inputs, outputs, whole numbers and
+        what is averaged all does."""
+        needed, hot = dict[str, Interval](), self._hot()
+        for name, tensor in self.graph.outputs.items():
+            group, part = self.groups.of(tensor), self._own(tensor, spans, calibrated)
+            if name in self.graph.ranked:
+                part = ranking(part, calibrated.won.get(name))
+            needed[group] = part.joined(needed[group]) if group in needed else part
+        ends = {self.groups.of(name) for name in self.entries}
         ends |= {group for group in spans if self.groups.exact(group)}
-        needed: dict[str, Interval] = {}
-        for step in (step for step in self.steps if not self.groups.keeps(step)):
-            made = spans.get(self.groups.of(step.tensor))
-            for group in {self.groups.of(name) for name in step.node.inputs} & spans.keys() - ends:
-                part = step.node.needed(spans[group], self.bits[self.groups.of(step.tensor)], made)
-                needed[group] = part.joined(needed[group]) if group in needed else part
-        return spans | needed
+        readers = [step for step in self.steps if not isinstance(step.node, Mover)]
+        left = Counter(self.groups.of(name) for step in readers for name in step.node.inputs)
+        for step in reversed(readers):
+            group, node = self.groups.of(step.tensor), step.node
+            made = spans.get(group)
+            if made and group in needed and not left[group]:
+                made = without_outliers(made, needed[group])
+            own = [self._own(name, spans, calibrated) for name in node.inputs]
+            reading = Reading(own, self.bits.get(group, MOST_BITS), made, calibrated.won.get(node.name))
+            for at, read in enumerate(map(self.groups.of, node.inputs)):
+                left[read] -= 1
+                if read in spans and read not in ends:
+                    part = node.needed(at, reading)
+                    if made and hot.intersection(node.inputs):
+                        part = without_outliers(part, self._own(step.tensor, spans, calibrated))
+                    needed[read] = part.joined(needed[read]) if read in needed else part
+        return spans | {group: part for group, part in needed.items() if group in spans and group not in ends}
+
+    def _hot(self) -> set[str]:
+        """Booleans of which one of each row is 1: products with these are entries, and what no boolean names
+        does not matter."""
+        found = set[str]()
+        for step in self.steps:
+            moved = isinstance(step.node, Mover) and found.intersection(step.node.inputs)
+            if isinstance(step.node, OneHot) or moved:
+                found.add(step.tensor)
+        return found
+
+    def _own(self, name: str, spans: Mapping[str, Interval], calibrated: Calibrated) -> Interval:
+        """What a tensor reaches: its group, or less where others of that have outliers."""
+        ends = calibrated.ends.get(name, Interval(0.0, 0.0))
+        whole = spans.get(self.groups.of(name))
+        return without_outliers(whole, ends) if whole else ends
 
     def _tell_apart(self, near: Mapping[str, float]) -> None:
         """Inputs that are compared alone have the bits that tell apart what they are compared with, and from
@@ -327,7 +377,8 @@ class _Quantiser:
         return found
 
     def _fixed(self) -> dict[str, Affine]:
-        """The types that no multiplier may bend: declared ones, the inputs', and those of several tensors."""
+        """The types that no multiplier may bend: declared ones, the inputs', and those of several tensors.
+        Those of tensors that were zero wherever they were seen span what they are made of."""
         computed = Counter(self.groups.of(step.tensor) for step in self.steps if not self.groups.keeps(step))
         entries = {self.groups.of(name) for name in self.entries}
         apart = {self.groups.of(name) for name in self.groups.apart}
@@ -347,8 +398,18 @@ class _Quantiser:
             elif group in entries | apart or computed[group] > 1:
                 what = "the input" if group in entries else f"the tensor {group[:80]!r}"
                 halves = group in rounded
-                fixed[group] = rescaling.affine(self.spans[group], self.bits[group], what, halves=halves)
+                span = self.spans[group]
+                if span.low == span.high and group not in entries:
+                    span = self._made_of(group)
+                fixed[group] = rescaling.affine(span, self.bits[group], what, halves=halves)
         return fixed
+
+    def _made_of(self, group: str) -> Interval:
+        """Of the least that the tensors reach of which a group is made."""
+        made = [step for step in self.steps if self.groups.of(step.tensor) == group]
+        read = {self.groups.of(name) for step in made for name in step.node.inputs} & self.spans.keys()
+        reaches = [max(-low, high) for low, high in (self.spans[each] for each in read) if low < high]
+        return Interval(-min(reaches), min(reaches)) if reaches else Interval(0.0, 0.0)
 
     def _add(self, step: Step) -> None:
         node, group = step.node, self.groups.of(step.tensor)
@@ -370,6 +431,7 @@ class _Quantiser:
             self.fixed.get(group),
             self.spans.get(group),
             replace(self._settings(step.name), bits=self.bits.get(group, self.default.bits)),
+            self.groups.keeps(step),
         )
         made = self._quantised(node, site)
         self.nodes.append(made)

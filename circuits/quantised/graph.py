@@ -87,7 +87,8 @@ class QuantInput:
 class QuantGraph:
     """Nodes in topological order over ``inputs``. ``outputs``: by their names the tensors that are asked for.
     ``again``: for names of nodes an earlier one's, which each of them is once more, on other inputs: whatever
-    else it has, its weights too, is that one's.
+    else it has, its weights too, is that one's. ``values``: names of outputs of several entries that are no
+    scores of classes.
 
     Sums that no ``rescale`` brings into a type may only be reshaped and transposed on their way to an
     output. Raises ``ModelError`` (``model.quantised``, ``model.range_too_wide``) where the parts do not make
@@ -98,6 +99,7 @@ class QuantGraph:
     nodes: tuple[QuantNode, ...]
     outputs: Mapping[str, str]
     again: Mapping[str, str] = field(default_factory=dict)
+    values: tuple[str, ...] = ()
 
     @classmethod
     def of(
@@ -114,6 +116,8 @@ class QuantGraph:
             require(all(size > 0 for size in entry.shape), "the input shape must be positive")
         require(len({entry.name for entry in self.inputs}) == len(self.inputs) > 0, "inputs need names")
         require(len(self.outputs) > 0, "there is no output")
+        known = [name for name in self.outputs if name in self.values]
+        require([*self.values] == known, "values name other outputs, or in another order")
         for tensor in self.outputs.values():
             require(tensor in self.types, f"no node makes the output {tensor[:80]!r}")
         for node in self.nodes:
@@ -366,8 +370,8 @@ class QuantGraph:
         )
         if len(self.inputs) == 1 and [*self.outputs] == [OUTPUT]:
             (entry,), output = self.inputs, self.outputs[OUTPUT]
-            return StoredQuantGraph(entry.name, entry.shape, entry.type, nodes, output)
-        return StoredQuantNetwork(self.inputs, nodes, tuple(self.outputs.items()))
+            return StoredQuantGraph(entry.name, entry.shape, entry.type, nodes, output, self.values)
+        return StoredQuantNetwork(self.inputs, nodes, tuple(self.outputs.items()), self.values)
 
     def tensors(self, q: Integers) -> Iterator[tuple[str, IntArray]]:
         """Name and value of every tensor in order, the inputs first; each is let go after its last reader."""
@@ -393,11 +397,12 @@ class StoredQuantGraph:
     input_type: Affine
     nodes: tuple[QuantNode, ...]
     output: str
+    values: tuple[str, ...] = ()
 
     @property
     def network(self) -> QuantGraph:
         entry = QuantInput(self.input_name, self.input_shape, self.input_type)
-        return QuantGraph((entry,), self.nodes, {OUTPUT: self.output}, _again(self.nodes))
+        return QuantGraph((entry,), self.nodes, {OUTPUT: self.output}, _again(self.nodes), self.values)
 
 
 @dataclass(frozen=True, eq=False)
@@ -407,12 +412,13 @@ class StoredQuantNetwork:
     inputs: tuple[QuantInput, ...]
     nodes: tuple[QuantNode, ...]
     outputs: tuple[tuple[str, str], ...]
+    values: tuple[str, ...] = ()
 
     @property
     def network(self) -> QuantGraph:
         outputs = dict(self.outputs)
         require(len(outputs) == len(self.outputs), "two outputs have one name")
-        return QuantGraph(self.inputs, self.nodes, outputs, _again(self.nodes))
+        return QuantGraph(self.inputs, self.nodes, outputs, _again(self.nodes), self.values)
 
 
 def _again(nodes: Iterable[QuantNode]) -> dict[str, str]:

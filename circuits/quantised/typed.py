@@ -72,6 +72,12 @@ class TypedGraph:
                 field="weight_privacy",
             )
 
+    @classmethod
+    def most_private(cls, qgraph: QuantGraph) -> Privacy:
+        """What weights are unless it is said: committed, or public where the network has none."""
+        hidden = cls(qgraph, "private", "private")
+        return "committed" if hidden.relations.parameters else "public"
+
     @cached_property
     def privacies(self) -> dict[str, Privacy]:
         """Of each input by its name."""

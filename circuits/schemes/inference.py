@@ -346,7 +346,7 @@ def all_shown(qgraph: QuantGraph, reveal: Reveal | Mapping[str, Reveal] | None) 
     """
     outputs = qgraph.outputs
     if reveal is None:
-        return {name: shown_by_default(qgraph.size(name)) for name in outputs}
+        return {name: shown_by_default(qgraph.size(name), values=name in qgraph.values) for name in outputs}
     given = dict.fromkeys(outputs, reveal) if isinstance(reveal, str) else reveal
     if not given or not set(given) <= set(outputs):
         raise StatementError(
@@ -355,9 +355,9 @@ def all_shown(qgraph: QuantGraph, reveal: Reveal | Mapping[str, Reveal] | None) 
     return {name: given[name] for name in outputs if name in given}
 
 
-def shown_by_default(outputs: int) -> Reveal:
-    """The label, and the values of so many outputs that are hardly classes: of one, or of very many."""
-    return "label" if 2 <= outputs <= _MOST_LIKELY_CLASSES else "values"
+def shown_by_default(outputs: int, *, values: bool = False) -> Reveal:
+    """The label; the values where so many outputs are hardly classes, one or many, or known as values."""
+    return "label" if 2 <= outputs <= _MOST_LIKELY_CLASSES and not values else "values"
 
 
 def require_outputs(outputs: int, reveal: Reveal) -> None:

@@ -226,12 +226,16 @@ def _differences(
 ) -> list[dict[str, Any]]:
     """How far the file, the float network and the integers are apart: a proof would be refused beyond
     tolerance."""
-    from circuits import comparison
+    from circuits import load_onnx
+    from circuits.comparison import gaps
+    from circuits.comparison.files import compare_file
+    from circuits.comparison.integers import compare_integers
 
-    compared = comparison.chosen(graph, given.inputs)
-    file = Path(network)
-    of_file = comparison.compare_file(file, sizes, compared, own=False) if file.is_file() else None
-    of_integers = comparison.compare_integers(graph, qgraph, compared, own=False)
+    compared, file, of_file = gaps.chosen(graph, given.inputs), Path(network), None
+    if file.is_file():
+        whole = load_onnx(file, sizes, whole=True)
+        of_file = compare_file(whole, file, sizes, compared, own=False)
+    of_integers = compare_integers(graph, qgraph, compared, own=False)
     return [each.to_json() for each in (of_file, of_integers) if each is not None]
 
 

@@ -315,7 +315,7 @@ def _of_report(report: dict[str, Any]) -> dict[str, str]:
 
 def in_words(difference: dict[str, Any]) -> str:
     """How far answers are apart that were compared."""
-    from circuits.differences import sentence
+    from circuits.comparison.differences import sentence
 
     return escape(sentence(difference))
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from circuits.differences import sentence
+from circuits.comparison.differences import sentence
 
 _UNITS = ("B", "KiB", "MiB", "GiB", "TiB")
 _SHOWN_HEX = 8

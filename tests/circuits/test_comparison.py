@@ -12,10 +12,12 @@ import numpy as np
 import onnx.parser
 import pytest
 
-from circuits import Graph, comparison, load_onnx, quantise
-from circuits.comparison import compare_file, compare_integers, compare_model
-from circuits.differences import Difference, require_near, sentence
-from circuits.networks.files import graph_from_bytes, graph_to_bytes
+from circuits import Graph, load_onnx, quantise
+from circuits.comparison import gaps
+from circuits.comparison.differences import Difference, require_near, sentence
+from circuits.comparison.files import compare_file, compare_model
+from circuits.comparison.integers import compare_integers, labels_shown
+from circuits.networks.stored import graph_from_bytes, graph_to_bytes
 from circuits.onnx import runtime
 from circuits.operators import ONNX
 from circuits.operators.activation import applied
@@ -34,7 +36,8 @@ def file(body: str = BODY, out: str = "float[1,3] y") -> bytes:
 
 
 def compared(data: bytes, *, own: bool = False) -> Difference:
-    found = compare_file(data, {}, comparison.chosen(load_onnx(data), {"x": SAMPLES}), own=own)
+    graph = load_onnx(data, whole=True)
+    found = compare_file(graph, data, {}, gaps.chosen(graph, {"x": SAMPLES}), own=own)
     assert found is not None
     return found
 
@@ -49,7 +52,7 @@ def test_a_file_that_is_read_right_is_near_and_says_beside_whom() -> None:
     found = compared(file())
     assert (found.stage, found.output, found.node, found.differing) == ("import", "y", None, 0.0)
     assert found.reference.startswith("onnxruntime ")
-    assert found.samples == comparison.MAX_SAMPLES - 1
+    assert found.samples == gaps.MAX_SAMPLES - 1
     assert 0 <= found.error < 1e-6
     require_near([found, None])
 
@@ -81,7 +84,7 @@ def test_a_program_that_is_absent_or_refuses_is_passed_over(monkeypatch: pytest.
     monkeypatch.setitem(runtime._SESSIONS, "onnxruntime", absent)
     assert compared(file()).reference.startswith("onnx ")
     monkeypatch.setitem(runtime._SESSIONS, "onnx", absent)
-    assert compare_file(file(), {}, {"x": SAMPLES}, own=False) is None
+    assert compare_file(load_onnx(file()), file(), {}, {"x": SAMPLES}, own=False) is None
 
 
 def test_one_to_be_proven_counts_as_all(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -91,11 +94,11 @@ def test_one_to_be_proven_counts_as_all(monkeypatch: pytest.MonkeyPatch) -> None
     far = np.zeros(4)
     far[0] = 2.0
     few = {"x": np.concatenate([far[np.newaxis], np.zeros((99, 4))])}
-    assert compare_file(data, {}, few, own=True).differing == 1.0  # type: ignore[union-attr]
-    one = compare_file(data, {}, few, own=False)
+    assert compare_file(graph, data, {}, few, own=True).differing == 1.0  # type: ignore[union-attr]
+    one = compare_file(graph, data, {}, few, own=False)
     assert one is not None
     assert (one.differing, one.node) == (0.01, None)
-    assert [*comparison.chosen(graph, {"x": np.zeros((3, 4))}, {"x": far})["x"][:, 0]] == [2, 0, 0, 0]
+    assert [*gaps.chosen(graph, {"x": np.zeros((3, 4))}, {"x": far})["x"][:, 0]] == [2, 0, 0, 0]
 
 
 def test_whole_numbers_are_the_same_or_not(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -130,9 +133,9 @@ def test_outputs_are_compared_by_as_many_labels_as_are_shown() -> None:
         found = compare_integers(graph, qgraph, {"x": close}, ranked, own=True)
         assert (found.measure, found.differing) == ("label", 0.0)
     first, second = np.array([[3.0, 2, 1]]), np.array([[3.0, 1, 2]])
-    assert not comparison._labels(first, second, 1).differs.any()
-    assert comparison._labels(first, second, 2).differs.all()
-    assert comparison.labels_shown({"a": "label", "b": "top", "c": "values"}, 4) == {"a": 1, "b": 4}
+    assert not gaps.by_labels(first, second, 1).differs.any()
+    assert gaps.by_labels(first, second, 2).differs.all()
+    assert labels_shown({"a": "label", "b": "top", "c": "values"}, 4) == {"a": 1, "b": 4}
 
 
 @pytest.mark.parametrize(
@@ -149,14 +152,14 @@ def test_outputs_are_compared_by_as_many_labels_as_are_shown() -> None:
 def test_values_are_held_to_their_range_zero_included(
     expected: list[float], found: list[float], differs: bool
 ) -> None:
-    gap = comparison._values(np.array([expected]), np.array([found]), 0.002)
+    gap = gaps.by_values(np.array([expected]), np.array([found]), 0.002)
     assert gap.differs.tolist() == [differs]
     made = Difference("import", "x", 1, "y", "value", gap.error, float(differs))
     json.dumps(made.to_json(), allow_nan=False)
 
 
 def test_other_shapes_differ() -> None:
-    assert comparison._values(np.zeros((2, 3)), np.zeros((2, 4)), 0.1).differs.all()
+    assert gaps.by_values(np.zeros((2, 3)), np.zeros((2, 4)), 0.1).differs.all()
 
 
 def test_refusals_quote_no_value() -> None:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import sys
-from types import ModuleType, SimpleNamespace
+from types import ModuleType
 from typing import Any
 
 import numpy as np
+import onnx
 import pytest
+from onnx import helper
 
 from circuits import export_model, load_onnx
 from circuits.onnx import estimators
@@ -33,7 +35,7 @@ def test_what_is_missing_is_named_with_what_installs_it(monkeypatch: pytest.Monk
 
 def test_scikit_learn_s_are_given_one_row_of_floats(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: dict[str, Any] = {}
-    file = SimpleNamespace(SerializeToString=lambda: b"file", opset_import=[])
+    file = helper.make_model(helper.make_graph([], "empty", [], []))
 
     def to_onnx(model: Any, row: Any, **options: Any) -> Any:
         asked.update(row=row, **options)
@@ -41,7 +43,8 @@ def test_scikit_learn_s_are_given_one_row_of_floats(monkeypatch: pytest.MonkeyPa
 
     installed(monkeypatch, "skl2onnx", to_onnx=to_onnx)
     monkeypatch.setattr(estimators, "_let_pipelines_have_trees", lambda: None)
-    assert export_model(of("sklearn"), np.arange(6).reshape(2, 3)) == b"file"
+    made = onnx.load_from_string(export_model(of("sklearn"), np.arange(6).reshape(2, 3)))
+    assert {each.domain: each.version for each in made.opset_import}["ai.onnx.ml"] == 3
     assert (asked["row"].dtype, asked["row"].tolist()) == (np.float32, [[0, 1, 2]])
     assert asked["target_opset"]["ai.onnx.ml"] == 3
 

@@ -200,7 +200,9 @@ def test_a_loop_is_quantised_as_the_nodes_that_it_becomes() -> None:
     x = np.random.default_rng(0).normal(size=(64, 4))
     network = quantise(graph, x, bits=12)
     (name,) = network.outputs.values()
-    scale, zero = network.scale_of(name)
+    told = network.scale_of(name)
+    assert told is not None
+    scale, zero = told
     found = scale * (network.run(network.quantise_input(x[0])[np.newaxis]) - zero)
     np.testing.assert_allclose(found, graph.run(x[:1]), atol=0.01)
 

@@ -196,13 +196,12 @@ def test_constants_are_computed_in_the_file_s_own_types() -> None:
         make_node("Add", ["c", "d"], ["e"]),
         make_node("Mul", ["x", "e"], ["y"]),
     ]
-    weights = {
-        "one": np.float32(1),
-        "small": np.float32(2.0**-30),
+    weights: dict[str, Any] = {
+        "one": np.array(1, np.float32),
+        "small": np.array(2.0**-30, np.float32),
         "bytes": np.array(200, np.uint8),
         "more": np.array(100, np.uint8),
     }
-    weights = {name: np.asarray(value) for name, value in weights.items()}
     assert load_onnx(make_model(nodes, weights, (1, 1))).run(np.ones((1, 1))).item() == 44
 
 

@@ -31,7 +31,8 @@ from tests.service.streaming import RULES, add_bank_over, frame, judged, profile
 from tests.service.support import PATIENCE_SECONDS, SECRET, labelled, tiny_calibration, tiny_onnx, until
 
 INPUTS, HIDDEN = 8, 5
-_ARTIFACTS = """SELECT quantised FROM models UNION SELECT proving_key FROM circuits
+_ARTIFACTS = """SELECT quantised FROM models UNION SELECT floats FROM models
+    UNION SELECT proving_key FROM circuits
     UNION SELECT samples FROM datasets UNION SELECT openings FROM datasets
     UNION SELECT digest FROM artifacts"""
 VALUES = [SECRET] + [round(0.1 + 0.01 * index, 6) for index in range(INPUTS - 1)]

@@ -10,7 +10,7 @@ import httpx
 import pytest
 
 from circuits import load_onnx
-from circuits.networks.files import graph_to_bytes
+from circuits.networks.stored import graph_to_bytes
 from circuits.schemes import proving
 from client import ApiError, Client, Model, Proof
 from prover.groth16 import VerifyingKey, reference

@@ -14,7 +14,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 import zenserve
 from base.progress import silent
-from circuits.differences import TOLERANCES
+from circuits.comparison.differences import TOLERANCES
 from circuits.r1cs.program import Program
 from prover import registry
 from prover.spartan.layout import rows_for

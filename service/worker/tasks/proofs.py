@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from functools import partial
 
-from circuits.differences import Difference, require_near
+from circuits.comparison.differences import Difference, require_near
 from prover.system import Opening
 from service import basis as bases
 from service import documents, encryption, engine, openings

@@ -19,6 +19,7 @@ from circuits import compile_inference, load_onnx, plan_inference, quantise
 from circuits.graphs import formula
 from circuits.graphs.calibration import Interval
 from circuits.graphs.graph import Graph
+from circuits.graphs.node import Reading
 from circuits.lowering import Level
 from circuits.networks.language import tensor
 from circuits.onnx.write import to_onnx
@@ -273,6 +274,7 @@ def test_every_integer_is_brought_to_the_nearest(name: str, low: float, width: f
         "hard_sigmoid": ", 0.2, 0.5",
         "selu": ", 1.6, 1.1",
         "thresholded_relu": ", 0.5",
+        "where": ", x, 0.25",
     }
     text = (
         f"{name}(sigmoid(x){more.get(name, '')})"
@@ -283,7 +285,8 @@ def test_every_integer_is_brought_to_the_nearest(name: str, low: float, width: f
         text = f"{name}(1.0 + softplus(x))" if name == "acosh" else f"{name}(sigmoid(x))"
     graph = tabulated(text, low, low + width, bits)
     node, kind = node_of(graph), graph.input.type
-    exact = formula.evaluate(text, kind.real(np.arange(kind.top + 1)))
+    step = 0.0 if kind.scale == 1 else kind.scale
+    exact = formula.evaluate(text, kind.real(np.arange(kind.top + 1)), step)
     ends = node.output.real(np.array([0, node.output.top]))
     error = np.abs(node.output.real(node.values) - np.clip(exact, *ends)) / node.output.scale
     assert error.max() <= 0.5 + 1e-6
@@ -351,8 +354,8 @@ def test_a_function_without_any_value_is_refused() -> None:
      ("exp(-x)", -20.0, 0.0), ("sin(x)", -20.0, 20.0), ("log(x)", -20.0, 20.0), ("sign(x)", 0.0, 0.0)],
 )  # fmt: skip
 def test_where_it_is_flat_its_argument_need_not_reach(function: str, low: float, high: float) -> None:
-    span = Activation("y", ("x",), function).needed(Interval(-20.0, 20.0), 8, None)
-    np.testing.assert_allclose(span, (low, high), atol=0.01)
+    span = Activation("y", ("x",), function).needed(0, Reading([Interval(-20.0, 20.0)], 8))
+    np.testing.assert_allclose(span, (low, high), atol=0.02)
 
 
 @pytest.mark.parametrize("function", ["sigmoid(x)", "tanh(x)", "gelu(x)"])

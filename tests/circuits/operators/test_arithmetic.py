@@ -433,7 +433,9 @@ PROVEN: Mapping[str, Case] = {
     "a norm": ([make_node("ReduceL2", ["x", "a"], ["h"])], {"a": np.array([2])}, (2, 2)),
     "sums so far": ([make_node("CumSum", ["x", "a"], ["h"])], {"a": np.array(1)}, (3,)),
     "the smaller": lines((2,), "Slice x s e a t -> c", "Min x c -> h", s=[-1], e=[-9], a=[1], t=[-1]),
-    "a choice": lines((3,), "Slice x s e a -> c", "Less x c -> d", "Where d x c -> h", s=[1], e=[2], a=[1]),
+    "a choice": lines(
+        (3,), "Slice x s e a -> c", "Greater x c -> d", "Where d x c -> h", s=[1], e=[2], a=[1]
+    ),
     "a quotient": lines((3,), "Slice x s e a -> c", "Exp c -> d", "Div x d -> h", s=[1], e=[2], a=[1]),
 }
 

@@ -32,6 +32,7 @@ from circuits.operators.selection import QuantOneHot
 from circuits.operators.softmax import QuantSoftmax
 from circuits.operators.sums import Accumulating
 from circuits.operators.transpose import Transpose
+from circuits.operators.where import QuantWhere
 from circuits.operators.whole_quotients import QuantWholeQuotient
 from circuits.quantised import QuantGraph
 from relations.integers import IntArray
@@ -79,6 +80,10 @@ def _sum(
         zeros = [kind.zero_point for kind in types if kind]
         scaled = zip(node.factors, inputs, zeros, strict=True)
         return sum(int(factor * (q[index] - zero)) for factor, q, zero in scaled)
+    if isinstance(node, QuantWhere):
+        zeros = [kind.zero_point for kind in types if kind]
+        parts = [f * (q[index] - z) for f, q, z in zip(node.factors, inputs[1:], zeros[1:], strict=True)]
+        return int(parts[0] if x[index] else parts[1] if len(parts) > 1 else node.other)
     if isinstance(node, QuantMul):
         assert types[1]
         return int((x[index] - zero) * (inputs[1][index] - types[1].zero_point))

@@ -1,0 +1,55 @@
+"""Float networks in files of their own (``circuits.graphs.encoding``)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Final
+
+from circuits.graphs.encoding import Encoding
+from circuits.graphs.graph import Graph, Input
+from circuits.graphs.node import Node
+from circuits.operators import FLOATS
+from circuits.operators.convolution import Conv
+from circuits.operators.dense import Dense
+from verifier.preamble import Kind
+
+_ENCODING: Final = Encoding(Kind(b"fnet", 1), FLOATS)
+
+
+@dataclass(frozen=True, eq=False)
+class StoredGraph:
+    """A float network as a file has it. ``outputs``: names, and the tensors that they are of."""
+
+    inputs: tuple[Input, ...]
+    nodes: tuple[Node, ...]
+    outputs: tuple[tuple[str, str], ...]
+    integers: tuple[str, ...]
+    values: tuple[str, ...] = ()
+
+
+def graph_to_bytes(graph: Graph) -> bytes:
+    """What ``graph`` computes, without the types that its file declared, as bytes. They hold the weights."""
+    nodes = tuple(_undeclared(node) for node in graph.nodes)
+    stored = StoredGraph(
+        graph.inputs, nodes, tuple(graph.outputs.items()), tuple(sorted(graph.integers)), graph.values
+    )
+    return _ENCODING.write(stored)
+
+
+def graph_from_bytes(data: bytes) -> Graph:
+    """The inverse of ``graph_to_bytes``. Raises ``FileFormatError``, and ``ModelError`` where the parts make
+    no network."""
+    stored = _ENCODING.read([StoredGraph], data)
+    return Graph(
+        stored.inputs,
+        stored.nodes,
+        dict(stored.outputs),
+        integers=frozenset(stored.integers),
+        values=stored.values,
+    )
+
+
+def _undeclared(node: Node) -> Node:
+    if not isinstance(node, Conv | Dense):
+        return node
+    return replace(node, declared_weight=None)
