@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import time
 from argparse import ArgumentParser, RawDescriptionHelpFormatter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
@@ -146,6 +146,12 @@ def row(suite: str, network: Path, made: Mapping[str, str]) -> Row:
     taken, peak = said.pop("seconds", 0.0), said.pop("peak_mb", None)
     said["reason"] = said["reason"][:_WORDS]
     return Row(network.parent.name, None, taken, peak_mb=peak, more=said)
+
+
+def counts(rows: Iterable[Row]) -> dict[str, int]:
+    """How many networks there are, and come to each stage."""
+    rows = list(rows)
+    return {"networks": len(rows), **{stage: sum(each.more[stage] for each in rows) for stage in STAGES}}
 
 
 CELLS: Final[Cells] = {
