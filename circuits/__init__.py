@@ -10,7 +10,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from circuits.comparison.files import compare_file
+    from circuits.comparison.files import compare_source
     from circuits.graphs.graph import Graph
     from circuits.networks.files import load_onnx
     from circuits.onnx.estimators import export_model
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from circuits.tuning import Tuned, tune
 
 _HOMES = {
-    "comparison.files": ("compare_file",),
+    "comparison.files": ("compare_source",),
     "graphs.graph": ("Graph",),
     "networks.files": ("load_onnx",),
     "onnx.estimators": ("export_model",),
@@ -67,7 +67,7 @@ __all__ = [
     "Robustness",
     "Tuned",
     "TypedGraph",
-    "compare_file",
+    "compare_source",
     "compile_accuracy",
     "compile_inference",
     "compile_recognition",

@@ -103,17 +103,16 @@ def _read(onnx: bytes, calibration: bytes, precision: bytes, labels: bytes, size
         graph = taking(graph, taken)
     given = samples.parse(calibration, graph.entries, "calibration")
     compared = gaps.chosen(graph, given.inputs)
-    whole = circuits.load_onnx(onnx, named, whole=True)
-    of_file = circuits.compare_file(whole, onnx, named, compared, own=False)
+    of_file = circuits.compare_source(onnx, named, None, compared, own=False)
     if not accept:
-        require_near([of_file])
+        require_near(of_file)
     right = samples.parse_labels(labels, "calibration_labels") if labels else given.labels
     with _of_calibration():
         tuned = circuits.tune(graph, given.inputs, labels=right, **asked)
     of_integers = compare_integers(graph, tuned.qgraph, compared, own=False)
     if not accept:
         require_near([of_integers])
-    differences = [each for each in (of_file, of_integers) if each is not None]
+    differences = [*of_file, of_integers]
     return _Read(graph, given.inputs, right, tuned, differences)
 
 

@@ -9,16 +9,15 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from onnx import ModelProto, ValueInfoProto
+from onnx import ModelProto
 
 from circuits import Graph, export_model, load_onnx
 from circuits.comparison.differences import Difference, require_near
-from circuits.comparison.files import compare_file, compare_model
+from circuits.comparison.files import Exported, compare_source
 from circuits.graphs.graph import Values
 from circuits.graphs.tensors import by_name
 from circuits.graphs.types import FloatArray, Shape
-from circuits.onnx.message import decode, open_sizes
-from circuits.onnx.predictions import predictions
+from circuits.onnx.message import entries, open_sizes
 from circuits.onnx.runtime import File
 from verifier.datasets import numbers, one_input
 from zenerrors import TensorError
@@ -52,38 +51,10 @@ class Loaded(NamedTuple):
         """How far the network that was read is from the model in memory and from what other programs make of
         its file, on ``samples`` (``gaps.chosen``). ``own``: whether the first is to be proven. Raises
         ``ModelError`` (``model.differs``) unless ``accept``."""
-        whole = load_onnx(self.file, self.sizes, whole=True)
-        found = compare_file(whole, self.file, self.sizes, samples, own=own)
-        differences = (found,) if found is not None else ()
-        if self.exported:
-            said = self.exported.answers(whole, self.file, samples)
-            name = f"the {type(self.exported.model).__name__} itself"
-            found = compare_model(name, said, whole, samples, own=own)
-            differences = (found, *differences) if found is not None else differences
+        differences = compare_source(self.file, self.sizes, self.exported, samples, own=own)
         if not accept:
             require_near(differences)
         return differences
-
-
-class Exported(NamedTuple):
-    """A model in memory, and an example of each of its inputs in order."""
-
-    model: Any
-    examples: tuple[NDArray[Any], ...]
-
-    def answers(
-        self, graph: Graph, file: File, samples: Mapping[str, FloatArray]
-    ) -> Mapping[str, NDArray[Any]]:
-        """What the model makes of the samples, by the names of the file's outputs."""
-        entries = _entries(file)
-        count = len(next(iter(samples.values())))
-        given = [
-            samples[name].reshape(count, *x.shape).astype(x.dtype)
-            if name in samples
-            else np.broadcast_to(x, (count, *x.shape))
-            for name, x in zip(entries, self.examples, strict=False)
-        ]
-        return predictions(self.model, *given, names=[*graph.outputs])
 
 
 def load(network: Any, x: Any, fixed: Mapping[str, int] | None = None) -> Loaded:
@@ -103,7 +74,8 @@ def load(network: Any, x: Any, fixed: Mapping[str, int] | None = None) -> Loaded
                 "input.names", "a module takes its inputs in order: give a tuple", field="input"
             )
         examples = x if isinstance(x, tuple) else (x,)
-        file, exported = export_model(network, *examples), Exported(network, tuple(map(array, examples)))
+        file = export_model(network, *examples)
+        exported = Exported.of(network, tuple(map(array, examples)), file)
     sizes = _sizes(file, x, fixed or {})
     return Loaded(load_onnx(file, sizes), file, sizes, exported)
 
@@ -111,18 +83,11 @@ def load(network: Any, x: Any, fixed: Mapping[str, int] | None = None) -> Loaded
 def _sizes(file: bytes | os.PathLike[str], x: Any, fixed: Mapping[str, int]) -> dict[str, int]:
     """``fixed``, and how long the inputs have the dimensions that the file leaves open; a batch of one is
     none."""
-    entries = {name: entry for name, entry in _entries(file).items() if name not in fixed}
+    known = {name: entry for name, entry in entries(file).items() if name not in fixed}
     sizes = dict(fixed)
-    for name, given in by_name(_named(x, entries), entries, field="input").items():
-        sizes |= open_sizes(entries[name], array(given).shape)
+    for name, given in by_name(_named(x, known), known, field="input").items():
+        sizes |= open_sizes(known[name], array(given).shape)
     return sizes
-
-
-def _entries(file: File) -> dict[str, ValueInfoProto]:
-    """The inputs of an ONNX file by name, in its order."""
-    graph = decode(file if isinstance(file, bytes) else Path(file).read_bytes()).graph
-    held = {each.name for each in graph.initializer}
-    return {entry.name: entry for entry in graph.input if entry.name not in held}
 
 
 def _named(values: Any, names: Iterable[str]) -> Any:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,8 +12,10 @@ from numpy.typing import NDArray
 from circuits.comparison.differences import TOLERANCES, Difference
 from circuits.comparison.gaps import Samples, exact_outputs, furthest, gaps_of, is_near, is_off, outputs_of
 from circuits.graphs.graph import Graph
-from circuits.networks.files import trace_onnx
+from circuits.networks.files import load_onnx, trace_onnx
 from circuits.onnx import runtime
+from circuits.onnx.message import decode, entries
+from circuits.onnx.predictions import predictions
 from circuits.onnx.runtime import File
 from circuits.tuning import work_of
 
@@ -21,6 +23,44 @@ from circuits.tuning import work_of
 _MAX_REFERENCE_WORK: Final = 1 << 28
 # Of a file that declares its own integers: runtimes round these in other places.
 _DECLARED: Final = 0.02
+
+
+class Exported(NamedTuple):
+    """A model in memory, an example of each of its inputs, and the names that its exporter gave to its
+    outputs, both in order."""
+
+    model: Any
+    examples: tuple[NDArray[Any], ...]
+    outputs: Sequence[str]
+
+    @classmethod
+    def of(cls, model: Any, examples: tuple[NDArray[Any], ...], file: bytes) -> Exported:
+        """``file``: that the model was exported to, with all outputs."""
+        return cls(model, examples, [each.name for each in decode(file).graph.output])
+
+    def answers(self, file: File, samples: Samples) -> Mapping[str, NDArray[Any]]:
+        """What the model itself makes of the samples, by the names of outputs."""
+        count = len(next(iter(samples.values())))
+        given = [
+            samples[name].reshape(count, *x.shape).astype(x.dtype)
+            if name in samples
+            else np.broadcast_to(x, (count, *x.shape))
+            for name, x in zip(entries(file), self.examples, strict=False)
+        ]
+        return predictions(self.model, *given, names=self.outputs)
+
+
+def compare_source(
+    file: File, sizes: Mapping[str, int], exported: Exported | None, samples: Samples, *, own: bool
+) -> tuple[Difference, ...]:
+    """What is read from ``file`` beside the model that it was exported from, if any, and beside other
+    programs. Arguments as for ``compare_file``."""
+    graph = load_onnx(file, sizes, whole=True)
+    found = [compare_file(graph, file, sizes, samples, own=own)]
+    if exported is not None:
+        name, answers = f"the {type(exported.model).__name__} itself", exported.answers(file, samples)
+        found.insert(0, compare_model(name, answers, graph, samples, own=own))
+    return tuple(each for each in found if each is not None)
 
 
 def compare_file(

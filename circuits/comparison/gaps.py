@@ -22,6 +22,8 @@ MAX_SAMPLES: Final = 16
 # Of all samples of a stage together (``work_of``).
 _MAX_WORK: Final = 1 << 32
 _MAX_SHARE: Final = 0.05
+# Float32 ends there, and masks by its least number are as good as infinite.
+_HUGE: Final = 1e37
 
 
 def chosen(graph: Graph, samples: Samples, own: Samples | None = None) -> dict[str, FloatArray]:
@@ -75,6 +77,7 @@ def by_values(expected: FloatArray, found: FloatArray, tolerance: float | None) 
     """``tolerance``: None where values are whole numbers, which are the same or not."""
     if expected.shape != found.shape:
         return Gap("value", np.ones(len(expected), np.bool_), float("inf"))
+    expected, found = map(_with_infinities, (expected, found))
     with np.errstate(invalid="ignore"):
         errors = np.where(expected == found, 0.0, np.abs(found - expected))
     errors = np.where(np.isnan(expected) & np.isnan(found), 0.0, np.nan_to_num(errors, nan=np.inf))
@@ -82,6 +85,10 @@ def by_values(expected: FloatArray, found: FloatArray, tolerance: float | None) 
     beyond = errors >= 0.5 if tolerance is None else errors > tolerance * span
     differs: NDArray[np.bool_] = np.mean(beyond, axis=1) > (0 if tolerance is None else _MAX_SHARE)
     return Gap("value", differs, float(errors.max()) / span)
+
+
+def _with_infinities(values: FloatArray) -> FloatArray:
+    return np.where(np.abs(values) > _HUGE, np.copysign(np.inf, values), values)
 
 
 def reach(values: FloatArray) -> float:

@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any
+from weakref import finalize
 
+import numpy as np
 from numpy.typing import NDArray
 
 from circuits.graphs.types import Declared
@@ -13,6 +15,8 @@ from zenerrors import ModelError
 
 MOST_WEIGHTS = 1 << 25
 MOST_DIMENSIONS = 8
+# Elements that constants are computed from and to, in all.
+_MOST_WORK = 1 << 28
 
 
 class Element(IntEnum):
@@ -28,11 +32,35 @@ class Element(IntEnum):
     BOOL = 9
     FLOAT16 = 10
     DOUBLE = 11
+    UINT32 = 12
+    UINT64 = 13
+    BFLOAT16 = 16
+    FLOAT8E4M3FN = 17
+    FLOAT8E4M3FNUZ = 18
+    FLOAT8E5M2 = 19
+    FLOAT8E5M2FNUZ = 20
     UINT4 = 21
     INT4 = 22
+    FLOAT4E2M1 = 23
+    FLOAT8E8M0 = 24
+    UINT2 = 25
+    INT2 = 26
 
 
-FLOATS = (Element.FLOAT, Element.DOUBLE, Element.FLOAT16)
+# Bits of floats; those of fewer than 16 are far apart.
+FLOAT_BITS: dict[int, int] = {
+    Element.FLOAT: 32,
+    Element.DOUBLE: 64,
+    Element.FLOAT16: 16,
+    Element.BFLOAT16: 16,
+    Element.FLOAT8E4M3FN: 8,
+    Element.FLOAT8E4M3FNUZ: 8,
+    Element.FLOAT8E5M2: 8,
+    Element.FLOAT8E5M2FNUZ: 8,
+    Element.FLOAT4E2M1: 4,
+    Element.FLOAT8E8M0: 8,
+}
+FLOATS = tuple(FLOAT_BITS)
 # The types that a quantised tensor may have: bits, and whether they are signed.
 INTEGERS: dict[int, tuple[int, bool]] = {
     Element.INT8: (8, True),
@@ -41,6 +69,16 @@ INTEGERS: dict[int, tuple[int, bool]] = {
     Element.UINT16: (16, False),
     Element.INT4: (4, True),
     Element.UINT4: (4, False),
+}
+# The types of whole numbers: bits, and whether they are signed.
+WHOLE: dict[int, tuple[int, bool]] = {
+    **INTEGERS,
+    Element.INT2: (2, True),
+    Element.UINT2: (2, False),
+    Element.INT32: (32, True),
+    Element.UINT32: (32, False),
+    Element.INT64: (64, True),
+    Element.UINT64: (64, False),
 }
 
 
@@ -58,14 +96,47 @@ class Constant:
 
 
 class Allowance:
-    """How many elements of weights may still be read or computed."""
+    """How many elements of weights may still be kept, read or computed, and how much computed in all."""
 
     def __init__(self) -> None:
-        self._left = MOST_WEIGHTS
+        self._left, self._work = MOST_WEIGHTS, _MOST_WORK
+        self._held: dict[int, finalize[..., Any]] = {}
 
     def spend(self, elements: int, what: str) -> None:
+        """Count elements that the network keeps."""
+        self.require(elements, what)
         self._left -= elements
-        if self._left < 0:
+        self.work(elements, what)
+
+    def require(self, elements: int, what: str) -> None:
+        """Refuse what would be too many elements, before they are there."""
+        if elements > self._left:
             raise ModelError(
                 "model.too_large", f"the network has more than {MOST_WEIGHTS} weights, up to {what}"
             )
+
+    def work(self, elements: int, what: str) -> None:
+        """Count elements that are computed and need not be kept."""
+        self._work -= elements
+        if self._work < 0:
+            raise ModelError(
+                "model.too_large",
+                f"constants of the network take more than {_MOST_WORK} operations to compute, up to {what}",
+            )
+
+    def hold(self, array: NDArray[Any], what: str) -> None:
+        """Count an array of its own memory for as long as it is there."""
+        self.spend(array.size, what)
+        self._held[id(array)] = finalize(array, self._release, id(array), array.size)
+        self._held[id(array)].atexit = False
+
+    def keep(self, array: NDArray[Any]) -> None:
+        """Count an array for ever, of which a node of the network may keep a copy."""
+        while isinstance(array.base, np.ndarray):
+            array = array.base
+        if held := self._held.pop(id(array), None):
+            held.detach()
+
+    def _release(self, key: int, elements: int) -> None:
+        del self._held[key]
+        self._left += elements

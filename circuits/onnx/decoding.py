@@ -8,18 +8,14 @@ from pathlib import Path
 import numpy as np
 from onnx import TensorProto, numpy_helper
 
-from circuits.onnx.constants import FLOATS, INTEGERS, MOST_DIMENSIONS, Allowance, Constant, Element
+from circuits.onnx.constants import FLOAT_BITS, FLOATS, MOST_DIMENSIONS, WHOLE, Allowance, Constant, Element
 from zenerrors import ModelError
 
 # Bits of an element in raw data.
 _WIDTHS: dict[int, int] = {
-    Element.FLOAT: 32,
-    Element.DOUBLE: 64,
-    Element.FLOAT16: 16,
-    Element.INT64: 64,
-    Element.INT32: 32,
+    **FLOAT_BITS,
     Element.BOOL: 8,
-    **{kind: bits for kind, (bits, _) in INTEGERS.items()},
+    **{kind: bits for kind, (bits, _) in WHOLE.items()},
 }
 
 
@@ -41,15 +37,18 @@ def decode_tensor(tensor: TensorProto, name: str, allowance: Allowance, folder: 
             "model.shape",
             f"the tensor {name} has {len(tensor.dims)} dimensions, more than {MOST_DIMENSIONS}",
         )
-    allowance.spend(elements, f"the tensor {name}")
+    allowance.require(elements, f"the tensor {name}")
     if tensor.external_data or tensor.data_location == TensorProto.EXTERNAL:
         tensor = _fetched(tensor, -(-elements * _WIDTHS[tensor.data_type] // 8), name, folder)
     try:
         array = numpy_helper.to_array(tensor)
     except (ValueError, TypeError, OverflowError) as error:
         raise _does_not_fit(name) from error
+    if tensor.data_type == Element.UINT64 and (array >= 1 << 63).any():
+        raise ModelError("model.tensor_type", f"the tensor {name} has integers of 2^63 and more")
     with np.errstate(invalid="ignore"):  # a signalling NaN, which is refused where it is used
         array = array.astype(np.float64 if tensor.data_type in FLOATS else np.int64)
+    allowance.hold(array, f"the tensor {name}")
     return Constant(array, tensor.data_type)
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,7 +14,7 @@ from onnx import AttributeProto, ModelProto, NodeProto, TensorProto, ValueInfoPr
 from onnx.defs import onnx_opset_version
 
 from circuits.graphs.graph import Values
-from circuits.onnx.constants import FLOATS, MOST_DIMENSIONS
+from circuits.onnx.constants import FLOATS, MOST_DIMENSIONS, WHOLE
 from circuits.onnx.functions import inlined
 from circuits.onnx.naming import quote, where
 from zenerrors import ModelError
@@ -38,11 +40,6 @@ _FIELDS = {
 }
 # What exporters write of dimensions that have no name, one like the other.
 _NO_NAMES = ("", "?", "-1", "None")
-# The types of whole numbers that inputs may have.
-_WHOLE = (
-    TensorProto.BOOL, TensorProto.INT8, TensorProto.INT16, TensorProto.INT32, TensorProto.INT64,
-    TensorProto.UINT8, TensorProto.UINT16, TensorProto.UINT32, TensorProto.UINT64,
-)  # fmt: skip
 
 
 def decode(data: bytes) -> ModelProto:
@@ -71,6 +68,13 @@ def decode(data: bytes) -> ModelProto:
             f"{onnx_opset_version()}, not {versions[:4]}; export it with another opset_version",
         )
     return model
+
+
+def entries(file: bytes | os.PathLike[str]) -> dict[str, ValueInfoProto]:
+    """The inputs of an ONNX file by name, in its order. Raises ``ModelError``."""
+    graph = decode(file if isinstance(file, bytes) else Path(file).read_bytes()).graph
+    held = {each.name for each in graph.initializer}
+    return {entry.name: entry for entry in graph.input if entry.name not in held}
 
 
 def operator_set(model: ModelProto) -> int:
@@ -168,7 +172,7 @@ def count(entry: ValueInfoProto, sizes: Mapping[str, int]) -> NDArray[np.int64] 
 def _is_count(entry: ValueInfoProto) -> bool:
     dimensions = entry.type.tensor_type.shape.dim
     fixed = [dimension.dim_value for dimension in dimensions if dimension.dim_value > 0]
-    return entry.type.tensor_type.elem_type in _WHOLE and len(dimensions) < 2 and fixed in ([], [1])
+    return entry.type.tensor_type.elem_type in WHOLE and len(dimensions) < 2 and fixed in ([], [1])
 
 
 def _name(entry: ValueInfoProto, axis: int) -> str:
@@ -195,7 +199,7 @@ def input_values(entry: ValueInfoProto) -> Values:
     kind = entry.type.tensor_type.elem_type
     if kind in FLOATS:
         return "real"
-    if kind not in _WHOLE:
+    if kind != TensorProto.BOOL and kind not in WHOLE:
         raise ModelError(
             "model.tensor_type",
             f"the input {quote(entry.name)} must be a tensor of floats, integers or booleans",

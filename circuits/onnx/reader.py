@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -29,7 +30,7 @@ from circuits.onnx.message import (
     require_known,
 )
 from circuits.onnx.naming import quote, where
-from circuits.onnx.scope import Scope, computed, needed
+from circuits.onnx.scope import Scope, computed, needed, read_by
 from circuits.onnx.step import Building, Data, Held, Operator, Step, TensorList, typed_shape
 from zenerrors import ModelError, ZenError
 
@@ -160,8 +161,16 @@ class _Reader:
         self._scope.values |= {name: Constant(value, kinds[name]) for name, value in fixed.items()}
 
     def read(self, nodes: Sequence[NodeProto]) -> None:
+        """Constants that no later node reads are let go."""
+        values = self._scope.values
+        readers = Counter([name for node in nodes for name in read_by(node)] + self._outputs)
         for node in nodes:
             self._read(node, self._scope)
+            read = [*read_by(node)]
+            readers.subtract(read)
+            for name in read:
+                if not readers[name] and isinstance(values.get(name), Constant):
+                    del values[name]
 
     def _inside(self, graph: GraphProto, scope: Scope) -> Callable[[Sequence[Held]], list[Held]]:
         """A graph inside a node as a function of its inputs' values."""
@@ -194,7 +203,12 @@ class _Reader:
         if operator is None:
             raise unsupported([node])
         step = self._step(node, operator, inputs, scope)
-        for name, value in zip(node.output, _made(operator, step), strict=False):
+        made = _made(operator, step)
+        if not all(isinstance(each, Constant) for each in made):
+            for each in inputs:
+                if isinstance(each, Constant):
+                    self._allowance.keep(each.array)
+        for name, value in zip(node.output, made, strict=False):
             value = self._completed(value, step, elementwise=operator.elementwise)
             shape = value.array.shape if isinstance(value, Constant) else getattr(value, "shape", None) or ()
             if len(shape) > MOST_DIMENSIONS:

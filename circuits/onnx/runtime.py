@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from onnx import ModelProto, ValueInfoProto, helper
 
 from circuits.graphs.types import FloatArray
-from circuits.onnx.message import count, decode, input_shape
+from circuits.onnx.message import count, decode, entries, input_shape
 
 File = bytes | os.PathLike[str]
 # One sample's outputs, in the order of the names that were asked for.
@@ -40,14 +40,13 @@ def answers(
     """Run the file in each of the ``programs`` that is installed and takes it.
 
     ``file``: the bytes of an ONNX file, or its path. ``samples``: float64[n, …] by the names of inputs; those
-    that are left out are zeros. ``sizes``: of the dimensions that the file only names. ``names``: of the
+    that are left out are zeros. ``sizes``: as for ``load_onnx``. ``names``: of the
     outputs; a label that is a word is the place of that class among the file's, and the rows of a ZipMap are
     the scores of all classes.
     """
     model = decode(file if isinstance(file, bytes) else Path(file).read_bytes())
-    held = {each.name for each in model.graph.initializer}
-    entries = [each for each in model.graph.input if each.name not in held]
-    fed = [_fed(entries, sizes, samples, index) for index in range(len(next(iter(samples.values()))))]
+    known = [*entries(file).values()]
+    fed = [_fed(known, sizes, samples, index) for index in range(len(next(iter(samples.values()))))]
     words, wanted = _places(model), [*names]
     for program in programs:
         try:
@@ -134,6 +133,6 @@ def _places(model: ModelProto) -> dict[str, int]:
         attribute.strings
         for node in model.graph.node
         for attribute in node.attribute
-        if attribute.name == "classlabels_strings" and attribute.strings
+        if attribute.name in ("classlabels_strings", "values_strings") and attribute.strings
     ]
     return {word.decode(): place for place, word in enumerate(named[0])} if named else {}

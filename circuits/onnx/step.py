@@ -326,8 +326,9 @@ class Step:
 
     def folded(self, array: NDArray[Any], kind: int) -> Constant:
         """A constant computed from constants."""
-        self.spend(array.size)
-        return Constant(array.astype(np.float64 if kind in FLOATS else np.int64), kind)
+        made = Constant(np.array(array, np.float64 if kind in FLOATS else np.int64), kind)
+        self.allowance.hold(made.array, where(self.node))
+        return made
 
     def spend(self, elements: int) -> None:
         """Count weights that are computed."""

@@ -26,11 +26,10 @@ from circuits.graphs.site import Site
 from circuits.graphs.types import Affine, FloatArray, Shape, require
 from circuits.onnx.constants import FLOATS
 from circuits.onnx.step import Data, Operator, Step, Value
-from circuits.operators.constants import folded
 from circuits.operators.entry import Entry
 from circuits.operators.gather import Gather
 from circuits.operators.quantise_linear import declared_at, integer, typed
-from circuits.operators.reshape import Reshape, of_both
+from circuits.operators.reshape import Reshape
 from circuits.operators.tabled import Tabled
 from relations.integers import IntArray
 from zenerrors import ModelError
@@ -271,6 +270,12 @@ def applied(step: Step, function: str) -> Value:
     return step.folded(formula.evaluate(function, constant.array), constant.kind)
 
 
+def wrapped(whole: str, bits: int, signed: bool) -> str:
+    """Of the formula of a whole number that of what integers of so many bits have of it."""
+    size, half = 2.0**bits, 2.0 ** (bits - 1) if signed else 0.0
+    return f"{whole} - {size} * floor(({whole} + {half + 0.5}) / {size})"
+
+
 def number(step: Step, value: float) -> str:
     """A constant of a formula."""
     if not math.isfinite(value):
@@ -297,36 +302,6 @@ def _gelu(step: Step) -> Value:
     if kind not in (b"none", b"tanh"):
         raise step.refuse("unsupported_attribute", f"has approximate={kind.decode(errors='replace')[:20]!r}")
     return applied(step, "gelu(x)" if kind == b"none" else "gelu_tanh(x)")
-
-
-def _pow(step: Step) -> Value:
-    if step.is_data(0) and step.is_data(1):
-        raise step.refuse(
-            "unsupported_operator", "raises one computed tensor to another; either must be a constant"
-        )
-    if not step.is_data(1):
-        return of_both(step, applied(step, f"x ** {number(step, step.number(1, 1.0))}"))
-    base = number(step, step.number(0, 1.0))
-    return of_both(step, Data(step.emit(Activation, (step.floats(1),), f"{base} ** x")))
-
-
-def modulo(step: Step) -> Value:
-    """By a number of the file's."""
-    divisor = number(step, step.number(1, 1.0))
-    if step.attributes.get("fmod", 0):
-        return of_both(step, applied(step, f"fmod(x, {divisor})"))
-    if not step.is_data(0):
-        return folded(step, np.mod)
-    return of_both(step, applied(step, f"x - {divisor} * floor(x / {divisor} + 1e-09)"))
-
-
-def _shifted(step: Step) -> Value:
-    """Integers times or by a power of two, down to a whole one."""
-    direction, places = step.attributes.get("direction", b""), step.number(1, 0.0)
-    if direction not in (b"LEFT", b"RIGHT") or not 0 <= places < 64:
-        raise step.refuse("unsupported_attribute", "must shift LEFT or RIGHT, by fewer than 64 places")
-    text = f"x * {2.0**places}" if direction == b"LEFT" else f"floor(x / {2.0**places} + 1e-09)"
-    return of_both(step, applied(step, text))
 
 
 def _linear_sigmoid(step: Step) -> Value:
@@ -375,12 +350,10 @@ _SELU: Final = {"alpha": 1.67326319217681884765625, "gamma": 1.05070102214813232
 ENTRY = Entry(
     onnx={
         **{name: _plain(function) for name, function in _PLAIN.items()},
-        "BitShift": Operator(_shifted, {"direction": "s"}, 2, 2),
         "Celu": _with("celu", {"alpha": 1.0}),
         "Elu": _with("elu", {"alpha": 1.0}),
         "Gelu": Operator(_gelu, {"approximate": "s"}, elementwise=True),
         "HardSigmoid": _with("hard_sigmoid", {"alpha": 0.2, "beta": 0.5}),
-        "Pow": Operator(_pow, {}, 2, 2),
         "Selu": _with("selu", _SELU),
         "Shrink": _with("shrink", {"bias": 0.0, "lambd": 0.5}),
         "Swish": _with("swish", {"alpha": 1.0}),

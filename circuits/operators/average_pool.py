@@ -17,7 +17,7 @@ from circuits.operators.entry import Entry
 from circuits.operators.quantise_linear import declared_at, integer, typed
 from circuits.operators.reshape import shaped
 from circuits.operators.sums import Windowed
-from circuits.operators.windows import POOL, Pool, pool
+from circuits.operators.windows import POOL, Pool, geometry, pool
 from relations import planes, relation
 from relations.integers import IntArray
 from relations.planes import Sizes, Sliding
@@ -27,12 +27,14 @@ from verifier.schemes import Privacy
 
 @dataclass(frozen=True, eq=False)
 class AveragePool(Pool):
-    """The mean of each window; zeros of the padding count as values only if ``counts_padding``."""
+    """The mean of each window; zeros of the padding count as values only if ``counts_padding``, and of that
+    behind each axis the last ones ``beyond``, where windows stick out, never."""
 
     called = "pool"
     adds = True
 
     counts_padding: bool = False
+    beyond: Sizes = ()
 
     def run(self, *inputs: FloatArray) -> FloatArray:
         sums: FloatArray = self._seen(inputs[0], 0).sum(axis=self._taps)
@@ -40,8 +42,14 @@ class AveragePool(Pool):
 
     def counts(self, plane: Shape) -> IntArray:
         """How many values each window over ``plane`` averages: int64[*positions]."""
-        inside = np.ones((1, 1, *plane), np.int64)
-        counts: IntArray = self._seen(inside, int(self.counts_padding)).sum(axis=self._taps)[0, 0]
+        rank = len(plane)
+        beyond = self.beyond or (0,) * rank
+        ends = [after - out for after, out in zip(self.padding[rank : 2 * rank], beyond, strict=True)]
+        around = [(0, 0), (0, 0), *zip(self.padding[:rank], ends, strict=True)]
+        inside = np.pad(np.ones((1, 1, *plane), np.int64), around, constant_values=int(self.counts_padding))
+        padding = (*(0 for _ in plane), *beyond)
+        seen = planes.slide(inside, self.kernel, self.stride, padding, 0, self.dilation)
+        counts: IntArray = seen.sum(axis=self._taps)[0, 0]
         return counts
 
     def _seen(self, x: NDArray[Number], fill: int) -> NDArray[Number]:
@@ -71,12 +79,16 @@ class AveragePool(Pool):
             rescale = Rescale(multiplier, shift, incoming, 0, incoming.top)
         else:
             rescale = site.rescale(incoming.scale / counts[np.newaxis])
-        geometry = (self.kernel, self.stride, self.padding, self.dilation)
-        return WindowSum(site.name, site.inputs, *geometry, rescale=rescale)
+        taken = (self.kernel, self.stride, self.padding, self.dilation)
+        return WindowSum(site.name, site.inputs, *taken, rescale=rescale)
 
     def written(self, constant: Constants) -> Written:
         operator, _, geometry = super().written(constant)
-        return Written(operator, (), {**geometry, "count_include_pad": int(self.counts_padding)})
+        said = {**geometry, "count_include_pad": int(self.counts_padding)}
+        if self.counts_padding and any(self.beyond):
+            less = zip(self.padding, (*(0 for _ in self.beyond), *self.beyond), strict=True)
+            said |= {"ceil_mode": 1, "pads": [pad - out for pad, out in less]}
+        return Written(operator, (), said)
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,7 +129,9 @@ def _linear_average_pool(step: Step) -> Value:
 
 
 def _averaged(step: Step, tensor: str) -> str:
-    return pool(step, tensor, AveragePool, bool(step.attributes.get("count_include_pad", 0)))
+    kernel = tuple(step.attributes.get("kernel_shape", ()))
+    beyond = geometry(step, step.building.shapes[tensor], kernel).beyond
+    return pool(step, tensor, AveragePool, bool(step.attributes.get("count_include_pad", 0)), beyond)
 
 
 def _global_average_pool(step: Step) -> Value:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from functools import partial
 from typing import Any, Final
 
@@ -16,7 +15,7 @@ from circuits.onnx.step import Operator, Step, Value
 from circuits.operators.activation import applied
 from circuits.operators.constants import both_constant, folded
 from circuits.operators.entry import Entry
-from circuits.operators.reshape import of_both
+from circuits.operators.parameters import by_formula
 
 Function = Callable[[NDArray[Any], NDArray[Any]], NDArray[Any]]
 
@@ -26,24 +25,27 @@ _MOST: Final = 62
 
 
 def _bitwise(step: Step, function: Function, text: str) -> Value:
-    """``text``: the formula of x, of the number c and of the bits that both have, b."""
+    """``text``: the formula of x, of a number c and of the bits that both have, b."""
     if not (step.is_whole(0) and step.is_whole(1)):
         raise step.refuse("tensor_type", "takes integers")
     if both_constant(step):
         return folded(step, function)
-    data = 0 if step.is_data(0) else 1
-    if step.is_data(1 - data):
+    if step.is_data(0) and step.is_data(1):
         raise step.refuse(
-            "unsupported_operator", "takes bits of two computed tensors; one of them must be a number"
+            "unsupported_operator", "takes bits of two computed tensors; one of them must be a constant"
         )
-    number = int(step.number(1 - data, 0))
+    return by_formula(step, partial(_formula, step, text))
+
+
+def _formula(step: Step, text: str, given: float) -> str:
+    number = int(given)
     if abs(number) >= 1 << _MOST:
         raise step.refuse("tensor_type", f"takes bits of {number}")
     both = " + ".join(_common(number)) or "0.0"
     made = text.format(x="x", c=formula.number(number), b=f"({both})")
     if len(made) > formula.LONGEST:
         raise step.refuse("unsupported_operator", f"takes the bits of {number}, which are too scattered")
-    return of_both(step, applied(replace(step, inputs=[step.value(data)]), made))
+    return made
 
 
 def _common(number: int) -> Iterator[str]:

@@ -40,7 +40,8 @@ def _either(step: Step, condition: Value, yes: Held, no: Held) -> Value:
         raise step.refuse(
             "unsupported_operator",
             "takes a branch by a condition that is computed from the input, and what the branches make has "
-            "two shapes or types; make both of one shape, or export the module with this condition fixed",
+            "two shapes or types; make both of one shape, or fix the condition: an input of a single whole "
+            "number with --shape NAME=VALUE, else in the module",
         )
     made = choose(replace(step, inputs=[condition, yes, no]))
     return replace(made, shape=shape_of(yes), kind=yes.kind) if isinstance(made, Data) else made

@@ -73,6 +73,7 @@ def _conv_transpose(step: Step) -> Value:
             f"has a weight of shape {weight.array.shape} in {groups} groups for shape [batch, {dims(shape)}]",
         )
     axes = _axes(step, shape[1:], kernel)
+    weight, axes = _with_gaps(step, weight, axes)
     phases, outputs = math.prod(axis.stride for axis in axes), groups * weight.array.shape[1]
     # Sizes are counted before anything is made.
     step.spend(math.prod(weight.array.shape[:2]) * math.prod(axis.taps * axis.stride for axis in axes))
@@ -101,6 +102,20 @@ def _conv_transpose(step: Step) -> Value:
     return picked(
         step, places[:, *grid, *at][np.newaxis], [Data(made, shape=(1, *step.building.shapes[made]))]
     )
+
+
+def _with_gaps(step: Step, weight: Constant, axes: list[_Axis]) -> tuple[Constant, list[_Axis]]:
+    """Along axes that have a stride, too, a dilation is zeros between the kernel's taps."""
+    array, plain = weight.array, list[_Axis]()
+    for at, axis in enumerate(axes, start=2):
+        if axis.stride > 1 and axis.dilation > 1:
+            size = axis.dilation * (axis.kernel - 1) + 1
+            step.spend(array.size // axis.kernel * size)
+            grown = np.zeros((*array.shape[:at], size, *array.shape[at + 1 :]))
+            np.moveaxis(grown, at, 0)[:: axis.dilation] = np.moveaxis(array, at, 0)
+            array, axis = grown, axis._replace(kernel=size, dilation=1)
+        plain.append(axis)
+    return replace(weight, array=array), plain
 
 
 def _phased(weight: Constant, groups: int, axes: list[_Axis]) -> Constant:
@@ -138,10 +153,6 @@ def _axes(step: Step, plane: Sizes, kernel: Sizes) -> list[_Axis]:
         raise step.refuse(
             "shape", f"has strides {stride}, dilations {dilation}, pads {pads} or sizes below 0"
         )
-    if any(by > 1 and gap > 1 for by, gap in zip(stride, dilation, strict=True)):
-        raise step.refuse(
-            "unsupported_attribute", "has a stride and a dilation along one axis; use one of them"
-        )
     mode = said.get("auto_pad", b"NOTSET")
     if mode not in (b"", b"NOTSET", b"VALID", b"SAME_UPPER", b"SAME_LOWER"):
         raise step.refuse("unsupported_attribute", f"has auto_pad {mode[:20]!r}; use explicit pads")
@@ -151,8 +162,10 @@ def _axes(step: Step, plane: Sizes, kernel: Sizes) -> list[_Axis]:
         first, last = (0, 0) if mode == b"VALID" else (pads[axis], pads[axis + rank])
         length = wanted[axis] or (size * stride[axis] if mode.startswith(b"SAME") else 0)
         if length:
-            # Where it is less than nothing, runtimes differ.
             spare = whole - length
+            if wanted[axis] and -max(stride[axis], dilation[axis]) < spare < 0:
+                # As much more at the end.
+                whole, spare = length, 0
             if spare < 0:
                 raise step.refuse(
                     "shape",

@@ -132,7 +132,7 @@ def _linear_conv(step: Step) -> Value:
 
 
 def _convolved(step: Step, tensor: str, weight: Constant, bias: FloatArray) -> str:
-    stride, padding, dilation = geometry(step, step.building.shapes[tensor], kernel_of(step, weight))
+    stride, padding, dilation, _ = geometry(step, step.building.shapes[tensor], kernel_of(step, weight))
     groups, declared = step.attributes.get("group", 1), declared_for_rows(step, weight)
     return step.emit(Conv, (tensor,), weight.array, bias, stride, padding, groups, declared, dilation)
 

@@ -440,8 +440,10 @@ def _within(values: IntArray, low: int, high: int) -> bool:
 
 
 def scales_into_thresholds(graph: Graph) -> Graph:
-    """A Scale before trees into what they compare with: order stays, so all factors must be positive."""
-    return join(graph, _unscaled)
+    """Scales before trees into what they compare with: order stays, so all factors must be positive."""
+    while len((joined := join(graph, _unscaled)).nodes) < len(graph.nodes):
+        graph = joined
+    return graph
 
 
 def _unscaled(graph: Graph, before: Node, node: Node) -> Node | None:

@@ -10,9 +10,8 @@ from numpy.typing import NDArray
 
 from circuits.graphs.node import Mover, Number
 from circuits.graphs.types import Affine
-from circuits.onnx.step import Operator, Step, Value
 from circuits.operators.entry import Entry
-from circuits.operators.windows import POOL, Pool, pool
+from circuits.operators.windows import Pool
 from relations import planes
 from relations.bounds import Bound
 from relations.planes import Sliding
@@ -43,10 +42,4 @@ class MaxPool(Pool, Mover):
         return [Maximum(self.name, out, value, sliding)]
 
 
-def _max_pool(step: Step) -> Value:
-    if step.attributes.get("storage_order", 0):
-        raise step.refuse("unsupported_attribute", "has storage_order=1; use 0")
-    return step.moved(pool(step, step.data().tensor, MaxPool))
-
-
-ENTRY = Entry(onnx={"MaxPool": Operator(_max_pool, {**POOL, "storage_order": "i"})}, integers=(MaxPool,))
+ENTRY = Entry(integers=(MaxPool,))

@@ -17,6 +17,7 @@ import numpy as np
 from circuits.graphs.node import dims
 from circuits.graphs.types import Shape
 from circuits.onnx.constants import MOST_DIMENSIONS, Constant, Element
+from circuits.onnx.naming import where
 from circuits.onnx.step import Data, Operator, Step, Value, typed_shape
 from circuits.operators.concat import Concat, joined_type
 from circuits.operators.entry import Entry
@@ -47,17 +48,20 @@ def rearranged(step: Step, places: Places, *positions: int) -> Value:
             for whole, end in zip(wholes, ends, strict=True)
         )
     )
-    step.spend(found.size)
     if not found.size:
         first = step.value(positions[0])
         return step.folded(np.zeros(found.shape), first.kind or Element.FLOAT)
     if any(step.is_data(position) for position in positions):
+        step.spend(found.size)
         return picked(step, found, [step.data(position) for position in positions])
     parts = [step.plain(position) for position in positions]
     if len({part.array.dtype for part in parts}) > 1:
         raise step.refuse("tensor_type", "joins constants of different types")
     zero = np.zeros(1, parts[0].array.dtype)
-    return Constant(np.concatenate([*(part.array.ravel() for part in parts), zero])[found], parts[0].kind)
+    entries = np.concatenate([*(part.array.ravel() for part in parts), zero])
+    made = Constant(np.asarray(entries[found]), parts[0].kind)
+    step.allowance.hold(made.array, where(step.node))
+    return made
 
 
 def picked(step: Step, places: IntArray, data: Sequence[Data]) -> Data:
@@ -219,53 +223,6 @@ def _trilu(step: Step) -> Value:
     return rearranged(step, triangle, 0)
 
 
-_MODES: Final = {b"edge": "edge", b"reflect": "reflect", b"wrap": "wrap"}
-
-
-def _pad(step: Step) -> Value:
-    whole, pads = step.whole(), step.numbers("pads", 1)
-    axes = step.axes(step.integers("axes", 3) or range(len(whole)), len(whole))
-    if len(pads) != 2 * len(axes):
-        raise step.refuse("shape", f"pads {len(axes)} axes by {pads}; it takes two numbers for each")
-    around = {axis: (pads[i], pads[i + len(axes)]) for i, axis in enumerate(axes)}
-    widths = [around.get(axis, (0, 0)) for axis in range(len(whole))]
-    mode = step.attributes.get("mode", b"constant")
-    if mode == b"constant" and step.attributes.get("value", step.number(2, 0.0)):
-        raise step.refuse("unsupported_attribute", "must pad with the constant 0")
-    if mode not in (b"constant", *_MODES):
-        raise step.refuse("unsupported_attribute", f"has mode {mode[:20]!r}; use constant, edge or reflect")
-    if mode == b"reflect" and any(max(width) >= size for width, size in zip(widths, whole, strict=True)):
-        raise step.refuse("shape", f"reflects {widths} of shape {[*whole]}: more than there is")
-    if any(sum(max(0, -side) for side in width) > size for size, width in zip(whole, widths, strict=True)):
-        raise step.refuse("shape", f"takes {widths} off shape {[*whole]}: more than there is")
-    outer = [size + sum(max(0, side) for side in width) for size, width in zip(whole, widths, strict=True)]
-    step.spend(math.prod(outer))
-    if (
-        mode == b"constant"
-        and step.is_data(0)
-        and whole[:1] == (1,)
-        and not any(widths[0])
-        and _grows(widths)
-    ):
-        return Data(step.emit(Pad, (step.floats(),), tuple(widths[1:])))
-
-    def padded(places: IntArray) -> IntArray:
-        kept = tuple(
-            slice(max(0, -before), size - max(0, -after))
-            for (before, after), size in zip(widths, places.shape, strict=True)
-        )
-        grown = [(max(0, before), max(0, after)) for before, after in widths]
-        if mode == b"constant":
-            return np.pad(places[kept], grown, constant_values=-1)
-        return np.pad(places[kept], grown, mode=_MODES[mode])  # type: ignore[call-overload,no-any-return]
-
-    return rearranged(step, padded, 0)
-
-
-def _grows(widths: Sequence[tuple[int, int]]) -> bool:
-    return min(map(min, widths)) >= 0 and any(map(any, widths))
-
-
 def _center_crop_pad(step: Step) -> Value:
     """The middle of an axis that is longer, zeros around one that is shorter."""
     whole, wanted = step.whole(), step.numbers("shape", 1)
@@ -293,7 +250,7 @@ def _reverse_sequence(step: Step) -> Value:
     if len(whole) < 2 or {batch, time} != {0, 1}:
         raise step.refuse("unsupported_attribute", f"has the axes {batch} and {time}; use 0 and 1")
     lengths = step.plain(1).array
-    if lengths.shape != (whole[batch],) or lengths.min(initial=1) < 1 or lengths.max(initial=1) > whole[time]:
+    if lengths.shape != (whole[batch],) or lengths.min(initial=0) < 0 or lengths.max(initial=0) > whole[time]:
         raise step.refuse("shape", f"reverses {[*lengths.shape]} sequences of shape {[*whole]}")
     at, length = np.arange(whole[time])[:, np.newaxis], lengths[np.newaxis]
     turned: IntArray = np.where(at < length, length - 1 - at, at)
@@ -337,10 +294,11 @@ def _space_to_depth(step: Step) -> Value:
     (n, channels, height, width), block = _image(step), step.attributes.get("blocksize", 0)
     if block < 1 or height % block or width % block:
         raise step.refuse("shape", f"splits {height} by {width} into blocks of {block} by {block}")
+    order = (0, 1, 3, 5, 2, 4) if step.attributes.get("mode", b"DCR") == b"CRD" else (0, 3, 5, 1, 2, 4)
 
     def gathered(places: IntArray) -> IntArray:
         blocks = places.reshape(n, channels, height // block, block, width // block, block)
-        return blocks.transpose(0, 3, 5, 1, 2, 4).reshape(n, -1, height // block, width // block)
+        return blocks.transpose(order).reshape(n, -1, height // block, width // block)
 
     return rearranged(step, gathered, 0)
 
@@ -360,10 +318,9 @@ ENTRY = Entry(
         "Compress": Operator(_compress, {"axis": "i"}, 2, 2),
         "DepthToSpace": Operator(_depth_to_space, _BLOCKS),
         "Expand": Operator(_expand, {}, 2, 2),
-        "Pad": Operator(_pad, {"mode": "s", "pads": "ints", "value": "f"}, 1, 4),
         "ReverseSequence": Operator(_reverse_sequence, {"batch_axis": "i", "time_axis": "i"}, 2, 2),
         "Slice": Operator(_slice, {"axes": "ints", "ends": "ints", "starts": "ints"}, 1, 5),
-        "SpaceToDepth": Operator(_space_to_depth, {"blocksize": "i"}),
+        "SpaceToDepth": Operator(_space_to_depth, _BLOCKS),
         "Split": Operator(_split, {"axis": "i", "num_outputs": "i", "split": "ints"}, 1, 2),
         "Tile": Operator(_tile, {}, 2, 2),
         "Trilu": Operator(_trilu, {"upper": "i"}, 1, 2),

@@ -16,7 +16,6 @@ from circuits.graphs.types import Affine, Bounds, FloatArray, Shape
 from circuits.onnx.constants import Element
 from circuits.onnx.step import Data, Operator, Step, Value
 from circuits.operators.activation import (
-    TRUNCATED,
     Activation,
     applied,
     before_repeats,
@@ -139,14 +138,7 @@ def _zeros(step: Step) -> Value:
 
 
 def divide(step: Step) -> Value:
-    """Of integers towards zero; both of them are not computed."""
-    made = _quotient(step)
-    if not isinstance(made, Data) or not step.is_whole(0):
-        return made
-    return replace(made, tensor=step.emit(Activation, (made.tensor,), TRUNCATED))
-
-
-def _quotient(step: Step) -> Value:
+    """Of real numbers; integers are constants."""
     if both_constant(step):
         if step.is_whole(1) and not step.plain(1).array.all():
             raise step.refuse("tensor_type", "divides integers by zero")

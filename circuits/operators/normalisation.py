@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import reduce
+from typing import Final, NamedTuple
 
 import numpy as np
 
@@ -23,41 +24,57 @@ from circuits.operators.reshape import shaped
 from circuits.operators.scale import affine_of
 from circuits.operators.selection import selected
 
+_TINY: Final = 1e-38
 
-def _normalised(step: Step, data: Data, axes: Sequence[int], epsilon: float, *, centred: bool = True) -> Data:
+
+class _Normal(NamedTuple):
+    """Rows that are normalised, and what they were: the mean of each and the inverse of its deviation,
+    [1, rows, 1]."""
+
+    entries: Data
+    mean: str
+    inverse: str
+
+
+def _normalised(
+    step: Step, data: Data, axes: Sequence[int], epsilon: float, *, centred: bool = True
+) -> _Normal:
     """Each row less its mean, by its standard deviation; where it is not ``centred`` by the root of the mean
     of its squares."""
     if not 0 <= epsilon < math.inf:
         raise step.refuse("unsupported_attribute", f"has epsilon={epsilon}")
     rows = Rows(step, data, axes)
-    image = rows.image
+    image, mean = rows.image, ""
     if centred:
-        image = step.emit(Sub, (image, rows.spread(rows.sums(image, rows.length))))
-    mean = rows.sums(function(step, image, "x * x"), rows.length)
-    inverse = function(step, mean, f"1.0 / sqrt(max(x, 0.0) + {formula.number(epsilon)})")
-    return rows.back(step.emit(Mul, (image, rows.spread(inverse))))
+        mean = rows.sums(image, rows.length)
+        image = step.emit(Sub, (image, rows.spread(mean)))
+    squares = rows.sums(function(step, image, "x * x"), rows.length)
+    inverse = function(step, squares, f"1.0 / sqrt(max(x, 0.0) + {formula.number(epsilon)})")
+    return _Normal(rows.back(step.emit(Mul, (image, rows.spread(inverse)))), mean, inverse)
 
 
-def _layer(step: Step, centred: bool) -> Value:
-    """Over the axes from ``axis`` on, then a factor and a term for each entry of these."""
+def _layer(step: Step, centred: bool) -> list[Value]:
+    """Over the axes from ``axis`` on, then a factor and a term for each entry of these; the mean, if it is
+    ``centred``, and the inverse of the deviation."""
     whole = step.whole()
     (axis,) = step.axes([step.attributes.get("axis", -1)], len(whole))
     epsilon = step.attributes.get("epsilon", 1e-5)
     made = _normalised(step, _data(step), range(axis, len(whole)), epsilon, centred=centred)
-    return _scaled(step, made, whole[axis:], ())
+    ahead = (*whole[:axis], *(1 for _ in whole[axis:]))
+    statistics = [shaped(step, Data(each), ahead) for each in (made.mean, made.inverse) if each]
+    kind = Element.FLOAT
+    return [_scaled(step, made.entries, whole[axis:], ()), *(replace(each, kind=kind) for each in statistics)]
 
 
 def _skipped(step: Step, centred: bool) -> Sequence[Value]:
     """Of a sum of two tensors and a bias, which is its fourth output."""
-    if any(step.node.output[1:3]):
-        raise step.refuse("unsupported_operator", "shows means or deviations; leave these outputs out")
     factor, *rest = range(2, 5 if centred else 4)
     total = add(replace(step, inputs=[step.value(0), step.value(1)]))
     if step.has(rest[-1]):
         total = add(replace(step, inputs=[total, step.value(rest[-1])]))
     term = step.value(rest[0]) if centred and step.has(rest[0]) else None
-    made = _layer(_finely(step, [total, step.value(factor), term]), centred)
-    return [made, made, made, total]
+    made, *statistics = _layer(_finely(step, [total, step.value(factor), term]), centred)
+    return [made, *([] if centred else [made]), *statistics, total]
 
 
 def _embedded(step: Step) -> Value:
@@ -70,7 +87,7 @@ def _embedded(step: Step) -> Value:
         found.append((step.value(4), step.value(1)))
     rows = [selected(replace(step, inputs=[*pair], attributes={})) for pair in found]
     total = reduce(lambda one, other: add(replace(step, inputs=[one, other])), rows)
-    return _layer(_finely(step, [total, step.value(5), step.value(6)]), True)
+    return _layer(_finely(step, [total, step.value(5), step.value(6)]), True)[0]
 
 
 def _finely(step: Step, inputs: Sequence[Value | None]) -> Step:
@@ -93,7 +110,8 @@ def _by_channel(step: Step, groups: int) -> Value:
     if len(whole) < 3 or groups < 1 or whole[1] % groups:
         raise step.refuse("shape", f"normalises [{dims(whole)}] in {groups} groups of channels")
     split = shaped(step, _data(step), (whole[0], groups, math.prod(whole[1:]) // groups))
-    made = shaped(step, _normalised(step, split, [2], step.attributes.get("epsilon", 1e-5)), whole)
+    normal = _normalised(step, split, [2], step.attributes.get("epsilon", 1e-5))
+    made = shaped(step, normal.entries, whole)
     wide = whole[1] // groups if step.weights(1).array.shape == (groups,) else 1
     return _scaled(step, made, (whole[1] // wide,), (1,) * (len(whole) - 2), wide)
 
@@ -134,20 +152,21 @@ def _local_response(step: Step) -> Value:
 
 
 def _norm(step: Step) -> Value:
-    """By the sum of absolute values, or the root of that of squares."""
+    """By the sum of absolute values, or the root of that of squares; nothing is 0."""
     power = step.attributes.get("p", 2)
     if power not in (1, 2):
         raise step.refuse("unsupported_attribute", f"has p={power}; use 1 or 2")
     axes = step.axes([step.attributes.get("axis", -1)], len(step.whole()))
     rows = Rows(step, _data(step), axes)
     sums = rows.sums(function(step, rows.image, "abs(x)" if power == 1 else "x * x"))
-    inverse = function(step, sums, "1.0 / x" if power == 1 else "1.0 / sqrt(x)")
+    norm = f"max(x, {_TINY})" if power == 1 else f"sqrt(max(x, {_TINY}))"
+    inverse = function(step, sums, f"sign(x) / {norm}")
     return rows.back(step.emit(Mul, (rows.image, rows.spread(inverse))))
 
 
 def _mean_variance(step: Step) -> Value:
     axes = step.axes(step.integers("axes") or [0, 2, 3], len(step.whole()))
-    return _normalised(step, _data(step), axes, 1e-9)
+    return _normalised(step, _data(step), axes, 1e-9).entries
 
 
 def _data(step: Step) -> Data:
@@ -166,6 +185,8 @@ ENTRY = Entry(
         "LpNormalization": Operator(_norm, {"axis": "i", "p": "i"}),
         "MeanVarianceNormalization": Operator(_mean_variance, {"axes": "ints"}),
         "RMSNormalization": Operator(lambda step: _layer(step, False), _LAYER, 2, 2),
+        # Onnxruntime's, which its optimiser writes into ONNX's own domain.
+        "SimplifiedLayerNormalization": Operator(lambda step: _layer(step, False), _LAYER, 2, 2),
     },
     microsoft={
         "EmbedLayerNormalization": Operator(_embedded, {"epsilon": "f", "mask_index_type": "i"}, 7, 9),

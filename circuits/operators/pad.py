@@ -1,9 +1,10 @@
-"""Zeros around a tensor."""
+"""Zeros around a tensor, or what is less than all numbers."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,10 +12,13 @@ from numpy.typing import NDArray
 from circuits.graphs.graph import Graph
 from circuits.graphs.node import Constants, Mover, Node, Number, Written, dims
 from circuits.graphs.rewriting import join
-from circuits.graphs.types import Affine, Shape
+from circuits.graphs.site import Site
+from circuits.graphs.types import Affine, FloatArray, Shape
 from circuits.operators.convolution import Conv
 from circuits.operators.entry import Entry
+from circuits.operators.max_pool import MaxPool
 from relations.planes import Pair
+from zenerrors import ModelError
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,17 +46,41 @@ class Pad(Mover):
         return Written("Pad", [constant("padding", [0, *befores, 0, *afters])])
 
 
-def pad_into_conv(graph: Graph) -> Graph:
-    """Zeros around an image into the padding of the convolution after them."""
+@dataclass(frozen=True, eq=False)
+class LeastPad(Pad):
+    """Minus infinity around a tensor, which a max pool alone may read: it becomes padding of that."""
+
+    def run(self, *inputs: FloatArray) -> FloatArray:
+        return np.pad(inputs[0], ((0, 0), *self.padding), constant_values=-np.inf)
+
+    def quantise(self, site: Site) -> Self:
+        raise ModelError(
+            "model.unsupported_operator",
+            f"node {self.name[:80]!r} (Pad) pads with minus infinity, which only a MaxPool may read whose "
+            "windows all have other entries, too; pad with a number",
+        )
+
+    def written(self, constant: Constants) -> Written:
+        operator, constants, _ = super().written(constant)
+        return Written(operator, [*constants, constant("least", np.array(-np.inf))])
+
+
+def pad_into_windows(graph: Graph) -> Graph:
+    """Zeros around an image into the padding of the convolution after them, and minus infinity into that of
+    the max pool."""
     return join(graph, _padded)
 
 
 def _padded(graph: Graph, before: Node, node: Node) -> Node | None:
-    if not isinstance(before, Pad) or not isinstance(node, Conv) or any(before.padding[0]):
+    if not isinstance(before, Pad) or any(before.padding[0]):
+        return None
+    if not isinstance(node, MaxPool if isinstance(before, LeastPad) else Conv):
         return None
     befores, afters = zip(*before.padding[1:], strict=True)
     padding = tuple(map(sum, zip(node.padding, befores + afters, strict=True)))
-    return replace(node, inputs=before.inputs, padding=padding)
+    joined = replace(node, inputs=before.inputs, padding=padding)
+    holds = isinstance(joined, MaxPool) and joined.holds_whole_windows(graph.shapes[before.inputs[0]])
+    return None if holds else joined
 
 
-ENTRY = Entry(integers=(Pad,), passes=(pad_into_conv,))
+ENTRY = Entry(integers=(Pad,), passes=(pad_into_windows,))

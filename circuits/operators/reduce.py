@@ -29,7 +29,7 @@ from circuits.operators.max_pool import MaxPool
 from circuits.operators.moving import picked, rearranged
 from circuits.operators.multiply import Mul
 from circuits.operators.reshape import Reshape, shaped
-from circuits.operators.windows import POOL, Pool, pool
+from circuits.operators.windows import POOL, Pool, geometry, pool
 from relations import planes
 from relations.integers import IntArray
 from relations.planes import Sizes
@@ -187,7 +187,7 @@ def _reduce(step: Step, reduction: Reduction, folded: Callable[..., FloatArray])
     kept = bool(step.attributes.get("keepdims", 1))
     if not step.is_data(0):
         constant = step.plain(0)
-        if constant.kind not in FLOATS and reduction not in (SUM, MAX, MIN, _PRODUCT):
+        if constant.kind not in FLOATS and reduction not in (SUM, MAX, MIN, PRODUCT):
             raise step.refuse("tensor_type", "takes floats")
         if not constant.array.size:
             raise step.refuse("shape", f"takes a constant of shape {[*whole]}, which is empty")
@@ -240,20 +240,48 @@ def _global(step: Step, reduction: Reduction) -> Value:
 
 
 def _global_lp_pool(step: Step) -> Value:
-    return _global(step, _norm(step))
+    power, whole = _power(step), step.whole()
+    if power in _NORMS:
+        return _global(step, _NORMS[power])
+    rows = Rows(step, Data(step.floats(), shape=whole), range(2, len(whole)))
+    return shaped(step, Data(_high_norm(step, rows, power)), (*whole[:2], *(1 for _ in whole[2:])))
 
 
 def _lp_pool(step: Step) -> Value:
-    norm = _norm(step)
-    powers = function(step, step.floats(), norm.before)
-    return Data(function(step, pool(step, powers, SumPool), norm.behind))
+    power = _power(step)
+    if power in _NORMS:
+        powers = function(step, step.floats(), _NORMS[power].before)
+        return Data(function(step, pool(step, powers, SumPool), _NORMS[power].behind))
+    kernel = tuple(step.attributes.get("kernel_shape", ()))
+    shape = step.shape()
+    stride, padding, dilation, _ = geometry(step, shape, kernel)
+    # Of each window its entries, zeros where it hangs over the edge.
+    places = planes.slide(
+        np.arange(math.prod(shape)).reshape(1, *shape), kernel, stride, padding, -1, dilation
+    )
+    step.spend(places.size)
+    around = picked(step, places.reshape(*places.shape[: len(shape) + 1], -1), [step.data()])
+    rows = Rows(step, around, [len(shape) + 1])
+    return shaped(step, Data(_high_norm(step, rows, power)), places.shape[: len(shape) + 1])
 
 
-def _norm(step: Step) -> Reduction:
-    power = step.attributes.get("p", 2)
+def _high_norm(step: Step, rows: Rows, power: int) -> str:
+    """Of each row, [1, rows, 1]: high powers of its entries are summed as parts of the largest, since a type
+    would have all of its steps for the largest row's."""
+    sizes = function(step, rows.image, "abs(x)")
+    largest = rows.largest(sizes)
+    # Divided twice by its root, which reaches less far than it.
+    inverse = rows.spread(function(step, largest, "sign(x) / sqrt(max(x, 1e-38))"))
+    parts = step.emit(Mul, (step.emit(Mul, (sizes, inverse)), inverse))
+    sums = rows.sums(function(step, parts, f"x ** {float(power)}"))
+    return step.emit(Mul, (largest, function(step, sums, f"x ** {1 / power!r}")))
+
+
+def _power(step: Step) -> int:
+    power: int = step.attributes.get("p", 2)
     if not 1 <= power <= _MOST_POWER:
         raise step.refuse("unsupported_attribute", f"has p={power}; use 1 to {_MOST_POWER}")
-    return _NORMS.get(power) or Reduction(f"abs(x) ** {float(power)}", f"x ** {1 / power!r}")
+    return power
 
 
 def _cumulative_sum(step: Step) -> Value:
@@ -287,10 +315,11 @@ def _cumulative_sum(step: Step) -> Value:
 
 _MOST_POWER = 8
 SUM, _MEAN, MAX = Reduction(), Reduction(mean=True), Reduction(largest=True)
-_PRODUCT, _LOG_SUM_EXP = Reduction(product=True), Reduction("exp(x)", "log(x)")
+PRODUCT, _LOG_SUM_EXP = Reduction(product=True), Reduction("exp(x)", "log(x)")
 # The largest of their opposites, and its opposite.
 MIN = Reduction("-x", "-x", largest=True)
 _L1, _L2 = Reduction("abs(x)"), Reduction("x * x", "sqrt(x)")
+# Higher ones by ``_high_norm``.
 _NORMS: Final = {1: _L1, 2: _L2}
 _ATTRIBUTES = {"axes": "ints", "keepdims": "i", "noop_with_empty_axes": "i"}
 _REDUCTIONS: Final[dict[str, tuple[Reduction, Callable[..., FloatArray]]]] = {
@@ -301,7 +330,7 @@ _REDUCTIONS: Final[dict[str, tuple[Reduction, Callable[..., FloatArray]]]] = {
     "ReduceMax": (MAX, np.max),
     "ReduceMean": (_MEAN, np.mean),
     "ReduceMin": (MIN, np.min),
-    "ReduceProd": (_PRODUCT, np.prod),
+    "ReduceProd": (PRODUCT, np.prod),
     "ReduceSum": (SUM, np.sum),
     "ReduceSumSquare": (Reduction("x * x"), lambda x, **over: np.sum(x * x, **over)),
 }

@@ -6,7 +6,6 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-import numpy as np
 from numpy.typing import NDArray
 
 from circuits.graphs.graph import Graph
@@ -57,14 +56,6 @@ def shaped(step: Step, data: Data, shape: Shape) -> Data:
     if typed != step.building.shapes[data.tensor]:
         data = replace(data, tensor=step.emit(Reshape, (data.tensor,), typed))
     return replace(data, shape=shape)
-
-
-def of_both(step: Step, made: Value) -> Value:
-    """What an operator made of a tensor and a number, under the shape that both broadcast to."""
-    shape = np.broadcast_shapes(step.whole(0), step.whole(1))
-    if isinstance(made, Constant):
-        return replace(made, array=made.array.reshape(shape))
-    return shaped(step, made, shape)
 
 
 def _reshape(step: Step) -> Value:

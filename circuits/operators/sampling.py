@@ -6,6 +6,7 @@ import itertools
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from typing import Final
 
 import numpy as np
 
@@ -16,6 +17,7 @@ from circuits.onnx.step import Operator, Step, Value
 from circuits.operators.entry import Entry
 from circuits.operators.matmul import floats, product, reshaped
 from circuits.operators.moving import rearranged
+from circuits.operators.resize import cubic
 from relations.integers import IntArray
 
 # Of each place of the output an entry of the input, -1 for none, and its weight.
@@ -33,17 +35,13 @@ def _grid_sample(step: Step) -> Value:
     if rank not in (2, 3) or grid.ndim != len(whole) or (grid.shape[0], grid.shape[-1]) != (whole[0], rank):
         raise step.refuse("shape", f"samples [{dims(whole)}] by a grid [{dims(grid.shape)}]")
     mode, padding = said.get("mode", b"linear"), said.get("padding_mode", b"zeros")
-    if mode not in (b"bilinear", b"linear", b"nearest") or padding not in (
-        b"zeros",
-        b"border",
-        b"reflection",
-    ):
+    if mode not in (*_CUBIC, b"bilinear", b"linear", b"nearest") or padding not in _PADDINGS:
         raise step.refuse("unsupported_attribute", f"samples by {mode[:20]!r} and {padding[:20]!r}")
     corners = bool(said.get("align_corners", 0))
     # The last number of a place is that along the last axis.
-    places = [
-        _place(grid[..., rank - 1 - axis], size, corners, padding) for axis, size in enumerate(whole[2:])
-    ]
+    places = [_place(grid[..., rank - 1 - axis], size, corners) for axis, size in enumerate(whole[2:])]
+    if mode not in _CUBIC:
+        places = [_inside(at, size, corners, padding) for at, size in zip(places, whole[2:], strict=True)]
     count, behind = math.prod(grid.shape[1:-1]), grid.shape[1:-1]
     if mode == b"nearest":
         chosen = _index([np.rint(at) for at in places], whole[2:])
@@ -61,16 +59,22 @@ def _grid_sample(step: Step) -> Value:
     step.spend(whole[0] * size * count)
     weights = np.zeros((whole[0], size + 1, count))
     sample, at = np.arange(whole[0])[:, np.newaxis], np.arange(count)[np.newaxis]
-    for index, share in _taps(places, whole[2:]):
+    taps = _cubic_taps(places, whole[2:], corners, padding) if mode in _CUBIC else _taps(places, whole[2:])
+    for index, share in taps:
         np.add.at(weights, (sample, index.reshape(whole[0], count), at), share.reshape(whole[0], count))
     lines = reshaped(step, floats(step, 0), (whole[0], whole[1], size))
     made = product(step, lines, Constant(weights[:, :-1], Element.FLOAT))
     return reshaped(replace(step, inputs=[made]), made, (*whole[:2], *behind))
 
 
-def _place(at: FloatArray, size: int, corners: bool, padding: bytes) -> FloatArray:
+def _place(at: FloatArray, size: int, corners: bool) -> FloatArray:
     """Numbers from -1 to 1 as places along an axis."""
     place: FloatArray = (at + 1) / 2 * (size - 1) if corners else ((at + 1) * size - 1) / 2
+    return place
+
+
+def _inside(place: FloatArray, size: int, corners: bool, padding: bytes) -> FloatArray:
+    """Where what is beyond the ends is."""
     if padding == b"border":
         place = np.clip(place, 0, size - 1)
     elif padding == b"reflection":
@@ -90,6 +94,15 @@ def _taps(places: Sequence[FloatArray], sizes: Shape) -> _Taps:
         yield _index(near, sizes), np.prod(shares, axis=0)
 
 
+def _cubic_taps(places: Sequence[FloatArray], sizes: Shape, corners: bool, padding: bytes) -> _Taps:
+    """Four entries around each place along each axis, each of which may be beyond the ends."""
+    for behind in itertools.product((-1, 0, 1, 2), repeat=len(sizes)):
+        near = [np.floor(at) + more for at, more in zip(places, behind, strict=True)]
+        shares = [cubic(np.abs(at - entry), _SHARPNESS) for at, entry in zip(places, near, strict=True)]
+        found = [_inside(entry, size, corners, padding) for entry, size in zip(near, sizes, strict=True)]
+        yield _index(found, sizes), np.prod(shares, axis=0)
+
+
 def _index(places: Sequence[FloatArray], sizes: Shape) -> IntArray:
     """Whole places as one number, -1 where they are outside."""
     inside = np.all([(at >= 0) & (at < size) for at, size in zip(places, sizes, strict=True)], axis=0)
@@ -97,6 +110,10 @@ def _index(places: Sequence[FloatArray], sizes: Shape) -> IntArray:
     return np.where(inside, np.ravel_multi_index(kept, sizes), -1)
 
 
+_CUBIC: Final = (b"bicubic", b"cubic")
+_PADDINGS: Final = (b"zeros", b"border", b"reflection")
+# Of Keys' kernel.
+_SHARPNESS: Final = -0.75
 _SAMPLE = {"align_corners": "i", "mode": "s", "padding_mode": "s"}
 
 ENTRY = Entry(onnx={"GridSample": Operator(_grid_sample, _SAMPLE, 2, 2)})

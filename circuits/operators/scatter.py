@@ -1,8 +1,10 @@
-"""What is put together of several tensors: one behind the other, or some entries written over others'."""
+"""What is put together of several tensors: one behind the other or around it, or some entries written over
+others'."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -18,7 +20,8 @@ from circuits.operators.entry import Entry
 from circuits.operators.matmul import floats, product, reshaped
 from circuits.operators.moving import Places, indices, picked, rearranged, within
 from circuits.operators.multiply import multiply
-from circuits.operators.reduce import MAX, MIN, SUM, Reduction, Rows, function, over_axes
+from circuits.operators.pad import LeastPad, Pad
+from circuits.operators.reduce import MAX, MIN, PRODUCT, SUM, Reduction, Rows, function, over_axes
 from circuits.operators.reshape import shaped
 from circuits.operators.scale import affine_of
 from circuits.operators.selection import flat_places, placed
@@ -82,6 +85,83 @@ def concat(step: Step) -> Value:
     return mixed(step, lambda *places: np.concatenate(places, axis), *positions)
 
 
+# ONNX's modes by numpy's names.
+_MODES: Final = {b"constant": "constant", b"edge": "edge", b"reflect": "reflect", b"wrap": "wrap"}
+# Of these files say minus infinity.
+_LEAST: Final = (-math.inf, float(np.finfo(np.float32).min), float(np.finfo(np.float16).min))
+
+
+def _pad(step: Step) -> Value:
+    whole, mode = step.whole(), step.attributes.get("mode", b"constant")
+    if mode not in _MODES:
+        known = ", ".join(_MODES.values())
+        raise step.refuse("unsupported_attribute", f"has mode {mode[:20]!r}; use {known}")
+    widths = _widths(step, whole, mode)
+    grown = [(max(0, before), max(0, after)) for before, after in widths]
+
+    def padded(places: IntArray, number: IntArray | None = None) -> IntArray:
+        kept = tuple(
+            slice(max(0, -before), size - max(0, -after))
+            for (before, after), size in zip(widths, places.shape, strict=True)
+        )
+        if mode != b"constant":
+            return np.pad(places[kept], grown, _MODES[mode])  # type: ignore[call-overload,no-any-return]
+        return np.pad(places[kept], grown, constant_values=-1 if number is None else number.item())
+
+    number = _padding(step) if mode == b"constant" else 0.0
+    plain = step.is_data(0) and whole[:1] == (1,) and not any(widths[0]) and _grows(widths)
+    if mode == b"constant" and plain and number in (0.0, *_LEAST):
+        kind = LeastPad if number else Pad
+        return Data(step.emit(kind, (step.floats(),), tuple(widths[1:])))
+    if number == 0:
+        return rearranged(step, padded, 0)
+    if number == -math.inf:
+        raise step.refuse("unsupported_attribute", "pads a batch with minus infinity; pad with a number")
+    both = [step.value(0), number if isinstance(number, Data) else _single(step, number)]
+    return mixed(replace(step, inputs=both), padded, 0, 1)
+
+
+def _widths(step: Step, whole: Shape, mode: bytes) -> list[tuple[int, int]]:
+    """How many entries come before and after each axis; below 0 as many go."""
+    pads, given = step.numbers("pads", 1), step.integers("axes", 3)
+    axes = step.axes(range(len(whole)) if given is None else given, len(whole))
+    if len(pads) != 2 * len(axes):
+        raise step.refuse("shape", f"pads {len(axes)} axes by {pads}; it takes two numbers for each")
+    around = {axis: (pads[i], pads[i + len(axes)]) for i, axis in enumerate(axes)}
+    widths = [around.get(axis, (0, 0)) for axis in range(len(whole))]
+    if mode == b"reflect" and any(max(width) >= size for width, size in zip(widths, whole, strict=True)):
+        raise step.refuse("shape", f"reflects {widths} of shape {[*whole]}: more than there is")
+    if any(sum(max(0, -side) for side in width) > size for size, width in zip(whole, widths, strict=True)):
+        raise step.refuse("shape", f"takes {widths} off shape {[*whole]}: more than there is")
+    outer = [size + sum(max(0, side) for side in width) for size, width in zip(whole, widths, strict=True)]
+    step.spend(math.prod(outer))
+    return widths
+
+
+def _grows(widths: Sequence[tuple[int, int]]) -> bool:
+    return min(map(min, widths)) >= 0 and any(map(any, widths))
+
+
+def _padding(step: Step) -> Data | float:
+    """What stands around; of integers that stand for floats 0 is their zero point."""
+    if step.has(2) and step.is_data(2):
+        return step.data(2)
+    number: float = step.attributes.get("value", step.number(2, 0.0))
+    declared = step.data().integer if step.is_data(0) else None
+    if declared is None:
+        return number
+    if number != declared.zero_point:
+        raise step.refuse("quantisation", f"pads integers with {number}, which is not their zero point")
+    return 0.0
+
+
+def _single(step: Step, number: float) -> Constant:
+    """Of the first input's kind."""
+    kind = step.value(0).kind
+    dtype = np.float64 if kind is None or kind in FLOATS else np.int64
+    return Constant(np.array([number], dtype), kind or Element.FLOAT)
+
+
 def _scatter_elements(step: Step) -> Value:
     whole, updates, wanted = step.whole(), step.whole(2), step.whole(1)
     (axis,) = step.axes([step.attributes.get("axis", 0)], len(whole))
@@ -129,7 +209,7 @@ def _scatter_nd(step: Step) -> Value:
     return _by_booleans(step, hot, reshaped(step, rows, (behind, 1, count)), entries.reshape(size, behind).T)
 
 
-_REDUCTIONS: Final[dict[bytes, Reduction]] = {b"add": SUM, b"max": MAX, b"min": MIN}
+_REDUCTIONS: Final[dict[bytes, Reduction]] = {b"add": SUM, b"max": MAX, b"min": MIN, b"mul": PRODUCT}
 
 
 def _reduction(step: Step, *known: bytes) -> bytes:
@@ -155,18 +235,21 @@ def _written(step: Step, reached: IntArray) -> Value:
             return made.reshape(whole)
 
         return mixed(step, written, 0, 2)
-    # A row for each entry: what is there, and all that is written to it.
+    # A row for each entry: what is there, and all that is written to it; beside fewer stands what changes
+    # nothing: zeros, ones, or what is there once more.
     piled, most = _piled(step, flat, math.prod(whole))
+    one = Constant(np.ones(1), Element.FLOAT)
 
-    def rows(places: IntArray, others: IntArray) -> IntArray:
-        made = np.full((math.prod(whole), 1 + most), -1)
+    def rows(places: IntArray, others: IntArray, ones: IntArray | None = None) -> IntArray:
+        made = np.full((math.prod(whole), 1 + most), -1 if ones is None else ones.item())
+        if said in (b"max", b"min"):
+            made[:] = places.reshape(-1, 1)
         made[:, 0] = places.ravel()
-        if said != b"add":
-            made[:] = made[:, :1]
         made[flat, 1 + piled] = others.ravel()
         return made
 
-    found = mixed(step, rows, 0, 2)
+    parts = [step.value(0), step.value(2), *([one] if said == b"mul" else [])]
+    found = mixed(replace(step, inputs=parts), rows, *range(len(parts)))
     if not isinstance(found, Data):
         raise step.refuse("unsupported_operator", "combines constants; have the exporter fold them")
     combined = over_axes(replace(step, inputs=[found]), [1], False, _REDUCTIONS[said])
@@ -269,6 +352,7 @@ ENTRY = Entry(
     onnx={
         "Col2Im": Operator(_col2im, {"dilations": "ints", "pads": "ints", "strides": "ints"}, 3, 3),
         "Concat": Operator(concat, {"axis": "i"}, 1, 1 << 10),
+        "Pad": Operator(_pad, {"mode": "s", "pads": "ints", "value": "f"}, 1, 4),
         "Scatter": Operator(_scatter_elements, {"axis": "i"}, 3, 3),
         "ScatterElements": Operator(_scatter_elements, _attributes("axis"), 3, 3),
         "ScatterND": Operator(_scatter_nd, _attributes(), 3, 3),

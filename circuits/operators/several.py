@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial, reduce
 from typing import Any
@@ -12,17 +12,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from circuits.graphs.types import Shape
-from circuits.onnx.step import Data, Operator, Step, Value
+from circuits.onnx.constants import FLOATS, Constant, Element
+from circuits.onnx.step import Data, Operator, Step, Value, of_kind
 from circuits.operators.activation import Activation
-from circuits.operators.add import add
+from circuits.operators.add import add, subtract
 from circuits.operators.clip import Clip
 from circuits.operators.concat import Concat
 from circuits.operators.entry import Entry
 from circuits.operators.max_pool import MaxPool
 from circuits.operators.moving import aligned
+from circuits.operators.parameters import with_numbers
 from circuits.operators.reshape import shaped
 
 _MOST = 1 << 10
+# Bounds that are clamps of their own.
+_FEW = 8
 
 
 def _extreme(step: Step, function: Callable[..., NDArray[Any]], least: bool) -> Value:
@@ -30,25 +34,45 @@ def _extreme(step: Step, function: Callable[..., NDArray[Any]], least: bool) -> 
     opposites."""
     positions = range(len(step.inputs))
     computed = [position for position in positions if step.is_data(position)]
+    constants = [step.plain(position) for position in positions if position not in computed]
+    bounds = _combined(step, constants, function) if constants else None
     if not computed:
-        arrays = [step.plain(position).array for position in positions]
-        try:
-            shape = np.broadcast_shapes(*(array.shape for array in arrays))
-        except ValueError:
-            raise step.refuse("shape", "combines constants whose shapes do not fit") from None
-        step.spend(math.prod(shape))
-        return step.folded(reduce(function, arrays), step.plain(0).kind)
+        return step.folded(bounds, constants[0].kind)
     data, shape = aligned(
         step, [Data(step.floats(position), shape=step.whole(position)) for position in computed]
     )
-    made = data[0].tensor if len(data) == 1 else _pooled(step, data, shape, least)
-    bounds = [step.number(position, 0.0) for position in positions if position not in computed]
-    if bounds:
-        ends = (-math.inf, min(bounds)) if least else (max(bounds), math.inf)
-        made = step.emit(Clip, (made,), *ends)
-    # A bound of more axes has only such of size 1, and adds these.
-    ranks = [len(step.whole(position)) for position in positions]
-    return shaped(step, Data(made), (1,) * (max(ranks) - len(shape)) + shape)
+    made = data[0] if len(data) == 1 else Data(_pooled(step, data, shape, least), shape=shape)
+    made = replace(made, kind=step.value(computed[0]).kind)
+    return made if bounds is None else _bounded(step, made, bounds, least)
+
+
+def _combined(
+    step: Step, constants: Sequence[Constant], function: Callable[..., NDArray[Any]]
+) -> NDArray[Any]:
+    arrays = [constant.array for constant in constants]
+    try:
+        shape = np.broadcast_shapes(*(array.shape for array in arrays))
+    except ValueError:
+        raise step.refuse("shape", "combines constants whose shapes do not fit") from None
+    step.spend(math.prod(shape))
+    return reduce(function, arrays)
+
+
+def _bounded(step: Step, data: Data, bounds: NDArray[Any], least: bool) -> Value:
+    """By a bound for each entry. A few are as many clamps; others are taken off before one, and put back."""
+    bound = Constant(bounds, data.kind or Element.FLOAT)
+    both = replace(step, inputs=[data, bound])
+    if bounds.size == 1 or data.kind not in FLOATS or len(np.unique(bounds)) <= _FEW:
+
+        def clamped(tensor: str, number: float) -> str:
+            return step.emit(Clip, (tensor,), *((-math.inf, number) if least else (number, math.inf)))
+
+        return with_numbers(both, clamped)
+    less = subtract(both)
+    assert isinstance(less, Data)  # noqa: S101  of a computed tensor
+    ends = (-math.inf, 0.0) if least else (0.0, math.inf)
+    above = replace(less, tensor=step.emit(Clip, (less.tensor,), *ends))
+    return of_kind(add(replace(step, inputs=[above, bound])), data.kind)
 
 
 def _pooled(step: Step, data: list[Data], shape: Shape, least: bool) -> str:

@@ -302,7 +302,8 @@ def _over(
     if logarithm:
         made = step.emit(Sub, (less, spread(function(step, sums, "log(x)"))))
     else:
-        made = step.emit(Div, (exponentials, spread(sums)))
+        # The largest is 1, unless masks leave nothing of a row: its shares are 0.
+        made = step.emit(Div, (exponentials, spread(function(step, sums, "max(x, 0.5)"))))
     return rows.back(gathered(made, at))
 
 

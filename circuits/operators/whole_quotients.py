@@ -7,18 +7,20 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from circuits.graphs import rescaling
+from circuits.graphs import formula, rescaling
 from circuits.graphs.calibration import Interval
 from circuits.graphs.node import Constants, Node, QuantNode, Written, dims
 from circuits.graphs.rescaling import Clamp
 from circuits.graphs.site import Site
 from circuits.graphs.types import MOST_BITS, Affine, Bounds, FloatArray, Shape
 from circuits.onnx.step import Data, Operator, Step, Value
-from circuits.operators.activation import Activation, modulo
+from circuits.operators.activation import TRUNCATED, Activation
 from circuits.operators.add import subtract
+from circuits.operators.constants import both_constant
 from circuits.operators.entry import Entry
 from circuits.operators.moving import together
 from circuits.operators.multiply import divide, multiply
+from circuits.operators.parameters import by_formula, modulo
 from circuits.operators.sums import Accumulating
 from relations.bounds import Bound
 from relations.functions import Tabulation
@@ -104,8 +106,14 @@ def _same(node: Node | QuantNode, shapes: Sequence[Shape]) -> Shape:
 
 def _div(step: Step) -> Value:
     """Of integers towards zero."""
-    if not (step.is_data(0) and step.is_data(1) and step.is_whole(0)):
+    if not step.is_whole(0) or both_constant(step):
         return divide(step)
+    if not step.is_data(0):
+        return by_formula(step, lambda above: formula.of(TRUNCATED, f"{formula.number(above)} / x"))
+    if not step.is_data(1):
+        if not step.plain(1).array.all():
+            raise step.refuse("tensor_type", "divides integers by zero")
+        return by_formula(step, lambda below: formula.of(TRUNCATED, f"x / {formula.number(below)}"))
     x, y = _both(step)
     return _towards_zero(step, x, y)
 

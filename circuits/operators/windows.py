@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from circuits.graphs.node import Constants, Node, Written, dims, windows
 from circuits.graphs.types import Shape
 from circuits.onnx.step import Step
-from relations.planes import MOST_AXES, Pair, Sizes, reach
+from relations.planes import MOST_AXES, Sizes, reach
 
 POOL = {
     "auto_pad": "s",
@@ -31,12 +31,17 @@ class Pool(Node):
 
     def shape(self, *shapes: Shape) -> Shape:
         fitting = windows(self, shapes[0], self.kernel, self.stride, self.padding, self.dilation)
-        far, rank = reach(self.kernel, self.dilation), len(self.kernel)
-        whole = any(pad >= far[at % rank] for at, pad in enumerate(self.padding))
-        between = zip(self.padding, self.dilation, shapes[0][1:], strict=False)
-        if whole or any(before and step > size for before, step, size in between):
+        if self.holds_whole_windows(shapes[0]):
             raise self.refuse(f"slides {self.kernel} over a padding {self.padding} that holds whole windows")
         return shapes[0][0], *fitting
+
+    def holds_whole_windows(self, shape: Shape) -> bool:
+        """Whether the padding of an image of this shape does, which is then nothing's largest or mean."""
+        far, rank = reach(self.kernel, self.dilation), len(self.kernel)
+        between = zip(self.padding, self.dilation, shape[1:], strict=False)
+        return any(pad >= far[at % rank] for at, pad in enumerate(self.padding)) or any(
+            before and step > size for before, step, size in between
+        )
 
     def written(self, constant: Constants) -> Written:
         said: dict[str, object] = {
@@ -50,18 +55,20 @@ class Pool(Node):
 
 
 class Geometry(NamedTuple):
-    """Of a kernel: as ``relations.planes`` has them."""
+    """Of a kernel: as ``relations.planes`` has them. ``beyond``: of the padding behind each axis so much as
+    windows stick out."""
 
     stride: Sizes
     padding: Sizes
     dilation: Sizes
+    beyond: Sizes
 
 
 def pool(step: Step, tensor: str, kind: type[Pool], *rest: Any) -> str:
     """The pool that the attributes ask for: the tensor itself where all windows are single values, as
     PyTorch's adaptive pools often have them. ``rest``: further fields of the node."""
     kernel = tuple(step.attributes.get("kernel_shape", ()))
-    stride, padding, dilation = geometry(step, step.building.shapes[tensor], kernel)
+    stride, padding, dilation, _ = geometry(step, step.building.shapes[tensor], kernel)
     if dilation and step.attributes.get("auto_pad", b"").startswith(b"SAME"):
         raise step.refuse(
             "unsupported_attribute",
@@ -96,12 +103,13 @@ def geometry(step: Step, shape: Shape, kernel: Sizes) -> Geometry:
         _along(step, size, far, stride[axis], pads[axis], pads[axis + rank])
         for axis, (size, far) in enumerate(zip(shape[1:], reach(kernel, tuple(dilation)), strict=True))
     ]
-    befores, afters = zip(*across, strict=True)
-    return Geometry(tuple(stride), (*befores, *afters), tuple(dilation) if max(dilation) > 1 else ())
+    befores, afters, beyond = zip(*across, strict=True)
+    return Geometry(tuple(stride), (*befores, *afters), tuple(dilation) if max(dilation) > 1 else (), beyond)
 
 
-def _along(step: Step, size: int, kernel: int, stride: int, before: int, after: int) -> Pair:
-    """The padding before and after one axis, under auto_pad and ceil_mode. ``kernel``: how far it reaches."""
+def _along(step: Step, size: int, kernel: int, stride: int, before: int, after: int) -> tuple[int, int, int]:
+    """The padding before and after one axis, under auto_pad and ceil_mode, and how much of it is for windows
+    that stick out. ``kernel``: how far it reaches."""
     mode = step.attributes.get("auto_pad", b"NOTSET")
     if mode == b"VALID":
         before = after = 0
@@ -113,16 +121,10 @@ def _along(step: Step, size: int, kernel: int, stride: int, before: int, after: 
     elif mode not in (b"NOTSET", b""):
         raise step.refuse("unsupported_attribute", f"has auto_pad {mode[:20]!r}; use explicit pads")
     if not step.attributes.get("ceil_mode", 0):
-        return before, after
+        return before, after, 0
     # A window that sticks out at the end counts, unless it starts beyond the input and the padding before it.
     last = -(-(before + size + after - kernel) // stride)
     if last * stride >= before + size:
         last -= 1
     more = max(0, last * stride + kernel - before - size - after)
-    if more and step.attributes.get("count_include_pad", 0):
-        raise step.refuse(
-            "unsupported_attribute",
-            "averages over windows that stick out (ceil_mode=1 with count_include_pad=1); "
-            "export it with ceil_mode=0",
-        )
-    return before, after + more
+    return before, after + more, more

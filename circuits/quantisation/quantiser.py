@@ -328,7 +328,7 @@ class _Quantiser:
             reading = Reading(own, self.bits.get(group, MOST_BITS), made, calibrated.won.get(node.name))
             for at, read in enumerate(map(self.groups.of, node.inputs)):
                 left[read] -= 1
-                if read in spans and read not in ends:
+                if read in spans:
                     part = node.needed(at, reading)
                     if made and hot.intersection(node.inputs):
                         part = without_outliers(part, self._own(step.tensor, spans, calibrated))

@@ -226,17 +226,13 @@ def _differences(
 ) -> list[dict[str, Any]]:
     """How far the file, the float network and the integers are apart: a proof would be refused beyond
     tolerance."""
-    from circuits import load_onnx
+    from circuits import compare_source
     from circuits.comparison import gaps
-    from circuits.comparison.files import compare_file
     from circuits.comparison.integers import compare_integers
 
-    compared, file, of_file = gaps.chosen(graph, given.inputs), Path(network), None
-    if file.is_file():
-        whole = load_onnx(file, sizes, whole=True)
-        of_file = compare_file(whole, file, sizes, compared, own=False)
-    of_integers = compare_integers(graph, qgraph, compared, own=False)
-    return [each.to_json() for each in (of_file, of_integers) if each is not None]
+    compared, file = gaps.chosen(graph, given.inputs), Path(network)
+    of_file = compare_source(file, sizes, None, compared, own=False) if file.is_file() else ()
+    return [each.to_json() for each in (*of_file, compare_integers(graph, qgraph, compared, own=False))]
 
 
 def _circuit(qgraph: Any, options: dict[str, Any]) -> Circuit:

@@ -6,12 +6,19 @@ import sys
 from importlib import import_module
 from inspect import isfunction
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from circuits.comparison.differences import require_near
 from service.cli.answers import Answer, answering
+from service.cli.precision import AcceptDifference
+from service.cli.terminal import in_words
 from zenerrors import ModelError, RequestError, naming
+
+if TYPE_CHECKING:
+    from circuits import Graph
+    from circuits.comparison.files import Exported
 
 
 @answering
@@ -33,23 +40,46 @@ def import_model(
         list[str] | None,
         typer.Option(help="Keep this output and what it needs: as often as you like. All of them otherwise."),
     ] = None,
+    accept_difference: AcceptDifference = False,
 ) -> Answer:
-    """Write a model that Python has in memory as an ONNX file. Its module is run: import what you trust."""
+    """Write a model that Python has in memory as an ONNX file, if that gives the model's own answers. Its
+    module is run: import what you trust."""
     from circuits import export_model, load_onnx
+    from circuits.comparison.files import Exported
     from verifier.datasets import load_array
 
     with naming(str(inputs)):
         rows = load_array(inputs)
-    made = export_model(_found(model), rows)
-    if output:
-        made = _keeping(made, output)
+    found = _found(model)
+    whole = export_model(found, rows)
+    made = _keeping(whole, output) if output else whole
     with naming(model):
         graph = load_onnx(made)
+        exported = Exported.of(found, (rows,), whole)
+        differences = _differences(made, graph, exported, accept=accept_difference)
     file.write_bytes(made)
     takes = {name: [*shape] for name, shape in graph.entries.items()}
     makes = {name: [*graph.shapes[tensor]] for name, tensor in graph.outputs.items()}
     said = ", ".join(f"{name} {shape}" for name, shape in {**takes, **makes}.items())
-    return Answer({"file": str(file), "inputs": takes, "outputs": makes}, (f"{file}: {said}",))
+    document = {"file": str(file), "inputs": takes, "outputs": makes, "differences": differences}
+    return Answer(document, (f"{file}: {said}", *map(in_words, differences)))
+
+
+def _differences(file: bytes, graph: Graph, exported: Exported, *, accept: bool) -> list[dict[str, Any]]:
+    """How far the file is from the model and from what reads it, on the examples: one input, or rows of
+    them. Raises ``ModelError`` (``model.differs``) unless ``accept``."""
+    from circuits import compare_source
+    from circuits.comparison import gaps
+
+    ((name, shape),), (rows,) = graph.entries.items(), exported.examples
+    samples = rows.reshape(-1, *shape)
+    compared = gaps.chosen(graph, {name: samples.astype(float)})
+    if len(samples) > 1:
+        exported = exported._replace(examples=(rows[0],))
+    found = compare_source(file, {}, exported, compared, own=False)
+    if not accept:
+        require_near(found)
+    return [each.to_json() for each in found]
 
 
 def _found(place: str) -> Any:

@@ -24,7 +24,7 @@ from circuits.operators.dense import Dense
 from circuits.operators.gather import Gather
 from circuits.operators.matmul import MatMul
 from circuits.operators.max_pool import MaxPool
-from circuits.operators.pad import Pad, pad_into_conv
+from circuits.operators.pad import Pad, pad_into_windows
 from circuits.operators.reshape import Reshape, merge_reshapes
 from circuits.operators.scale import (
     Scale,
@@ -218,12 +218,12 @@ CASES: dict[str, Case] = {
         [Reshape, Conv, Reshape, Clip],
     ),
     "a pad before a convolution": (
-        pad_into_conv,
+        pad_into_windows,
         graph(Pad("p", ("x",), ((0, 0), (1, 2), (0, 3))), conv("c", "p", (2, 4, 3, 3), padding=(1, 1, 0, 0))),
         [Conv],
     ),
     "a pad of channels": (
-        pad_into_conv,
+        pad_into_windows,
         graph(Pad("p", ("x",), ((1, 0), (1, 2), (0, 3))), conv("c", "p", (2, 5, 3, 3))),
         [Pad, Conv],
     ),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -72,10 +72,16 @@ def opsets(*versions: int) -> bytes:
 
 
 def chain(
-    count: int, step: Callable[[int], NodeProto], shape: tuple[int, ...] = (4,), **weights: Any
+    count: int,
+    step: Callable[[int], NodeProto],
+    shape: tuple[int, ...] = (4,),
+    before: Sequence[NodeProto] = (),
+    **weights: Any,
 ) -> bytes:
-    """``count`` nodes from t0 to t<count>, then a Gemm."""
-    nodes = [make_node("Identity", ["x"], ["t0"]), *map(step, range(count))]
+    """``count`` nodes from t0 to t<count>, one of ``before`` in front of each, then a Gemm."""
+    nodes = [make_node("Identity", ["x"], ["t0"])]
+    for at in range(count):
+        nodes += [*before[at : at + 1], step(at)]
     weights.setdefault("w", np.ones((4, 3), np.float32))
     nodes.append(make_node("Gemm", [f"t{count}", "w"], ["y"]))
     return make_model(nodes, weights, ("batch", *shape))
@@ -305,12 +311,46 @@ CORPUS: dict[str, tuple[Callable[[], bytes], str, str]] = {
         "weights",
     ),
     "a product of large constants": (
-        lambda: folded("MatMul", np.ones((2000, 2000), np.float32), np.ones((2000, 2000), np.float32)),
+        lambda: folded("MatMul", np.ones((3900, 1100), np.float32), np.ones((1100, 3900), np.float32)),
+        "too_large",
+        "operations",
+    ),
+    "the error functions of eight million": (
+        lambda: folded("Erf", np.ones((1 << 11, 1 << 12), np.float32)),
+        "too_large",
+        "operations",
+    ),
+    "pools of constants, a window at a time": (
+        lambda: folded("MaxPool", np.ones((1, 1, 1 << 10, 1 << 10), np.float32), kernel_shape=[2, 2]),
+        "too_large",
+        "operations",
+    ),
+    "large constants again and again": (
+        lambda: constants(
+            *(make_node("Exp", ["a"], [f"c{at}"]) for at in range(1000)),
+            make_node("Sum", [f"c{at}" for at in range(1000)], ["c"]),
+            a=np.zeros((1 << 10, 1 << 10), np.float32),
+        ),
         "too_large",
         "weights",
     ),
-    "the error functions of a million": (
-        lambda: folded("Erf", np.ones((1 << 10, 1 << 10), np.float32)),
+    "large constants, each let go": (
+        lambda: constants(
+            *(make_node("Tanh", [f"c{at}" if at else "a"], [f"c{at + 1}"]) for at in range(4000)),
+            make_node("Sub", ["a", "c4000"], ["c"]),
+            a=np.zeros((1 << 10, 1 << 10), np.float32),
+        ),
+        "too_large",
+        "operations",
+    ),
+    "large constants that layers keep": (
+        lambda: chain(
+            3000,
+            lambda i: make_node("Gemm", [f"t{i}", f"e{i}"], [f"t{i + 1}"]),
+            (512,),
+            before=[make_node("Exp", ["big"], [f"e{i}"]) for i in range(3000)],
+            big=np.full((512, 512), -9.0, np.float32),
+        ),
         "too_large",
         "weights",
     ),

@@ -14,18 +14,33 @@ from circuits import load_onnx
 from tests.circuits.operators.test_learned import CLASSIFIERS, model
 
 MODELS = """
-class Booster:
-    __module__ = "catboost.core"
+class Network:
+    __module__ = "keras.models"
+    input_shape = (None, 2)
+    shift = 0.0
 
-    def save_model(self, file, format):
+    def __call__(self, batch):
+        return batch
+
+    def export(self, file, format, verbose):
         with open(file, "wb") as to:
             to.write(open("made.onnx", "rb").read())
 
+    def predict(self, batch, verbose):
+        import onnxruntime
+        label, scores = onnxruntime.InferenceSession("made.onnx").run(None, {"x": batch.astype("f")})
+        return [label, scores + self.shift]
+
+class Shifted(Network):
+    __module__ = "keras.models"
+    shift = 0.5
+
 class Rooms:
-    booster = Booster()
+    network = Network()
+    shifted = Shifted()
 
 def trained():
-    return Booster()
+    return Network()
 """
 
 
@@ -39,11 +54,16 @@ def run(run: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     return partial(run, "import")
 
 
-@pytest.mark.parametrize("place", ["rooms_to_let:trained", "rooms_to_let:Rooms.booster"])
+@pytest.mark.parametrize("place", ["rooms_to_let:trained", "rooms_to_let:Rooms.network"])
 def test_a_model_becomes_a_file(run: Any, place: str) -> None:
     code, out, err = run(place, "room.onnx", "--input", "rows.npy", "--json")
     assert (code, err) == (0, "")
-    assert json.loads(out) == {
+    said = json.loads(out)
+    assert [(each["stage"], each["node"]) for each in said.pop("differences")] == [
+        ("export", None),
+        ("import", None),
+    ]
+    assert said == {
         "file": "room.onnx",
         "inputs": {"x": [2]},
         "outputs": {"label": [1], "scores": [3]},
@@ -53,7 +73,9 @@ def test_a_model_becomes_a_file(run: Any, place: str) -> None:
 
 def test_of_its_outputs_some_may_be_kept(run: Any) -> None:
     code, out, _ = run("rooms_to_let:trained", "room.onnx", "--input", "rows.npy", "--output", "scores")
-    assert (code, out) == (0, "room.onnx: x [2], scores [3]\n")
+    assert code == 0
+    assert out.startswith("room.onnx: x [2], scores [3]\n")
+    assert "export, beside the Network itself, on 3 samples" in out
     assert [*load_onnx(Path("room.onnx")).outputs] == ["scores"]
     code, _, err = run("rooms_to_let:trained", "room.onnx", "--input", "rows.npy", "--output", "other")
     assert code == 2
@@ -72,3 +94,14 @@ def test_what_is_not_there_is_said(run: Any, place: str, words: str) -> None:
     code, _, err = run(place, "room.onnx", "--input", "rows.npy")
     assert code == 2
     assert words in err
+
+
+def test_a_file_that_is_another_function_than_its_model_is_not_written(run: Any) -> None:
+    code, _, err = run("rooms_to_let:Rooms.shifted", "room.onnx", "--input", "rows.npy")
+    assert code == 2
+    assert "the Shifted itself and the file that it was exported to differ" in err
+    assert "[model.differs]" in err
+    assert not Path("room.onnx").exists()
+    code, _, _ = run("rooms_to_let:Rooms.shifted", "room.onnx", "--input", "rows.npy", "--accept-difference")
+    assert code == 0
+    assert Path("room.onnx").exists()

@@ -34,9 +34,9 @@ def ensemble_of(model: Any) -> Ensemble:
     objective, held = learner["objective"]["name"], learner["gradient_booster"]
     if objective not in _LINKS or (objective == "binary:logitraw" and hasattr(model, "classes_")):
         raise ModelError("model.export", f"XGBoost's objective {objective[:40]!r} has no circuit")
-    rounds = _rounds(model) if model is not booster else 0
+    rounds = rounds_of(model) if model is not booster else 0
     rows = np.zeros((1, booster.num_features()), np.float32)
-    margin = _margin(booster, rows, rounds)
+    margin = said_margin(booster, rows, rounds)
     trees, weights = Trees(), None
     if held["name"] == "gblinear":
         weights = np.array(held["model"]["weights"]).reshape(-1, len(margin))[:-1]
@@ -47,7 +47,7 @@ def ensemble_of(model: Any) -> Ensemble:
     return Ensemble(trees, base, _LINKS[objective], classes=_classes(model, objective), weights=weights)
 
 
-def _rounds(model: Any) -> int:
+def rounds_of(model: Any) -> int:
     """Those that predictions take: of a model that stopped early up to the best one; 0 for all."""
     try:
         return int(model.best_iteration) + 1
@@ -55,7 +55,7 @@ def _rounds(model: Any) -> int:
         return 0
 
 
-def _margin(booster: Any, rows: Any, rounds: int) -> Any:
+def said_margin(booster: Any, rows: Any, rounds: int) -> Any:
     """What it says of one row before its link: of zeros, what is beside its trees."""
     from xgboost import DMatrix
 

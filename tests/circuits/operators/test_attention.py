@@ -36,13 +36,12 @@ def file(domain: str, case: Case, outputs: int = 1, opset: int = 23) -> bytes:
     name, inputs, said = case
     computed = {key: shape for key, shape in inputs.items() if isinstance(shape, tuple)}
     read = ["" if value is None else key for key, value in inputs.items()]
+    whole = TensorProto.INT32 if domain else TensorProto.INT64
     graph = helper.make_graph(
         [helper.make_node(name, read, ["y", *(f"y{i}" for i in range(1, outputs))], domain=domain, **said)],
         "test",
         [
-            helper.make_tensor_value_info(
-                key, TensorProto.INT32 if key == "lengths" else TensorProto.FLOAT, shape
-            )
+            helper.make_tensor_value_info(key, whole if key == "lengths" else TensorProto.FLOAT, shape)
             for key, shape in computed.items()
         ],
         [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)],
@@ -131,13 +130,17 @@ ONNX: Mapping[str, Case] = {
 @pytest.mark.parametrize("name", ONNX)
 def test_onnx_agrees_with_its_reference(name: str) -> None:
     data = file("", ONNX[name])
+    agrees(data, in_reference(data), given(data))
+
+
+def in_reference(data: bytes) -> Any:
     evaluator = ReferenceEvaluator(data)
 
     def reference(one: dict[str, Any]) -> Any:
         found: Any = evaluator.run(["y"], one)
         return found[0]
 
-    agrees(data, reference, given(data))
+    return reference
 
 
 THREE = {"q": (1, 3, 8), "k": (1, 4, 8), "v": (1, 4, 8)}
@@ -273,14 +276,19 @@ def test_rows_of_three_tables_are_added_and_normalised() -> None:
 @pytest.mark.parametrize(
     ("domain", "case", "words"),
     [
+        ("", ("Attention", {**HEADS, "m": None, "pk": (1, 2, 1, 5), "pv": (1, 2, 1, 6)}, {}), "behind"),
         (
             "",
-            ("Attention", {**HEADS, "m": None, "pk": (1, 2, 1, 4), "pv": (1, 2, 1, 6)}, {}),
-            "without its cache",
+            ("Attention", {**HEADS, **dict.fromkeys(("m", "pk", "pv")), "n": np.ones((2, 2), np.int64)}, {}),
+            "lengths",
         ),
         ("", ("Attention", {"q": (1, 3, 8), "k": (1, 3, 8), "v": (1, 3, 8)}, {}), "into 0 heads"),
         ("", ("Attention", {**HEADS, "v": (1, 2, 4, 6)}, {}), "attends from"),
-        ("", ("Attention", {**HEADS, "m": np.tri(3, 5, -1, dtype=np.bool_)}, {}), "leaves a query no key"),
+        (
+            "com.microsoft",
+            ("Attention", {**PACKED, "m": np.zeros((1, 4), np.int32)}, {"num_heads": 2}),
+            "leaves a query no key",
+        ),
         (
             "",
             ("RotaryEmbedding", {"q": (1, 2, 3, 6), "c": floats(2, 3), "s": floats(2, 3)}, {}),
@@ -330,3 +338,72 @@ def test_positions_of_another_number_of_tokens_are_refused() -> None:
     node = make_node("RotaryEmbedding", ["x", *weights], ["y"])
     with refuses("model.shape", match="2 positions for 2 samples of 3 tokens"):
         load_onnx(make_model([node], weights, (2, 2, 3, 4), opset=23))
+
+
+LATE = np.random.default_rng(6)
+NEWER: Mapping[str, Case] = {
+    "a mask that leaves a query no key": ("Attention", {**HEADS, "m": np.tri(3, 5, -1, dtype=np.bool_)}, {}),
+    "a mask of the first keys": ("Attention", {**HEADS, "m": BAND[:, :3]}, {}),
+    "keys and values of before": (
+        "Attention",
+        {**HEADS, "m": None, "pk": (1, 2, 2, 4), "pv": LATE.normal(size=(1, 2, 2, 6)).astype(np.float32)},
+        {"is_causal": 1},
+    ),
+    "a window": ("Attention", HEADS, {"left_window_size": 1, "right_window_size": 0}),
+    "causal, of a length": (
+        "Attention",
+        {**HEADS, "m": None, "pk": None, "pv": None, "n": np.array([4])},
+        {"is_causal": 1},
+    ),
+    "causal, of a length that is computed": (
+        "Attention",
+        {**HEADS, "k": (1, 2, 3, 4), "v": (1, 2, 3, 6), "m": None, "pk": None, "pv": None, "lengths": (1,)},
+        {"is_causal": 1},
+    ),
+    "turned by places that are computed": (
+        "RotaryEmbedding",
+        {
+            "q": (1, 2, 3, 6),
+            **{name: LATE.normal(size=(4, 3)).astype(np.float32) for name in "cs"},
+            "lengths": (1, 3),
+        },
+        {},
+    ),
+}
+
+
+@pytest.mark.parametrize("name", NEWER)
+def test_newer_forms_agree_with_the_reference(name: str) -> None:
+    """Of earlier keys, windows, lengths of each sample, and masks that are shorter or keep nothing."""
+    windows = "left_window_size" in NEWER[name][2]
+    data = file("", NEWER[name], opset=25 if windows else 24 if "of a length" in name else 23)
+    agrees(data, in_reference(data), given(data))
+
+
+@pytest.mark.parametrize("mode", [0, 1, 3])
+def test_scores_are_shown(mode: int) -> None:
+    case: Case = ("Attention", {**HEADS, "m": BAND}, {"softcap": 2.0, "qk_matmul_output_mode": mode})
+    data = file("", case, outputs=4).replace(b"\x02y3", b"\x02y3")
+    model = ModelProto.FromString(data)
+    model.graph.output[0].name = "y3"
+    data = model.SerializeToString()
+    x = wide(data)
+    given_ = {name: value[0].astype(np.float32) for name, value in x.items()}
+    (expected,) = onnxruntime.InferenceSession(data).run(None, given_)
+    made = load_onnx(data).run({name: value[:, 0] for name, value in x.items()})
+    np.testing.assert_allclose(made.ravel(), expected.ravel(), atol=1e-5)
+
+
+def test_scores_that_are_infinite_are_not() -> None:
+    case: Case = ("Attention", {**HEADS, "m": BAND}, {"qk_matmul_output_mode": 2})
+    model = ModelProto.FromString(file("", case, outputs=4))
+    model.graph.output[0].name = "y3"
+    with refuses("model.unsupported_attribute", match="infinite"):
+        load_onnx(model.SerializeToString())
+
+
+def wide(data: bytes) -> dict[str, NDArray[Any]]:
+    """One sample of each input, [1, 1, *shape]."""
+    rng = np.random.default_rng(8)
+    graph = load_onnx(data)
+    return {entry.name: rng.normal(size=(1, 1, *entry.shape)) for entry in graph.inputs}

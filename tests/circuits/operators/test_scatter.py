@@ -160,7 +160,7 @@ def _scattered(kind: str, wanted: tuple[int, ...], **said: Any) -> Case:
     [
         (_scattered("ScatterElements", (1, 3)), "shape"),
         (_scattered("ScatterElements", (1, 2), axis=2), "shape"),
-        (_scattered("ScatterElements", (1, 2), axis=1, reduction="mul"), "unsupported_attribute"),
+        (_scattered("ScatterElements", (1, 2), axis=1, reduction="mean"), "unsupported_attribute"),
         (_scattered("ScatterND", (1, 2, 3)), "shape"),
         (_scattered("ScatterND", ()), "shape"),
         (([make_node("Concat", ["c", "x"], ["h"], axis=1)], {"c": np.zeros((2, 1))}, (3,)), "shape"),
