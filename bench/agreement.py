@@ -85,18 +85,16 @@ def _tried(
     found = {"near": near, "integer_bits": bits, "quantise_s": time.process_time() - start}
     yield "integers", found | _failed(near < _SHARE, f"{1 - near:.1%} of the outputs are off at {bits} bits")
     start = time.process_time()
+    judged: Findings = {}
     try:
-        bits = {
-            layer.bits
-            for layer in tune(graph, samples, bits=None, max_loss=_MAX_LOSS, measure="values").layers
-        }
-        found = {"bits": max(each or 0 for each in bits)}
-    except ZenError as error_:
-        found = {"auto_refused": str(error_)[:_WORDS]}
+        tuned = tune(graph, samples, bits=None, max_loss=_MAX_LOSS, measure="values")
+        judged = {"bits": max(layer.bits or 0 for layer in tuned.layers)}
+    except ZenError as refusal:
+        judged = {"auto_refused": str(refusal)[:_WORDS]}
     taken = time.process_time() - start
     yield (
         "auto",
-        found | {"auto_s": taken} | _failed(taken > _AUTO_SECONDS, f"--bits auto takes {taken:.0f} s"),
+        judged | {"auto_s": taken} | _failed(taken > _AUTO_SECONDS, f"--bits auto takes {taken:.0f} s"),
     )
 
 
@@ -115,7 +113,7 @@ def integers(qgraph: QuantGraph, graph: Graph, samples: Mapping[str, FloatArray]
     """The outputs of all samples, as the real numbers that the integers stand for."""
     names = input_names(graph)
     q = {names[name]: qgraph.entries[names[name]].type.quantise(each) for name, each in samples.items()}
-    made, found = qgraph.run_all(q, {*qgraph.outputs.values()}), {}
+    made, found = qgraph.run_all(q, {*qgraph.outputs.values()}), dict[str, FloatArray]()
     for name, called in output_names(graph).items():
         scales = qgraph.scale_of(qgraph.outputs[called])
         if scales is None:

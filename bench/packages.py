@@ -130,9 +130,9 @@ def write(each: Listed, archive: Path, suite: Path) -> None:
     (network,) = folder.glob("*.onnx")
     rng = np.random.default_rng(zlib.crc32(each.name.encode()))
     samples = [drawn(network, each.inputs, rng) for _ in range(1 + _CALIBRATION)]
-    np.savez(folder / "input.npz", **samples[0])
     rest = {name: np.stack([sample[name] for sample in samples[1:]]) for name in samples[0]}
-    np.savez(folder / "calibration.npz", **rest)
+    for kind, arrays in (("input", samples[0]), ("calibration", rest)):
+        np.savez(folder / f"{kind}.npz", allow_pickle=False, **arrays)
 
 
 def drawn(network: Path, inputs: Iterable[Drawn], rng: np.random.Generator) -> Mapping[str, NDArray[Any]]:

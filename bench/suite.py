@@ -79,7 +79,7 @@ def calibration(network: Path) -> Arrays | None:
     """What is beside a network to calibrate with, [n, *shape] by the names of its inputs: a
     ``calibration.npz``, or a ``calibration.npy`` of an only one; None where there is neither."""
     if (file := network.parent / "calibration.npz").exists():
-        return _read(file, {})
+        return dict(_read(file, {}))
     file = network.parent / "calibration.npy"
     if not file.exists():
         return None

@@ -65,7 +65,8 @@ def test_the_list_names_each_network_once_and_pins_its_package() -> None:
 def test_numbers_are_of_their_range(kind: str) -> None:
     drawn, rng = packages.Drawn((2, 40, 60), -3.0, 5.0, kind), np.random.default_rng(0)
     floats = drawn.draw(np.dtype(np.float32), rng)
-    assert (floats.shape, floats.dtype) == ((2, 40, 60), np.float32)
+    assert floats.shape == (2, 40, 60)
+    assert floats.dtype == np.dtype(np.float32)
     assert -3.2 <= floats.min() < floats.max() <= 5.2
     whole = drawn.draw(np.dtype(np.int64), rng)
     assert {*np.unique(whole).tolist()} <= {*range(-3, 6)}
