@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -96,8 +97,12 @@ def _named(values: Any, names: Iterable[str]) -> Any:
 
 
 def array(values: Any) -> NDArray[Any]:
-    """Numbers of any kind, a tensor of PyTorch's too."""
-    return np.asarray(values.detach().cpu() if hasattr(values, "detach") else values)
+    """Numbers of any kind, a tensor of PyTorch's too, and a table whose columns are of several."""
+    made = np.asarray(values.detach().cpu() if hasattr(values, "detach") else values)
+    if made.dtype == object:
+        with suppress(TypeError, ValueError):
+            return made.astype(np.float64)
+    return made
 
 
 def inputs(graph: Graph, x: Any) -> dict[str, FloatArray]:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Final
 
-from bench import agreement, coverage, ezkl_networks, packages
+from bench import agreement, conformance, coverage, ezkl_networks, packages
 from bench.pages.tables import listed, name, rows, shown, size, table
 from bench.report import Cells, Row, more, number
 from bench.stages import STAGES
@@ -19,6 +19,7 @@ COVERAGE: Final = (
     "coverage-2026-11-23-jolt-atlas",
 )
 EZKL_NETWORKS: Final = "ezkl-networks-2026-11-23-epyc"
+CONFORMANCE: Final = "conformance-2026-11-29"
 SENTENCES: Final = "minilm-2026-11-23-epyc"
 PACKAGES: Final = "coverage-2026-11-29-packages"
 MAGIKA: Final = "magika-2026-11-23-epyc"
@@ -110,6 +111,18 @@ def shipped() -> str:
     return table([tuple(number(count) for count in tried.values())], [*tried])
 
 
+def conformed() -> str:
+    """All tests together, then those of operators of which any is not right."""
+    found = rows(CONFORMANCE, "")
+    total = Row("all", len(found), 0.0, more=conformance.counts(found))
+    others = [row for row in conformance.by_operator(found) if row.more["right"] < (row.size or 0)]
+    return listed([total, *others], conformance.CELLS)
+
+
+def not_conformed() -> str:
+    return listed(conformance.refusals(rows(CONFORMANCE, "")), conformance.REFUSALS)
+
+
 TABLES: Final[dict[str, Callable[[], str]]] = {
     "sentences": sentences,
     "layer": partial(proven, SENTENCES),
@@ -118,6 +131,8 @@ TABLES: Final[dict[str, Callable[[], str]]] = {
     "covered": covered,
     "blockers": blockers,
     "beside ezkl": partial(shown, EZKL_NETWORKS, "", ezkl_networks.CELLS),
+    "conformed": conformed,
+    "not conformed": not_conformed,
     "networks": networks,
     "refused": refused,
     "shipped": shipped,

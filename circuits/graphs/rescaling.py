@@ -67,7 +67,8 @@ def exact(span: Interval, what: str, most: int = MOST_BITS) -> Affine:
     if bits > most:
         raise ModelError(
             "model.quantised",
-            f"{what[:80]!r} takes integers of {bits} bits; tensors have {most} at most",
+            f"{what[:80]!r} takes integers from {low} to {high}, {bits} bits; tensors have {most} at most: "
+            "have the network subtract a constant near them first, or give it smaller numbers",
         )
     return Affine(1.0, -low, bits)
 

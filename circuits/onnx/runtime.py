@@ -92,6 +92,8 @@ def _onnxruntime(file: File) -> _Session:
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = 1
     options.log_severity_level = 4
+    # More of them round what the file does not: weights of few bits are multiplied by integers, too.
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_BASIC
     source = file if isinstance(file, bytes) else os.fspath(file)
     session = onnxruntime.InferenceSession(source, options, providers=["CPUExecutionProvider"])
     return lambda fed, names: session.run([*names], dict(fed))

@@ -16,7 +16,7 @@ from circuits.onnx.constants import FLOATS, Constant, Element
 from circuits.onnx.step import Data, Operator, Step, Value, of_kind
 from circuits.operators.activation import Activation
 from circuits.operators.add import add, subtract
-from circuits.operators.clip import Clip
+from circuits.operators.clip import Clip, between
 from circuits.operators.concat import Concat
 from circuits.operators.entry import Entry
 from circuits.operators.max_pool import MaxPool
@@ -36,8 +36,6 @@ def _extreme(step: Step, function: Callable[..., NDArray[Any]], least: bool) -> 
     computed = [position for position in positions if step.is_data(position)]
     constants = [step.plain(position) for position in positions if position not in computed]
     bounds = _combined(step, constants, function) if constants else None
-    if not computed:
-        return step.folded(bounds, constants[0].kind)
     data, shape = aligned(
         step, [Data(step.floats(position), shape=step.whole(position)) for position in computed]
     )
@@ -103,11 +101,7 @@ def _clip(step: Step) -> Value:
     """Between numbers of the file, or bounds that are computed: the smallest of the upper one and of the
     largest of the lower one and the input."""
     if not any(step.has(position) and step.is_data(position) for position in (1, 2)):
-        low = step.attributes.get("min", step.number(1, -math.inf))
-        high = step.attributes.get("max", step.number(2, math.inf))
-        if (low, high) == (-math.inf, math.inf):
-            return step.data()
-        return Data(step.emit(Clip, (step.floats(),), low, high))
+        return between(step)
     made = step.value(0)
     for position, function in ((1, np.maximum), (2, np.minimum)):
         if step.has(position):

@@ -337,8 +337,6 @@ def test_an_answer_that_differs_is_refused_unless_it_is_accepted() -> None:
     with pytest.raises(zenserve.ZenError, match=r"they part at 'dense1' .* accept it") as refusal:
         zenserve.prove(model, X, calibration=near, bits=1, reveal="values")
     assert refusal.value.code == "model.differs"
-    accepted = zenserve.prove(
-        model, X, calibration=near, bits=1, reveal="values", accept_difference=True
-    )
+    accepted = zenserve.prove(model, X, calibration=near, bits=1, reveal="values", accept_difference=True)
     assert accepted.differences[1].error > TOLERANCES["quantisation"].value
     assert zenserve.verify(accepted).valid
