@@ -173,6 +173,7 @@ CELLS: Final[Cells] = {
     "at bits": more("integer_bits"),
     "auto s": more("auto_s"),
     "auto bits": more("bits"),
+    "commit": more("commit"),
     "reason": more("reason"),
 }
 
