@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from onnx import ModelProto, ValueInfoProto, helper
 
 from circuits.graphs.types import FloatArray
-from circuits.onnx.message import decode, entries, input_shape
+from circuits.onnx.message import count, decode, entries, input_shape
 
 File = bytes | os.PathLike[str]
 # One sample's outputs, in the order of the names that were asked for.
@@ -40,7 +40,7 @@ def answers(
     """Run the file in each of the ``programs`` that is installed and takes it.
 
     ``file``: the bytes of an ONNX file, or its path. ``samples``: float64[n, …] by the names of inputs; those
-    that are left out are zeros. ``sizes``: of the dimensions that the file only names. ``names``: of the
+    that are left out are zeros. ``sizes``: as for ``load_onnx``. ``names``: of the
     outputs; a label that is a word is the place of that class among the file's, and the rows of a ZipMap are
     the scores of all classes.
     """
@@ -79,9 +79,10 @@ def _fed(
     fed = {}
     for entry in entries:
         shape = input_shape(entry, sizes)
+        fixed = count(entry, sizes)
         given = samples[entry.name][index] if entry.name in samples else np.zeros(shape)
         kind = helper.tensor_dtype_to_np_dtype(entry.type.tensor_type.elem_type)
-        fed[entry.name] = np.asarray(given).reshape(shape).astype(kind)
+        fed[entry.name] = np.asarray(given if fixed is None else fixed).reshape(shape).astype(kind)
     return fed
 
 
