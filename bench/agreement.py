@@ -118,7 +118,7 @@ def integers(qgraph: QuantGraph, graph: Graph, samples: Mapping[str, FloatArray]
         scales = qgraph.scale_of(qgraph.outputs[called])
         if scales is None:
             raise FailedError("the outputs have no one scale", "output scale")
-        found[name] = scales[0] * (made[qgraph.outputs[called]] - scales[1])
+        found[name] = scales[0] * (made[qgraph.outputs[called]] - scales[1]).astype(np.float64)
     return found
 
 
