@@ -7,32 +7,24 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
-import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from io import BytesIO
 from pathlib import Path
-from typing import Any, Final
-from zipfile import ZIP_DEFLATED, ZIP_STORED, BadZipFile, ZipFile
+from typing import Any, Final, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from verifier import npy, npz
 from verifier.description import InputType, Quantisation
 from verifier.document import parse_json
 from verifier.fields import canonical
 from verifier.measures import Targets
 from zenerrors import TensorError
 
-NPY: Final = b"\x93NUMPY"
-"""What a ``.npy`` file begins with."""
-NPZ: Final = b"PK"
-"""What a ``.npz`` file begins with."""
-UNREADABLE: Final = (ValueError, RecursionError, EOFError, BadZipFile, NotImplementedError, zlib.error)
-"""What reading bytes of either, or JSON, may raise."""
-_PLAIN: Final = (ZIP_STORED, ZIP_DEFLATED)
+UNREADABLE: Final = (ValueError, RecursionError)
+"""What reading bytes of ``.npy`` or ``.npz`` files, or JSON, may raise."""
 _TAG: Final = b"zenserve dataset 1\n"
 _TARGETS_TAG: Final = b"zenserve dataset 2\n"
 
@@ -222,9 +214,9 @@ def load_inputs(file: Path, kinds: Quantisation) -> list[int] | dict[str, list[i
 def _read(file: Path) -> NDArray[Any] | dict[str, NDArray[Any]]:
     data = file.read_bytes()
     try:
-        if data.startswith(NPZ):
+        if data.startswith(npz.MAGIC):
             return read_npz(data)
-        if data.startswith(NPY):
+        if data.startswith(npy.MAGIC):
             return read_npy(data)
         read = parse_json(data)
         if isinstance(read, dict):
@@ -239,30 +231,15 @@ def _read(file: Path) -> NDArray[Any] | dict[str, NDArray[Any]]:
 
 
 def read_npz(data: bytes) -> dict[str, NDArray[Any]]:
-    """The arrays in the bytes of a ``.npz`` file by name. Raises ``UNREADABLE``."""
-    with ZipFile(BytesIO(data)) as archive:
-        # What numpy writes. Others are encrypted, or a million times as large as the file.
-        if any(each.flag_bits & 1 or each.compress_type not in _PLAIN for each in archive.infolist()):
-            raise ValueError("it is packed in ways that numpy does not use")
-        return {name.removesuffix(".npy"): read_npy(archive.read(name)) for name in archive.namelist()}
+    """The arrays in the bytes of a ``.npz`` file by name. Raises ``ValueError``."""
+    return {name: read_npy(file) for name, file in npz.read_members(data).items()}
 
 
 def read_npy(data: bytes) -> NDArray[Any]:
-    """The array in the bytes of a ``.npy`` file, never a pickle. Raises ``ValueError``.
-
-    What its header says of its size is believed as far as bytes are there: numpy takes the memory first.
-    """
-    file = BytesIO(data)
-    major, _ = np.lib.format.read_magic(file)
-    read_header = np.lib.format.read_array_header_1_0 if major == 1 else np.lib.format.read_array_header_2_0
-    try:
-        shape, _, dtype = read_header(file)
-    except Exception as error:  # numpy has Python's own parser read the text, which ends in many ways
-        raise ValueError(f"its header is not as numpy writes it: {error}") from None
-    if math.prod(shape) * max(1, dtype.itemsize) != len(data) - file.tell():
-        raise ValueError("the header says another size than the file has")
-    array: NDArray[Any] = np.load(BytesIO(data), allow_pickle=False)
-    return array
+    """The array in the bytes of a ``.npy`` file, never a pickle. Raises ``ValueError``."""
+    header = npy.read_header(data)
+    order: Literal["F", "C"] = "F" if header.by_columns else "C"
+    return np.ndarray(header.shape, header.type, data, header.start, order=order).copy("K")
 
 
 def numbers(values: ArrayLike, field: str) -> NDArray[np.float64]:
