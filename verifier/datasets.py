@@ -182,7 +182,7 @@ def load(file: Path, labels: Path | None = None, *, targets: bool = False) -> La
     made = LabelledData.with_targets if targets else LabelledData.of
     if labels is not None:
         return made(load_array(file), load_array(labels))
-    arrays, name = _read(file), "targets" if targets else "labels"
+    arrays, name = read_arrays(file), "targets" if targets else "labels"
     if not isinstance(arrays, dict) or not {"samples", name} <= arrays.keys():
         raise TensorError(
             "input.unreadable", f"{file} is no .npz file with samples and {name}", field="samples"
@@ -192,7 +192,7 @@ def load(file: Path, labels: Path | None = None, *, targets: bool = False) -> La
 
 def load_array(file: Path) -> NDArray[Any]:
     """From a ``.npy`` file (never a pickle) or a JSON array. Raises ``TensorError``."""
-    array = _read(file)
+    array = read_arrays(file)
     if not isinstance(array, np.ndarray):
         raise TensorError("input.unreadable", f"{file} holds several arrays", field="input")
     return array
@@ -203,7 +203,7 @@ def load_inputs(file: Path, kinds: Quantisation) -> list[int] | dict[str, list[i
     the file: a ``.npz`` file, or JSON. Raises ``TensorError``."""
     if kinds.input is not None:
         return quantise(load_array(file), kinds.input)
-    arrays, types = _read(file), {kind.name: kind for kind in kinds.inputs or []}
+    arrays, types = read_arrays(file), {kind.name: kind for kind in kinds.inputs or []}
     if isinstance(arrays, np.ndarray) or not arrays or not arrays.keys() <= types.keys():
         raise TensorError(
             "input.names", f"{file} must have arrays by the names {', '.join(map(str, types))}", field="input"
@@ -211,7 +211,8 @@ def load_inputs(file: Path, kinds: Quantisation) -> list[int] | dict[str, list[i
     return {name: quantise(array, types[name]) for name, array in arrays.items()}
 
 
-def _read(file: Path) -> NDArray[Any] | dict[str, NDArray[Any]]:
+def read_arrays(file: Path) -> NDArray[Any] | dict[str, NDArray[Any]]:
+    """The array in a file, or arrays by name. Raises ``TensorError`` (``input.unreadable``)."""
     data = file.read_bytes()
     try:
         if data.startswith(npz.MAGIC):

@@ -54,18 +54,17 @@ function listed(value: Json): NumberArray {
   return { shape, kind: kindOf(items), at: (index) => numeric(items[index]) };
 }
 
-/** As numpy has it: true among numbers is 1, and an integer that 64 bits have no place for is none. */
+/** As numpy has it: true among numbers is 1; integers from 2^63 on, with smaller ones beside them, are doubles. */
 function kindOf(items: readonly Json[]): NumberArray["kind"] {
-  let [reals, numbers, negative, large] = [items.length === 0, items.length === 0, false, false];
+  let [reals, small, large] = [items.length === 0, false, false];
   for (const item of items) {
     if (!isNumeric(item)) return "others";
     reals ||= item instanceof Real;
-    numbers ||= typeof item !== "boolean";
-    negative ||= typeof item !== "object" && Number(item) < 0;
     large ||= typeof item === "bigint" && item >= 2n ** 63n;
+    small ||= typeof item === "number" || (typeof item === "bigint" && item < 2n ** 63n);
   }
-  if (!numbers) return "others";
-  return reals || (negative && large) ? "reals" : "integers";
+  if (!reals && !small && !large) return "others";
+  return reals || (small && large) ? "reals" : "integers";
 }
 
 function isNumeric(item: Json): boolean {
