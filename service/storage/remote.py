@@ -6,6 +6,7 @@ They lie as the files of a local store do, ``ab/abcd…``: to move one there is 
 from __future__ import annotations
 
 import errno
+import hashlib
 from collections.abc import Iterator, Set
 from contextlib import contextmanager
 from pathlib import Path
@@ -54,6 +55,19 @@ class Remote:
     def download(self, digest: str, path: Path) -> None:
         with self._asking(for_one=True):
             self._objects.get_file(self._place(digest), str(path))
+
+    def sha256(self, digest: str) -> str | None:
+        """Of what is there, in hex; None where nothing is."""
+        try:
+            with self._asking(for_one=True), self._objects.open(self._place(digest), "rb") as file:
+                return hashlib.file_digest(file, "sha256").hexdigest()
+        except FileNotFoundError:
+            return None
+
+    def digests(self) -> set[str]:
+        """The names of all artifacts."""
+        with self._asking():
+            return {name.rpartition("/")[2] for name in self._objects.find(self._root)}
 
     def delete(self, digest: str) -> None:
         with self._asking():
