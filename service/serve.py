@@ -26,7 +26,7 @@ from typing import Any, Protocol
 import uvicorn
 from uvicorn.supervisors import Multiprocess
 
-from service import log, telemetry
+from service import log, openings, telemetry
 from service.jobs.reaping import Reaping
 from service.runtime import Runtime
 from service.scheduler.reaper import Reaper
@@ -106,6 +106,27 @@ class Supervisor(threading.Thread):
         return self._process.wait()
 
 
+class Notes(threading.Thread):
+    """Notes on a host of the API how many openings of commitments there were, so that a restored database is
+    noticed here, too."""
+
+    def __init__(self, runtime: Runtime) -> None:
+        super().__init__(name="notes", daemon=True)
+        self._runtime = runtime
+        self._quit = threading.Event()
+
+    def run(self) -> None:
+        while not self._quit.wait(openings.NOTE_SECONDS):
+            try:
+                openings.note(self._runtime)
+            except Exception:  # a busy or absent database: the next note makes up for it
+                log.event("openings.not_noted", level=30, failed=True)
+
+    def finish(self) -> None:
+        self._quit.set()
+        self.join()
+
+
 def serve(settings: Settings, announce: Callable[[str | None], object]) -> None:
     """API, scheduler and a worker. ``announce`` is told the token, if there is one, once the address is open.
 
@@ -138,11 +159,13 @@ def serve_api(settings: Settings) -> None:
         log.event("api.started", url=settings.url, processes=settings.processes)
         if stopped.is_set():
             return
-        if settings.processes == 1:
-            run_api(runtime, listener, stopped)
-        else:
-            config = _server(settings, "service.serve:another_api", factory=True, workers=settings.processes)
-            Multiprocess(config, [listener]).run()
+        with _running(Notes(runtime)):
+            if settings.processes == 1:
+                run_api(runtime, listener, stopped)
+            else:
+                app = "service.serve:another_api"
+                config = _server(settings, app, factory=True, workers=settings.processes)
+                Multiprocess(config, [listener]).run()
 
 
 def serve_worker(settings: Settings) -> None:

@@ -8,6 +8,7 @@
 - The sealed input of a proof that is over is deleted, and so are its shards' counts; of one that failed, when
   it can no longer be retried. It is done here, and not where jobs end, because then no crash between an end
   and a deletion can leave an input behind.
+- How many openings there were is noted on this host (``service.openings``).
 - Proofs past their time, uploads that nobody used, logins that ran out and tenants that are to be gone are
   deleted.
 
@@ -22,9 +23,10 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from service import log
+from service import log, openings
 from service.jobs.queue import SCHEDULER_SECONDS
 from service.jobs.reaping import Reaping
+from service.openings import NOTE_SECONDS
 from service.runtime import Runtime
 from service.scheduler.removal import remove_tenants
 from service.scheduler.retention import forget
@@ -93,6 +95,7 @@ def _show_life(runtime: Runtime) -> None:
 _DUTIES: Final[Mapping[Callable[[Runtime], None], float]] = {
     reap: 0.0,
     remove_tenants: 1.0,
+    openings.note: NOTE_SECONDS,
     _show_life: SCHEDULER_SECONDS / 4,
     forget: 60.0,
     sweep: ORPHAN_SECONDS,

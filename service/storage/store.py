@@ -19,7 +19,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from service.settings import Settings
-from service.storage.remote import NO_ROOM, Remote
+from service.storage.remote import CLAIMS, NO_ROOM, Remote
 from verifier.recent import Recent
 from zenerrors import FileFormatError, ResourceError
 
@@ -131,10 +131,37 @@ class Store:
         except FileNotFoundError:
             return False
 
+    def claim(self, root: str, left: int) -> bool:
+        """Note that an opening of a commitment's root was spent, behind which so many are left. Return
+        whether it was not spent before.
+        """
+        if self._remote is not None:
+            return self._remote.claim(root, left)
+        folder = self._root / CLAIMS / root
+        folder.mkdir(parents=True, exist_ok=True)
+        try:
+            (folder / str(left)).touch(exist_ok=False)
+        except FileExistsError:
+            return False
+        _sync(folder)
+        return True
+
+    def lowest_claims(self) -> dict[str, int]:
+        """Of each root that was opened, how many openings are left behind the last one."""
+        if self._remote is not None:
+            claims = self._remote.claims()
+        else:
+            claims = (file.parts[-2:] for file in (self._root / CLAIMS).glob("*/*"))
+        lowest: dict[str, int] = {}
+        for root, left in claims:
+            lowest[root] = min(int(left), lowest.get(root, int(left)))
+        return lowest
+
     def delete_others(self, digests: Set[str], age_seconds: float) -> int:
         """Delete all artifacts but these, unfinished ones too, that are older than this. How many."""
         oldest = self._clock() - age_seconds
-        here = self._drop("*/*", older_than=oldest, but=digests)
+        unfinished = self._drop("incoming/*", older_than=oldest)
+        here = unfinished + self._drop("??/*", older_than=oldest, but=digests)
         return here if self._remote is None else self._remote.delete_others(digests, oldest)
 
     def free_bytes(self) -> int:
@@ -226,9 +253,12 @@ def _sha256(path: Path) -> str:
 
 
 def _sync(path: Path) -> None:
-    """Have the file safely on the disk."""
-    with path.open("rb") as file:
-        os.fsync(file.fileno())
+    """Have the file, or the names in the folder, safely on the disk."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def _missing(digest: str) -> FileFormatError:
