@@ -116,6 +116,20 @@ class Store:
                 self._download(self._remote, digest)
         return place
 
+    def copy(self, digest: str, path: Path) -> None:
+        """Copy the artifact there, and have it safely on the disk. Raises ``FileFormatError``
+        (``file.missing``, ``file.corrupt``)."""
+        try:
+            if self._remote is not None:
+                self._remote.download(digest, path)
+            else:
+                shutil.copyfile(self._place(digest), path)
+        except FileNotFoundError as error:
+            raise _missing(digest) from error
+        if _sha256(path) != digest:
+            raise _corrupt(digest)
+        _sync(path)
+
     def missing(self, digests: Set[str]) -> set[str]:
         """Return those of these artifacts that are not there."""
         if self._remote is not None:
