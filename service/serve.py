@@ -161,7 +161,7 @@ def serve_api(settings: Settings) -> None:
             return
         with _running(Notes(runtime)):
             if settings.processes == 1:
-                run_api(runtime, listener, stopped)
+                run_api(runtime, listener, stopped, _notice(settings))
             else:
                 app = "service.serve:another_api"
                 config = _server(settings, app, factory=True, workers=settings.processes)
@@ -207,10 +207,11 @@ def listen(host: str, port: int) -> socket.socket:
     return listener
 
 
-def run_api(runtime: Runtime, listener: socket.socket, stopped: threading.Event) -> None:
-    """The API in this process, until a signal stops it, be it one that came before it listens to them."""
+def run_api(runtime: Runtime, listener: socket.socket, stopped: threading.Event, notice: float = 0.0) -> None:
+    """The API in this process, until a signal stops it, be it one that came before it listens to them. It
+    takes requests for ``notice`` seconds after SIGTERM."""
     telemetry.configure("api")
-    config = _server(runtime.settings, _application(runtime))
+    config = _server(runtime.settings, _application(runtime, notice))
     _Server(config, stopped).run(sockets=[listener])
 
 
@@ -231,14 +232,20 @@ def another_api() -> object:
     settings = Settings.read()
     log.configure(settings.log_level, settings.log_format)
     telemetry.configure("api")
-    return _application(Runtime.open(settings))
+    return _application(Runtime.open(settings), _notice(settings))
 
 
-def _application(runtime: Runtime) -> Any:
+def _notice(settings: Settings) -> float:
+    """How long balancers have to find out that a process is not ready any more."""
+    return settings.api_drain_seconds / 4
+
+
+def _application(runtime: Runtime, notice: float) -> Any:
     gc.disable()  # what is loaded is hardly garbage, and looking for it takes a fifth of the time
     from service.app import create_app  # slow to load: workers and the scheduler do without
 
     app = create_app(runtime)
+    app.state.drain.notice_seconds = notice
     gc.enable()
     # All that was loaded stays. To look through it for garbage would keep every caller waiting for 50 ms.
     gc.collect()
@@ -256,7 +263,8 @@ def _server(settings: Settings, app: Any, **options: Any) -> uvicorn.Config:
         log_config=None,
         access_log=False,
         server_header=False,
-        timeout_graceful_shutdown=2,
+        # Less than the whole: what is cancelled then is answered still.
+        timeout_graceful_shutdown=max(1, int(settings.api_drain_seconds - _notice(settings) - 1)),
         **options,
     )
 
