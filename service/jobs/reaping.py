@@ -10,7 +10,7 @@ from sqlalchemy import ColumnElement, Row, and_, func, or_, select, update
 from sqlalchemy.orm import Session
 
 from service.jobs import children, frames, lifecycle
-from service.jobs.claims import Claim, Claims, is_held, late
+from service.jobs.claims import Claim, Claims, is_held, late, too_large
 from service.jobs.lifecycle import WAITING
 from service.settings import QueueName
 from service.storage.database import clock
@@ -102,16 +102,6 @@ class Reaping:
         old = Job.created_at < clock(self._session) - timedelta(seconds=seconds)
         waits = (Job.queue == queue) & (Job.state == "queued") & old
         lifecycle.change(self._session, Job.id.in_(lifecycle.free(self._session, waits)), queue=other)
-
-
-def too_large(memory: int, largest: int, constraints: int | None = None) -> str:
-    """What is wrong with a job that takes more memory than the largest worker has."""
-    counted = f" ({constraints:,} constraints)" if constraints is not None else ""
-    return (
-        f"its keys or a proof take about {memory / 1e9:.1f} GB of memory{counted}, and the largest worker has"
-        f" {largest / 1e9:.1f} GB: start a larger one, or ask `zenserve compile` what a smaller network,"
-        " fewer bits or public weights would take; of a dataset, give a smaller shard_size"
-    )
 
 
 def lost_worker(attempt: int) -> dict[str, Any]:

@@ -9,10 +9,9 @@ from typing import Any, Final
 from sqlalchemy import func, or_, select, update
 from sqlalchemy.orm import Session
 
-from service.jobs.claims import Claim, Claims
+from service.jobs.claims import Claim, Claims, too_large
 from service.jobs.jobs import Terms
 from service.jobs.lifecycle import rested
-from service.jobs.reaping import too_large
 from service.settings import QueueName, Settings
 from service.storage.database import clock, is_postgresql
 from service.storage.records.accounts import Tenant
