@@ -53,7 +53,7 @@ def answers(
     if isinstance(file, bytes) and any(map(is_elsewhere, tensors_in(ModelProto.FromString(file)))):
         raise ModelError(
             "model.external_data",
-            "a tensor lives in another file; load the model from its path, or save it with all weights inside",
+            "a tensor lives in another file; load the model from its path, or save it with all inside",
         )
     known = [*entries(file).values()]
     fed = [_fed(known, sizes, samples, index) for index in range(len(next(iter(samples.values()))))]
@@ -149,10 +149,7 @@ def _places(model: ModelProto) -> dict[str, dict[str, int]]:
         said = {each.name: each for each in node.attribute}
         words = next((said[name].strings for name in _WORDS if name in said and said[name].strings), ())
         if words:
-            default = [said["default_string"].s if "default_string" in said else b"_Unused"]
-            if (
-                node.op_type == "LabelEncoder"
-            ):  # of equal words there is one place, and what has no key is one
+            if node.op_type == "LabelEncoder":  # equal words are one, and another is of what has no key
                 default = said["default_string"].s if "default_string" in said else b"_Unused"
                 words = [*dict.fromkeys([*words, default])]
             places = {word.decode(errors="replace"): place for place, word in enumerate(words)}

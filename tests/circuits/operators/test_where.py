@@ -262,6 +262,6 @@ def test_a_state_that_is_zero_costs_no_precision(operator: str, gates: int, step
 
 
 def test_a_choice_beside_a_constant_has_a_factor_of_one() -> None:
-    """With another the relation would be of another sum than the executor's: ``q - z - other`` is one term."""
+    """With another the relation would be of another sum than the executor's."""
     with refuses("model.quantised", match="factor of 1"):
         QuantWhere("w", ("c", "x"), (3,), -(1 << 30))
