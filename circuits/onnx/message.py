@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
+from google.protobuf.message import DecodeError, Message  # type: ignore[import-untyped]
 from numpy.typing import NDArray
 from onnx import AttributeProto, ModelProto, NodeProto, TensorProto, ValueInfoProto
 from onnx.defs import onnx_opset_version
@@ -75,6 +75,18 @@ def entries(file: bytes | os.PathLike[str]) -> dict[str, ValueInfoProto]:
     graph = decode(file if isinstance(file, bytes) else Path(file).read_bytes()).graph
     held = {each.name for each in graph.initializer}
     return {entry.name: entry for entry in graph.input if entry.name not in held}
+
+
+def tensors_in(message: Any) -> Iterator[TensorProto]:
+    """All tensors of a message, wherever they are: of attributes, inner graphs and functions, too."""
+    for _, value in message.ListFields():
+        for part in [value] if isinstance(value, Message) else value if isinstance(value, Sequence) else ():
+            if isinstance(part, TensorProto):
+                yield part
+            elif isinstance(part, Message):
+                yield from tensors_in(part)
+            else:
+                break
 
 
 def operator_set(model: ModelProto) -> int:

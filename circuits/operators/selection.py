@@ -133,7 +133,7 @@ class QuantOneHot(QuantNode):
         (value,), out = inputs, self._made(inputs, Bound.of(0, 1), _BOOLEAN.bits)
         own = self.places[: np.count_nonzero(self.takes())]
         closed = len(own) < len(self.places)
-        if np.array_equal(own, np.arange(len(own))):
+        if np.array_equal(own, np.arange(len(own))) and not (closed and len(own) < self.size):
             return [OneHotRelation(self.name, out, value, closed)]
         # What is none of them has a place of its own, that nobody sees, and what is refused has none.
         function = Tabulation(np.where(self.places < 0, self.size, self.places))

@@ -419,3 +419,39 @@ def test_trees_are_committed_to_unless_it_is_said() -> None:
     public = zenserve.prove(file, x[0], calibration=x, weight_privacy="public")
     assert public.statement.commitments == {}
     assert "part of the verifying key" in public.statement.claim
+
+
+@pytest.mark.parametrize("count", [6, 10, 12, 14, 22, 48, 100])
+def test_votes_that_tie_are_the_first_class(count: int) -> None:
+    """As the forest has it that was exported: three sixths are a half, not a little more. onnxruntime adds
+    float32, which with 22 and 48 trees are a little more."""
+    every = np.arange(count)
+    said: dict[str, Any] = {
+        "nodes_modes": ["BRANCH_LEQ", "LEAF", "LEAF"] * count,
+        "nodes_treeids": np.repeat(every, 3).tolist(),
+        "nodes_nodeids": [0, 1, 2] * count,
+        "nodes_featureids": np.repeat(every, 3).tolist(),
+        "nodes_values": [0.5, 0.0, 0.0] * count,
+        "nodes_truenodeids": [1, 0, 0] * count,
+        "nodes_falsenodeids": [2, 0, 0] * count,
+        "class_treeids": np.repeat(every, 2).tolist(),
+        "class_nodeids": [1, 2] * count,
+        "class_ids": [0] * 2 * count,
+        "class_weights": [0.0, 1 / count] * count,
+        "classlabels_int64s": [0, 1],
+    }
+    outputs = [("l", TensorProto.INT64), ("p", TensorProto.FLOAT)]
+    data = model("TreeEnsembleClassifier", outputs, count, **said)
+    votes = np.clip(np.arange(count // 2 - 2, count // 2 + 3), 0, count)
+    x = (every < votes[:, np.newaxis]).astype(np.float32)
+    if count not in (22, 48):
+        labels = onnxruntime.InferenceSession(data).run(["l"], {"x": x})[0]
+        assert labels.tolist() == [0, 0, 0, 1, 1]
+    graph = load_onnx(data, whole=True)
+    label = graph.outputs["l"]
+    assert graph.run_all({"x": x}, {label})[label].ravel().tolist() == [0, 0, 0, 1, 1]
+    network = quantise(load_onnx(data), {"x": np.float64(x)}, 8)
+    assert network.outputs.keys() == {"l", "p"}
+    q = {name: entry.type.quantise(np.float64(x)) for name, entry in network.entries.items()}
+    found = network.run_all(q, {*network.outputs.values()})[network.outputs["l"]]
+    assert found.ravel().tolist() == [0, 0, 0, 1, 1]

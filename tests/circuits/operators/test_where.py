@@ -259,3 +259,9 @@ def test_a_state_that_is_zero_costs_no_precision(operator: str, gates: int, step
         read = load_onnx(data, whole=True)
         _, made = integers(read, {"x": x.reshape(SAMPLES, *read.input.shape)}, bits)
         assert np.abs(made - expected).max() < 0.02 * np.ptp(expected)
+
+
+def test_a_choice_beside_a_constant_has_a_factor_of_one() -> None:
+    """With another the relation would be of another sum than the executor's."""
+    with refuses("model.quantised", match="factor of 1"):
+        QuantWhere("w", ("c", "x"), (3,), -(1 << 30))
