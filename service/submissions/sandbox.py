@@ -135,7 +135,8 @@ def _answer(doing: Callable[..., bytes], operation: str, given: bytes) -> bytes:
                 "kind": type(failure).__name__,
                 "code": failure.code,
                 "message": failure.message,
-                "field": failure.field or "model",  # ONNX alone is refused as a whole
+                # ONNX alone is refused as a whole.
+                "field": failure.field if operation == "ask" else failure.field or "model",
             }
         ).encode()
     except MemoryError:
