@@ -52,13 +52,21 @@ _LEAST_BITS: Final = 2
 _TOO_MUCH: Final = "not tried: many samples, or a large network"
 _LOWERINGS: Final = (4, 2, 1)
 # Of all trials together, half a minute of a processor, in products of weights and inputs. Each takes some of
-# its own, more for each node, whose proof it plans, and for each value of a tensor. So many samples are
-# judged that there may be ``_FEWEST`` trials.
+# its own, more for each node, whose proof it plans, less where that is one again, for each number that a node
+# has, and for each value of a tensor. Bits that are enough may take as long again. So many samples are judged
+# that there may be ``_FEWEST`` trials.
 _MOST_WORK: Final = 1 << 34
+_MOST_TO_FIND: Final = 2 * _MOST_WORK
 _LEAST_WORK: Final = 1 << 25
 _NODE_WORK: Final = 1 << 21
+_AGAIN_WORK: Final = 1 << 18
+_ENTRY_WORK: Final = 1 << 7
 _VALUE_WORK: Final = 1 << 4
 _FEWEST: Final = 16
+# Of the calibration in floats, which takes as long again, and products of work of any kind in a second.
+_MOST_FLOATS: Final = 1 << 37
+_FLOATS_A_SECOND: Final = 1 << 32
+_WORK_A_SECOND: Final = 1 << 29
 
 
 class Judgement(NamedTuple):
@@ -133,11 +141,26 @@ def tune(
     (``model.precision``) where no number of bits loses so little.
     """
     x = as_samples(calibration, graph.entries, field="calibration")
+    if bits is None:
+        _require_affordable(graph, len(next(iter(x.values()))))
     judge = _Judge(graph, x, measure, labels)
     trials = _Trials(Calibrated.by(graph, x, ranges), judge, weight_privacy, progress)
     if bits is None:
         return _search(trials, weight_bits, max_loss)
     return trials.tuned(trials.best_of(bits, weight_bits), {}, None)
+
+
+def _require_affordable(graph: Graph, samples: int) -> None:
+    """``ModelError`` (``model.too_large``) where floats alone take longer than all trials may."""
+    of_sample = work_of(graph)
+    if samples * of_sample > _MOST_FLOATS:
+        seconds, fewer = samples * of_sample / _FLOATS_A_SECOND, max(1, _MOST_FLOATS // of_sample)
+        raise ModelError(
+            "model.too_large",
+            f"to find bits by these {samples} samples takes {seconds:.0f} seconds of a processor in floats "
+            f"alone; calibrate with {fewer}, or say how many bits",
+            field="calibration",
+        )
 
 
 class _Judge:
@@ -152,7 +175,9 @@ class _Judge:
     ) -> None:
         count, of_sample = len(next(iter(x.values()))), work_of(graph)
         self.samples = min(count, _SAMPLES, max(1, _MOST_WORK // (_FEWEST * of_sample)))
-        self.work = _LEAST_WORK + _NODE_WORK * len(graph.nodes) + self.samples * of_sample
+        again = sum(node.name in graph.tied for node in graph.nodes)
+        nodes = _NODE_WORK * (len(graph.nodes) - again) + _AGAIN_WORK * again + _entries(graph) * _ENTRY_WORK
+        self.work = _LEAST_WORK + nodes + self.samples * of_sample
         chosen = np.linspace(0, count - 1, self.samples).astype(np.int64)
         truth = None if labels is None else right(graph, labels, count)
         self._labels = None if truth is None or truth.classes is None else truth.classes[chosen]
@@ -238,24 +263,33 @@ class _Trial:
 
 
 class _Trials:
-    """Quantises and judges, so often as work is allowed for."""
+    """Quantises and judges, so often as work is allowed for. ``spent``: of it, by what trials are made of and
+    not by a clock, so that a network and its samples have one result."""
 
     def __init__(
         self, calibrated: Calibrated, judge: _Judge, weight_privacy: Privacy | None, progress: Progress
     ) -> None:
         self.calibrated, self.judge = calibrated, judge
         self._weight_privacy, self._progress = weight_privacy, progress
-        self.done = 0
-        self._most = _MOST_WORK // judge.work
+        self.done = self.spent = 0
+        # What calibration takes by method and bits, the first time.
+        self._fitted = set[tuple[int, int]]()
 
     @property
     def may_try(self) -> bool:
-        return self.done < self._most
+        return self.spent + self.judge.work <= _MOST_WORK
+
+    @property
+    def seconds(self) -> float:
+        """Of a processor, that a trial takes at most."""
+        return self.judge.work / _WORK_A_SECOND
 
     def of(self, settings: Settings, layers: Widths) -> _Trial:
         """Raises as ``quantise``."""
         self.done += 1
-        self._progress("tune", min(1.0, self.done / max(1, self._most)))
+        self.spent += self.judge.work + self._fitting(settings)
+        self._fitted |= {_widths(settings)} if settings.method == "mse" else set()
+        self._progress("tune", min(1.0, self.spent / _MOST_WORK))
         qgraph = self.calibrated.quantised(settings, layers)
         return _Trial(settings, layers, qgraph, self.judge.judge(qgraph), self._weight_privacy)
 
@@ -264,14 +298,20 @@ class _Trials:
         network where no work is left. Raises as ``of`` where none does."""
         found: list[_Trial] = []
         for index, each in enumerate(_CALIBRATIONS, 1):
-            if found and not self.may_try:
+            settings = Settings(bits, weight_bits or bits, *each)
+            if found and self.spent + self.judge.work + self._fitting(settings) > _MOST_WORK:
                 break
             try:
-                found.append(self.of(Settings(bits, weight_bits or bits, *each), {}))
+                found.append(self.of(settings, {}))
             except (ModelError, StatementError) as error:
                 if error.code not in _NO_SUCH or not (found or index < len(_CALIBRATIONS)):
                     raise
         return min(found, key=lambda trial: trial.judgement[1:])
+
+    def _fitting(self, settings: Settings) -> int:
+        """The work of calibration by ``mse``, which looks at many intervals of each tensor and channel."""
+        known = settings.method != "mse" or _widths(settings) in self._fitted
+        return 0 if known else self.calibrated.fitting
 
     def tuned(self, trial: _Trial, why: Mapping[Slot, str], max_loss: float | None) -> Tuned:
         settings, judgement, qgraph = trial.settings, trial.judgement, trial.qgraph
@@ -281,6 +321,10 @@ class _Trials:
             *(trial.constraints, self.judge.samples, self.done),
             tuple(_layers(qgraph, why)),
         )
+
+
+def _widths(settings: Settings) -> tuple[int, int]:
+    return settings.bits, settings.weight_bits
 
 
 @contextmanager
@@ -312,6 +356,14 @@ def _uniform(trials: _Trials, weight_bits: int | None, max_loss: float) -> _Tria
     """With the same bits for all, the fewest that are enough from ``_FIRST`` on."""
     least = math.inf
     for bits in range(_FIRST, MOST_BITS + 1):
+        if bits > _FIRST and trials.spent + trials.judge.work > _MOST_TO_FIND:
+            raise ModelError(
+                "model.precision",
+                f"with {bits - 1} bits the network loses {least:.3g} % ({trials.judge.measure}), and "
+                f"max_loss is {max_loss:.3g}: more are not tried, which may take {trials.seconds:.0f} "
+                "seconds of a processor each; say how many bits, or allow more loss",
+                field="max_loss",
+            )
         found = _of_bits(trials, bits, weight_bits)
         if found is not None and found.judgement.guarded <= max_loss:
             return found
@@ -399,6 +451,12 @@ def _layers(qgraph: QuantGraph, why: Mapping[Slot, str]) -> Iterator[Layer]:
             weight_bits,
             "; ".join(part for part in said if part),
         )
+
+
+def _entries(graph: Graph) -> int:
+    """How many numbers the nodes have that are no layers, as trees do."""
+    own = (vars(node).values() for node in graph.nodes if not isinstance(node, Parametric))
+    return sum(value.size for values in own for value in values if isinstance(value, np.ndarray))
 
 
 def work_of(graph: Graph) -> int:

@@ -34,14 +34,15 @@ def named() -> dict[str, list[str]]:
 def page() -> str:
     told = (
         f"Of all operators up to opset {onnx_opset_version()}, the newest that the installed `onnx` knows, "
-        "and of onnxruntime's own: what is read, and what is refused, with advice. "
+        "and of onnxruntime's own and QONNX's: what is read, and what is refused, with advice. "
         "[operators.md](operators.md) says how. `python scripts/operators.py` writes this page."
     )
     parts = ["# Every operator of ONNX", fill(told, _WIDTH)]
     for domain, names in named().items():
         parts += [f"## {_DOMAINS[domain]}", *_of(domain, names)]
-    own = sorted(name for domain, name in ONNX if domain == "com.microsoft")
-    parts += ["## onnxruntime (com.microsoft)", *_list("Read:", own)]
+    for title, called in (("onnxruntime", "com.microsoft"), ("QONNX", "qonnx.custom_op.general")):
+        own = sorted(name for domain, name in ONNX if domain == called)
+        parts += [f"## {title} ({called})", *_list("Read:", own)]
     return "\n\n".join(parts) + "\n"
 
 

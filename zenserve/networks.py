@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -17,7 +18,7 @@ from circuits.comparison.files import Exported, compare_source
 from circuits.graphs.graph import Values
 from circuits.graphs.tensors import by_name
 from circuits.graphs.types import FloatArray, Shape
-from circuits.onnx.message import entries
+from circuits.onnx.message import entries, open_sizes
 from circuits.onnx.runtime import File
 from verifier.datasets import numbers, one_input
 from zenerrors import TensorError
@@ -57,10 +58,11 @@ class Loaded(NamedTuple):
         return differences
 
 
-def load(network: Any, x: Any) -> Loaded:
+def load(network: Any, x: Any, fixed: Mapping[str, int] | None = None) -> Loaded:
     """The network that takes ``x``: a model that is exported (``export_model``), the path or the bytes of an
-    ONNX file, or an ONNX model. Dimensions that a file only names are as long as those of ``x``. Raises
-    ``ModelError``, and ``TensorError`` (``input.names``) for a module's inputs by names.
+    ONNX file, or an ONNX model. Dimensions that a file leaves open are as long as those of ``x``. ``fixed``:
+    of a file's inputs of a single whole number those that ``x`` has not. Raises ``ModelError``, and
+    ``TensorError`` (``input.names``) for a module's inputs by names.
     """
     file, exported = network, None
     if isinstance(network, ModelProto):
@@ -75,19 +77,17 @@ def load(network: Any, x: Any) -> Loaded:
         examples = x if isinstance(x, tuple) else (x,)
         file = export_model(network, *examples)
         exported = Exported.of(network, tuple(map(array, examples)), file)
-    sizes = _sizes(file, x)
+    sizes = _sizes(file, x, fixed or {})
     return Loaded(load_onnx(file, sizes), file, sizes, exported)
 
 
-def _sizes(file: bytes | os.PathLike[str], x: Any) -> dict[str, int]:
-    """How long the inputs have the dimensions that the file names; the batch is not one."""
-    known = entries(file)
-    sizes: dict[str, int] = {}
+def _sizes(file: bytes | os.PathLike[str], x: Any, fixed: Mapping[str, int]) -> dict[str, int]:
+    """``fixed``, and how long the inputs have the dimensions that the file leaves open; a batch of one is
+    none."""
+    known = {name: entry for name, entry in entries(file).items() if name not in fixed}
+    sizes = dict(fixed)
     for name, given in by_name(_named(x, known), known, field="input").items():
-        dimensions, shape = known[name].type.tensor_type.shape.dim, array(given).shape
-        if len(dimensions) == len(shape):
-            named = zip(dimensions[1:], shape[1:], strict=True)
-            sizes |= {dimension.dim_param: size for dimension, size in named if dimension.dim_param}
+        sizes |= open_sizes(known[name], array(given).shape)
     return sizes
 
 
@@ -97,8 +97,12 @@ def _named(values: Any, names: Iterable[str]) -> Any:
 
 
 def array(values: Any) -> NDArray[Any]:
-    """Numbers of any kind, a tensor of PyTorch's too."""
-    return np.asarray(values.detach().cpu() if hasattr(values, "detach") else values)
+    """Numbers of any kind, a tensor of PyTorch's too, and a table whose columns are of several."""
+    made = np.asarray(values.detach().cpu() if hasattr(values, "detach") else values)
+    if made.dtype == object:
+        with suppress(TypeError, ValueError):
+            return made.astype(np.float64)
+    return made
 
 
 def inputs(graph: Graph, x: Any) -> dict[str, FloatArray]:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Final
 
-from bench import coverage, ezkl_networks
+from bench import agreement, conformance, coverage, ezkl_networks, packages
 from bench.pages.tables import listed, name, rows, shown, size, table
 from bench.report import Cells, Row, more, number
 from bench.stages import STAGES
@@ -19,7 +19,9 @@ COVERAGE: Final = (
     "coverage-2026-11-23-jolt-atlas",
 )
 EZKL_NETWORKS: Final = "ezkl-networks-2026-11-23-epyc"
+CONFORMANCE: Final = "conformance-2026-11-29"
 SENTENCES: Final = "minilm-2026-11-23-epyc"
+PACKAGES: Final = "coverage-2026-11-29-packages"
 MAGIKA: Final = "magika-2026-11-23-epyc"
 
 
@@ -101,6 +103,26 @@ def magika() -> str:
     return listed([row for row in rows(MAGIKA, "") if "agree" in row.more], cells)
 
 
+def shipped() -> str:
+    """How many networks of how many packages come to each stage."""
+    found, listed_ = rows(PACKAGES, ""), {each.name: each.package for each in packages.listed()}
+    counts = agreement.counts(found)
+    tried = {"packages": len({listed_[row.name] for row in found}), **counts}
+    return table([tuple(number(count) for count in tried.values())], [*tried])
+
+
+def conformed() -> str:
+    """All tests together, then those of operators of which any is not right."""
+    found = rows(CONFORMANCE, "")
+    total = Row("all", len(found), 0.0, more=conformance.counts(found))
+    others = [row for row in conformance.by_operator(found) if row.more["right"] < (row.size or 0)]
+    return listed([total, *others], conformance.CELLS)
+
+
+def not_conformed() -> str:
+    return listed(conformance.refusals(rows(CONFORMANCE, "")), conformance.REFUSALS)
+
+
 TABLES: Final[dict[str, Callable[[], str]]] = {
     "sentences": sentences,
     "layer": partial(proven, SENTENCES),
@@ -109,6 +131,10 @@ TABLES: Final[dict[str, Callable[[], str]]] = {
     "covered": covered,
     "blockers": blockers,
     "beside ezkl": partial(shown, EZKL_NETWORKS, "", ezkl_networks.CELLS),
+    "conformed": conformed,
+    "not conformed": not_conformed,
     "networks": networks,
     "refused": refused,
+    "shipped": shipped,
+    "packages": partial(shown, PACKAGES, "", agreement.CELLS),
 }

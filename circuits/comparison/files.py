@@ -10,7 +10,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from circuits.comparison.differences import TOLERANCES, Difference
-from circuits.comparison.gaps import Samples, exact_outputs, furthest, gaps_of, is_near, is_off, outputs_of
+from circuits.comparison.gaps import (
+    Samples,
+    exact_outputs,
+    furthest,
+    gaps_of,
+    is_near,
+    is_off,
+    outputs_of,
+    steps_of,
+)
 from circuits.graphs.graph import Graph
 from circuits.networks.files import load_onnx, trace_onnx
 from circuits.onnx import runtime
@@ -74,13 +83,13 @@ def compare_file(
     may be right.
     """
     tolerance = TOLERANCES["import"]
-    if graph.declared:
+    if graph.declared or graph.measured:
         tolerance = tolerance._replace(value=_DECLARED)
     exact, found = exact_outputs(graph), outputs_of(graph, samples)
     nearest: Difference | None = None
     small = len(next(iter(samples.values()))) * work_of(graph) <= _MAX_REFERENCE_WORK
     for theirs in runtime.answers(file, samples, sizes, graph.outputs, runtime.PROGRAMS[: 1 + small]):
-        gaps = gaps_of(theirs.outputs, found, exact, tolerance)
+        gaps = gaps_of(theirs.outputs, found, exact, tolerance, steps=steps_of(graph))
         difference = furthest("import", theirs.by, gaps, own=own)
         if nearest is None or difference.differing < nearest.differing:
             nearest = difference

@@ -22,6 +22,7 @@ MAX_SAMPLES: Final = 16
 # Of all samples of a stage together (``work_of``).
 _MAX_WORK: Final = 1 << 32
 _MAX_SHARE: Final = 0.05
+_ONE: Final = 1.01
 # Float32 ends there, and masks by its least number are as good as infinite.
 _HUGE: Final = 1e37
 
@@ -56,12 +57,14 @@ def gaps_of(
     exact: Collection[str],
     tolerance: Tolerance,
     ranked: Mapping[str, int] = MappingProxyType({}),
+    steps: Mapping[str, float] = MappingProxyType({}),
 ) -> dict[str, Gap]:
-    """By output. ``exact``: those of whole numbers. ``ranked``: of how many first labels others are."""
+    """By output. ``exact``: those of whole numbers. ``ranked``: of how many first labels others are.
+    ``steps``: of those that are rounded."""
     return {
         name: by_labels(values, found[name], ranked[name])
         if name in ranked
-        else by_values(values, found[name], None if name in exact else tolerance.value)
+        else by_values(values, found[name], None if name in exact else tolerance.value, steps.get(name, 0.0))
         for name, values in expected.items()
     }
 
@@ -73,8 +76,9 @@ def by_labels(expected: FloatArray, found: FloatArray, count: int) -> Gap:
     return Gap("label", differs, float(differs.mean()))
 
 
-def by_values(expected: FloatArray, found: FloatArray, tolerance: float | None) -> Gap:
-    """``tolerance``: None where values are whole numbers, which are the same or not."""
+def by_values(expected: FloatArray, found: FloatArray, tolerance: float | None, step: float = 0.0) -> Gap:
+    """``tolerance``: None where values are whole numbers, which are the same or not. ``step``: an error of
+    one is none."""
     if expected.shape != found.shape:
         return Gap("value", np.ones(len(expected), np.bool_), float("inf"))
     expected, found = map(_with_infinities, (expected, found))
@@ -82,7 +86,7 @@ def by_values(expected: FloatArray, found: FloatArray, tolerance: float | None) 
         errors = np.where(expected == found, 0.0, np.abs(found - expected))
     errors = np.where(np.isnan(expected) & np.isnan(found), 0.0, np.nan_to_num(errors, nan=np.inf))
     span = reach(expected)
-    beyond = errors >= 0.5 if tolerance is None else errors > tolerance * span
+    beyond = errors >= 0.5 if tolerance is None else errors > max(tolerance * span, _ONE * step)
     differs: NDArray[np.bool_] = np.mean(beyond, axis=1) > (0 if tolerance is None else _MAX_SHARE)
     return Gap("value", differs, float(errors.max()) / span)
 
@@ -114,8 +118,18 @@ def is_near(difference: Difference, tolerance: Tolerance) -> bool:
 
 
 def exact_outputs(graph: Graph) -> set[str]:
-    """The names of outputs that are whole numbers."""
-    return {name for name, tensor in graph.outputs.items() if tensor in graph.integers}
+    """The names of outputs that are whole numbers, and not rounded to be some."""
+    whole = graph.integers - graph.declared.keys()
+    return {name for name, tensor in graph.outputs.items() if tensor in whole}
+
+
+def steps_of(graph: Graph) -> dict[str, float]:
+    """The steps of outputs that the file rounds: whoever rounds elsewhere may be off by one."""
+    return {
+        name: float(graph.declared[tensor].scale)
+        for name, tensor in graph.outputs.items()
+        if tensor in graph.declared
+    }
 
 
 def outputs_of(graph: Graph, samples: Samples) -> dict[str, FloatArray]:

@@ -8,7 +8,16 @@ from dataclasses import replace
 import numpy as np
 
 from circuits.comparison.differences import TOLERANCES, Difference
-from circuits.comparison.gaps import Samples, exact_outputs, furthest, gaps_of, is_near, is_off, outputs_of
+from circuits.comparison.gaps import (
+    Samples,
+    exact_outputs,
+    furthest,
+    gaps_of,
+    is_near,
+    is_off,
+    outputs_of,
+    steps_of,
+)
 from circuits.graphs.graph import Graph
 from circuits.graphs.types import FloatArray
 from circuits.quantisation.labels import is_of_classes
@@ -36,7 +45,9 @@ def compare_integers(
     else:
         first_labels |= {name: ranked[each] for name, each in called.items() if each in ranked}
     found = _reals(graph, qgraph, samples)
-    gaps = gaps_of(outputs_of(graph, samples), found, exact_outputs(graph), tolerance, first_labels)
+    gaps = gaps_of(
+        outputs_of(graph, samples), found, exact_outputs(graph), tolerance, first_labels, steps_of(graph)
+    )
     difference = furthest("quantisation", "the float network", gaps, own=own)
     if is_near(difference, tolerance):
         return difference

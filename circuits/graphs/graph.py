@@ -48,7 +48,8 @@ class Graph:
     ``tied``: for names of tensors an earlier one's that has their type, as those of a step that is repeated
     have; names of no tensors tie nothing. ``integers``: names of tensors that are of integers or booleans in
     the file. ``values``: names of outputs of several entries that are no scores of classes. ``ranked``: names
-    of outputs of which nothing is asked but the places of their largest entries.
+    of outputs of which nothing is asked but the places of their largest entries. ``measured``: runtimes round
+    some tensors by scales that they measure on each input, which this network does not.
     """
 
     inputs: tuple[Input, ...]
@@ -59,6 +60,7 @@ class Graph:
     integers: frozenset[str] = frozenset()
     values: tuple[str, ...] = ()
     ranked: frozenset[str] = frozenset()
+    measured: bool = False
 
     @classmethod
     def of(
@@ -139,16 +141,22 @@ class Graph:
         return {name: value for name, value in self.tensors(x) if name in names}
 
     def tensors(self, x: Tensors) -> Iterator[tuple[str, FloatArray]]:
-        """Name and value of every tensor in order, the inputs first; each is let go after its last reader."""
+        """Name and value of every tensor in order, the inputs first; each is let go after its last reader.
+        What the file declares quantised has the values of its type."""
         last_reader = {name: node.name for node in self.nodes for name in node.inputs}
-        values = self.named(x)
+        values = {name: self._rounded(name, value) for name, value in self.named(x).items()}
         yield from [*values.items()]
         for node in self.nodes:
-            values[node.name] = node.run(*(values[name] for name in node.inputs))
+            made = node.run(*(values[name] for name in node.inputs))
+            values[node.name] = self._rounded(node.name, made)
             for name in set(node.inputs):
                 if last_reader[name] == node.name:
                     del values[name]
             yield node.name, values[node.name]
+
+    def _rounded(self, name: str, value: FloatArray) -> FloatArray:
+        declared = self.declared.get(name)
+        return value if declared is None else declared.nearest(value)
 
 
 def only_input(inputs: Sequence[Only]) -> Only:

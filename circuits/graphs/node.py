@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from circuits.graphs.calibration import OUTLYING, Interval
 from circuits.graphs.rescaling import Clamp
 from circuits.graphs.site import Site
-from circuits.graphs.types import LEAST_BITS, Affine, FloatArray, Shape
+from circuits.graphs.types import LEAST_BITS, MOST_BITS, MOST_COMPARED_BITS, Affine, FloatArray, Shape
 from relations import planes
 from relations.bounds import Bound
 from relations.integers import IntArray
@@ -111,7 +111,10 @@ class Node(Named):
     prescribes for all that it reads is also the type of what it makes. ``curved``: it has a ``formula``, and
     only a table can make it. ``rounds``: it tells numbers on either side of whole ones and halves apart.
     ``compares``: it does nothing with what it reads but compare, and has ``compared`` and ``nearest``.
-    ``least_bits``: of the tensor that it makes, unless it is given others.
+    ``least_bits``: of the tensor that it makes, unless it is given others. ``widest``: the most bits of whole
+    numbers that it reads as they are. ``tells_apart``: it needs them as they are. ``names``: it makes names,
+    as they are, however far they reach. ``origin``: the number that is zero behind it, of a node that shifts
+    whole numbers.
     """
 
     called: ClassVar[str] = ""
@@ -121,6 +124,19 @@ class Node(Named):
     curved: ClassVar[bool] = False
     compares: ClassVar[bool] = False
     least_bits: ClassVar[int] = LEAST_BITS
+    widest: ClassVar[int] = MOST_BITS
+
+    @property
+    def tells_apart(self) -> bool:
+        return False
+
+    @property
+    def names(self) -> bool:
+        return False
+
+    @property
+    def origin(self) -> int | None:
+        return None
 
     @property
     def rounds(self) -> bool:
@@ -200,6 +216,10 @@ class QuantNode(Named):
         """The tensor's type."""
         raise NotImplementedError
 
+    def needs_zero(self, types: Sequence[Affine | None]) -> bool:
+        """Whether the zero points of these types must be among their integers."""
+        return True
+
     def check(self, types: Sequence[Affine], shapes: Sequence[Shape]) -> None:
         """``ModelError`` unless all integers, those of the constraints too, stay below 62 bits."""
 
@@ -247,6 +267,7 @@ class Mover(Node, QuantNode):
     """Values of one type, moved: the same node for floats and for integers."""
 
     keeps_declared = True
+    widest = MOST_COMPARED_BITS
 
     def move(self, inputs: Sequence[NDArray[Number]], zero: int) -> NDArray[Number]:
         """The node's tensor [n, *shape]. ``zero``: what stands for zero."""
@@ -278,6 +299,9 @@ class Mover(Node, QuantNode):
     def constant(self, types: Sequence[Affine | None]) -> int | None:
         """What the node puts beside the values that it moves."""
         return None
+
+    def needs_zero(self, types: Sequence[Affine | None]) -> bool:
+        return self.constant(types) is not None
 
     def quantise(self, site: Site) -> Self:
         return replace(self, name=site.name, inputs=site.inputs)

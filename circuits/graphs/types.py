@@ -6,7 +6,7 @@ Arrays of weights are C-contiguous float64 with finite entries. Shapes and axes 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -42,12 +42,18 @@ class Affine:
     def __post_init__(self) -> None:
         require(1 <= self.bits <= MOST_COMPARED_BITS, f"bits must be 1 to {MOST_COMPARED_BITS}")
         require(math.isfinite(self.scale) and self.scale > 0, "a scale must be positive")
-        require(0 <= self.zero_point <= self.top, f"a zero point must lie in [0, {self.top}]")
+        require(abs(self.zero_point) < JSON_LIMIT, "a zero point must have at most 53 bits")
 
     @property
     def top(self) -> int:
         """The largest integer, 2^bits - 1."""
         return (1 << self.bits) - 1
+
+    @property
+    def has_zero(self) -> bool:
+        """Whether its zero point is one of its integers. Only of whole numbers far from zero it is none, and
+        only what moves or shifts these reads them."""
+        return 0 <= self.zero_point <= self.top
 
     @property
     def centred(self) -> Interval:
@@ -164,12 +170,43 @@ class Declared:
         low, high = (float(self.scale) * (q - int(self.zero_point)) for q in self.integers)
         return low, high
 
+    def nearest(self, values: FloatArray) -> FloatArray:
+        """The nearest reals of a per-tensor type, halves to the even integer, as files have it."""
+        q = np.clip(np.rint(values / self.scale) + self.zero_point, *self.integers)
+        made: FloatArray = self.scale * (q - self.zero_point)
+        return made
+
     def matches(self, other: Declared) -> bool:
         return (
             (self.bits, self.signed) == (other.bits, other.signed)
             and np.array_equal(self.scale, other.scale)
             and np.array_equal(self.zero_point, other.zero_point)
         )
+
+    def reads_as(self, other: Declared) -> bool:
+        """Whether the integers stand for the same numbers by the other, whose range may be wider."""
+        return np.array_equal(self.scale, other.scale) and np.array_equal(self.zero_point, other.zero_point)
+
+    @property
+    def has_zero(self) -> bool:
+        """Whether zero points are integers of the type, so that 0 is a number that it has."""
+        low, high = self.integers
+        return bool(((self.zero_point >= low) & (self.zero_point <= high)).all())
+
+    def within(self, low: float, high: float) -> Declared:
+        """The type of fewest bits whose integers are all of these that lie in [low, high]; as it is where
+        that has no zero."""
+        least, most = max(low, self.integers[0]), min(high, self.integers[1])
+        for bits in range(2, self.bits):
+            narrow = replace(self, bits=bits)
+            if narrow.integers[0] <= least and most <= narrow.integers[1] and narrow.has_zero:
+                return narrow
+        return self
+
+    @property
+    def whole(self) -> Declared:
+        """The same integers as the numbers that they are."""
+        return Declared(np.array(1.0), np.array(0), self.bits, self.signed)
 
     @property
     def affine(self) -> Affine:
@@ -204,6 +241,7 @@ class Rescale:
 
     def __post_init__(self) -> None:
         require(0 <= self.shift <= MOST_SHIFT, f"a shift must lie in [0, {MOST_SHIFT}]")
+        require(self.output.has_zero, f"a zero point must lie in [0, {self.output.top}]")
         inside = (self.multiplier > 0) & (self.multiplier < JSON_LIMIT)
         require(bool(inside.all()), "a multiplier must be positive, of at most 53 bits")
         require(0 <= self.low < self.high <= self.output.top, "a clamp must leave an interval of its type")

@@ -5,9 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Final
 
+import numpy as np
+
 from circuits.graphs.encoding import Encoding
 from circuits.graphs.graph import Graph, Input
 from circuits.graphs.node import Node
+from circuits.graphs.types import Affine, Declared
 from circuits.operators import FLOATS
 from circuits.operators.convolution import Conv
 from circuits.operators.dense import Dense
@@ -18,20 +21,27 @@ _ENCODING: Final = Encoding(Kind(b"fnet", 1), FLOATS)
 
 @dataclass(frozen=True, eq=False)
 class StoredGraph:
-    """A float network as a file has it. ``outputs``: names, and the tensors that they are of."""
+    """A float network as a file has it. ``outputs``: names, and the tensors that they are of; ``declared``:
+    tensors whose values are those of these types."""
 
     inputs: tuple[Input, ...]
     nodes: tuple[Node, ...]
     outputs: tuple[tuple[str, str], ...]
     integers: tuple[str, ...]
     values: tuple[str, ...] = ()
+    declared: tuple[tuple[str, Affine], ...] = ()
 
 
 def graph_to_bytes(graph: Graph) -> bytes:
-    """What ``graph`` computes, without the types that its file declared, as bytes. They hold the weights."""
+    """What ``graph`` computes, without the types that its file gives weights, as bytes. They hold these."""
     nodes = tuple(_undeclared(node) for node in graph.nodes)
     stored = StoredGraph(
-        graph.inputs, nodes, tuple(graph.outputs.items()), tuple(sorted(graph.integers)), graph.values
+        graph.inputs,
+        nodes,
+        tuple(graph.outputs.items()),
+        tuple(sorted(graph.integers)),
+        graph.values,
+        tuple((name, kind.affine) for name, kind in sorted(graph.declared.items())),
     )
     return _ENCODING.write(stored)
 
@@ -44,9 +54,14 @@ def graph_from_bytes(data: bytes) -> Graph:
         stored.inputs,
         stored.nodes,
         dict(stored.outputs),
+        {name: _declared(kind) for name, kind in stored.declared},
         integers=frozenset(stored.integers),
         values=stored.values,
     )
+
+
+def _declared(kind: Affine) -> Declared:
+    return Declared(np.array(kind.scale), np.array(kind.zero_point), kind.bits, signed=False)
 
 
 def _undeclared(node: Node) -> Node:

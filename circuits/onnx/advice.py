@@ -13,6 +13,9 @@ from zenerrors import ModelError
 
 _OTHERS = "docs/onnx.md lists the operators that there are"
 _PLAIN = "save the model without onnxruntime's graph optimisations"
+_INTEGERS = "quantise it by onnxruntime's quantize_static, or prove the network in floats"
+_FLOATS = "keep the weights in floats, or quantise them to 4 or 8 bits (MatMulNBits)"
+_QCDQ = "of QONNX Quant, BipolarQuant and Trunc are read; export it before it is streamlined, or as QCDQ"
 _CUSTOM = "leave out custom operators, or give each as a local function of the model"
 _OLDER = "export it with opset 22, which writes it as products, sums and a Softmax"
 _FOLDED = "it is read of constants alone; compute what it reads before the network"
@@ -48,6 +51,39 @@ ADVICE: Final[Mapping[str, str]] = {
 """What to do about operators of ONNX that have no circuit, by ``op_type``."""
 
 
+# What no optimiser has written; of all else of onnxruntime's own an optimiser has.
+_MICROSOFT: Final[Mapping[str, str]] = {
+    **dict.fromkeys(
+        (
+            "DequantizeBFP",
+            "DequantizeWithOrder",
+            "MatMulInteger16",
+            "MulInteger",
+            "QOrderedAttention",
+            "QOrderedGelu",
+            "QOrderedLayerNormalization",
+            "QOrderedLongformerAttention",
+            "QOrderedMatMul",
+            "QuantizeBFP",
+            "QuantizeWithOrder",
+            "ReduceSumInteger",
+        ),
+        _INTEGERS,
+    ),
+    **dict.fromkeys(
+        (
+            "MatMulBlockQuantizedFp4Weight",
+            "MatMulBlockQuantizedFp8Weight",
+            "MatMulFpQ4",
+            "MatMulNBitsQLoRA",
+            "MoE",
+            "QMoE",
+        ),
+        _FLOATS,
+    ),
+}
+
+
 def unsupported(nodes: Sequence[NodeProto]) -> ModelError:
     """All that has no circuit: how many of each operator, the first of them, and what to use instead."""
     by_operator: dict[tuple[str, str], list[NodeProto]] = {}
@@ -72,5 +108,7 @@ def _advice(domain: str, op_type: str) -> str:
     if domain == "" and op_type in FOLDED and op_type not in ADVICE:
         return _FOLDED
     if domain == "com.microsoft":
-        return _PLAIN
+        return _MICROSOFT.get(op_type, _PLAIN)
+    if domain.startswith(("finn", "onnx.brevitas", "qonnx")):
+        return _QCDQ
     return ADVICE.get(op_type, _OTHERS) if domain == "" or domain.startswith("ai.onnx") else _CUSTOM

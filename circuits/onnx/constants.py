@@ -69,12 +69,12 @@ INTEGERS: dict[int, tuple[int, bool]] = {
     Element.UINT16: (16, False),
     Element.INT4: (4, True),
     Element.UINT4: (4, False),
+    Element.INT2: (2, True),
+    Element.UINT2: (2, False),
 }
 # The types of whole numbers: bits, and whether they are signed.
 WHOLE: dict[int, tuple[int, bool]] = {
     **INTEGERS,
-    Element.INT2: (2, True),
-    Element.UINT2: (2, False),
     Element.INT32: (32, True),
     Element.UINT32: (32, False),
     Element.INT64: (64, True),

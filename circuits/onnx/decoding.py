@@ -30,7 +30,7 @@ def decode_tensor(tensor: TensorProto, name: str, allowance: Allowance, folder: 
     if any(size < 0 for size in tensor.dims):
         raise _does_not_fit(name)
     elements = math.prod(tensor.dims)
-    if not tensor.external_data and tensor.data_location != TensorProto.EXTERNAL:
+    if not is_elsewhere(tensor):
         _require_data(tensor, elements, name)
     if len(tensor.dims) > MOST_DIMENSIONS:
         raise ModelError(
@@ -38,7 +38,7 @@ def decode_tensor(tensor: TensorProto, name: str, allowance: Allowance, folder: 
             f"the tensor {name} has {len(tensor.dims)} dimensions, more than {MOST_DIMENSIONS}",
         )
     allowance.require(elements, f"the tensor {name}")
-    if tensor.external_data or tensor.data_location == TensorProto.EXTERNAL:
+    if is_elsewhere(tensor):
         tensor = _fetched(tensor, -(-elements * _WIDTHS[tensor.data_type] // 8), name, folder)
     try:
         array = numpy_helper.to_array(tensor)
@@ -50,6 +50,11 @@ def decode_tensor(tensor: TensorProto, name: str, allowance: Allowance, folder: 
         array = array.astype(np.float64 if tensor.data_type in FLOATS else np.int64)
     allowance.hold(array, f"the tensor {name}")
     return Constant(array, tensor.data_type)
+
+
+def is_elsewhere(tensor: TensorProto) -> bool:
+    """Whether its data is in another file."""
+    return bool(tensor.external_data) or tensor.data_location == TensorProto.EXTERNAL
 
 
 def _require_data(tensor: TensorProto, elements: int, name: str) -> None:

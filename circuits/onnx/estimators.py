@@ -9,6 +9,7 @@ import sys
 import warnings
 from collections.abc import Callable, Mapping
 from contextlib import redirect_stderr, redirect_stdout
+from copy import copy
 from io import StringIO
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -112,6 +113,7 @@ def _sklearn(model: Any, rows: NDArray[Any]) -> bytes:
     from skl2onnx import to_onnx
 
     _let_pipelines_have_trees()
+    model = _prepared(model)
     steps = getattr(model, "steps", None)
     parts = [part for _, part in steps] if steps else [model]
     # Neighbours take a loop, unless distances may be an operator of onnxruntime's.
@@ -127,6 +129,31 @@ def _sklearn(model: Any, rows: NDArray[Any]) -> bytes:
         # Trees that ask for members are newer than what its converters name.
         each.version = max(each.version, opsets(made.graph.node).get(each.domain, 0))
     return bytes(made.SerializeToString())
+
+
+def _prepared(model: Any) -> Any:
+    """A copy for skl2onnx: with columns by their places, where they have names, and with encoders that give
+    an unknown category no column, where they would raise."""
+    made = copy(model)
+    match type(model).__name__:
+        case "Pipeline":
+            made.steps = [(name, _prepared(step)) for name, step in model.steps]
+        case "ColumnTransformer":
+            names = [*getattr(model, "feature_names_in_", ())]
+            made.transformers_ = [
+                (name, _prepared(each), _places_of(columns, names))
+                for name, each, columns in model.transformers_
+            ]
+        case "OneHotEncoder" if model.handle_unknown == "error":
+            made.handle_unknown = "ignore"
+    return made
+
+
+def _places_of(columns: Any, names: list[Any]) -> Any:
+    if isinstance(columns, str):
+        return names.index(columns)
+    is_named = isinstance(columns, list) and all(isinstance(each, str) for each in columns)
+    return [names.index(each) for each in columns] if is_named else columns
 
 
 def _scores_are_turned(model: Any) -> bool:

@@ -108,6 +108,21 @@ def _all(call: _Call) -> _Cost:
     return _elements(call.size * max(1, *map(len, call.shapes)))
 
 
+def _channels(call: _Call) -> _Cost:
+    """Of an image and vectors of its channels."""
+    channels = call.shape(0)[1]
+    if any(math.prod(shape) > channels for shape in call.shapes[1:]):
+        raise ValueError(f"{channels} channels have vectors of other lengths")
+    return _elements(call.size)
+
+
+def _sloped(call: _Call) -> _Cost:
+    """By a number of each entry, or of each channel."""
+    x, slope = call.shape(0), call.shape(1)
+    of_channels = len(slope) == 1 and x[1:2] == slope
+    return _elements(call.size * max(slope)) if of_channels else _broadcast(call)
+
+
 def _slowly(bound: Callable[[_Call], _Cost], factor: int) -> Callable[[_Call], _Cost]:
     return lambda call: bound(call).slower(factor)
 
@@ -119,7 +134,8 @@ def _product(call: _Call) -> _Cost:
         m, k = k, m
     if call.attributes.get("transB", 0) and right:
         n = right[-1]
-    made = math.prod(np.broadcast_shapes(tuple(left), tuple(right[:-1]))) * m * n
+    groups = np.broadcast_shapes(tuple(left), tuple(right[:-1]))
+    made = math.prod(np.broadcast_shapes((*groups, m, n), call.shape(2)))
     return _Cost(call.size + made, call.size + made * (1 + k // _MULTIPLIED))
 
 
@@ -137,7 +153,7 @@ def _windows(call: _Call) -> _Cost:
             image, spread, pads[: len(image)], pads[len(image) :], reach, strict=True
         )
     ]
-    channels = math.prod(call.shape(1)[:2]) or 1
+    channels = (math.prod(call.shape(1)[:2]) or 1) * (1 + math.prod(call.shape(2)))
     entries = math.prod(call.shape(0)[:2]) * math.prod(padded) * (1 + sum(wanted))
     return _elements(entries * channels * math.prod(reach)).slower(_FUNCTION)
 
@@ -145,15 +161,33 @@ def _windows(call: _Call) -> _Cost:
 def _unrolled(call: _Call) -> _Cost:
     """A step of a recurrent layer multiplies by all weights."""
     steps = math.prod(call.shape(0)[:2])
-    return _Cost(call.size * (1 + steps), call.size + steps * (_LOOP + call.size // _MULTIPLIED))
+    return _Cost(call.size * (1 + steps), call.size + steps * (_LOOP + call.size))
 
 
 def _attended(call: _Call) -> _Cost:
     """A score for each query, key and head."""
+    if any(call.inputs[3:]):
+        raise ValueError("a mask or a cache of constants is not read")
     (batch, *query), (_, *key) = call.shape(0), call.shape(1)
     heads = abs(call.attributes.get("q_num_heads", 1)) * math.prod(query[:-2])
     scores = batch * heads * query[-2] * key[-2]
     return _elements(8 * (scores + call.size)).slower(1 + query[-1] // _MULTIPLIED)
+
+
+def _turned(call: _Call) -> _Cost:
+    """Cosines and sines of each position."""
+    return _elements(4 * (call.size + math.prod(call.shape(3)) * call.shape(1)[-1]))
+
+
+def _placed(call: _Call) -> _Cost:
+    """A slice of the data for each index."""
+    slices = math.prod(call.shape(1)[:-1]) * math.prod(call.shape(0)[call.shape(1)[-1] :])
+    return _Cost(call.size, _LOOP * call.size + slices)
+
+
+def _hot(call: _Call) -> _Cost:
+    places = (call.size + 1) * (1 + int(abs(call.number(1))))
+    return _elements(places * max(1, math.prod(call.shape(2)) // 2))
 
 
 def _range(call: _Call) -> _Cost:
@@ -167,7 +201,8 @@ def _numbered(position: int) -> Callable[[_Call], _Cost]:
     def bound(call: _Call) -> _Cost:
         sizes = call.inputs[position]
         assert sizes is not None  # noqa: S101  what is left out raises
-        return _elements(call.size + 8 * math.prod(map(abs, map(int, sizes.array.ravel()))))
+        numbers = math.prod(map(abs, map(int, sizes.array.ravel())))
+        return _elements(call.size + 8 * numbers * math.prod(call.shape(0)[:2]))
 
     return bound
 
@@ -189,26 +224,28 @@ def _transformed(call: _Call) -> _Cost:
 
 
 _UNARY = (
-    "Abs Acos Acosh Asin Asinh Atan Atanh BitwiseNot Cast CastLike Ceil Celu Clip Cos Cosh Elu Exp Floor "
-    "HardSigmoid HardSwish IsInf IsNaN LeakyRelu Log Mish Neg Not PRelu Reciprocal Relu RotaryEmbedding "
-    "Round Selu Shrink Sigmoid Sign Sin Sinh Softplus Softsign Sqrt Swish Tan Tanh ThresholdedRelu"
+    "Abs Acos Acosh Asin Asinh Atan Atanh BitwiseNot Cast CastLike Ceil Celu Cos Cosh Elu Exp Floor "
+    "HardSigmoid HardSwish IsInf IsNaN LeakyRelu Log Mish Neg Not Reciprocal Relu Round Selu Shrink Sigmoid "
+    "Sign Sin Sinh Softplus Softsign Sqrt Swish Tan Tanh ThresholdedRelu"
 )
 _BROADCAST = (
-    "Add And BitShift BitwiseAnd BitwiseOr BitwiseXor Div Equal Greater GreaterOrEqual Less LessOrEqual Max "
-    "Mean Min Mod Mul Or Pow Sub Sum Where Xor"
+    "Add And BitShift BitwiseAnd BitwiseOr BitwiseXor Div Equal Greater GreaterOrEqual "
+    "LayerNormalization Less LessOrEqual Max Mean Min Mod Mul Or Pow RMSNormalization Sub Sum Where Xor"
 )
 _ROWS = (
-    "ArgMax ArgMin BatchNormalization CumProd CumSum DynamicQuantizeLinear GlobalAveragePool GlobalMaxPool "
-    "GroupNormalization Hardmax InstanceNormalization LayerNormalization LogSoftmax LpNormalization "
-    "MeanVarianceNormalization NonZero RMSNormalization ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp "
+    "ArgMax ArgMin CumProd CumSum DynamicQuantizeLinear GlobalAveragePool GlobalMaxPool Hardmax LogSoftmax "
+    "LpNormalization MeanVarianceNormalization NonZero ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp "
     "ReduceMax ReduceMean ReduceMin ReduceProd ReduceSum ReduceSumSquare Softmax Unique"
 )
 _BOUNDS: Final[Mapping[Callable[[_Call], _Cost], str]] = {
     lambda call: _elements(call.size): _UNARY,
     _all: _ROWS,
     _broadcast: _BROADCAST,
+    _channels: "BatchNormalization GroupNormalization InstanceNormalization",
+    _sloped: "PRelu",
     _slowly(_all, _FUNCTION): "Erf Gelu",
-    _slowly(_all, _LOOP): "ScatterElements ScatterND",
+    _slowly(_all, _LOOP): "ScatterElements",
+    _placed: "ScatterND",
     _product: "Gemm MatMul",
     lambda call: _elements(call.size * call.shape(0)[-1]): "Det",
     _windows: "Conv ConvTranspose",
@@ -216,13 +253,14 @@ _BOUNDS: Final[Mapping[Callable[[_Call], _Cost], str]] = {
     _unrolled: "GRU LSTM RNN",
     _attended: "Attention",
     _range: "Range",
-    _numbered(0): "BlackmanWindow HammingWindow HannWindow",
+    lambda call: _elements(8 * abs(call.number(0))): "BlackmanWindow HammingWindow HannWindow",
     _numbered(1): "AffineGrid",
     _slowly(_numbered(1), _FUNCTION): "Col2Im",
     _largest: "TopK",
     _padded: "Pad",
     _transformed: "DFT",
-    lambda call: _elements(call.size * (1 + int(abs(call.number(1))))): "OneHot",
+    _hot: "OneHot",
+    _turned: "RotaryEmbedding",
     lambda call: _elements((abs(call.number(0)) + 2) * (abs(call.number(1)) + 2)).slower(_FUNCTION): (
         "MelWeightMatrix"
     ),

@@ -16,12 +16,13 @@ _MOST_BYTES: Final = 1 << 26
 _DEEPEST: Final = 64
 _OWN: Final = ("", "ai.onnx")
 
-Functions = Mapping[tuple[str, str], FunctionProto]
+# By domain, name and overload.
+_Key = tuple[str, str, str]
 
 
 def inlined(model: ModelProto, most: int) -> ModelProto:
     """The model without functions, of ``most`` nodes at most, its weights where they are."""
-    functions = {(each.domain, each.name): each for each in model.functions}
+    functions = {_key(each.domain, each.name, each.overload): each for each in model.functions}
     extent = _extent(model.graph.node, functions, {}, 0)
     if extent.nodes > most or extent.size > _MOST_BYTES:
         raise ModelError(
@@ -69,14 +70,17 @@ class _Extent(NamedTuple):
 
 
 def _extent(
-    nodes: Iterable[NodeProto], functions: Functions, known: dict[tuple[str, str], _Extent | None], depth: int
+    nodes: Iterable[NodeProto],
+    functions: Mapping[_Key, FunctionProto],
+    known: dict[_Key, _Extent | None],
+    depth: int,
 ) -> _Extent:
     """``known``: of functions, None while that is being found. ``depth``: of the calls around the nodes."""
     if depth > _DEEPEST:
         raise ModelError("model.too_large", f"functions call functions more than {_DEEPEST} deep")
     parts = list[_Extent]()
     for node in nodes:
-        key = node.domain, node.op_type
+        key = _key(node.domain, node.op_type, node.overload)
         parts.append(_Extent(1, node.ByteSize(), 0))
         parts += [_extent(graph.node, functions, known, depth) for graph in graphs_of(node)]
         if key not in functions:
@@ -92,6 +96,10 @@ def _extent(
         parts.append(found._replace(depth=found.depth + 1))
     count, size, depths = zip(*parts, strict=True) if parts else ((), (), ())
     return _Extent(sum(count), sum(size), max(depths, default=0))
+
+
+def _key(domain: str, name: str, overload: str) -> _Key:
+    return "" if domain in _OWN else domain, name, overload
 
 
 def _at_version(model: ModelProto, version: int) -> None:

@@ -21,6 +21,7 @@ from circuits.onnx.decoding import decode_tensor
 from circuits.onnx.folding import FOLDED, fold
 from circuits.onnx.message import (
     attributes,
+    count,
     decode,
     has_learned,
     input_shape,
@@ -29,7 +30,7 @@ from circuits.onnx.message import (
     require_known,
 )
 from circuits.onnx.naming import quote, where
-from circuits.onnx.scope import Scope, computed, needed, read_by
+from circuits.onnx.scope import Scope, needed, read_by
 from circuits.onnx.step import Building, Data, Held, Operator, Step, TensorList, typed_shape
 from zenerrors import ModelError, ZenError
 
@@ -89,25 +90,15 @@ def _walked(source: bytes | os.PathLike[str], operators: Operators, sizes: Mappi
     if graph.sparse_initializer:
         raise ModelError("model.tensor_type", "sparse weights are not supported; export them dense")
     nodes, seen = needed(graph)
-    _require_known(graph, nodes, operators)
+    if missing := [node for node in nodes if _key(node) not in operators and not _is_folded(node)]:
+        raise unsupported(missing)
+    require_known(sizes, graph.input)
     stored = {each.name for each in graph.initializer}
     entries = [each for each in graph.input if each.name in seen - stored]
     folder = path.parent if path else None
     reader = _Reader(model, entries, operators, folder, sizes)
     reader.read(nodes)
     return reader
-
-
-def _require_known(graph: GraphProto, nodes: Sequence[NodeProto], operators: Operators) -> None:
-    """All nodes that have no circuit and no constants alone as inputs are named at once."""
-    depend = computed(graph, nodes)
-    missing = [
-        node
-        for node in nodes
-        if _key(node) not in operators and not (_is_folded(node) and depend.isdisjoint(node.input))
-    ]
-    if missing:
-        raise unsupported(missing)
 
 
 def _is_folded(node: NodeProto) -> bool:
@@ -124,7 +115,27 @@ def _of_tables(graph: Graph, model: ModelProto) -> Graph:
     learned = model.producer_name in _OF_TABLES or any(node.domain == "ai.onnx.ml" for node in file.node)
     classifies = any(node.op_type in _CLASSIFIERS for node in file.node) or not kinds <= {0, *FLOATS}
     several = [name for name, tensor in graph.outputs.items() if math.prod(graph.shapes[tensor]) > 1]
-    return replace(graph, inputs=tuple(inputs), values=tuple(several) if learned and not classifies else ())
+    if learned and classifies:
+        unranked = _unranked(file)
+        several = [name for name in several if name in unranked]
+    return replace(graph, inputs=tuple(inputs), values=tuple(several) if learned else ())
+
+
+def _unranked(file: GraphProto) -> set[str]:
+    """Tensors whose largest entry is not the label: distances from centres, and both scores of two classes
+    that a support vector machine tells apart, the second of which is that of the first class."""
+    if any(node.op_type == "ArgMin" for node in file.node):
+        return {each.name for each in file.output}
+    found: set[str] = set()
+    for node in file.node:
+        said = {each.name: each for each in node.attribute}
+        labels = [*said["classlabels_ints"].ints] if "classlabels_ints" in said else []
+        labels += [*said["classlabels_strings"].strings] if "classlabels_strings" in said else []
+        if node.op_type == "SVMClassifier" and len(labels) == 2 and "prob_a" not in said:
+            found |= {*node.output[1:]}
+        elif node.op_type in ("Cast", "Identity", "ZipMap") and node.input[0] in found:
+            found |= {*node.output}
+    return found
 
 
 class _Reader:
@@ -141,7 +152,9 @@ class _Reader:
         self._operators, self._folder, self._opset = operators, folder, operator_set(model)
         self._model = model
         self._allowance, self._left = Allowance(), _MOST_READ
-        require_known(sizes, entries)
+        fixed = {each.name: value for each in entries if (value := count(each, sizes)) is not None}
+        kinds = {each.name: each.type.tensor_type.elem_type for each in entries}
+        entries = [each for each in entries if each.name not in fixed]
         shapes = {entry.name: input_shape(entry, sizes) for entry in entries}
         if len(shapes) < len(entries):
             raise ModelError("model.duplicate_name", "two inputs have one name")
@@ -152,9 +165,9 @@ class _Reader:
             raise ModelError("model.duplicate_name", "two outputs have one name")
         self._scope = Scope(model.graph)
         self._scope.values |= {
-            each.name: Data(each.name, shape=shapes[each.name], kind=each.type.tensor_type.elem_type)
-            for each in entries
+            each.name: Data(each.name, shape=shapes[each.name], kind=kinds[each.name]) for each in entries
         }
+        self._scope.values |= {name: Constant(value, kinds[name]) for name, value in fixed.items()}
 
     def read(self, nodes: Sequence[NodeProto]) -> None:
         """Constants that no later node reads are let go."""
@@ -244,7 +257,7 @@ class _Reader:
         """Outputs that no input changes are left out."""
         building, scope = self._building, self._scope
         values = {name: scope.values.get(name) for name in self._outputs}
-        outputs = {name: value.tensor for name, value in values.items() if isinstance(value, Data)}
+        computed = {name: value for name, value in values.items() if isinstance(value, Data)}
         missing = [name for name, value in values.items() if value is None and name not in scope.file]
         lists = [name for name, value in values.items() if isinstance(value, TensorList)]
         if missing and missing[0] in scope.writers:
@@ -253,13 +266,14 @@ class _Reader:
             raise ModelError(
                 "model.outputs", f"the output {quote(lists[0])} is a list of tensors; make each an output"
             )
-        if missing or not outputs:
+        if missing or not computed:
             name = quote(next(iter(missing or values), ""))
             reason = f"no node computes the output {name} from the network's input: there is nothing to prove"
             raise ModelError("model.outputs", reason)
+        outputs = {name: building.as_numbers(value) for name, value in computed.items()}
         ranked = frozenset[str]()
         if len(outputs) == 1 and not whole:
-            classes = {name: self._classes(tensor) for name, tensor in outputs.items()}
+            classes = {name: self._classes(value.tensor, outputs[name]) for name, value in computed.items()}
             ranked = frozenset(name for name in outputs if classes[name] != outputs[name])
             outputs = classes
         made = Graph(
@@ -270,6 +284,7 @@ class _Reader:
             building.tied,
             frozenset(building.integers),
             ranked=ranked,
+            measured=building.measured,
         )
         return _of_tables(made, self._model) if has_learned(self._model) else made
 
@@ -279,10 +294,11 @@ class _Reader:
         known = ((name, where(node), scope.values.get(name)) for name, node in scope.writers.items())
         return tuple(Traced(name, node, value) for name, node, value in known if isinstance(value, Data))
 
-    def _classes(self, tensor: str) -> str:
-        """What a Softmax or ArgMax over classes at the end reads, if nodes compute that: the label stays."""
-        ranked = self._building.ranked.get(tensor, tensor)
-        return tensor if ranked in {entry.name for entry in self._building.inputs} else ranked
+    def _classes(self, tensor: str, output: str) -> str:
+        """What a Softmax or ArgMax over classes at the end reads, if nodes compute that: the label stays.
+        Else the output."""
+        ranked = self._building.ranked.get(tensor, output)
+        return output if ranked in {entry.name for entry in self._building.inputs} else ranked
 
     def _lookup(self, reader: str, name: str, scope: Scope) -> Held:
         found = scope.of(name)

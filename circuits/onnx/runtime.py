@@ -16,7 +16,9 @@ from numpy.typing import NDArray
 from onnx import ModelProto, ValueInfoProto, helper
 
 from circuits.graphs.types import FloatArray
-from circuits.onnx.message import decode, entries, input_shape
+from circuits.onnx.decoding import is_elsewhere
+from circuits.onnx.message import count, decode, entries, input_shape, tensors_in
+from zenerrors import ModelError
 
 File = bytes | os.PathLike[str]
 # One sample's outputs, in the order of the names that were asked for.
@@ -40,29 +42,39 @@ def answers(
     """Run the file in each of the ``programs`` that is installed and takes it.
 
     ``file``: the bytes of an ONNX file, or its path. ``samples``: float64[n, …] by the names of inputs; those
-    that are left out are zeros. ``sizes``: of the dimensions that the file only names. ``names``: of the
+    that are left out are zeros. ``sizes``: as for ``load_onnx``. ``names``: of the
     outputs; a label that is a word is the place of that class among the file's, and the rows of a ZipMap are
     the scores of all classes.
+
+    Raises ``ModelError`` (``model.external_data``) for bytes with a tensor in another file, even one that is
+    never read: programs look for it in the folder that they happen to run in, which is not the file's.
     """
     model = decode(file if isinstance(file, bytes) else Path(file).read_bytes())
+    if isinstance(file, bytes) and any(map(is_elsewhere, tensors_in(ModelProto.FromString(file)))):
+        raise ModelError(
+            "model.external_data",
+            "a tensor lives in another file; load the model from its path, or save it with all inside",
+        )
     known = [*entries(file).values()]
     fed = [_fed(known, sizes, samples, index) for index in range(len(next(iter(samples.values()))))]
     words, wanted = _places(model), [*names]
     for program in programs:
         try:
             session = _SESSIONS[program](file)
-            made = [session(one, wanted) for one in fed]
-        except Exception:  # noqa: S112  whatever a program raises that is absent or refuses the file
+            made = zip(*[session(one, wanted) for one in fed], strict=True)
+            outputs = {
+                name: np.array([_numbers(each, words.get(name, words[""])) for each in values])
+                for name, values in zip(wanted, made, strict=True)
+            }
+        except Exception:  # noqa: S112  whatever a program raises that is absent, refuses the file or says words
             continue
-        found = zip(wanted, zip(*made, strict=True), strict=True)
-        outputs = {name: np.array([_numbers(each, words) for each in values]) for name, values in found}
         yield Answers(f"{program} {version(program)}", outputs)
 
 
 def with_outputs(file: File, names: Collection[str]) -> bytes | None:
     """The file with these tensors as outputs, too; None where its weights are in other files."""
     model = decode(file if isinstance(file, bytes) else Path(file).read_bytes())
-    if any(each.external_data for each in model.graph.initializer):
+    if any(map(is_elsewhere, tensors_in(model))):
         return None
     there = {each.name for each in model.graph.output}
     model.graph.output.extend(ValueInfoProto(name=name) for name in names if name not in there)
@@ -79,9 +91,10 @@ def _fed(
     fed = {}
     for entry in entries:
         shape = input_shape(entry, sizes)
+        fixed = count(entry, sizes)
         given = samples[entry.name][index] if entry.name in samples else np.zeros(shape)
         kind = helper.tensor_dtype_to_np_dtype(entry.type.tensor_type.elem_type)
-        fed[entry.name] = np.asarray(given).reshape(shape).astype(kind)
+        fed[entry.name] = np.asarray(given if fixed is None else fixed).reshape(shape).astype(kind)
     return fed
 
 
@@ -91,6 +104,8 @@ def _onnxruntime(file: File) -> _Session:
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = 1
     options.log_severity_level = 4
+    # More of them round what the file does not: weights of few bits are multiplied by integers, too.
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_BASIC
     source = file if isinstance(file, bytes) else os.fspath(file)
     session = onnxruntime.InferenceSession(source, options, providers=["CPUExecutionProvider"])
     return lambda fed, names: session.run([*names], dict(fed))
@@ -115,6 +130,7 @@ _SESSIONS: Final[Mapping[str, Callable[[File], _Session]]] = {
 }
 PROGRAMS: Final = tuple(_SESSIONS)
 """The faster ones first."""
+_WORDS: Final = ("classlabels_strings", "values_strings")
 
 
 def _numbers(values: Any, words: Mapping[str, int]) -> FloatArray:
@@ -126,12 +142,17 @@ def _numbers(values: Any, words: Mapping[str, int]) -> FloatArray:
     return numbers
 
 
-def _places(model: ModelProto) -> dict[str, int]:
-    """The places of the classes that the file names by words."""
-    named = [
-        attribute.strings
-        for node in model.graph.node
-        for attribute in node.attribute
-        if attribute.name in ("classlabels_strings", "values_strings") and attribute.strings
-    ]
-    return {word.decode(): place for place, word in enumerate(named[0])} if named else {}
+def _places(model: ModelProto) -> dict[str, dict[str, int]]:
+    """The places of the words that a node names classes by, by the names of its outputs; by no name those of
+    the first such node, whose words others may hand on."""
+    found: dict[str, dict[str, int]] = {"": {}}
+    for node in model.graph.node:
+        said = {each.name: each for each in node.attribute}
+        words = next((said[name].strings for name in _WORDS if name in said and said[name].strings), ())
+        if words:
+            if node.op_type == "LabelEncoder":  # equal words are one, and another is of what has no key
+                default = said["default_string"].s if "default_string" in said else b"_Unused"
+                words = [*dict.fromkeys([*words, default])]
+            places = {word.decode(errors="replace"): place for place, word in enumerate(words)}
+            found |= {"": found[""] or places, **dict.fromkeys(node.output, places)}
+    return found

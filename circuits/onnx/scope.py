@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Final
 
 from onnx import AttributeProto, GraphProto, NodeProto, TensorProto
 
 from circuits.onnx.naming import quote, where
 from circuits.onnx.step import Held
 from zenerrors import ModelError
-
-# What these say of a tensor that is computed is a constant.
-_SHAPES: Final = ("Shape", "Size")
 
 
 class Scope:
@@ -66,16 +62,6 @@ def read_by(node: NodeProto) -> Iterator[str]:
 
 def graphs_of(node: NodeProto) -> Iterator[GraphProto]:
     return (each.g for each in node.attribute if each.type == AttributeProto.GRAPH)
-
-
-def computed(graph: GraphProto, nodes: Iterable[NodeProto]) -> set[str]:
-    """The names that depend on what an input holds, as far as the nodes alone tell."""
-    stored = {each.name for each in graph.initializer}
-    found = {each.name for each in graph.input if each.name not in stored}
-    for node in nodes:
-        if node.op_type not in _SHAPES and not found.isdisjoint(read_by(node)):
-            found.update(node.output)
-    return found
 
 
 def _by_name(tensors: Iterable[TensorProto]) -> dict[str, TensorProto]:

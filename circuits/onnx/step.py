@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from circuits.graphs.graph import Input
-from circuits.graphs.node import Node, require_size
+from circuits.graphs.node import Mover, Node, require_size
+from circuits.graphs.retyping import Retype
 from circuits.graphs.types import Declared, FloatArray, Shape
 from circuits.onnx.constants import FLOATS, Allowance, Constant, Element
 from circuits.onnx.naming import quote, require_finite, where
@@ -63,6 +64,10 @@ def typed_shape(shape: Shape) -> Shape:
 Value = Constant | Data
 
 
+class Measured(Declared):
+    """The type of integers whose scale is measured on each input: floats stand for them."""
+
+
 @dataclass(frozen=True, eq=False)
 class TensorList:
     """A sequence of tensors, or an optional, which has one or none."""
@@ -111,7 +116,7 @@ class Operator:
 class Building:
     """The typed graph so far. ``ranked``: for what a Softmax or ArgMax made, the tensor of classes whose
     largest entry is the same. ``masked``: of a tensor that a mask was added to, what a softmax sees.
-    ``makers``: the node of each tensor. ``tied``, ``integers``: as ``Graph`` has them."""
+    ``makers``: the node of each tensor. ``tied``, ``integers``, ``measured``: as ``Graph`` has them."""
 
     def __init__(self, inputs: Sequence[Input]) -> None:
         for entry in inputs:
@@ -124,6 +129,7 @@ class Building:
         self.ranked: dict[str, str] = {}
         self.tied: dict[str, str] = {}
         self.integers: set[str] = set()
+        self.measured = False
         self._taken: Counter[str] = Counter(self.shapes.keys())
 
     @property
@@ -142,6 +148,36 @@ class Building:
             if first and all(other and other.matches(first) for other in others):
                 self.declared[node.name] = first
         return node.name
+
+    def as_numbers(self, data: Data) -> str:
+        """The tensor itself or, of quantised integers, one that has these as numbers. Raises ``ModelError``
+        (``model.quantisation``) for those whose scale each input has for itself."""
+        declared = data.integer
+        if declared is None:
+            return data.tensor
+        if isinstance(declared, Measured):
+            raise ModelError(
+                "model.quantisation",
+                f"the integers that DynamicQuantizeLinear makes of {quote(data.tensor)} are read by another "
+                "node than a product of integers, or are an output: their scale is another one for each "
+                "input; quantise the network statically, or end it in floats",
+            )
+        whole = declared.whole
+        if declared.matches(whole):
+            return data.tensor
+        made = self.add(
+            Retype(self.fresh(f"{data.tensor}.integers"), (data.tensor,), declared.affine, whole.affine)
+        )
+        self.declared[made] = whole
+        self.integers.add(made)
+        return made
+
+    def is_given(self, tensor: str) -> bool:
+        """Whether all that is in it are integers of inputs, moved at most."""
+        maker = self.makers.get(tensor)
+        if maker is None:
+            return any(entry.name == tensor and entry.values != "real" for entry in self.inputs)
+        return isinstance(maker, Mover) and all(map(self.is_given, maker.inputs))
 
     def tie(self, first: Sequence[Node], again: Sequence[Node]) -> None:
         """Nodes of a step that is repeated have the types of the first one's."""
@@ -220,14 +256,8 @@ class Step:
         return value
 
     def floats(self, position: int = 0) -> str:
-        """The name of the typed tensor of an input that is computed as floats."""
-        data = self.data(position)
-        if data.integer:
-            raise self.refuse(
-                "quantisation",
-                f"reads the quantised integers {self._input(position)}; put a DequantizeLinear before it",
-            )
-        return data.tensor
+        """The name of the typed tensor of an input that is computed, of quantised integers as numbers."""
+        return self.building.as_numbers(self.data(position))
 
     def shape(self, position: int = 0) -> Shape:
         """The typed tensor's."""

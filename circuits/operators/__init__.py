@@ -9,6 +9,7 @@ operator more is a file, and a name in ``_MODULES``.
 quantised already.
 """
 
+from circuits.graphs import retyping
 from circuits.graphs.node import Again, Node, QuantNode
 from circuits.operators import (
     absolute,
@@ -45,10 +46,13 @@ from circuits.operators import (
     moving,
     multiply,
     normalisation,
+    packed_weights,
     pad,
     parameters,
     pool_places,
-    quantise_linear,
+    qdq,
+    qonnx,
+    quantised_layers,
     recurrent,
     reduce,
     reshape,
@@ -107,9 +111,12 @@ _MODULES = (
     matmul,
     max_pool,
     moving,
+    packed_weights,
     parameters,
     pool_places,
-    quantise_linear,
+    qdq,
+    qonnx,
+    quantised_layers,
     recurrent,
     reduce,
     resize,
@@ -128,6 +135,9 @@ _MODULES = (
     whole_quotients,
 )
 
+# The names that the domain of QONNX has had.
+_QONNX = ("qonnx.custom_op.general", "finn.custom_op.general", "onnx.brevitas", "finn")
+
 ONNX = {
     (domain, name): of_samples(name, operator)
     for module in _MODULES
@@ -135,6 +145,7 @@ ONNX = {
         ("", module.ENTRY.onnx),
         ("ai.onnx.ml", module.ENTRY.learned),
         ("com.microsoft", module.ENTRY.microsoft),
+        *((name, module.ENTRY.qonnx) for name in _QONNX),
     )
     for name, operator in read.items()
 }
@@ -148,7 +159,7 @@ INTEGERS: dict[str, type[QuantNode]] = {
 
 FLOATS: dict[str, type[Node]] = {
     node.operator(): node
-    for module in _MODULES
+    for module in (*_MODULES, retyping)
     for node in vars(module).values()
     if isinstance(node, type) and issubclass(node, Node) and node.__module__ == module.__name__
 }

@@ -10,7 +10,7 @@ from circuits.graphs.node import Node, QuantNode
 from circuits.graphs.site import Site
 from circuits.graphs.types import FloatArray
 from circuits.onnx.step import Data, Operator, Step, Value
-from circuits.operators.activation import table
+from circuits.operators.activation import table, wrapping
 from circuits.operators.entry import Entry
 from circuits.operators.leaky_relu import PiecewiseLinear
 
@@ -38,4 +38,4 @@ def _abs(step: Step) -> Value:
     return Data(step.emit(Abs, (step.floats(),)))
 
 
-ENTRY = Entry(onnx={"Abs": Operator(_abs, elementwise=True)})
+ENTRY = Entry(onnx={"Abs": Operator(wrapping(_abs), elementwise=True)})

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Final, NamedTuple
 
@@ -21,10 +21,11 @@ from circuits.graphs.calibration import Interval
 from circuits.graphs.graph import Graph
 from circuits.graphs.node import Constants, Node, Reading, Written
 from circuits.graphs.rescaling import Clamp
+from circuits.graphs.retyping import QuantRetype
 from circuits.graphs.rewriting import fresh, without_dead_nodes
 from circuits.graphs.site import Site
 from circuits.graphs.types import Affine, FloatArray, Shape, require
-from circuits.onnx.constants import FLOATS
+from circuits.onnx.constants import FLOATS, INTEGERS, Constant
 from circuits.onnx.step import Data, Operator, Step, Value
 from circuits.operators.entry import Entry
 from circuits.operators.gather import Gather
@@ -43,6 +44,7 @@ _FAR: Final = 1e4
 _NEAR: Final = 1e-9
 # Bits of whole numbers that are exact wherever functions make them.
 _FEW: Final = 8
+_COMPARES: Final = re.compile(r"\b(equal|fmod|less|sign)\(")
 _ROUNDS: Final = re.compile(r"\b(ceil|floor|round)\(")
 
 
@@ -59,6 +61,10 @@ class Activation(Node):
     @property
     def rounds(self) -> bool:
         return bool(_ROUNDS.search(self.function))
+
+    @property
+    def tells_apart(self) -> bool:
+        return self.rounds or bool(_COMPARES.search(self.function))
 
     def run(self, *inputs: FloatArray) -> FloatArray:
         return formula.evaluate(self.function, inputs[0])
@@ -88,6 +94,8 @@ class Activation(Node):
         if made:
             values = np.clip(values, *made)
         quarter = (values.max() - values.min()) / (4 << bits)
+        if not quarter:  # calibration saw one value, which says nothing of where it came from
+            return span
         before, after = (
             np.maximum.accumulate(each) - np.minimum.accumulate(each) <= quarter
             for each in (values, values[::-1])
@@ -102,8 +110,11 @@ class Activation(Node):
             part = part._replace(high=min(max(float(points[high + 1]) + room, 0.0), span.high))
         return part
 
-    def quantise(self, site: Site) -> QuantActivation:
-        return table(site, self.function)
+    def quantise(self, site: Site) -> QuantActivation | QuantRetype:
+        made = table(site, self.function)
+        whole = self.rounds and site.fixed == made.output == site.incoming()
+        same = whole and bool((made.values == np.arange(len(made.values))).all())
+        return QuantRetype(site.name, site.inputs, made.output) if same else made
 
     def written(self, constant: Constants) -> Written:
         if self.function not in _PLAIN.values():
@@ -274,6 +285,22 @@ def wrapped(whole: str, bits: int, signed: bool) -> str:
     """Of the formula of a whole number that of what integers of so many bits have of it."""
     size, half = 2.0**bits, 2.0 ** (bits - 1) if signed else 0.0
     return f"{whole} - {size} * floor(({whole} + {half + 0.5}) / {size})"
+
+
+def wrapping(read: Callable[[Step], Value]) -> Callable[[Step], Value]:
+    """The reader of a sum or a product, whose integers of up to 16 bits wrap around as their type does."""
+
+    def wraps(step: Step) -> Value:
+        made, kind = read(step), step.value(0).kind or 0
+        if kind not in INTEGERS:
+            return made
+        text = wrapped("x", *INTEGERS[kind])
+        if isinstance(made, Constant):
+            return step.folded(formula.evaluate(text, made.array.astype(np.float64)), kind)
+        step.building.integers.add(made.tensor)
+        return replace(made, tensor=step.emit(Activation, (made.tensor,), text), kind=kind)
+
+    return wraps
 
 
 def number(step: Step, value: float) -> str:

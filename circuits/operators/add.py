@@ -12,15 +12,25 @@ from circuits.graphs import rescaling
 from circuits.graphs.calibration import Interval, without_outliers
 from circuits.graphs.graph import Graph
 from circuits.graphs.node import Constants, Node, Reading, Written, dims
+from circuits.graphs.retyping import Shift
 from circuits.graphs.site import Site
-from circuits.graphs.types import Affine, Bounds, FloatArray, Rescale, Shape, require_narrow
+from circuits.graphs.types import (
+    MOST_COMPARED_BITS,
+    Affine,
+    Bounds,
+    FloatArray,
+    Rescale,
+    Shape,
+    require_narrow,
+)
 from circuits.onnx.step import Data, Operator, Step, Value
+from circuits.operators.activation import wrapping
 from circuits.operators.constants import both_constant, folded
 from circuits.operators.entry import Entry
 from circuits.operators.masks import finite, of_sum
 from circuits.operators.moving import together
-from circuits.operators.quantise_linear import declared_at, integer, operands, typed
-from circuits.operators.scale import affine, scale
+from circuits.operators.quantise_linear import declared_at, operands, typed
+from circuits.operators.scale import affine
 from circuits.operators.sums import Accumulating
 from relations.bounds import Bound
 from relations.integers import IntArray
@@ -28,6 +38,8 @@ from relations.relation import Linear, Relation, Tensor, Term
 from verifier.schemes import Privacy
 from zenerrors import ModelError
 
+# Numbers nearer to zero are added.
+_FAR: Final = 1 << 15
 # Terms of a sum: rows of lookups read as many wires.
 _MOST: Final = 16
 # Beyond what the integers of any other term reach.
@@ -40,6 +52,7 @@ class Sum(Node):
 
     called = "add"
     adds = True
+    widest = MOST_COMPARED_BITS
 
     signs: tuple[int, ...]
 
@@ -213,7 +226,17 @@ def add(step: Step) -> Value:
     if step.is_data(0) and step.is_data(1):
         return of_sum(step, _combined(step, Add), add)
     data = 0 if step.is_data(0) else 1
-    return of_sum(step, affine(step, data, 1.0, step.weights(1 - data).array), add)
+    array = step.weights(1 - data).array
+    return _shifted(step, data, array) or of_sum(step, affine(step, data, 1.0, array), add)
+
+
+def _shifted(step: Step, position: int, term: FloatArray) -> Data | None:
+    """An input of whole numbers and a number far from zero, as timestamps have it."""
+    given = step.data(position)
+    far = term.size == 1 and abs(term.item()) >= _FAR and term.ndim <= len(step.whole(position))
+    if not far or not step.is_whole(position) or not step.building.is_given(given.tensor):
+        return None
+    return Data(step.emit(Shift, (given.tensor,), -int(term.item())), shape=step.whole(position))
 
 
 def subtract(step: Step) -> Value:
@@ -221,7 +244,7 @@ def subtract(step: Step) -> Value:
     if both_constant(step):
         return folded(step, np.subtract)
     if not step.is_data(1):
-        return affine(step, 0, 1.0, -step.weights(1).array)
+        return _shifted(step, 0, -step.weights(1).array) or affine(step, 0, 1.0, -step.weights(1).array)
     if not step.is_data(0):
         return affine(step, 1, -1.0, step.weights(0).array)
     return _combined(step, Sub)
@@ -233,16 +256,13 @@ def _combined(step: Step, kind: type[Add]) -> Data:
 
 
 def _linear_add(step: Step) -> Value:
-    if step.is_data(0) and step.is_data(3):
-        total = step.emit(Add, (integer(step, 0), integer(step, 3)))
-    else:
-        data, constant = operands(step)
-        total = scale(step, data, 1.0, constant)
-    return typed(step, total, declared_at(step, 6))
+    total = add(replace(step, inputs=operands(step)))
+    assert isinstance(total, Data)  # noqa: S101  one of the operands is computed
+    return replace(typed(step, total.tensor, declared_at(step, 6)), shape=total.shape)
 
 
 ENTRY = Entry(
-    onnx={"Add": Operator(add, {}, 2, 2), "Sub": Operator(subtract, {}, 2, 2)},
+    onnx={"Add": Operator(wrapping(add), {}, 2, 2), "Sub": Operator(wrapping(subtract), {}, 2, 2)},
     microsoft={"QLinearAdd": Operator(_linear_add, {}, 7, 8)},
     integers=(QuantAdd,),
     passes=(sums_of_sums,),

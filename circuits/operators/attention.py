@@ -251,7 +251,7 @@ def _some(kept: Sequence[Kept], shape: Shape) -> tuple[list[Kept], NDArray[np.bo
     if not constants:
         return [*kept], np.zeros(shape[:-1], np.bool_)
     both = np.broadcast_to(reduce(np.logical_and, constants), shape)
-    empty = ~both.any(axis=-1)
+    empty: NDArray[np.bool_] = ~np.any(both, axis=-1)
     return [both | empty[..., np.newaxis], *(each for each in kept if isinstance(each, Data))], empty
 
 

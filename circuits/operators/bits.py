@@ -71,7 +71,8 @@ def _not(step: Step) -> Value:
         raise step.refuse("tensor_type", "takes integers")
     bits = _UNSIGNED.get(step.value(0).kind or 0, 0)
     if step.is_data(0):
-        return applied(step, f"{formula.number((1 << bits) - 1 if bits else -1)} - x")
+        # A table, which is exact or refused; a sum may be neither.
+        return applied(step, f"floor({formula.number((1 << bits) - 1 if bits else -1)} - x + 0.5)")
     constant = step.plain(0)
     return step.folded(((1 << bits) - 1 if bits else -1) - constant.array, constant.kind)
 

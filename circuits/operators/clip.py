@@ -15,8 +15,9 @@ from circuits.graphs.node import Constants, Node, Reading, Written
 from circuits.graphs.rescaling import Clamp
 from circuits.graphs.rewriting import fresh, join, movers_before
 from circuits.graphs.site import Site
-from circuits.graphs.types import Affine, Bounds, FloatArray, Shape
-from circuits.onnx.step import Data, Operator, Step, Value
+from circuits.graphs.types import Affine, Bounds, Declared, FloatArray, Shape
+from circuits.onnx.constants import INTEGERS, Constant
+from circuits.onnx.step import Data, Measured, Operator, Step, Value
 from circuits.operators.entry import Entry
 from circuits.operators.sums import Accumulating
 from relations.integers import IntArray
@@ -104,19 +105,43 @@ def _relu(step: Step) -> Value:
     return Data(step.emit(Clip, (step.floats(),), 0.0, math.inf))
 
 
-def _clip(step: Step) -> Value:
+def between(step: Step) -> Value:
+    """A Clip by numbers of the file."""
     low = step.attributes.get("min", step.number(1, -math.inf))
     high = step.attributes.get("max", step.number(2, math.inf))
+    value = step.value(0)
     if (low, high) == (-math.inf, math.inf):
-        return step.data()
+        return value
+    if isinstance(value, Constant):
+        return _clipped_constant(value, low, high)
+    if value.integer and not isinstance(value.integer, Measured) and low < high:
+        return _narrowed(step, value, low, high)
     return Data(step.emit(Clip, (step.floats(),), low, high))
 
 
+def _clipped_constant(value: Constant, low: float, high: float) -> Constant:
+    """Of quantised integers, as Brevitas writes weights of few bits, the type with the bits that are left."""
+    array = np.clip(value.array, low, high).astype(value.array.dtype)
+    known = value.declared
+    if value.kind in INTEGERS and known is None:
+        bits, signed = INTEGERS[value.kind]
+        known = Declared(np.array(1.0), np.array(0), bits, signed)
+    return replace(value, array=array, declared=known and known.within(low, high))
+
+
+def _narrowed(step: Step, data: Data, low: float, high: float) -> Data:
+    """Quantised integers within others: what Brevitas writes between QuantizeLinear and DequantizeLinear for
+    activations of few bits."""
+    assert data.integer is not None  # noqa: S101  of what is quantised
+    declared = data.integer.within(low, high)
+    ends = (declared.scale.item() * (end - int(declared.zero_point)) for end in (low, high))
+    tensor = step.emit(Clip, (data.tensor,), *ends)
+    step.building.declared[tensor] = declared
+    return replace(data, tensor=tensor, integer=declared)
+
+
 ENTRY = Entry(
-    onnx={
-        "Clip": Operator(_clip, {"max": "f", "min": "f"}, 1, 3, elementwise=True),
-        "Relu": Operator(_relu, elementwise=True),
-    },
+    onnx={"Relu": Operator(_relu, elementwise=True)},
     integers=(Requantise,),
     passes=(merge_clips, clips_before_movers),
 )

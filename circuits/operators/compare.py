@@ -3,6 +3,7 @@ tables of one value: of the tensor, of a difference, or of a sum of booleans."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
@@ -28,21 +29,33 @@ Function = Callable[[NDArray[Any], NDArray[Any]], NDArray[Any]]
 
 
 def _compare(step: Step, text: str, function: Function) -> Value:
-    """``text``: the formula of two numbers. Of two tensors it is that of their difference and 0."""
-    if not step.is_data(0) and not step.is_data(1):
-        return _boolean(step, function)
+    """``text``: the formula of two numbers. Of two tensors it is that of their difference and 0. Beside
+    infinity all computed numbers are alike."""
     for position in (0, 1):
         if not step.is_data(position):
+            array = step.plain(position).array
+            if array.size and np.isinf(array).all():
+                return _beside_infinity(step, function, position)
             array = _numbers(step, position).array
-            data = step.data(1 - position)
             if array.size == 1 and array.ndim <= len(step.whole(1 - position)):
                 operands = ["x", "x"]
                 operands[position] = formula.number(float(array.item()))
                 made = step.emit(Activation, (step.floats(1 - position),), text.format(*operands))
-                return replace(data, tensor=made, shape=step.whole(1 - position), kind=Element.BOOL)
+                return Data(made, shape=step.whole(1 - position), kind=Element.BOOL)
     if step.is_data(0) and step.is_data(1) and not (step.is_whole(0) or step.is_whole(1)):
         _alike(step)
     return _of(step, subtract(with_numbers(step)), text.format("x", "0.0"))
+
+
+def _beside_infinity(step: Step, function: Function, position: int) -> Value:
+    """``position``: of the constant."""
+    try:
+        shape = np.broadcast_shapes(step.whole(0), step.whole(1))
+    except ValueError:
+        raise step.refuse("shape", "compares shapes that do not fit") from None
+    step.allowance.require(math.prod(shape), where(step.node))
+    numbers = [step.plain(at).array if at == position else np.zeros(()) for at in (0, 1)]
+    return step.folded(np.broadcast_to(function(*numbers), shape), Element.BOOL)
 
 
 def _equal(step: Step) -> Value:
@@ -84,21 +97,9 @@ def _column(step: Step, data: Data, size: int) -> Data | None:
     return found if isinstance(found, Data) else None
 
 
-def _combine(step: Step, text: str, function: Function) -> Value:
+def _combine(step: Step, text: str) -> Value:
     """``text``: the formula of the sum of two booleans."""
-    if not step.is_data(0) and not step.is_data(1):
-        return _boolean(step, function)
     return _of(step, add(with_numbers(step)), text)
-
-
-def _boolean(step: Step, function: Function) -> Constant:
-    left, right = step.plain(0).array, step.plain(1).array
-    try:
-        shape = np.broadcast_shapes(left.shape, right.shape)
-    except ValueError:
-        raise step.refuse("shape", "compares constants whose shapes do not fit") from None
-    step.spend(int(np.prod(shape)))
-    return Constant(function(left, right).astype(np.int64), Element.BOOL)
 
 
 def _of(step: Step, value: Value, text: str) -> Data:
@@ -119,10 +120,8 @@ def with_numbers(step: Step) -> Step:
     return replace(step, inputs=given)
 
 
-def negated(step: Step) -> Value:
-    if step.is_data(0):
-        return Data(step.emit(Activation, (step.floats(),), "less(x, 0.5)"), shape=step.whole())
-    return step.folded(1 - step.plain(0).array, Element.BOOL)
+def negated(step: Step) -> Data:
+    return Data(step.emit(Activation, (step.floats(),), "less(x, 0.5)"), shape=step.whole())
 
 
 _COMPARISONS: Final[dict[str, tuple[str, Function]]] = {
@@ -132,11 +131,7 @@ _COMPARISONS: Final[dict[str, tuple[str, Function]]] = {
     "Less": ("less({0}, {1})", np.less),
     "LessOrEqual": ("1.0 - less({1}, {0})", np.less_equal),
 }
-_LOGIC: Final[dict[str, tuple[str, Function]]] = {
-    "And": ("less(1.5, x)", np.logical_and),
-    "Or": ("less(0.5, x)", np.logical_or),
-    "Xor": ("equal(x, 1.0)", np.logical_xor),
-}
+_LOGIC: Final = {"And": "less(1.5, x)", "Or": "less(0.5, x)", "Xor": "equal(x, 1.0)"}
 
 ENTRY = Entry(
     onnx={
@@ -145,10 +140,7 @@ ENTRY = Entry(
             for name, (text, function) in _COMPARISONS.items()
         },
         "Equal": Operator(_equal, {}, 2, 2),
-        **{
-            name: Operator(partial(_combine, text=text, function=function), {}, 2, 2)
-            for name, (text, function) in _LOGIC.items()
-        },
+        **{name: Operator(partial(_combine, text=text), {}, 2, 2) for name, text in _LOGIC.items()},
         "Not": Operator(negated, elementwise=True),
     },
 )

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from circuits.graphs.node import Constants, Mover, Number, Written, dims
-from circuits.graphs.types import Affine, Declared, Shape, require
+from circuits.graphs.graph import Graph
+from circuits.graphs.node import Constants, Mover, Node, Number, Written, dims
+from circuits.graphs.rewriting import fresh
+from circuits.graphs.types import Affine, Shape, require
 from circuits.onnx.step import Data, Operator, Step, Value
+from circuits.operators.clip import Clip
 from circuits.operators.entry import Entry
 from circuits.operators.quantise_linear import declared_at, integer, typed
 
@@ -45,17 +48,14 @@ class Concat(Mover):
         return Written("Concat", (), {"axis": self.axis + 1})
 
 
-def joined_type(step: Step, parts: Sequence[Data]) -> Declared | None:
-    """The type of integers that are joined, None of floats."""
+def joined(step: Step, parts: Sequence[Data], *, filled: bool = False) -> list[Data]:
+    """Tensors that are joined: quantised integers of one type as they are, others as numbers. ``filled``:
+    zeros are put beside them, which are integers, too."""
     first = parts[0].integer
-    if any(
-        bool(first) != bool(part.integer) or (first and part.integer and not first.matches(part.integer))
-        for part in parts
-    ):
-        raise step.refuse(
-            "quantisation", "joins integers of different types; use QLinearConcat or requantise"
-        )
-    return first
+    alike = all(first and part.integer and first.matches(part.integer) for part in parts)
+    if alike and not (filled and first and first.zero_point.any()):
+        return [*parts]
+    return [replace(part, tensor=step.building.as_numbers(part), integer=None) for part in parts]
 
 
 def _linear_concat(step: Step) -> Value:
@@ -66,7 +66,33 @@ def _linear_concat(step: Step) -> Value:
     return typed(step, step.emit(Concat, tensors, axis - 1), declared_at(step, 0))
 
 
+def declared_before_joins(graph: Graph) -> Graph:
+    """Tensors of several types that are joined and then have another one have it before: they are rounded
+    once."""
+    readers, makers, taken = graph.readers, dict[str, Node](), set(graph.shapes)
+    declared = dict(graph.declared)
+    for node in graph.nodes:
+        join, kind = makers.get(node.inputs[0]), declared.get(node.name)
+        if not (isinstance(node, Clip) and isinstance(join, Concat) and kind):
+            makers[node.name] = node
+            continue
+        if readers[join.name] > 1 or join.name in declared:
+            makers[node.name] = node
+            continue
+        del makers[join.name]
+        names = []
+        for name in join.inputs:
+            known = declared.get(name)
+            if known is None or not known.matches(kind):
+                clip = replace(node, name=fresh(f"{node.name}.part", taken), inputs=(name,))
+                makers[clip.name], declared[clip.name], name = clip, kind, clip.name
+            names.append(name)
+        makers[node.name] = replace(join, name=node.name, inputs=tuple(names))
+    return replace(graph, nodes=tuple(makers.values()), declared=declared)
+
+
 ENTRY = Entry(
     microsoft={"QLinearConcat": Operator(_linear_concat, {"axis": "i"}, 5, 1 << 10)},
     integers=(Concat,),
+    passes=(declared_before_joins,),
 )

@@ -92,7 +92,7 @@ def _conv_transpose(step: Step) -> Value:
         (1,) * len(axes),
         (*befores, *afters),
         groups,
-        declared_for_rows(step, rows),
+        declared_for_rows(rows),
         dilation if max(dilation) > 1 else (),
     )
     sizes = (outputs, *(axis.stride for axis in axes), *(axis.positions for axis in axes))

@@ -9,7 +9,7 @@ import numpy as np
 
 from circuits.graphs.node import Constants, Written, windows
 from circuits.graphs.site import Site
-from circuits.graphs.types import Declared, FloatArray, Shape
+from circuits.graphs.types import MOST_COMPARED_BITS, Declared, FloatArray, Shape
 from circuits.onnx.constants import Constant
 from circuits.onnx.step import Data, Operator, Step, Value
 from circuits.operators.entry import Entry
@@ -34,6 +34,7 @@ class Conv(Parametric):
     """
 
     called = "conv"
+    widest = MOST_COMPARED_BITS
     adds = multiplies = True
     dimensions = DIMENSIONS
 
@@ -127,13 +128,13 @@ def _conv(step: Step) -> Value:
 
 def _linear_conv(step: Step) -> Value:
     tensor, weight = integer(step, 0), real(step, 3, 4, 0)
-    bias = bias_of(step, 8, tensor, weight) if step.has(8) else np.zeros(len(weight.array))
+    bias = bias_of(step, 8, weight) if step.has(8) else np.zeros(len(weight.array))
     return typed(step, _convolved(step, tensor, weight, bias), declared_at(step, 6))
 
 
 def _convolved(step: Step, tensor: str, weight: Constant, bias: FloatArray) -> str:
     stride, padding, dilation, _ = geometry(step, step.building.shapes[tensor], kernel_of(step, weight))
-    groups, declared = step.attributes.get("group", 1), declared_for_rows(step, weight)
+    groups, declared = step.attributes.get("group", 1), declared_for_rows(weight)
     return step.emit(Conv, (tensor,), weight.array, bias, stride, padding, groups, declared, dilation)
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from circuits.graphs.node import Constants, Written, dims
 from circuits.graphs.site import Site
-from circuits.graphs.types import Declared, FloatArray, Shape
+from circuits.graphs.types import MOST_COMPARED_BITS, Declared, FloatArray, Shape
 from circuits.onnx.constants import Constant, Element
 from circuits.onnx.step import Data, Operator, Step, Value
 from circuits.operators.convolution import Conv
@@ -30,6 +30,7 @@ class Dense(Parametric):
     """``y = weight · x + bias`` over a vector, with weight[out, in] and bias[out]."""
 
     called = "dense"
+    widest = MOST_COMPARED_BITS
     adds = multiplies = True
     dimensions = (2,)
 
@@ -86,8 +87,9 @@ def gemm(step: Step) -> Value:
 
 def _linear_gemm(step: Step) -> Value:
     tensor, weight = integer(step, 0), real(step, 3, 4, 0 if step.attributes.get("transB", 0) else -1)
-    bias = bias_of(step, 6, tensor, weight) if step.has(6) else np.zeros(1)
-    result = _affine(step, 0, weight, bias)
+    bias = bias_of(step, 6, weight) if step.has(6) else np.zeros(1)
+    data = Data(tensor, shape=step.whole(0))
+    result = _affine(replace(step, inputs=[data]), 0, weight, bias)
     return typed(step, result.tensor, declared_at(step, 7)) if step.has(7) else result
 
 
@@ -98,11 +100,9 @@ def _affine(step: Step, position: int, weight: Constant, bias: FloatArray) -> Da
     if len(whole) != 2:
         raise step.refuse("shape", f"reads shape [{dims(whole)}]; put a Flatten before it")
     alpha = step.attributes.get("alpha", 1.0)
-    if weight.declared and alpha != 1:
-        raise step.refuse(
-            "quantisation", f"scales quantised weights by alpha={alpha}; export it with alpha=1"
-        )
     array = step.times(weight.array, alpha)
+    if alpha != 1:
+        weight = replace(weight, declared=None)
     turned = not step.attributes.get("transB", 0)
     return _multiplied(step, position, _turned(weight, array) if turned else _with(weight, array), bias)
 
@@ -110,7 +110,6 @@ def _affine(step: Step, position: int, weight: Constant, bias: FloatArray) -> Da
 def by_weights(step: Step) -> Data:
     """A computed tensor by a matrix of weights, on either side."""
     if step.is_data(0):
-        step.floats(0)
         weight = step.weights(1)
         return _multiplied(step, 0, _turned(weight, weight.array), np.zeros(1))
     tensor, weight, shape = step.floats(1), step.weights(0), step.shape(1)
@@ -118,13 +117,6 @@ def by_weights(step: Step) -> Data:
         raise step.refuse("shape", f"multiplies shape [batch, {dims(shape)}] by weights on its left")
     made = _pointwise(step, tensor, weight, np.zeros(1))
     return Data(made, shape=(*step.whole(1)[:-2], len(weight.array), shape[1]))
-
-
-def _linear_matmul(step: Step) -> Value:
-    integer(step, 0)
-    weight = real(step, 3, 4, -1)
-    made = _multiplied(step, 0, _turned(weight, weight.array), np.zeros(1))
-    return replace(typed(step, made.tensor, declared_at(step, 6)), shape=made.shape)
 
 
 def _multiplied(step: Step, position: int, weight: Constant, bias: FloatArray) -> Data:
@@ -140,9 +132,10 @@ def _multiplied(step: Step, position: int, weight: Constant, bias: FloatArray) -
         raise step.refuse("shape", f"adds a bias of shape {bias.shape} to {len(array)} outputs")
     bias = np.broadcast_to(bias.ravel(), (len(array),))
     rows = math.prod(whole[:-1])
-    read = shaped(step, step.data(position), (1, whole[-1]) if rows == 1 else (1, rows, whole[-1])).tensor
+    data = Data(step.floats(position))
+    read = shaped(step, data, (1, whole[-1]) if rows == 1 else (1, rows, whole[-1])).tensor
     if rows == 1:
-        made = Data(step.emit(Dense, (read,), array, bias, declared_for_rows(step, weight)))
+        made = Data(step.emit(Dense, (read,), array, bias, declared_for_rows(weight)))
     else:
         columns = step.emit(Transpose, (read,), (1, 0))
         made = Data(step.emit(Transpose, (_pointwise(step, columns, weight, bias),), (1, 0)))
@@ -156,7 +149,7 @@ def _pointwise(step: Step, tensor: str, weight: Constant, bias: FloatArray) -> s
     rows, columns = step.building.shapes[tensor]
     image = step.emit(Reshape, (tensor,), (rows, columns, 1))
     kernel, bias = weight.array[:, :, None, None], np.broadcast_to(bias, (len(weight.array),))
-    image = step.emit(Conv, (image,), kernel, bias, declared_weight=declared_for_rows(step, weight))
+    image = step.emit(Conv, (image,), kernel, bias, declared_weight=declared_for_rows(weight))
     return step.emit(Reshape, (image,), (len(weight.array), columns))
 
 
@@ -177,9 +170,6 @@ def _with(weight: Constant, array: FloatArray) -> Constant:
 GEMM = {"alpha": "f", "beta": "f", "transA": "i", "transB": "i"}
 
 ENTRY = Entry(
-    onnx={
-        "QLinearMatMul": Operator(_linear_matmul, {}, 8, 8),
-    },
     microsoft={"QGemm": Operator(_linear_gemm, GEMM, 6, 9)},
     integers=(QuantDense,),
 )

@@ -12,21 +12,21 @@ from dataclasses import replace
 
 import numpy as np
 
-from circuits.graphs.types import Declared
 from circuits.onnx.constants import Constant, Element
-from circuits.onnx.step import Data, Operator, Step, Value, of_kind
+from circuits.onnx.step import Data, Measured, Operator, Step, Value, of_kind
 from circuits.operators import convolution
 from circuits.operators.add import add
 from circuits.operators.entry import Entry
 from circuits.operators.matmul import product
 from circuits.operators.multiply import multiply
-from circuits.operators.quantise_linear import real
+from circuits.operators.quantise_linear import integer, real
 from circuits.operators.scale import affine_of
 
-_MEASURED = Declared(np.array(1.0), np.array(0), 8, False)
+_MEASURED = Measured(np.array(1.0), np.array(0), 8, False)
 
 
 def _measured(step: Step) -> Sequence[Value]:
+    step.building.measured = True
     data = Data(step.floats(), _MEASURED, step.whole(), Element.UINT8)
     return data, Constant(np.array(1.0), Element.FLOAT), Constant(np.array(0), Element.UINT8)
 
@@ -94,10 +94,17 @@ def _whole_convolution(step: Step) -> Value:
 
 def _measured_product(step: Step) -> Value:
     """``a (b - zero) scale + bias``"""
-    weight = real(step, 1, 2, -1)
-    data = Data(step.floats(0), shape=step.whole(0))
-    made = product(step, data, replace(weight, declared=None))
+    step.building.measured = True
+    data, weight = Data(step.floats(0), shape=step.whole(0)), _factor(step)
+    made = product(step, data, weight)
     return add(replace(step, inputs=[made, step.weights(4)])) if step.has(4) else made
+
+
+def _factor(step: Step) -> Value:
+    """Weights, or integers that are computed, by the scale and zero point behind them."""
+    if not step.is_data(1):
+        return replace(real(step, 1, 2, -1), declared=None)
+    return Data(integer(step, 1), shape=step.whole(1))
 
 
 def _product_to_floats(step: Step) -> Value:
@@ -108,7 +115,8 @@ def _product_to_floats(step: Step) -> Value:
     made = _whole_product(whole)
     for position in (2, 3):
         made = multiply(replace(step, inputs=[of_kind(made, Element.FLOAT), step.weights(position)]))
-    return add(replace(step, inputs=[made, step.weights(6)])) if step.has(6) else made
+    made = add(replace(step, inputs=[made, step.weights(6)])) if step.has(6) else made
+    return of_kind(made, Element.FLOAT)
 
 
 ENTRY = Entry(

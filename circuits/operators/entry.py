@@ -12,13 +12,14 @@ from circuits.onnx.step import Operator
 
 @dataclass(frozen=True)
 class Entry:
-    """``onnx``, ``learned``, ``microsoft``: what it reads, by ``op_type``, from ONNX's own domain, from
-    ONNX's for other models than networks (ai.onnx.ml), and from onnxruntime's.
+    """``onnx``, ``learned``, ``microsoft``, ``qonnx``: what it reads, by ``op_type``, from ONNX's own domain,
+    from ONNX's for other models than networks (ai.onnx.ml), from onnxruntime's, and from QONNX's.
     ``integers``: its nodes in a network of integers. ``passes``: rewrites of float graphs that leave their
     function as it is."""
 
     onnx: Mapping[str, Operator] = field(default_factory=dict)
     learned: Mapping[str, Operator] = field(default_factory=dict)
     microsoft: Mapping[str, Operator] = field(default_factory=dict)
+    qonnx: Mapping[str, Operator] = field(default_factory=dict)
     integers: tuple[type[QuantNode], ...] = ()
     passes: tuple[Callable[[Graph], Graph], ...] = ()

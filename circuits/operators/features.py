@@ -98,10 +98,10 @@ def _are_shares(step: Step, data: Data) -> bool:
 
 
 def _imputer(step: Step) -> Value:
-    """What is missing is not a number, and that is no input. A whole number may stand for it."""
+    """What is missing is not a number, or infinite, and that is no input. A whole number may stand for it."""
     said = step.attributes
     missing = said.get("replaced_value_int64", said.get("replaced_value_float", 0.0))
-    if math.isnan(missing):
+    if not math.isfinite(missing):
         return step.value(0)
     filled = step.vector("imputed_value_floats") if "imputed_value_floats" in said else None
     values = np.array(said.get("imputed_value_int64s", []), np.float64) if filled is None else filled
@@ -157,7 +157,11 @@ def _one_hot_encoder(step: Step) -> Value:
             "unsupported_attribute", "must have whole numbers, all different, as its categories"
         )
     if not said.get("zeros", 1):
-        raise step.refuse("unsupported_attribute", "has zeros=0: an unknown category would be an error")
+        raise step.refuse(
+            "unsupported_attribute",
+            "has zeros=0: an unknown category would be an error; fit it with handle_unknown='ignore', which "
+            "gives it no column",
+        )
     count, size = len(categories), math.prod(whole)
     step.spend(size * count)
     keys = np.array(categories, np.int64)

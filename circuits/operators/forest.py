@@ -16,7 +16,7 @@ from circuits.graphs.graph import Graph
 from circuits.graphs.node import Constants, Node, Written, dims
 from circuits.graphs.rewriting import join
 from circuits.graphs.site import Site
-from circuits.graphs.types import MOST_BITS, Affine, Bounds, FloatArray, Shape
+from circuits.graphs.types import MOST_BITS, MOST_COMPARED_BITS, Affine, Bounds, FloatArray, Shape
 from circuits.operators.entry import Entry
 from circuits.operators.scale import Scale
 from circuits.operators.sums import Accumulating
@@ -60,6 +60,7 @@ class Forest(Node):
 
     called = "forest"
     adds = multiplies = compares = True
+    widest = MOST_COMPARED_BITS
     # Votes are nearer to one another than 8 bits tell.
     least_bits = MOST_BITS
 

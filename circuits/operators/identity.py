@@ -51,12 +51,10 @@ def _as(step: Step, kind: int) -> Value:
         )
     if isinstance(value, Constant):
         return _constant_as(step, kind)
-    if value.integer:
-        raise step.refuse("unsupported_operator", "casts quantised integers; remove the Cast")
-    text = _cast_text(step, kind)
+    text, tensor = _cast_text(step, kind), step.floats()
     if text == "x":
-        return replace(value, kind=kind)
-    return Data(step.emit(Activation, (value.tensor,), text), shape=step.whole(), kind=kind)
+        return replace(value, tensor=tensor, integer=None, kind=kind)
+    return Data(step.emit(Activation, (tensor,), text), shape=step.whole(), kind=kind)
 
 
 def _constant_as(step: Step, kind: int) -> Value:

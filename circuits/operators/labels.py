@@ -16,7 +16,7 @@ from circuits.graphs.calibration import Interval
 from circuits.graphs.node import Constants, Node, Written
 from circuits.graphs.rescaling import exact
 from circuits.graphs.site import Site
-from circuits.graphs.types import Affine, FloatArray
+from circuits.graphs.types import MOST_COMPARED_BITS, Affine, FloatArray
 from circuits.onnx.constants import FLOATS, Constant, Element
 from circuits.onnx.naming import quote
 from circuits.onnx.step import Data, Operator, Step, Value
@@ -39,6 +39,14 @@ class Keyed(Node):
     default: float
     whole: bool
 
+    @property
+    def tells_apart(self) -> bool:
+        return True
+
+    @property
+    def names(self) -> bool:
+        return self.whole
+
     def run(self, *inputs: FloatArray) -> FloatArray:
         order = np.argsort(self.keys, kind="stable")
         found = np.rint(inputs[0])
@@ -49,7 +57,8 @@ class Keyed(Node):
         incoming = site.incoming()
         wanted = self.run(incoming.real(np.arange(incoming.top + 1)))
         if self.whole:
-            output = exact(Interval(min(0, wanted.min()), max(0, wanted.max())), site.name)
+            span = Interval(min(0, wanted.min()), max(0, wanted.max()))
+            output = exact(span, site.name, MOST_COMPARED_BITS)
         else:
             output = site.output()
         return QuantKeyed(site.name, site.inputs, output.quantise(wanted), output)

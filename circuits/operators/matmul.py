@@ -14,7 +14,6 @@ from circuits.graphs.types import Affine, Bounds, FloatArray, Shape
 from circuits.onnx.constants import Constant
 from circuits.onnx.step import Data, Operator, Step, Value
 from circuits.operators.add import add
-from circuits.operators.constants import both_constant
 from circuits.operators.convolution import Conv
 from circuits.operators.dense import GEMM, by_weights, gemm
 from circuits.operators.entry import Entry
@@ -98,8 +97,6 @@ class QuantMatMul(Accumulating):
 
 def _matmul(step: Step) -> Value:
     """As ``numpy.matmul`` has it."""
-    if both_constant(step):
-        return product(step, step.plain(0), step.plain(1))
     if not step.is_data(1) and len(step.whole(1)) == 2:
         return by_weights(step)
     if not step.is_data(0) and len(step.whole(0)) == len(step.shape(1)) == 2:

@@ -19,7 +19,7 @@ from circuits.graphs.types import Shape
 from circuits.onnx.constants import MOST_DIMENSIONS, Constant, Element
 from circuits.onnx.naming import where
 from circuits.onnx.step import Data, Operator, Step, Value, typed_shape
-from circuits.operators.concat import Concat, joined_type
+from circuits.operators.concat import Concat, joined
 from circuits.operators.entry import Entry
 from circuits.operators.gather import Gather
 from circuits.operators.pad import Pad
@@ -68,7 +68,8 @@ def picked(step: Step, places: IntArray, data: Sequence[Data]) -> Data:
     """The entries of computed tensors at these places among all of them."""
     if not places.size:
         raise step.refuse("shape", f"makes an empty tensor of shape {[*places.shape]}")
-    kind, sizes = joined_type(step, data), [math.prod(step.building.shapes[each.tensor]) for each in data]
+    data = joined(step, data, filled=bool(places.min() < 0))
+    kind, sizes = data[0].integer, [math.prod(step.building.shapes[each.tensor]) for each in data]
     if len(data) == 1 and np.array_equal(places.ravel(), np.arange(sizes[0])):
         return shaped(step, data[0], places.shape)
     vectors = tuple(shaped(step, each, (1, size)).tensor for each, size in zip(data, sizes, strict=True))

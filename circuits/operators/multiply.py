@@ -21,11 +21,12 @@ from circuits.operators.activation import (
     before_repeats,
     number,
     tabulate,
+    wrapping,
 )
 from circuits.operators.constants import both_constant, folded, quotient
 from circuits.operators.entry import Entry
 from circuits.operators.moving import together
-from circuits.operators.quantise_linear import declared_at, integer, operands, typed
+from circuits.operators.quantise_linear import declared_at, operands, typed
 from circuits.operators.scale import affine, affine_of, scale
 from circuits.operators.sums import Accumulating
 from relations.integers import IntArray
@@ -159,12 +160,10 @@ def _combined(step: Step, kind: type[Mul]) -> Data:
 
 
 def _linear_mul(step: Step) -> Value:
-    if step.is_data(0) and step.is_data(3):
-        product = step.emit(Mul, (integer(step, 0), integer(step, 3)))
-    else:
-        data, constant = operands(step)
-        product = scale(step, data, constant, 0.0)
-    return typed(step, product, declared_at(step, 6))
+    product = multiply(replace(step, inputs=operands(step)))
+    if not isinstance(product, Data):
+        raise step.refuse("unsupported_operator", "multiplies by zeros: have the exporter fold that")
+    return replace(typed(step, product.tensor, declared_at(step, 6)), shape=product.shape)
 
 
 def _gated(step: Step) -> Value:
@@ -184,8 +183,8 @@ def _neg(step: Step) -> Value:
 
 ENTRY = Entry(
     onnx={
-        "Mul": Operator(multiply, {}, 2, 2),
-        "Neg": Operator(_neg, elementwise=True),
+        "Mul": Operator(wrapping(multiply), {}, 2, 2),
+        "Neg": Operator(wrapping(_neg), elementwise=True),
         "SwiGLU": Operator(_gated, {"alpha": "f"}, 2, 2),
     },
     microsoft={"QLinearMul": Operator(_linear_mul, {}, 7, 8)},

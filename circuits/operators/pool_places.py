@@ -33,8 +33,9 @@ def _places(step: Step, whole: Shape) -> Value:
     """Of each window the place of its largest entry in the tensor, the first of equals: a table has those of
     all entries of all windows."""
     shape, kernel = step.shape(), tuple(step.attributes.get("kernel_shape", ()))
-    entries, order = np.arange(math.prod(shape)).reshape(1, *shape), "F" if _is_turned(step) else "C"
-    plane = np.arange(math.prod(shape[1:])).reshape(shape[1:], order=order)
+    entries, sides = np.arange(math.prod(shape)).reshape(1, *shape), shape[1:]
+    plane = np.arange(math.prod(sides)).reshape(sides[::-1] if _is_turned(step) else sides)
+    plane = plane.T if _is_turned(step) else plane
     named = (np.arange(shape[0]).reshape(-1, *(1 for _ in plane.shape)) * plane.size + plane).ravel()
     stride, padding, dilation, _ = geometry(step, shape, kernel)
     windows = planes.slide(entries, kernel, stride, padding, -1, dilation)
@@ -44,8 +45,9 @@ def _places(step: Step, whole: Shape) -> Value:
     if size == 1:
         return step.folded(named[rows].reshape(whole), Element.INT64)
     at = largest(step, picked(step, rows, [step.data()]))
-    keys = affine_of(step, at, 1.0, float(size) * np.arange(count))
-    made = looked_up(step, keys, np.arange(rows.size), named[rows.ravel()], 0.0, Element.INT64)
+    keys = affine_of(step, at, 1.0, size * np.arange(count, dtype=np.float64))
+    values = named[rows.ravel()].astype(np.float64)
+    made = looked_up(step, keys, np.arange(rows.size), values, 0.0, Element.INT64)
     return shaped(step, Data(made.tensor, kind=Element.INT64), whole)
 
 

@@ -7,45 +7,55 @@ which is all of its meaning but the rounding. The quantiser adds the rounding.
 
 from __future__ import annotations
 
+import math
+from dataclasses import replace
+from typing import Any, Final
+
 import numpy as np
 from numpy.typing import NDArray
 
-from circuits.graphs.types import Declared, FloatArray
+from circuits.graphs.retyping import Retype
+from circuits.graphs.types import Declared, FloatArray, Shape
 from circuits.onnx.constants import INTEGERS, Constant, Element
 from circuits.onnx.naming import require_finite, where
-from circuits.onnx.step import Data, Operator, Step, Value
+from circuits.onnx.step import Data, Measured, Step, Value
 from circuits.operators.clip import Clip
-from circuits.operators.entry import Entry
+
+_KINDS: Final = {type_: kind for kind, type_ in INTEGERS.items()}
 
 
-def _quantise_linear(step: Step) -> Value:
-    value = step.value(0)
-    declared = declared_at(step, 1, step.attributes.get("output_dtype", 0))
-    if isinstance(value, Data):
-        made, ranked = typed(step, step.floats(), declared), step.building.ranked
-        if value.tensor in ranked:
-            ranked[made.tensor] = ranked[value.tensor]
-        return made
-    nearest = np.rint(step.weights(0).array / declared.scale) + declared.zero_point
-    kind = next(kind for kind, type_ in INTEGERS.items() if type_ == (declared.bits, declared.signed))
-    return step.folded(np.clip(nearest, *declared.integers), kind)
+def spread(step: Step, values: NDArray[Any], shape: Shape) -> NDArray[Any]:
+    """Scales or zero points of a tensor, of each channel along ``axis`` or of each block there, so that they
+    broadcast to its shape."""
+    if values.size == 1:
+        return values.reshape(())
+    (axis,) = step.axes([step.attributes.get("axis", 1)], len(shape))
+    block = int(step.attributes.get("block_size", 0))
+    if not block:
+        if values.shape != shape[axis : axis + 1]:
+            raise step.refuse("quantisation", f"has {values.size} scales for {shape[axis]} channels")
+        return values.reshape([-1 if each == axis else 1 for each in range(len(shape))])
+    blocks = (*shape[:axis], -(-shape[axis] // block), *shape[axis + 1 :])
+    if block < 0 or values.shape != blocks:
+        raise step.refuse(
+            "quantisation", f"has scales of shape {[*values.shape]} for blocks of {block} along axis {axis}"
+        )
+    step.spend(math.prod(shape))
+    return values.repeat(block, axis).take(range(shape[axis]), axis)
 
 
-def _dequantise_linear(step: Step) -> Value:
-    value = step.value(0)
-    if isinstance(value, Constant):
-        return real(step, 0, 1, step.attributes.get("axis", 1))
-    return Data(integer(step, 0), kind=Element.FLOAT)
+def operands(step: Step) -> list[Value]:
+    """Two operands, each with its scale and zero point behind it, as real numbers."""
+    return [
+        Data(integer(step, at), shape=step.whole(at), kind=Element.FLOAT)
+        if step.is_data(at)
+        else replace(real(step, at, at + 1, 0), declared=None)
+        for at in (0, 3)
+    ]
 
 
-def operands(step: Step) -> tuple[str, FloatArray]:
-    """The computed and the constant one of two operands, each with its scale and zero point behind it."""
-    data, constant = (0, 3) if step.is_data(0) else (3, 0)
-    return integer(step, data), real(step, constant, constant + 1, 0).array
-
-
-def typed(step: Step, tensor: str, declared: Declared) -> Data:
-    """The integers of ``tensor`` as this type."""
+def typed(step: Step, tensor: str, declared: Declared, kind: int | None = None) -> Data:
+    """The integers of ``tensor`` as this type. ``kind``: of the ONNX tensor, where that has more bits."""
     building = step.building
     known = building.declared.get(tensor)
     if any(tensor == entry.name for entry in building.inputs) and known is None:
@@ -53,72 +63,95 @@ def typed(step: Step, tensor: str, declared: Declared) -> Data:
     elif known is None or not known.matches(declared):
         tensor = step.emit(Clip, (tensor,), *declared.interval)
         building.declared[tensor] = declared
-    return Data(tensor, declared)
+    return Data(tensor, declared, kind=kind or _KINDS[declared.bits, declared.signed])
 
 
 def integer(step: Step, position: int) -> str:
-    """The typed tensor of an input of integers; the scale and zero point behind it must be its own."""
-    data = step.data(position)
-    if data.integer is None:
-        raise step.refuse(
-            "quantisation", f"reads floats as its input {position}, which must be quantised integers"
-        )
-    if not data.integer.matches(declared_at(step, position + 1)):
+    """The typed tensor of an input of integers, read by the scale and zero point behind it."""
+    data, declared = step.data(position), declared_at(step, position + 1)
+    known, building = data.integer, step.building
+    if known is None and data.kind not in INTEGERS:
+        raise step.refuse("quantisation", f"reads floats as its input {position}, which must be integers")
+    if known is None:
+        known = building.declared.setdefault(data.tensor, declared_kind(data.kind or 0))
+    if known.reads_as(declared):
+        return data.tensor
+    after = replace(known, scale=declared.scale, zero_point=declared.zero_point)
+    if isinstance(known, Measured) or not after.has_zero:
         raise step.refuse(
             "quantisation", f"reads its input {position} by another scale or zero point than it was written"
         )
-    return data.tensor
+    made = step.emit(Retype, (data.tensor,), known.affine, after.affine)
+    building.declared[made] = after
+    return made
+
+
+def declared_kind(kind: int) -> Declared:
+    """Integers of this kind as the numbers that they are."""
+    bits, signed = INTEGERS[kind]
+    return Declared(np.array(1.0), np.array(0), bits, signed)
 
 
 def declared_at(step: Step, position: int, kind: int = 0) -> Declared:
     """The per-tensor type whose scale and zero point are the inputs at ``position``."""
-    zero_point = step.constant(position + 1) if step.has(position + 1) else None
-    kind = zero_point.kind if zero_point else kind or Element.UINT8
+    kind = kind_at(step, kind, position)
+    scales, zero = scales_at(step, position)
+    if (scales.size, zero.size) != (1, 1):
+        raise step.refuse("quantisation", "must quantise a computed tensor as a whole, by one scale")
+    return replace(declared_kind(kind), scale=scales.reshape(()), zero_point=zero.reshape(()))
+
+
+def kind_at(step: Step, kind: int, position: int = 1) -> int:
+    """Of the integers that a tensor is quantised to. ``kind``: without a zero point."""
+    kind = step.constant(position + 1).kind if step.has(position + 1) else kind or Element.UINT8
+    if kind not in INTEGERS:
+        raise step.refuse(
+            "quantisation", "must quantise to integers of 16, 8, 4 or 2 bits, and not to small floats"
+        )
+    return kind
+
+
+def scales_at(step: Step, position: int) -> tuple[FloatArray, NDArray[np.int64]]:
+    """The scales at ``position`` and the zero points behind them."""
     scales = step.weights(position).array
-    if kind not in INTEGERS or (scales.size, zero_point.array.size if zero_point else 1) != (1, 1):
+    zero = step.constant(position + 1).array if step.has(position + 1) else np.zeros((), np.int64)
+    if not (scales > 0).all():
+        raise step.refuse("quantisation", "has a scale that is not positive")
+    if zero.dtype == np.float64 and not zero.any():
+        zero = np.zeros((), np.int64)  # of small floats there is no other
+    if zero.dtype != np.int64 or zero.size not in (1, scales.size):
         raise step.refuse(
             "quantisation",
-            "must quantise a computed tensor as a whole, to int16, uint16, int8, uint8, int4 or uint4",
+            f"has {zero.size} zero points for {scales.size} scales, or other numbers than integers",
         )
-    return _type(
-        step, scales.reshape(()), zero_point.array.reshape(()) if zero_point else np.zeros((), np.int64), kind
-    )
+    return scales, zero
 
 
 def real(step: Step, position: int, scale_position: int, axis: int) -> Constant:
-    """A constant of integers as the floats that it stands for."""
-    constant, scales = step.constant(position), step.weights(scale_position).array
-    zero = step.constant(scale_position + 1).array if step.has(scale_position + 1) else np.zeros((), np.int64)
-    if step.attributes.get("block_size", 0):
-        raise step.refuse("unsupported_attribute", "quantises in blocks; quantise per tensor or per channel")
-    if constant.array.dtype != np.int64 or zero.dtype != np.int64:
-        raise step.refuse("tensor_type", "needs integers and an integer zero point")
-    array = constant.array
-    if scales.size == 1 and zero.size == 1:
-        scales, zero, axis = scales.reshape(()), zero.reshape(()), 0
-        spread: tuple[int, ...] = ()
-    else:
-        (axis,) = step.axes([axis], array.ndim)
-        if scales.shape != (array.shape[axis],) or zero.shape not in ((), (1,), scales.shape):
-            raise step.refuse("quantisation", f"has {scales.size} scales for {array.shape[axis]} channels")
-        zero = np.broadcast_to(zero, scales.shape)
-        spread = tuple(-1 if i == axis else 1 for i in range(array.ndim))
+    """A constant of integers as the floats that it stands for. ``axis``: of scales per channel."""
+    constant, (scales, zero) = step.constant(position), scales_at(step, scale_position)
+    array, whole = constant.array, constant.array.dtype == np.int64
     step.spend(array.size)
-    real = (array - zero.reshape(spread)) * scales.reshape(spread)
-    require_finite(f"the dequantised weight of {where(step.node)}", real)
-    declared = _type(step, scales, zero, constant.kind) if constant.kind in INTEGERS else None
-    return Constant(real, Element.FLOAT, declared, axis)
+    along = replace(step, attributes={**step.attributes, "axis": axis})
+    wide, zeros = (spread(along, each, array.shape) for each in (scales, zero))
+    made = (array - zeros) * wide
+    require_finite(f"the dequantised weight of {where(step.node)}", made)
+    blocks = step.attributes.get("block_size", 0) and scales.size > 1
+    if not whole or constant.kind not in INTEGERS or blocks:
+        return Constant(made, Element.FLOAT)
+    if scales.size == zero.size == 1:
+        scales, zero, axis = scales.reshape(()), zero.reshape(()), 0
+    else:
+        (axis,), scales = step.axes([axis], array.ndim), scales.reshape(-1)
+        zero = np.broadcast_to(zero.reshape(-1), scales.shape)
+    kinds = [each for each in (constant.declared, declared_kind(constant.kind)) if each]
+    types = [replace(each, scale=scales, zero_point=zero) for each in kinds]
+    declared = next((each for each in types if each.has_zero), None)
+    return Constant(made, Element.FLOAT, declared, axis)
 
 
-def _type(step: Step, scales: FloatArray, zero: NDArray[np.int64], kind: int) -> Declared:
-    if not (scales > 0).all():
-        raise step.refuse("quantisation", "has a scale that is not positive")
-    bits, signed = INTEGERS[kind]
-    return Declared(scales, zero, bits, signed)
-
-
-def bias_of(step: Step, position: int, tensor: str, weight: Constant) -> FloatArray:
-    """A bias of int32 at the scale of the products."""
+def bias_of(step: Step, position: int, weight: Constant) -> FloatArray:
+    """A bias of int32 at the scale of the products of the first input and weights."""
     bias = step.constant(position).array
     if bias.dtype != np.int64 or bias.ndim != 1:
         raise step.refuse("tensor_type", "needs its bias as a vector of int32")
@@ -126,20 +159,5 @@ def bias_of(step: Step, position: int, tensor: str, weight: Constant) -> FloatAr
         raise step.refuse("tensor_type", "needs a weight of int16, uint16, int8, uint8, int4 or uint4")
     if weight.declared.scale.size not in (1, bias.size):
         raise step.refuse("quantisation", f"has {bias.size} biases for {weight.declared.scale.size} scales")
-    real: FloatArray = bias * weight.declared.scale * step.building.declared[tensor].scale
+    real: FloatArray = bias * weight.declared.scale * declared_at(step, 1).scale
     return real
-
-
-_QUANTISE = Operator(
-    _quantise_linear,
-    {"axis": "i", "block_size": "i", "output_dtype": "i", "precision": "i", "saturate": "i"},
-    2,
-    3,
-    elementwise=True,
-)
-_DEQUANTISE = Operator(
-    _dequantise_linear, {"axis": "i", "block_size": "i", "output_dtype": "i"}, 2, 3, elementwise=True
-)
-_BOTH = {"DequantizeLinear": _DEQUANTISE, "QuantizeLinear": _QUANTISE}
-
-ENTRY = Entry(onnx=_BOTH, microsoft=_BOTH)

@@ -4,7 +4,7 @@ and each row is a window. Norms and logarithms of sums have tables before and be
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Final
@@ -17,7 +17,6 @@ from circuits.graphs.node import Constants, Node, QuantNode, Written
 from circuits.graphs.rewriting import fresh
 from circuits.graphs.site import Site
 from circuits.graphs.types import FloatArray
-from circuits.onnx.constants import FLOATS
 from circuits.onnx.step import Data, Operator, Step, Value
 from circuits.operators.activation import TRUNCATED, Activation
 from circuits.operators.add import Add, Sub
@@ -176,7 +175,7 @@ class Reduction:
     product: bool = False
 
 
-def _reduce(step: Step, reduction: Reduction, folded: Callable[..., FloatArray]) -> Value:
+def _reduce(step: Step, reduction: Reduction) -> Value:
     """Over the axes that the node names, or over all."""
     whole, given = step.whole(), step.integers("axes", 1)
     if not given and step.attributes.get("noop_with_empty_axes", 0):
@@ -185,13 +184,6 @@ def _reduce(step: Step, reduction: Reduction, folded: Callable[..., FloatArray])
         return step.value(0)
     axes = sorted(step.axes(given or range(len(whole)), len(whole)))
     kept = bool(step.attributes.get("keepdims", 1))
-    if not step.is_data(0):
-        constant = step.plain(0)
-        if constant.kind not in FLOATS and reduction not in (SUM, MAX, MIN, PRODUCT):
-            raise step.refuse("tensor_type", "takes floats")
-        if not constant.array.size:
-            raise step.refuse("shape", f"takes a constant of shape {[*whole]}, which is empty")
-        return step.folded(folded(constant.array, axis=tuple(axes), keepdims=kept), constant.kind)
     made = over_axes(step, axes, kept, reduction)
     if step.is_whole(0) and reduction.behind in ("sqrt(x)", "log(x)"):
         return replace(made, tensor=function(step, made.tensor, TRUNCATED))
@@ -322,24 +314,24 @@ _L1, _L2 = Reduction("abs(x)"), Reduction("x * x", "sqrt(x)")
 # Higher ones by ``_high_norm``.
 _NORMS: Final = {1: _L1, 2: _L2}
 _ATTRIBUTES = {"axes": "ints", "keepdims": "i", "noop_with_empty_axes": "i"}
-_REDUCTIONS: Final[dict[str, tuple[Reduction, Callable[..., FloatArray]]]] = {
-    "ReduceL1": (_L1, lambda x, **over: np.sum(np.abs(x), **over)),
-    "ReduceL2": (_L2, lambda x, **over: np.sqrt(np.sum(x * x, **over))),
-    "ReduceLogSum": (Reduction(behind="log(x)"), lambda x, **over: np.log(np.sum(x, **over))),
-    "ReduceLogSumExp": (_LOG_SUM_EXP, lambda x, **over: np.log(np.sum(np.exp(x), **over))),
-    "ReduceMax": (MAX, np.max),
-    "ReduceMean": (_MEAN, np.mean),
-    "ReduceMin": (MIN, np.min),
-    "ReduceProd": (PRODUCT, np.prod),
-    "ReduceSum": (SUM, np.sum),
-    "ReduceSumSquare": (Reduction("x * x"), lambda x, **over: np.sum(x * x, **over)),
+_REDUCTIONS: Final = {
+    "ReduceL1": _L1,
+    "ReduceL2": _L2,
+    "ReduceLogSum": Reduction(behind="log(x)"),
+    "ReduceLogSumExp": _LOG_SUM_EXP,
+    "ReduceMax": MAX,
+    "ReduceMean": _MEAN,
+    "ReduceMin": MIN,
+    "ReduceProd": PRODUCT,
+    "ReduceSum": SUM,
+    "ReduceSumSquare": Reduction("x * x"),
 }
 
 ENTRY = Entry(
     onnx={
         **{
-            name: Operator(partial(_reduce, reduction=reduction, folded=folded), _ATTRIBUTES, 1, 2)
-            for name, (reduction, folded) in _REDUCTIONS.items()
+            name: Operator(partial(_reduce, reduction=reduction), _ATTRIBUTES, 1, 2)
+            for name, reduction in _REDUCTIONS.items()
         },
         "CumSum": Operator(_cumulative_sum, {"exclusive": "i", "reverse": "i"}, 2, 2),
         "GlobalLpPool": Operator(_global_lp_pool, {"p": "i"}),

@@ -41,9 +41,7 @@ def _grid_sample(step: Step) -> Value:
     # The last number of a place is that along the last axis.
     places = [_place(grid[..., rank - 1 - axis], size, corners) for axis, size in enumerate(whole[2:])]
     if mode not in _CUBIC:
-        places = [
-            _inside(at, size, corners, padding) for at, size in zip(places, whole[2:], strict=True)
-        ]
+        places = [_inside(at, size, corners, padding) for at, size in zip(places, whole[2:], strict=True)]
     count, behind = math.prod(grid.shape[1:-1]), grid.shape[1:-1]
     if mode == b"nearest":
         chosen = _index([np.rint(at) for at in places], whole[2:])

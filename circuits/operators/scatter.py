@@ -10,12 +10,12 @@ from typing import Final
 
 import numpy as np
 
-from circuits.graphs.types import Shape
+from circuits.graphs.types import Declared, Shape
 from circuits.onnx.constants import FLOATS, Constant, Element
 from circuits.onnx.naming import require_finite, where
 from circuits.onnx.step import Data, Operator, Step, Value, of_kind
 from circuits.operators.add import add
-from circuits.operators.concat import Concat, joined_type
+from circuits.operators.concat import Concat, joined
 from circuits.operators.entry import Entry
 from circuits.operators.matmul import floats, product, reshaped
 from circuits.operators.moving import Places, indices, picked, rearranged, within
@@ -49,7 +49,6 @@ def mixed(step: Step, places: Places, *positions: int) -> Value:
     constants, moved, ahead = np.zeros(sum(sizes) + 1), np.full(sum(sizes) + 1, -1), 0
     for position, end, size in zip(positions, ends, sizes, strict=True):
         if step.is_data(position):
-            step.floats(position)
             moved[end - size : end] = np.arange(ahead, ahead + size)
             ahead += size
         else:
@@ -58,7 +57,11 @@ def mixed(step: Step, places: Places, *positions: int) -> Value:
     rest, kept = constants[found], moved[found]
     if (kept < 0).all():
         return Constant(rest if kind in FLOATS else rest.astype(np.int64), kind or Element.FLOAT)
-    data = [step.data(position) for position in positions if step.is_data(position)]
+    data = [
+        Data(step.floats(position), shape=step.whole(position))
+        for position in positions
+        if step.is_data(position)
+    ]
     made = picked(step, kept, data)
     return of_kind(affine_of(step, made, 1.0, rest) if rest.any() else made, kind)
 
@@ -80,8 +83,8 @@ def concat(step: Step) -> Value:
     if len(positions) == 1:
         return step.value(0)
     if len(data) == len(positions) and in_front and axis:
-        kind = joined_type(step, data)
-        return Data(step.emit(Concat, tuple(each.tensor for each in data), axis - 1), kind)
+        data = joined(step, data)
+        return Data(step.emit(Concat, tuple(each.tensor for each in data), axis - 1), data[0].integer)
     return mixed(step, lambda *places: np.concatenate(places, axis), *positions)
 
 
@@ -96,6 +99,9 @@ def _pad(step: Step) -> Value:
     if mode not in _MODES:
         known = ", ".join(_MODES.values())
         raise step.refuse("unsupported_attribute", f"has mode {mode[:20]!r}; use {known}")
+    declared = step.data(0).integer if step.is_data(0) else None
+    if declared and mode == b"constant":
+        return _pad_integers(step, step.data(0), declared)
     widths = _widths(step, whole, mode)
     grown = [(max(0, before), max(0, after)) for before, after in widths]
 
@@ -143,16 +149,23 @@ def _grows(widths: Sequence[tuple[int, int]]) -> bool:
 
 
 def _padding(step: Step) -> Data | float:
-    """What stands around; of integers that stand for floats 0 is their zero point."""
+    """What stands around."""
     if step.has(2) and step.is_data(2):
         return step.data(2)
     number: float = step.attributes.get("value", step.number(2, 0.0))
-    declared = step.data().integer if step.is_data(0) else None
-    if declared is None:
-        return number
-    if number != declared.zero_point:
-        raise step.refuse("quantisation", f"pads integers with {number}, which is not their zero point")
-    return 0.0
+    return number
+
+
+def _pad_integers(step: Step, data: Data, known: Declared) -> Value:
+    """Quantised integers, with integers around them: those of the zero point stand for zero."""
+    number = _padding(step)
+    if isinstance(number, Data) or number != int(known.zero_point):
+        numbers = replace(data, tensor=step.floats(0), integer=None)
+        return _pad(replace(step, inputs=[numbers, *step.inputs[1:]]))
+    rest = [*step.inputs[1:2], None, *step.inputs[3:]]
+    said = {name: value for name, value in step.attributes.items() if name != "value"}
+    made = _pad(replace(step, inputs=[replace(data, integer=None), *rest], attributes=said))
+    return replace(made, integer=known) if isinstance(made, Data) else made
 
 
 def _single(step: Step, number: float) -> Constant:

@@ -12,7 +12,7 @@ from typing import Final, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from circuits.graphs.node import Constants, Mover, Node, QuantNode, Written
+from circuits.graphs.node import Constants, Node, QuantNode, Written
 from circuits.graphs.site import Site
 from circuits.graphs.types import Affine, FloatArray, Shape, require
 from circuits.onnx.constants import Constant, Element
@@ -32,6 +32,8 @@ from verifier.schemes import Privacy
 from zenerrors import ModelError, TensorError
 
 _BOOLEAN = Affine(1.0, 0, 1)
+# Of places. A boolean for each of them is a row.
+_MOST_BITS: Final = 20
 # In place of a place.
 _NONE: Final = -1
 _REFUSED: Final = -2
@@ -48,10 +50,15 @@ class OneHot(Node):
     """
 
     called = "place"
+    widest = _MOST_BITS
 
     size: int
     outside: Outside = "nearest"
     wraps: bool = True
+
+    @property
+    def tells_apart(self) -> bool:
+        return True
 
     def shape(self, *shapes: Shape) -> Shape:
         return (*shapes[0], self.size)
@@ -126,7 +133,7 @@ class QuantOneHot(QuantNode):
         (value,), out = inputs, self._made(inputs, Bound.of(0, 1), _BOOLEAN.bits)
         own = self.places[: np.count_nonzero(self.takes())]
         closed = len(own) < len(self.places)
-        if np.array_equal(own, np.arange(len(own))):
+        if np.array_equal(own, np.arange(len(own))) and not (closed and len(own) < self.size):
             return [OneHotRelation(self.name, out, value, closed)]
         # What is none of them has a place of its own, that nobody sees, and what is refused has none.
         function = Tabulation(np.where(self.places < 0, self.size, self.places))
@@ -142,18 +149,10 @@ def placed(step: Step, index: Data, size: int, *, outside: Outside = "nearest", 
     that inputs name, and nothing computes, is refused where it would be the nearest."""
     count = math.prod(index.shape or ())
     vector = shaped(step, index, (1, count)).tensor
-    if outside == "nearest" and _is_given(step, vector):
+    if outside == "nearest" and step.building.is_given(vector):
         outside = "refused"
     hot = step.emit(OneHot, (vector,), size, outside, wraps)
     return shaped(step, Data(hot, shape=(1, count, size)), (count, size))
-
-
-def _is_given(step: Step, tensor: str) -> bool:
-    """Whether all that is in it are integers of inputs, moved at most."""
-    maker = step.building.makers.get(tensor)
-    if maker is None:
-        return any(entry.name == tensor and entry.values != "real" for entry in step.building.inputs)
-    return isinstance(maker, Mover) and all(_is_given(step, name) for name in maker.inputs)
 
 
 def flat_places(step: Step, position: int, sizes: Shape) -> Value:
@@ -164,7 +163,7 @@ def flat_places(step: Step, position: int, sizes: Shape) -> Value:
     for axis, size in enumerate(sizes):
         column = _moved(step, index, partial(np.take, indices=axis, axis=-1))
         assert isinstance(column, Data)  # noqa: S101  what is moved is computed
-        if size == 1 and not _is_given(step, column.tensor):
+        if size == 1 and not step.building.is_given(column.tensor):
             continue  # there is but one place, and nothing to refuse
         hot: Value = placed(step, column, size)
         ahead = shape_of(made)[-1]

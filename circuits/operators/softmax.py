@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from functools import partial, reduce
 from typing import Any, Final
 
@@ -18,11 +18,13 @@ from numpy.typing import NDArray
 
 from circuits.graphs import rescaling
 from circuits.graphs.calibration import Interval, without_outliers
+from circuits.graphs.graph import Graph
 from circuits.graphs.node import Constants, Node, QuantNode, Reading, Winning, Written, dims
 from circuits.graphs.site import Site
 from circuits.graphs.types import MOST_BITS, MOST_SHIFT, Affine, FloatArray, Shape, require, require_narrow
 from circuits.onnx.step import Data, Operator, Step, Value
 from circuits.operators.add import Sub
+from circuits.operators.clip import Clip
 from circuits.operators.entry import Entry
 from circuits.operators.largest import ranks
 from circuits.operators.masks import Only
@@ -104,6 +106,33 @@ class Softmax(Node):
         if self.kept is not None:
             raise ModelError("model.unsupported_operator", "ONNX has no Softmax of some entries alone")
         return Written("Softmax", (), {"axis": -1})
+
+
+def declared_shares(graph: Graph) -> Graph:
+    """Shares have the type that the file declares of them behind what moves them: they are rounded once. A
+    Softmax saturates to its type itself, so that the Clip of the type is nothing more."""
+    readers, makers = graph.readers, dict[str, Node]()
+    declared, renamed = dict(graph.declared), dict[str, str]()
+    for node in graph.nodes:
+        node = replace(node, inputs=tuple(renamed.get(name, name) for name in node.inputs))
+        chain = [node.inputs[0]]
+        while (maker := makers.get(chain[-1])) and maker.permutes:
+            chain.append(maker.inputs[0])
+        alone = all(readers[name] == 1 and name not in declared for name in chain)
+        if isinstance(node, Clip) and node.name in declared and isinstance(maker, Softmax) and alone:
+            declared |= dict.fromkeys(chain, declared.pop(node.name))
+            renamed[node.name] = chain[0]
+        else:
+            makers[node.name] = node
+    if not renamed:
+        return graph
+    return replace(
+        graph,
+        nodes=tuple(makers.values()),
+        outputs={name: renamed.get(tensor, tensor) for name, tensor in graph.outputs.items()},
+        declared=declared,
+        tied={renamed.get(one, one): renamed.get(other, other) for one, other in graph.tied.items()},
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -329,5 +358,6 @@ ENTRY = Entry(
         "Softmax": Operator(partial(_softmax, logarithm=False), _AXIS),
     },
     integers=(QuantSoftmax,),
+    passes=(declared_shares,),
     microsoft={"QLinearSoftmax": Operator(_linear_softmax, {"axis": "i", "opset": "i"}, 5, 5)},
 )

@@ -32,6 +32,8 @@ _MODES: Final = {
 }  # fmt: skip
 _AGGREGATES: Final = (b"AVERAGE", b"SUM", b"MIN", b"MAX")
 _TRANSFORMS: Final = (b"NONE", b"SOFTMAX", b"LOGISTIC", b"SOFTMAX_ZERO", b"PROBIT")
+# Votes of float32, a sixth each say, that add up to this much more than a half are a half: the first class.
+_TIED = 2.0**-24
 # No finite float32 is beyond thresholds from here on: they ask whether an entry is missing.
 _BEYOND_ALL: Final = float(np.finfo(np.float32).max)
 
@@ -382,7 +384,8 @@ def _classifier(step: Step) -> Sequence[Value]:
     logistic = kind == b"LOGISTIC"
     sure = 1.0 if (weights.weight >= 0).all() and not logistic else 0.0
     weights = weights._replace(target=np.zeros_like(weights.target))
-    scores = _scores(step, nodes, weights, np.array([[-1], [1]]), np.array([sure - base[0], base[0]]))
+    ends = np.array([sure - base[0], base[0] - sure * _TIED])
+    scores = _scores(step, nodes, weights, np.array([[-1], [1]]), ends)
     # Of one score no softmax is taken.
     said = {**step.attributes, "post_transform": b"LOGISTIC" if logistic else b"NONE"}
     return classified(replace(step, attributes=said), scores)

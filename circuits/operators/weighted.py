@@ -29,7 +29,6 @@ from circuits.graphs.types import (
     require_narrow,
 )
 from circuits.onnx.constants import Constant
-from circuits.onnx.step import Step
 from circuits.operators.sums import Windowed
 from relations.bounds import Bound, Proof
 from relations.integers import IntArray
@@ -44,6 +43,7 @@ _NARROWEST = 1 / 16
 _ROUNDING = 1 - 2**-40
 # Biases that are masks are huge.
 _MOST_BIAS: Final = 2.0**56
+_MOST_REACH: Final = 2.0**10
 _MOST_SATURATING: Final = 2.0**40
 # Of whole weights: those of one bit are -1 and 1, and whole ones may be 0.
 _LEAST_WHOLE = 2
@@ -114,14 +114,11 @@ def _span(weight: FloatArray, settings: Settings) -> Interval:
     return interval(Seen.of(weight), settings.weight_bits, settings.method)
 
 
-def declared_for_rows(step: Step, weight: Constant) -> Declared | None:
-    """The type that the file gives a weight [out, ...]."""
-    if weight.declared and weight.declared.scale.ndim and weight.axis != 0:
-        raise step.refuse(
-            "quantisation",
-            "has weights quantised per input channel; quantise them per tensor or per output channel",
-        )
-    return weight.declared
+def declared_for_rows(weight: Constant) -> Declared | None:
+    """The type that the file gives a weight [out, ...]. None where each input channel has its own: these
+    weights are real numbers here, as are those of blocks."""
+    by_input = weight.declared and weight.declared.scale.ndim and weight.axis != 0
+    return None if by_input else weight.declared
 
 
 @dataclass(frozen=True, eq=False)
@@ -159,6 +156,10 @@ def _scales(node: Parametric, declared: Declared | None, site: Site) -> tuple[We
         unscaled = unscaled and len(kind.scale) == 1
     elif whole:
         kind = _weight_type([whole])
+    elif not node.weight.any() and settings.weight_bits > 1:
+        # In steps that biases have, whatever is read.
+        step = (float(np.abs(node.bias).max()) or 1.0) / (1 << MOST_BITS)
+        kind = _weight_type([Affine(step / site.incoming().scale, 0, settings.weight_bits)])
     else:
         what = f"the weights of {node.name[:80]!r}"
         if settings.per_channel and not unscaled:
@@ -224,9 +225,11 @@ def _widened(span: Interval, width: float) -> Interval:
 
 
 def _bias(node: Parametric, step: FloatArray, most: float) -> IntArray:
-    """``most``: as much as makes all beyond the same."""
+    """``most``: as much as makes those beyond masks, if others are not."""
     with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
-        bias = np.rint(np.clip(node.bias / step, -most, most))
+        bias = np.rint(node.bias / step)
+        if (np.abs(bias) < most / _MOST_REACH).any():
+            bias = np.clip(bias, -most, most)
     if not np.all(np.abs(bias) < 2.0**61):
         raise ModelError(
             "model.range_too_wide",

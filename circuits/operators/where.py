@@ -105,6 +105,7 @@ class QuantWhere(Accumulating):
 
     def __post_init__(self) -> None:
         self._require(len(self.factors) in (1, 2) and min(self.factors) > 0, "needs one or two factors")
+        self._require(len(self.factors) == 2 or self.factors == (1,), "needs a factor of 1 beside a constant")
         self._require(
             len(self.inputs) == 1 + len(self.factors), "needs a condition and a tensor for each factor"
         )

@@ -107,9 +107,7 @@ def geometry(step: Step, shape: Shape, kernel: Sizes) -> Geometry:
     return Geometry(tuple(stride), (*befores, *afters), tuple(dilation) if max(dilation) > 1 else (), beyond)
 
 
-def _along(
-    step: Step, size: int, kernel: int, stride: int, before: int, after: int
-) -> tuple[int, int, int]:
+def _along(step: Step, size: int, kernel: int, stride: int, before: int, after: int) -> tuple[int, int, int]:
     """The padding before and after one axis, under auto_pad and ceil_mode, and how much of it is for windows
     that stick out. ``kernel``: how far it reaches."""
     mode = step.attributes.get("auto_pad", b"NOTSET")

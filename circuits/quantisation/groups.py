@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
+from functools import cached_property
 
 from circuits.graphs.graph import Graph
 from circuits.graphs.node import Mover
@@ -13,9 +14,9 @@ from circuits.quantisation.plan import Step
 
 class Groups:
     """The tensors of ``graph``, grouped. A group has at most one declared type. ``integers``: computed ones
-    that are exact. ``apart``: tensors that are joined of whole numbers and real ones, whose type is their
-    own. ``finer``: averages that a function reads, whose type is their own, too: they reach less far than
-    what is averaged, and a function may be steep."""
+    that are exact. ``apart``: tensors that are joined of whole numbers and real ones, or of several declared
+    types, whose type is their own. ``finer``: averages that a function reads, whose type is their own, too:
+    they reach less far than what is averaged, and a function may be steep."""
 
     def __init__(self, graph: Graph, steps: list[Step], integers: Collection[str]) -> None:
         self._parent = {name: name for name in graph.shapes}
@@ -33,7 +34,9 @@ class Groups:
             exact = {self.exact(name) for name in step.node.inputs}
             if step.tensor in self.finer:
                 continue
-            if step.keeps_type and (exact == {False} or (exact == {True} and step.node.keeps_declared)):
+            if step.keeps_type and self._differ(step.node.inputs):
+                self.apart.add(step.tensor)
+            elif step.keeps_type and (exact == {False} or (exact == {True} and step.node.keeps_declared)):
                 for name in step.node.inputs:
                     self._join(name, step.tensor)
             elif step.keeps_type:
@@ -54,11 +57,29 @@ class Groups:
 
     def compared(self, tensor: str) -> bool:
         """Whether the tensor is of inputs that are compared and nothing else."""
+        return self.of(tensor) in self._compared
+
+    @cached_property
+    def _compared(self) -> set[str]:
+        read, other = set[str](), {self.of(name) for name in self._declared}
+        for step in self._steps:
+            groups = {self.of(name) for name in step.node.inputs}
+            read |= groups
+            if not self.keeps(step):
+                other.add(self.of(step.tensor))
+                other |= set() if step.node.compares else groups
+        return read - other
+
+    def origins(self, tensor: str) -> list[int]:
+        """What whole numbers of inputs are shifted by, where nothing else reads them; else nothing."""
         group = self.of(tensor)
-        readers = [step for step in self._steps if group in {self.of(name) for name in step.node.inputs}]
-        makers = [step for step in self._steps if self.of(step.tensor) == group and not self.keeps(step)]
-        alone = all(step.node.compares or self.keeps(step) for step in readers)
-        return bool(readers) and alone and not makers and not self.declared(tensor)
+        readers = [
+            step.node
+            for step in self._steps
+            if group in {self.of(name) for name in step.node.inputs} and not self.keeps(step)
+        ]
+        found = [node.origin for node in readers]
+        return [each for each in found if each is not None] if None not in found else []
 
     def keeps(self, step: Step) -> bool:
         """Whether the tensor has the type of those that the node reads."""
@@ -67,6 +88,13 @@ class Groups:
     def declared(self, tensor: str) -> Declared | None:
         """The type that the file prescribes for the tensor's group."""
         return self._declared.get(self.of(tensor))
+
+    def _differ(self, tensors: Sequence[str]) -> bool:
+        """Whether the file gives some of them types, and not all of them the same."""
+        first, *others = (self.declared(name) for name in tensors)
+        return any(
+            bool(first) != bool(each) or (first and each and not first.matches(each)) for each in others
+        )
 
     def _join(self, one: str, other: str) -> None:
         first, second = self.of(one), self.of(other)

@@ -6,14 +6,22 @@ import math
 from collections import Counter
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, reduce
 from typing import NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from circuits.graphs import rescaling
-from circuits.graphs.calibration import METHODS, Interval, Method, Seen, interval, without_outliers
+from circuits.graphs.calibration import (
+    METHODS,
+    Interval,
+    Method,
+    Seen,
+    fitting_work,
+    interval,
+    without_outliers,
+)
 from circuits.graphs.graph import Graph
 from circuits.graphs.node import Mover, Node, QuantNode, Reading, Winning
 from circuits.graphs.rescaling import Clamp
@@ -79,7 +87,8 @@ class Calibrated:
     """A network by its ``steps``, its tensors in ``groups``, what was ``seen`` of each that it computes, by
     name, the ``ends`` of each there is, what ``won`` of rows that nodes and outputs rank, by their names, the
     intervals that inputs of ``whole`` numbers have at least, how far each of the ``columns`` of tables
-    reaches, and how ``near`` to what they are compared with inputs came, by the nodes that compare."""
+    reaches, how ``near`` to what they are compared with inputs came, by the nodes that compare, and the
+    interval of inputs of ``integers``, which need not have zero in it."""
 
     graph: Graph
     steps: list[Step]
@@ -90,6 +99,7 @@ class Calibrated:
     whole: Mapping[str, Interval]
     columns: Mapping[str, FloatArray]
     near: Mapping[str, float]
+    integers: Mapping[str, Interval]
 
     @classmethod
     def by(
@@ -124,7 +134,8 @@ class Calibrated:
             if name not in seen:
                 raise ModelError("model.scale", f"the tensor {name[:80]!r} overflows on the calibration data")
         kept = {name: seen[name] for name in calibrated}
-        return cls(graph, steps, groups, kept, ends, won, whole, columns(graph, x), near)
+        integers = _integers(graph, x, ranges or {})
+        return cls(graph, steps, groups, kept, ends, won, whole, columns(graph, x), near, integers)
 
     @property
     def slots(self) -> list[Slot]:
@@ -143,6 +154,14 @@ class Calibrated:
             *(Slot(tuple(names)) for names in tensors.values()),
             *(Slot(tuple(names), weights=True) for names in weights.values()),
         ]
+
+    @cached_property
+    def fitting(self) -> int:
+        """The work of fitting all intervals by ``mse``, those of weights per channel, in multiplications."""
+        weights = [step.node.weight for step in self.steps if isinstance(step.node, Parametric)]
+        sizes = [seen.sample.size for seen in self.seen.values()]
+        sizes += [channels.size // len(channels) for channels in weights for _ in channels]
+        return sum(map(fitting_work, sizes))
 
     def span(self, name: str, bits: int, method: Method) -> Interval:
         """What the integers of a tensor that was seen are to span. Worked out once."""
@@ -212,6 +231,15 @@ def _whole(graph: Graph, x: Mapping[str, FloatArray], ranges: Ranges) -> dict[st
     return given
 
 
+def _integers(graph: Graph, x: Mapping[str, FloatArray], ranges: Ranges) -> dict[str, Interval]:
+    """The least and the largest of inputs of whole numbers."""
+    found = {}
+    for entry in (entry for entry in graph.inputs if entry.values == "integer"):
+        span = Interval(float(x[entry.name].min()), float(x[entry.name].max()))
+        found[entry.name] = span.joined(Interval(*ranges[entry.name])) if entry.name in ranges else span
+    return found
+
+
 def _named(graph: Graph) -> dict[str, int]:
     """Of inputs that name entries, as tokens do, how many there are."""
     makers, found = {node.name: node for node in graph.nodes}, dict[str, int]()
@@ -243,6 +271,7 @@ class _Quantiser:
         self.spans = self._spans(calibrated)
         self._tell_apart(calibrated.near)
         self.levels = self._levels(calibrated)
+        self.integers = calibrated.integers
         self.fixed = self._fixed()
         self.nodes: list[QuantNode] = []
         # For every float tensor so far the integer one, and its type.
@@ -300,9 +329,10 @@ class _Quantiser:
             span = calibrated.span(name, self.bits[group], method)
             spans[group] = span.joined(spans[group]) if group in spans else span
         needed = self._needed(spans, calibrated)
+        names = {step.tensor for step in self.steps if step.node.names}
         for name, seen in calibrated.seen.items():
             group = self.groups.of(name)
-            if name not in self.sums and not self.groups.exact(group):
+            if name not in self.sums | names and not self.groups.exact(group):
                 require_told_apart(name, seen, needed[group], self.bits[group])
         return needed
 
@@ -393,8 +423,8 @@ class _Quantiser:
             elif group in self.levels:
                 fixed[group] = self.levels[group].given
             elif self.groups.exact(group):
-                most = MOST_COMPARED_BITS if self.groups.compared(group) else MOST_BITS
-                fixed[group] = rescaling.exact(self.spans[group], group, most)
+                most = MOST_COMPARED_BITS if group in entries else MOST_BITS
+                fixed[group] = rescaling.exact(self._whole_span(group), group, most)
             elif group in entries | apart or computed[group] > 1:
                 what = "the input" if group in entries else f"the tensor {group[:80]!r}"
                 halves = group in rounded
@@ -403,6 +433,17 @@ class _Quantiser:
                     span = self._made_of(group)
                 fixed[group] = rescaling.affine(span, self.bits[group], what, halves=halves)
         return fixed
+
+    def _whole_span(self, group: str) -> Interval:
+        """Of whole numbers. Where all that read inputs shift them, zero is nothing to these, and what they
+        shift by is."""
+        origins = self.groups.origins(group)
+        if not origins:
+            return self.spans[group]
+        inputs = [name for name in self.integers if self.groups.of(name) == group]
+        spans = [self.integers[name] for name in inputs]
+        spans += [Interval(origin, origin) for origin in origins]
+        return reduce(Interval.joined, spans)
 
     def _made_of(self, group: str) -> Interval:
         """Of the least that the tensors reach of which a group is made."""
@@ -417,6 +458,7 @@ class _Quantiser:
         types = tuple(self.types[name] for name in node.inputs)
         if node.arity is None:
             inputs, types = self._of_one_type(step, inputs, types)
+        inputs, types = self._of_few_bits(step, inputs, types)
         source = self.levels.get(self.groups.of(node.inputs[0]))
         if source and (layer := in_units(node, source.offsets, source.units)):
             node, inputs, types = layer, (self._leveled(step, source),), (source.rescale.output,)
@@ -468,6 +510,28 @@ class _Quantiser:
             for index, (name, kind) in enumerate(zip(inputs, types, strict=True))
         ]
         return tuple(names), (wanted,) * len(types)
+
+    def _of_few_bits(
+        self, step: Step, inputs: tuple[str, ...], types: tuple[Affine | None, ...]
+    ) -> tuple[tuple[str, ...], tuple[Affine | None, ...]]:
+        """Whole numbers of more bits than the node takes as real numbers, if these do."""
+        node, names, kinds = step.node, [*inputs], [*types]
+        for index, kind in enumerate(types):
+            if kind is None or kind.bits <= node.widest:
+                continue
+            group = self.groups.of(node.inputs[index])
+            if node.tells_apart:
+                low, high = (kind.scale * end for end in kind.centred)
+                raise ModelError(
+                    "model.quantised",
+                    f"node {node.name[:80]!r} ({node.operator()}) tells whole numbers from {low:.0f} to "
+                    f"{high:.0f} apart, {kind.bits} bits, and it takes {node.widest} at most: have the "
+                    "network subtract a constant near them first, or give it smaller numbers",
+                )
+            wanted = rescaling.affine(self.spans[group], self.bits[group], f"the tensor {group[:80]!r}")
+            names[index] = self._converted(f"{step.name}.{index}", inputs[index], kind, wanted)
+            kinds[index] = wanted
+        return tuple(names), tuple(kinds)
 
     def _leveled(self, step: Step, source: Level) -> str:
         """The features that a step reads, in units of their own."""

@@ -73,7 +73,8 @@ class QuantInput:
         low, high = self.type.interval
         bad = first_index((tensor < low) | (tensor > high))
         if bad is not None and (names or not saturate):
-            remedy = "calibrate with numbers that reach as far, or let them saturate"
+            remedy = "calibrate with numbers that reach as far, or let them saturate; where the file itself "
+            remedy += "quantises its input to this range, clip it before"
             raise TensorError(
                 "input.out_of_range",
                 f"{field}{list(bad)} lies outside the calibrated range, [{low:.6g}, {high:.6g}]:"
@@ -121,6 +122,9 @@ class QuantGraph:
         for tensor in self.outputs.values():
             require(tensor in self.types, f"no node makes the output {tensor[:80]!r}")
         for node in self.nodes:
+            types = [self.types[name] for name in node.inputs]
+            far = any(kind and not kind.has_zero for kind in (*types, self.types[node.name]))
+            require(not far or not node.needs_zero(types), f"node {node.name[:80]!r} has no zero in a type")
             if not node.permutes:
                 node.check(self.types_of(node), self.shapes_of(node))
 

@@ -40,9 +40,9 @@ def run(tenant_id: str, operation: str, *parts: bytes) -> bytes:
         with _turns.turn(tenant_id):
             status, said = _in_child(operation, _pack(parts))
     except subprocess.TimeoutExpired:
-        raise _too_slow(operation) from None
+        raise _too_slow(operation, f"{WALL_SECONDS} seconds") from None
     if status in (-24, -9):  # SIGXCPU at the soft limit, SIGKILL at the hard one
-        raise _too_slow(operation)
+        raise _too_slow(operation, f"{CPU_SECONDS} seconds of a processor")
     answer = _unpack(said)
     if status != 0 or len(answer) != 2:
         raise ModelError("model.unreadable", "the parser broke down on these files")
@@ -74,10 +74,9 @@ def _environment() -> dict[str, str]:
     }
 
 
-def _too_slow(operation: str) -> ResourceError:
+def _too_slow(operation: str, limit: str) -> ResourceError:
     return ResourceError(
-        "resource.model_time",
-        f"{_doing(operation)} took more than {CPU_SECONDS} seconds; hand in smaller ones",
+        "resource.model_time", f"{_doing(operation)} took more than {limit}; hand in smaller ones"
     )
 
 

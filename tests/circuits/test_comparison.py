@@ -208,3 +208,75 @@ def test_float_networks_are_themselves_again_from_bytes(made: Callable[[], Any])
         dict(graph.outputs),
         graph.integers,
     )
+
+
+def _of_words(*nodes: str) -> bytes:
+    outs = "string[1] m" if len(nodes) == 2 else "string[1] m, string[1] n"
+    text = '<ir_version: 8, opset_import: ["" : 17, "ai.onnx.ml" : 3]>'
+    text += f" g (float[1,4] x) => ({outs}) {{ {' '.join(nodes)} }}"
+    model: bytes = onnx.parser.parse_model(text).SerializeToString()
+    return model
+
+
+def _encoder(name: str, of: str, said: str) -> str:
+    return f"{name} = ai.onnx.ml.LabelEncoder <{said}> ({of})"
+
+
+LARGEST = "i = ArgMax <axis = 1, keepdims = 0> (x)"
+KEYS = "keys_int64s = [0, 1, 2, 3]"
+WORDED = {
+    "a word for what has no key": _of_words(
+        LARGEST, _encoder("m", "i", 'keys_int64s = [0, 1], values_strings = ["u", "v"]')
+    ),
+    "a word of its own for it": _of_words(
+        LARGEST, _encoder("m", "i", 'keys_int64s = [0, 1], values_strings = ["u", "v"], default_string = "w"')
+    ),
+    "a word twice": _of_words(LARGEST, _encoder("m", "i", f'{KEYS}, values_strings = ["u", "v", "u", "w"]')),
+    "two outputs of other words": _of_words(
+        LARGEST,
+        _encoder("m", "i", f'{KEYS}, values_strings = ["a", "b", "c", "d"]'),
+        "j = ArgMin <axis = 1, keepdims = 0> (x)",
+        _encoder("n", "j", f'{KEYS}, values_strings = ["d", "e", "f", "a"]'),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", WORDED)
+def test_words_of_each_output_are_its_own(name: str) -> None:
+    found = compared(WORDED[name])
+    assert (found.reference.split()[0], found.error, found.node) == ("onnxruntime", 0.0, None)
+
+
+def test_words_that_are_no_text_break_nothing() -> None:
+    model = onnx.load_model_from_string(WORDED["a word twice"])
+    (words,) = (each for each in model.graph.node[1].attribute if each.name == "values_strings")
+    words.strings[0] = b"\xff"
+    data = model.SerializeToString()
+    compare_file(load_onnx(data, whole=True), data, {}, {"x": SAMPLES}, own=False)
+
+
+@pytest.mark.parametrize("place", ["initializer", "branch", "constant", "function"])
+def test_no_program_looks_for_tensors_of_bytes_in_other_files(
+    place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """onnxruntime takes them from the folder that it runs in, and the error would tell what they hold."""
+    (tmp_path / "secret").write_bytes(np.arange(4, dtype=np.float32).tobytes())
+    monkeypatch.chdir(tmp_path)
+    away = onnx.TensorProto(name="away", dims=[4], data_type=1, data_location=onnx.TensorProto.EXTERNAL)
+    away.external_data.add(key="location", value="secret")
+    model = onnx.load_model_from_string(file("y = MatMul (x, w)"))
+    constant = onnx.helper.make_node("Constant", [], ["away"], value=away)
+    if place == "initializer":
+        model.graph.initializer.append(away)
+    elif place == "constant":
+        model.graph.node.append(constant)
+    elif place == "branch":
+        branch = onnx.helper.make_graph([], "b", [], [], [away])
+        model.graph.node.append(onnx.helper.make_node("If", ["c"], ["z"], then_branch=branch))
+    else:
+        opsets = [onnx.helper.make_opsetid("", 17)]
+        model.functions.append(onnx.helper.make_function("own", "f", [], ["away"], [constant], opsets))
+    data, graph = model.SerializeToString(), load_onnx(file("y = MatMul (x, w)"))
+    with pytest.raises(ModelError) as refusal:
+        compare_file(graph, data, {}, {"x": SAMPLES}, own=False)
+    assert refusal.value.code == "model.external_data"

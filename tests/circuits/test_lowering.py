@@ -5,13 +5,16 @@ from __future__ import annotations
 import itertools
 from typing import Final, get_args
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 import kernels
 from circuits import Inference, QuantGraph, compile_inference
+from circuits.graphs.types import Affine
 from circuits.lowering import Level, Lowering, Plan, arithmetic
+from circuits.operators.activation import QuantActivation
 from circuits.quantised import Integers
 from circuits.quantised.typed import TypedGraph
 from circuits.r1cs.builder import Builder
@@ -29,6 +32,8 @@ from tests.circuits.support import (
     first_violation,
     forge,
     held,
+    insisting,
+    refused,
     spread,
     unnoticed,
 )
@@ -128,8 +133,20 @@ def test_every_wire_that_lies_is_refused_at_other_levels(level: Level) -> None:
 def refuse_all_lies(
     circuit: Inference, q: Integers, bounds: Bounds | None = None, linked: tuple[str, ...] = ()
 ) -> None:
-    """``linked``: ends of names of wires that a commitment fixes, where they may meet zeros alone."""
+    """``linked``: ends of names of wires that a commitment fixes, where they may meet zeros alone.
+
+    Challenges are not the prover's to say: the verifier draws them. But all rows of a lookup read them, and a
+    moved one is refused; only that which folds the columns of tables is not where these hold zeros alone, in
+    which case what is looked up is in the table for every challenge.
+    """
     z = completed(circuit, circuit.assign(q, bounds))
+    unfolded = not any(
+        z[wire]
+        for name, group in circuit.layout.items()
+        if name.endswith("/weighted")
+        for wire in group.ravel().tolist()
+    )
+    linked += ("challenge1",) if unfolded else ()
     assert check(circuit.constraint_system, z) is None
     wires = [
         wire
@@ -144,6 +161,21 @@ def refuse_all_lies(
         sum(group.size for group in circuit.layout.values())
         == circuit.constraint_system.variables - 1 - blinding
     )
+
+
+def test_a_challenge_that_folds_zeros_alone_is_free_and_what_is_looked_up_is_not() -> None:
+    """(2, 0) is a row of the table whatever folds its columns. (2, 1) is none, for any but one challenge."""
+    table = QuantActivation("t", ("x",), "x", np.array([3, 1, 0, 2]), Affine(1.0, 0, 2))
+    network = QuantGraph.of("x", (1,), Affine(1.0, 0, 2), (table,), "t")
+    circuit = compile_inference(network, reveal="values", level=5)
+    q = np.array([2])
+    z = completed(circuit, circuit.assign(q))
+    (fold,) = circuit.layout["challenge1"].tolist()
+    assert unnoticed(circuit.constraint_system, z, [(fold, z[fold] + 1)]) != []
+    refuse_all_lies(circuit, q)
+    for value in (1, 2, 3):
+        lie = insisting(circuit, {"input": q}, {"t/out": np.array([value]), "values": np.array([value])})
+        assert refused(circuit, lie)
 
 
 # With public weights level 4 is level 3.

@@ -64,6 +64,11 @@ CASES: dict[str, tuple[str, ...]] = {
         "{ a = Neg(x) }, else_branch = e () => (float[1,4] b) { b = Mul(x, w) }>",
         "float z = {0.25}, float[4] w = {1, 2, 3, 4}",
     ),
+    "by a condition of two axes": (
+        "s = ReduceSum <keepdims = 1> (x) c = Less(s, z) y = If(c) <then_branch = t () => (float[1,4] a)"
+        "{ a = Neg(x) }, else_branch = e () => (float[1,4] b) { b = Exp(x) }>",
+        "float z = {0.25}",
+    ),
     "a loop": (
         "y = Loop(n, c, x) <body = b (int64 i, bool k, float s) => (bool l, float t)"
         "{ l = Identity(k) f = Cast <to = 1> (i) u = Add(s, f) t = Tanh(u) }>",

@@ -8,11 +8,13 @@ from typing import Any
 import numpy as np
 import onnxruntime
 import pytest
+from numpy.typing import NDArray
 from onnx import TensorProto
 from onnx.helper import make_node
 from onnx.reference import ReferenceEvaluator
 
 from circuits import load_onnx
+from circuits.onnx import constants
 from circuits.onnx.folding import FOLDED
 from tests.circuits.support import make_model
 from tests.refusals import refuses
@@ -229,7 +231,7 @@ def test_constants_are_computed_in_the_file_s_own_types() -> None:
         (make_node("Add", ["w", "v"], ["c"]), {"w": _ROW, "v": _PAIR}, "shape", "does not take"),
         (make_node("MatMul", ["w", "v"], ["c"]), {"w": _ROW, "v": _PAIR}, "shape", "does not take"),
         (make_node("Softmax", ["w"], ["c"], axis=5), {"w": _ROW}, "shape", "does not take"),
-        (make_node("Clip", ["w"], ["c"], floor=1.0), {"w": _ROW}, "shape", "does not take"),
+        (make_node("Celu", ["w"], ["c"], floor=1.0), {"w": _ROW}, "shape", "does not take"),
         (make_node("Mod", ["w", "v"], ["c"]), {"w": _WHOLE, "v": np.array(0)}, "tensor_type", "by zero"),
         (make_node("Cast", ["w"], ["c"], to=TensorProto.STRING), {"w": _ROW}, "shape", "not read"),
         (make_node("TopK", ["w", "v"], ["c"]), {"w": _ROW, "v": np.array([1 << 40])}, "too_large", "weights"),
@@ -245,3 +247,22 @@ def test_a_node_that_does_not_take_its_constants_is_refused_by_name(
     with refuses(f"model.{code}", match=words) as error:
         load_onnx(data)
     assert "'made'" in error.value.message
+
+
+def _stored(size: int) -> bytes:
+    """Weights stored as bytes, which a Cast and a Mul make floats."""
+    weights: dict[str, NDArray[Any]] = {"w": np.ones((size, 10), np.int8), "s": np.full(1, 0.5, np.float32)}
+    nodes = [
+        make_node("Cast", ["w"], ["c"], to=TensorProto.FLOAT),
+        make_node("Mul", ["c", "s"], ["m"]),
+        make_node("MatMul", ["x", "m"], ["y"]),
+    ]
+    return make_model(nodes, weights, (1, size))
+
+
+def test_what_is_stored_once_counts_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A constant that one node alone turns into another is let go: 400 weights, and never three of them."""
+    monkeypatch.setattr(constants, "MOST_WEIGHTS", 1000)
+    assert load_onnx(_stored(40)).run(np.ones((1, 40))).tolist() == [[20.0] * 10]
+    with refuses("model.too_large", match="1000 weights"):
+        load_onnx(_stored(60))

@@ -100,9 +100,9 @@ def pad(*pads: int) -> bytes:
     return make_model(nodes, {"p": np.array(pads), "w": np.ones((4, 3), np.float32)}, ("batch", 2, 2))
 
 
-def constants(*nodes: NodeProto, **weights: Any) -> bytes:
+def constants(*nodes: NodeProto, opset: int = 17, **weights: Any) -> bytes:
     """Arithmetic on constants that ends in the weight "c"."""
-    return make_model([*nodes, make_node("Gemm", ["x", "c"], ["y"])], weights)
+    return make_model([*nodes, make_node("Gemm", ["x", "c"], ["y"])], weights, opset=opset)
 
 
 def nested(depth: int) -> bytes:
@@ -143,9 +143,9 @@ def sliced(times: int) -> bytes:
     return make_model(nodes, numbers, (1, MANY >> 1), f"t{times}")
 
 
-def functions(count: int, calls: int, *inner: NodeProto) -> bytes:
+def functions(count: int, calls: int, *inner: NodeProto, overload: bool = False) -> bytes:
     """Functions F0, F1 and so on: the first of these nodes, each other of so many calls of the one before.
-    Without nodes the first calls the last."""
+    Without nodes the first calls the last. ``overload``: each has one of the same name that does little."""
     names = [f"F{at}" for at in range(count)]
 
     def chain(name: str) -> list[NodeProto]:
@@ -157,6 +157,12 @@ def functions(count: int, calls: int, *inner: NodeProto) -> bytes:
             nodes = inner if inner and not at else chain(names[at - 1])
             made = model.functions.add(name=name, domain="local", input=["x"], output=["y"], node=nodes)
             made.opset_import.extend([helper.make_opsetid("", 17), helper.make_opsetid("local", 1)])
+            if overload:
+                copy = model.functions.add()
+                copy.CopyFrom(made)
+                del copy.node[:]
+                copy.node.append(make_node("Relu", ["x"], ["y"]))
+                copy.overload = "small"
         model.opset_import.append(helper.make_opsetid("local", 1))
         model.graph.node[0].CopyFrom(make_node(names[-1], ["x"], ["y"], domain="local"))
 
@@ -182,10 +188,11 @@ def looped(depth: int, times: int, *inner: NodeProto) -> bytes:
     return make_model(nodes, {"n": np.array(times), "w": np.ones(64, np.float32)})
 
 
-def folded(operator: str, *values: Any, **attributes: Any) -> bytes:
+def folded(operator: str, *values: Any, opset: int = 17, **attributes: Any) -> bytes:
     """An operator of these constants, which the reader is to compute."""
     weights = {f"c{at}": np.asarray(value) for at, value in enumerate(values)}
-    return constants(make_node(operator, [*weights], ["c"], name="bomb", **attributes), **weights)
+    node = make_node(operator, [*weights], ["c"], name="bomb", **attributes)
+    return constants(node, opset=opset, **weights)
 
 
 MANY = 1 << 25
@@ -225,6 +232,11 @@ CORPUS: dict[str, tuple[Callable[[], bytes], str, str]] = {
         lambda: functions(50, 2, make_node("Relu", ["x"], ["y"])),
         "too_large",
         "unroll to more than",
+    ),
+    "functions that double, of two overloads": (
+        lambda: functions(50, 2, make_node("Relu", ["x"], ["y"]), overload=True),
+        "too_large",
+        "unroll",
     ),
     "functions that multiply": (
         lambda: functions(30, 4000, make_node("Relu", ["x"], ["y"])),
@@ -319,6 +331,71 @@ CORPUS: dict[str, tuple[Callable[[], bytes], str, str]] = {
         lambda: folded("Erf", np.ones((1 << 11, 1 << 12), np.float32)),
         "too_large",
         "operations",
+    ),
+    "a clip by bounds that broadcast": (
+        lambda: folded("Clip", np.ones((1 << 14, 1), np.float32), np.ones((1, 1 << 14), np.float32)),
+        "too_large",
+        "weights",
+    ),
+    "a product plus a sum that broadcasts": (
+        lambda: folded(
+            "Gemm",
+            np.ones((1 << 10, 1), np.float32),
+            np.ones((1, 1 << 10), np.float32),
+            np.ones((1 << 14, 1, 1), np.float32),
+        ),
+        "too_large",
+        "weights",
+    ),
+    "a batch norm of very many channels": (
+        lambda: folded(
+            "BatchNormalization",
+            np.ones((1, 1, 1 << 10, 1 << 10), np.float32),
+            *[np.ones(1 << 20, np.float32)] * 4,
+        ),
+        "shape",
+        "other lengths",
+    ),
+    "a slope of very many channels": (
+        lambda: folded("PRelu", np.ones((1 << 10, 1 << 10, 1), np.float32), np.ones(1 << 14, np.float32)),
+        "too_large",
+        "weights",
+    ),
+    "very many places of few": (
+        lambda: folded(
+            "OneHot", np.zeros((1 << 20, 1), np.int64), np.array(1), np.ones((2, 1 << 18), np.float32)
+        ),
+        "too_large",
+        "weights",
+    ),
+    "a grid of very many samples": (
+        lambda: folded(
+            "AffineGrid", np.ones((1 << 20, 2, 3), np.float32), np.array([1, 1, 1 << 10, 1 << 10])
+        ),
+        "too_large",
+        "weights",
+    ),
+    "very many positions": (
+        lambda: folded(
+            "RotaryEmbedding",
+            np.ones((1, 1, 1, 4), np.float32),
+            np.ones((2, 1 << 20), np.float32),
+            np.ones((2, 1 << 20), np.float32),
+            np.zeros((1, 1 << 20), np.int64),
+            opset=23,
+        ),
+        "too_large",
+        "weights",
+    ),
+    "attention by a mask that broadcasts": (
+        lambda: folded(
+            "Attention",
+            *[np.ones((1, 1, 1 << 10, 4), np.float32)] * 3,
+            np.ones((1 << 18, 1, 1, 1), np.float32),
+            opset=23,
+        ),
+        "shape",
+        "mask",
     ),
     "pools of constants, a window at a time": (
         lambda: folded("MaxPool", np.ones((1, 1, 1 << 10, 1 << 10), np.float32), kernel_shape=[2, 2]),

@@ -197,8 +197,8 @@ def test_wrong_requests_are_refused(graph: QuantGraph) -> None:
         quantise(floats, x | {"mask": x["mask"] / 2})
     with refuses("input.names", "range", match="there are token::ids"):
         quantise(floats, x, ranges={"image": (0, 3)})
-    with refuses("model.quantised", match="17 bits"):
-        quantise(floats, x, ranges={"token::ids": (0, 1 << 16)})
+    with refuses("model.quantised", match="33 bits"):
+        quantise(floats, x, ranges={"token::ids": (0, 1 << 32)})
     with refuses("input.out_of_range", "input/token__ids"):
         named = {"token__ids" if name == "token::ids" else name: each[0] for name, each in x.items()}
         graph.quantise_inputs(named | {"token__ids": [1, 16]})

@@ -117,6 +117,11 @@ def test_from_a_registration_to_a_strangers_verdict(service: Service, committed:
     path = f"v1/verification-keys/{committed.registration_key_id}/circuit"
     copy = {"If-None-Match": api._http.get(path).headers["ETag"]}
     assert api._http.get(path, headers=copy).status_code == 304
+    whole = api._http.get(path).content
+    assert api._http.get(path, headers={"Range": "bytes=5-"}).content == whole[5:]
+    for none in (f"bytes={len(whole)}-", "bytes=7-6", "bytes=-5", "bytes=0-1,3-4", "lines=1-2"):
+        beyond = api._http.get(path, headers={"Range": none})
+        assert (beyond.status_code, beyond.headers["Content-Type"]) == (416, "application/problem+json")
     key = opened(
         checked(KeyFile, api.get_verification_key(committed.registration_key_id or "")),
         {service.verifier.id: service.verifier},

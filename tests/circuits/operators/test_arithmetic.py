@@ -503,3 +503,19 @@ def test_comparisons_of_coarse_sums_have_two_sides() -> None:
     network = quantise(graph, x, weight_bits=3)
     wrong = real(network, network.input.type.quantise(x)) != graph.run(x).reshape(64, -1)
     assert wrong.mean() < 0.02
+
+
+@pytest.mark.parametrize("operator", ["Equal", "Less", "LessOrEqual", "Greater", "GreaterOrEqual"])
+@pytest.mark.parametrize("first", [True, False])
+def test_beside_infinity_all_computed_numbers_are_alike(operator: str, first: bool) -> None:
+    """As an Attention that is written out asks of rows of scores whether all are masked."""
+    nodes = [
+        make_node(operator, ["x", "i"] if first else ["i", "x"], ["b"]),
+        make_node("Cast", ["b"], ["c"], to=1),
+        make_node("Add", ["x", "c"], ["y"]),
+    ]
+    data = make_model(nodes, {"i": np.array([[-np.inf], [np.inf]], np.float32)}, (1, 3))
+    x = np.array([[1.0, -2.0, 0.0]], np.float32)
+    (expected,) = onnxruntime.InferenceSession(data).run(None, {"x": x})
+    made = load_onnx(data, whole=True).run(x.astype(np.float64))
+    np.testing.assert_array_equal(made.reshape(expected.shape), expected)

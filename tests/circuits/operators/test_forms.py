@@ -81,7 +81,7 @@ def whole(kind: type[np.integer[Any]], low: int, high: int, *shape: int) -> NDAr
 
 
 BOUNDS: Mapping[str, NDArray[Any]] = {
-    "one": np.float32(0.3),
+    "one": np.array(0.3, np.float32),
     "a row": floats(3, seed=2),
     "all": floats(1, 4, 3, seed=3),
     "more than there are": floats(2, 1, 4, 3, seed=4),
@@ -138,7 +138,8 @@ def test_so_many_tables_are_refused() -> None:
 def test_casts_round_as_floats_of_few_bits_do(to: str) -> None:
     x = 20 * floats(1, 1, 64)
     data = file(make_node("Cast", ["x"], ["y"], to=getattr(TensorProto, to)), {}, x.shape[1:], opset=25)
-    (expected,) = ReferenceEvaluator(data).run(None, {"x": x[0]})
+    found: Any = ReferenceEvaluator(data).run(None, {"x": x[0]})
+    (expected,) = found
     made = load_onnx(data, whole=True).run(x[0].astype(np.float64))
     np.testing.assert_array_equal(made[0], expected[0].astype(np.float64))
 
@@ -161,7 +162,7 @@ PADS = np.array([0, 0, 1, -1, 0, 0, 2, 1])
 
 @pytest.mark.parametrize("number", [-1.5, 0.25, 3.0])
 def test_padding_is_of_any_number(number: float) -> None:
-    weights = {"p": PADS, "v": np.float32(number)}
+    weights = {"p": PADS, "v": np.array(number, np.float32)}
     as_onnxruntime(make_node("Pad", ["x", "p", "v"], ["y"]), weights, floats(12, 1, 2, 4, 5))
 
 

@@ -37,7 +37,13 @@ def test_they_agree_with_onnxruntime_and_are_proven() -> None:
         x = drawn.x.astype(np.float64)
         np.testing.assert_allclose(graph.run(x).ravel(), expected.ravel(), atol=1e-3, rtol=1e-3)
         samples = drawn.rng.normal(size=(16, *graph.input.shape))
-        network = quantise(graph, samples)
+        try:
+            network = quantise(graph, samples)
+        except ModelError as error:
+            if "divides by zero" not in str(error):
+                raise
+            refused += 1
+            continue
         level, weights = LEVELS[index % 6], WEIGHTS[index // 6 % 2]
         circuit = compile_inference(network, weight_privacy=weights, level=level)
         assert circuit.constraint_system.constraints == circuit.plan.rows

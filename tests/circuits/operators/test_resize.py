@@ -75,7 +75,8 @@ def test_places_are_onnxruntimes(mode: str, places: str) -> None:
 def test_all_attributes_are_read(said: Mapping[str, Any], by: Mapping[str, Any]) -> None:
     x = np.random.default_rng(1).normal(size=(1, 1, 2, 7)).astype(np.float32)
     data = resized(7, said, by)
-    (expected,) = ReferenceEvaluator(data).run(None, {"x": x})
+    found: Any = ReferenceEvaluator(data).run(None, {"x": x})
+    (expected,) = found
     graph = load_onnx(data, whole=True)
     made = graph.run(x.astype(np.float64).reshape(1, *graph.input.shape))
     np.testing.assert_allclose(made.reshape(expected.shape), expected, atol=1e-4)

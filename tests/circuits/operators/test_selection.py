@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from onnx.helper import make_node
 
-from circuits import compile_inference, load_onnx, plan_inference, quantise
+from circuits import QuantGraph, compile_inference, load_onnx, plan_inference, quantise
 from circuits.graphs.types import Affine
 from circuits.lowering import Level
 from circuits.operators.largest import QuantTopK
@@ -18,7 +18,7 @@ from circuits.operators.selection import QuantOneHot
 from tests.circuits.operators.test_arithmetic import model, prove, real, same_everywhere
 from tests.circuits.operators.test_leaky_relu import SETTINGS
 from tests.circuits.operators.test_moving import Case, Rng, floats
-from tests.circuits.support import spread
+from tests.circuits.support import insisting, refused, spread
 from tests.refusals import refuses
 from verifier.schemes import Privacy
 
@@ -237,3 +237,14 @@ def test_integers_beyond_their_tables_are_refused() -> None:
         nodes = tuple(replace(top, output=output) if node is top else node for node in ranked.nodes)
         with refuses("model.quantised"):
             replace(ranked, nodes=nodes)
+
+
+@pytest.mark.parametrize("level", [2, 5])
+def test_a_place_that_the_table_refuses_has_no_proof(level: Level) -> None:
+    """Not even where the boolean that it would be is there."""
+    hot = QuantOneHot("h", ("x",), np.array([0, -2, -2, -2]), 2)
+    network = QuantGraph.of("x", (1,), Affine(1.0, 0, 2), (hot,), "h")
+    circuit = compile_inference(network, reveal="values", level=level)
+    assert refused(circuit, insisting(circuit, {"input": np.array([0])}, {})) is None
+    for place in (1, 2, 3):
+        assert refused(circuit, insisting(circuit, {"input": np.array([place])}, {}))

@@ -6,12 +6,16 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import onnx
 import onnxruntime
 import pytest
 from onnx import TensorProto, helper
 
-from circuits import Graph, compile_inference, load_onnx, quantise
+import zenserve
+from circuits import Graph, QuantGraph, compile_inference, load_onnx, quantise
 from circuits.operators.forest import Forest, QuantForest
+from circuits.quantised.typed import TypedGraph
+from circuits.schemes.inference import all_shown
 from tests.circuits.support import answered, first_violation
 from tests.refusals import refuses
 
@@ -311,3 +315,143 @@ def test_what_makes_no_sense_is_refused(said: dict[str, Any], code: str) -> None
 def test_so_is_the_newer_operator(said: dict[str, Any], code: str) -> None:
     with refuses(f"model.{code}"):
         load_onnx(places(**said))
+
+
+def ensemble(mode: int, split: float, members: list[float] | None = None) -> bytes:
+    """One node of this mode: 1 where it holds, else 2."""
+    said: dict[str, Any] = {
+        "nodes_modes": helper.make_tensor("m", TensorProto.UINT8, [1], [mode]),
+        "nodes_splits": helper.make_tensor("s", TensorProto.FLOAT, [1], [split]),
+        "leaf_weights": helper.make_tensor("w", TensorProto.FLOAT, [2], [1.0, 2.0]),
+    }
+    if members is not None:
+        count = len(members)
+        said["membership_values"] = helper.make_tensor("v", TensorProto.FLOAT, [count], members)
+    said |= {"tree_roots": [0], "nodes_featureids": [0], "nodes_truenodeids": [0], "nodes_trueleafs": [1]}
+    said |= {"nodes_falsenodeids": [1], "nodes_falseleafs": [1], "leaf_targetids": [0, 0], "n_targets": 1}
+    return model("TreeEnsemble", [("y", TensorProto.FLOAT)], **said)
+
+
+@pytest.mark.parametrize("split", [np.inf, -np.inf, 3.4028234663852886e38, -3.4028234663852886e38])
+@pytest.mark.parametrize("mode", range(6))
+def test_a_split_beyond_all_numbers_is_decided(mode: int, split: float) -> None:
+    file, x = ensemble(mode, split), np.array([[-3.0, 0, 0], [0.0, 0, 0], [5.0, 0, 0]], np.float32)
+    graph = load_onnx(file)
+    (expected,) = onnxruntime.InferenceSession(file).run(None, {"x": x})
+    assert graph.run(x.astype(np.float64)).tolist() == expected.tolist()
+    network = quantise(graph, x)
+    # The type of the input is that of its values: nothing is compared with the end of all floats.
+    assert network.input.type.scale < 1e-3
+
+
+def test_members_are_searched_whatever_the_split_holds() -> None:
+    members = [7.0, 1.0, 3.5, 12.0, 9.0, 2.0]
+    file = ensemble(6, np.nan, [*members, np.nan])
+    x = np.zeros((30, 3))
+    x[:, 0] = np.arange(30) / 2
+    graph = load_onnx(file)
+    assert graph.run(x).ravel().tolist() == np.where(np.isin(x[:, 0], members), 1.0, 2.0).tolist()
+    (node,) = graph.nodes
+    assert isinstance(node, Forest)
+    assert node.depth == 5  # of 6 members, one after the other 12
+    network = quantise(graph, x)
+    q = network.input.type.quantise(x)
+    assert (network.run(q) == network.run(q[:1])).ravel().tolist() == (graph.run(x).ravel() == 2).tolist()
+
+
+@pytest.mark.parametrize("aggregate", ["SUM", "AVERAGE", "MIN", "MAX"])
+def test_a_table_of_three_rows_is_answered_row_by_row(aggregate: str) -> None:
+    file = onnx.load_from_string(regressor(aggregate_function=aggregate, base_values=[0.5, -1.0]))
+    file.graph.input[0].type.tensor_type.shape.dim[0].dim_value = 3
+    x = np.random.default_rng(4).normal(size=(3, 3)).astype(np.float32)
+    (expected,) = onnxruntime.InferenceSession(file.SerializeToString()).run(None, {"x": x})
+    graph = load_onnx(file.SerializeToString())
+    assert graph.input.shape == (3, 3)
+    np.testing.assert_allclose(graph.run(x[np.newaxis].astype(np.float64))[0], expected, atol=1e-5)
+    network = quantise(graph, x[np.newaxis], bits=16)
+    scale, zero = network.scale_of(network.output) or (1.0, 0)
+    made = network.run(network.input.quantise(x)[np.newaxis]).reshape(expected.shape)
+    np.testing.assert_allclose(scale * (made - zero), expected, atol=1e-3)
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_so_are_classes_of_rows(classes: int) -> None:
+    two: dict[str, Any] = {"alone": 0, "post_transform": "LOGISTIC"}
+    file = onnx.load_from_string(classifier(classes, **(two if classes == 2 else {})))
+    file.graph.input[0].type.tensor_type.shape.dim[0].dim_value = 4
+    x = np.random.default_rng(4).normal(size=(4, 3)).astype(np.float32)
+    expected = onnxruntime.InferenceSession(file.SerializeToString()).run(None, {"x": x})
+    graph = load_onnx(file.SerializeToString())
+    made = graph.run_all(x[np.newaxis].astype(np.float64), {*graph.outputs.values()})
+    for tensor, values in zip(graph.outputs.values(), expected, strict=True):
+        np.testing.assert_allclose(made[tensor][0], values, atol=1e-5)
+
+
+def test_what_equals_a_threshold_as_a_float32_is_equal_to_it() -> None:
+    """XGBoost's thresholds are values of the table: 0.1 is less than the float32 next to it."""
+    graph = load_onnx(ensemble(1, float(np.float32(0.1))))
+    x = np.array([[0.1, 0, 0], [0.0999, 0, 0], [0.1001, 0, 0]])
+    assert float(np.float32(0.1)) > 0.1
+    assert graph.run(x).ravel().tolist() == [2.0, 1.0, 2.0]
+    network = quantise(graph, x)
+    made = network.run(network.input.type.quantise(x)).ravel()
+    assert (made == made[0]).tolist() == [True, False, True]
+    assert network.input.type.bits < 24  # what is equal needs not be told apart
+
+
+def test_values_of_regressions_are_no_classes() -> None:
+    graph = load_onnx(regressor())
+    network = quantise(graph, np.random.default_rng(1).normal(size=(16, 3)))
+    assert (graph.values, network.values) == (("y",), ("output",))
+    assert all_shown(network, None) == {"output": "values"}
+    assert all_shown(QuantGraph.from_bytes(network.to_bytes()), None) == {"output": "values"}
+    classes = load_onnx(classifier(3))
+    shown = all_shown(quantise(classes, np.random.default_rng(1).normal(size=(16, 3))), None)
+    assert (classes.values, shown) == ((), {"l": "values", "p": "label"})
+
+
+def test_trees_are_committed_to_unless_it_is_said() -> None:
+    file, x = regressor(), np.random.default_rng(1).normal(size=(16, 3))
+    assert TypedGraph.most_private(quantise(load_onnx(file), x)) == "committed"
+    proof = zenserve.prove(file, x[0], calibration=x)
+    assert "model" in proof.statement.commitments
+    assert "the committed network" in proof.statement.claim
+    public = zenserve.prove(file, x[0], calibration=x, weight_privacy="public")
+    assert public.statement.commitments == {}
+    assert "part of the verifying key" in public.statement.claim
+
+
+@pytest.mark.parametrize("count", [6, 10, 12, 14, 22, 48, 100])
+def test_votes_that_tie_are_the_first_class(count: int) -> None:
+    """As the forest has it that was exported: three sixths are a half, not a little more. onnxruntime adds
+    float32, which with 22 and 48 trees are a little more."""
+    every = np.arange(count)
+    said: dict[str, Any] = {
+        "nodes_modes": ["BRANCH_LEQ", "LEAF", "LEAF"] * count,
+        "nodes_treeids": np.repeat(every, 3).tolist(),
+        "nodes_nodeids": [0, 1, 2] * count,
+        "nodes_featureids": np.repeat(every, 3).tolist(),
+        "nodes_values": [0.5, 0.0, 0.0] * count,
+        "nodes_truenodeids": [1, 0, 0] * count,
+        "nodes_falsenodeids": [2, 0, 0] * count,
+        "class_treeids": np.repeat(every, 2).tolist(),
+        "class_nodeids": [1, 2] * count,
+        "class_ids": [0] * 2 * count,
+        "class_weights": [0.0, 1 / count] * count,
+        "classlabels_int64s": [0, 1],
+    }
+    outputs = [("l", TensorProto.INT64), ("p", TensorProto.FLOAT)]
+    data = model("TreeEnsembleClassifier", outputs, count, **said)
+    votes = np.clip(np.arange(count // 2 - 2, count // 2 + 3), 0, count)
+    x = (every < votes[:, np.newaxis]).astype(np.float32)
+    if count not in (22, 48):
+        labels = onnxruntime.InferenceSession(data).run(["l"], {"x": x})[0]
+        assert labels.tolist() == [0, 0, 0, 1, 1]
+    graph = load_onnx(data, whole=True)
+    label = graph.outputs["l"]
+    assert graph.run_all({"x": x}, {label})[label].ravel().tolist() == [0, 0, 0, 1, 1]
+    network = quantise(load_onnx(data), {"x": np.float64(x)}, 8)
+    assert network.outputs.keys() == {"l", "p"}
+    q = {name: entry.type.quantise(np.float64(x)) for name, entry in network.entries.items()}
+    found = network.run_all(q, {*network.outputs.values()})[network.outputs["l"]]
+    assert found.ravel().tolist() == [0, 0, 0, 1, 1]
