@@ -87,7 +87,7 @@ def create_app(runtime: Runtime) -> FastAPI:
     app.state.commit = metrics.commit_of(runtime.settings)
     app.state.verifier = Verifier(runtime)
     app.state.watcher = Watcher(runtime)
-    app.state.drain = Drain(app.state.watcher)
+    app.state.drain = Drain(app.state.watcher, runtime.settings.api_drain_seconds)
     # Larger parts would be spooled to a temporary file in the clear.
     MultiPartParser.spool_max_size = runtime.settings.max_body_bytes
     app.add_middleware(BodyLimit, limit=runtime.settings.max_body_bytes)

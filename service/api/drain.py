@@ -14,17 +14,23 @@ import threading
 from collections.abc import Callable
 from functools import partial
 from types import FrameType
+from typing import Final
 
 from service import log
 from service.api.watcher import Watcher
+from service.submissions import sandbox
 from zenerrors import ResourceError
+
+_LAST_SECONDS: Final = 2.0
+"""In which whoever still waits for a file to be read is answered."""
 
 
 class Drain:
     """Whether this process of the API is to stop, and how it is told."""
 
-    def __init__(self, watcher: Watcher) -> None:
+    def __init__(self, watcher: Watcher, seconds: float) -> None:
         self.has_begun = False
+        self._seconds = seconds
         self.notice_seconds = 0.0
         """How long it takes requests after it was told."""
         self._watcher = watcher
@@ -35,6 +41,8 @@ class Drain:
             self.has_begun = True
             log.event("api.drains")
             self._watcher.stop()
+            # Threads are not cancelled: those that wait for a child would outlive the time.
+            asyncio.get_running_loop().call_later(max(0.5, self._seconds - _LAST_SECONDS), sandbox.stop)
 
     def listen(self) -> None:
         """Begin when a signal comes, and hand it on once the notice is over. In the loop's thread, once the

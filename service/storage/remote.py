@@ -80,10 +80,13 @@ class Remote:
             self._objects.pipe_file(place, b"")
         return True
 
-    def claims(self) -> Iterator[list[str]]:
+    def claims(self) -> Iterator[tuple[str, str]]:
         """The root of each, and what is left behind it."""
         with self._asking():
-            return (name.split("/")[-2:] for name in self._objects.find(f"{self._root}/{CLAIMS}"))
+            found: list[str] = self._objects.find(f"{self._root}/{CLAIMS}")
+        for name in found:
+            root, _, left = name.rpartition("/")
+            yield root.rpartition("/")[2], left
 
     def delete(self, digest: str) -> None:
         with self._asking():

@@ -133,7 +133,7 @@ class Store:
     def missing(self, digests: Set[str]) -> set[str]:
         """Return those of these artifacts that are not there."""
         if self._remote is not None:
-            return digests - self._remote.digests()
+            return set(digests - self._remote.digests())
         return {digest for digest in digests if not self._place(digest).is_file()}
 
     def is_intact(self, digest: str) -> bool:
@@ -165,7 +165,7 @@ class Store:
         if self._remote is not None:
             claims = self._remote.claims()
         else:
-            claims = (file.parts[-2:] for file in (self._root / CLAIMS).glob("*/*"))
+            claims = ((file.parent.name, file.name) for file in (self._root / CLAIMS).glob("*/*"))
         lowest: dict[str, int] = {}
         for root, left in claims:
             lowest[root] = min(int(left), lowest.get(root, int(left)))

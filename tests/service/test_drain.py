@@ -16,7 +16,10 @@ import pytest
 
 from client import Model
 from service.runtime import Runtime
+from service.submissions import sandbox
+from service.submissions.turns import Turns
 from tests.service.support import PATIENCE_SECONDS, until
+from zenerrors import ResourceError
 
 _PROGRAM = """
 import asyncio, sys, threading
@@ -132,3 +135,27 @@ def test_what_is_under_way_when_the_time_is_up_is_answered_with_503(api: Api) ->
             assert (answer.status_code, answer.headers["retry-after"]) == (503, "1")
             assert answer.json()["code"] == "resource.busy"
     assert api.process.wait(PATIENCE_SECONDS) in (0, -signal.SIGTERM)
+
+
+@pytest.fixture
+def stopped(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sandbox, "_stopped", threading.Event())
+
+
+def test_files_that_are_read_when_the_time_is_up_are_told_to_come_again(
+    with_model: Runtime, in_a_child: None, stopped: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Their threads are not cancelled: the child is, and whoever has waited behind it is told, too."""
+    monkeypatch.setattr(sandbox, "_turns", Turns(1, 8))
+
+    def read() -> str:
+        with pytest.raises(ResourceError) as refused:
+            sandbox.run("tnt_local", "read_model", b"", b"", b"{}", b"", b"{}")
+        return refused.value.code
+
+    with ThreadPoolExecutor(2) as pool:
+        reads = [pool.submit(read) for _ in range(2)]
+        until(lambda: bool(sandbox._children()))
+        sandbox.stop()
+        assert [each.result(PATIENCE_SECONDS) for each in reads] == ["resource.busy"] * 2
+    assert not sandbox._children()

@@ -20,10 +20,11 @@ from sqlalchemy.orm import Session
 
 from base.memory import About, Kept
 from kernels import FrArray
-from service import deleted, doctor, openings
+from service import deleted, doctor, openings, serve
 from service.deleted import forget_deleted
 from service.openings import Openings
 from service.runtime import Runtime
+from service.scheduler import reaper
 from service.storage import witness
 from service.storage.database import clock
 from service.storage.records.accounts import AuditEntry
@@ -33,7 +34,7 @@ from service.storage.repositories.openings import Roots, forget
 from tests.refusals import refuses
 from tests.servers import fresh_database
 from tests.service.conftest import on_postgresql, open_runtime
-from tests.service.support import add_job
+from tests.service.support import add_job, heart, until
 
 VALUES = np.zeros((1, 4), np.uint64)
 OPENINGS, RENEWALS = 10, 4
@@ -502,6 +503,23 @@ def test_a_host_that_noted_more_tells_all_others(hosts: list[Runtime], key: ToyK
     openings.retire(first)
     assert told(first)[-1] == ("openings.retired", "mdl_1")
     assert {doctor_says(runtime) for runtime in hosts} == {"ok"}
+
+
+@pytest.mark.program
+def test_idle_workers_and_the_scheduler_note_what_others_opened(hosts: list[Runtime], key: ToyKey) -> None:
+    first, second, third = hosts
+    committed(first, key)
+    spend(counting(first, key))
+    with heart(second) as heartbeat:
+        heartbeat.tick()
+    assert reaper._DUTIES[openings.note] == openings.NOTE_SECONDS
+    notes = serve.Notes(third)
+    notes.start()
+    with first.database.read() as session:
+        ledger = session.get_one(Ledger, 1)
+    for runtime in (second, third):
+        until(lambda runtime=runtime: openings._witness(runtime, ledger).highest() == 1)
+    notes.finish()
 
 
 def doctor_says(runtime: Runtime) -> str:
