@@ -71,10 +71,11 @@ class Difference:
 
 def sentence(difference: Mapping[str, Any]) -> str:
     """A difference, as JSON, in words."""
-    what = f"{difference['stage']}, beside {difference['reference']}, on {_samples(difference['samples'])}"
-    if difference["measure"] == "label":
-        return f"{what}: another label for {difference['error']:.2%}"
-    return f"{what}: values differ by at most {difference['error']:.3%} of their range"
+    what = f"beside {difference['reference']}, on {_samples(difference['samples'])}"
+    if difference["measure"] == "value":
+        return f"{what}: values differ by at most {difference['error']:.3%} of their range"
+    another = f"another label for {difference['error']:.2%}" if difference["error"] else "the same label"
+    return f"{what}: {another}"
 
 
 def _samples(count: int) -> str:

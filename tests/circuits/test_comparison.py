@@ -181,11 +181,11 @@ def test_words_are_the_places_of_classes() -> None:
 def test_words_of_a_difference() -> None:
     of_values = Difference("import", "onnxruntime 1", 1, "y", "value", 0.0123, 0.0).to_json()
     assert sentence(of_values) == (
-        "import, beside onnxruntime 1, on one sample: values differ by at most 1.230% of their range"
+        "beside onnxruntime 1, on one sample: values differ by at most 1.230% of their range"
     )
     of_labels = Difference("quantisation", "the float network", 16, "y", "label", 0.0625, 0.0).to_json()
     assert sentence(of_labels) == (
-        "quantisation, beside the float network, on 16 samples: another label for 6.25%"
+        "beside the float network, on 16 samples: another label for 6.25%"
     )
 
 

@@ -75,7 +75,7 @@ def test_of_its_outputs_some_may_be_kept(run: Any) -> None:
     code, out, _ = run("rooms_to_let:trained", "room.onnx", "--input", "rows.npy", "--output", "scores")
     assert code == 0
     assert out.startswith("room.onnx: x [2], scores [3]\n")
-    assert "export, beside the Network itself, on 3 samples" in out
+    assert "beside the Network itself, on 3 samples" in out
     assert [*load_onnx(Path("room.onnx")).outputs] == ["scores"]
     code, _, err = run("rooms_to_let:trained", "room.onnx", "--input", "rows.npy", "--output", "other")
     assert code == 2
