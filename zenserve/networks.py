@@ -18,7 +18,8 @@ from circuits.comparison.files import Exported, compare_source
 from circuits.graphs.graph import Values
 from circuits.graphs.tensors import by_name
 from circuits.graphs.types import FloatArray, Shape
-from circuits.onnx.message import entries, open_sizes
+from circuits.onnx.constants import FLOATS
+from circuits.onnx.message import entries, message, open_sizes
 from circuits.onnx.runtime import File
 from verifier.datasets import numbers, one_input
 from zenerrors import TensorError
@@ -45,6 +46,15 @@ class Loaded(NamedTuple):
     file: File
     sizes: Mapping[str, int]
     exported: Exported | None
+
+    def shown_by(self, reveal: Any) -> Graph:
+        """The network whose outputs a proof shows. An ArgMax at the end, which labels do without, is there
+        where its ``values`` are asked for: they are the label, not the scores."""
+        kinds = {each.type.tensor_type.elem_type for each in message(self.file).graph.output}
+        asked = {reveal} if isinstance(reveal, str) else {*(reveal or {}).values()}
+        if asked == {"values"} and self.graph.ranked and kinds.isdisjoint(FLOATS):
+            return load_onnx(self.file, self.sizes, whole=True)
+        return self.graph
 
     def differences(
         self, samples: Mapping[str, FloatArray], *, own: bool, accept: bool

@@ -104,7 +104,7 @@ def prove(
     progress("read", 0.0)
     taken, x = x if isinstance(x, Committed) else None, networks.plain(x)
     loaded = networks.load(network, x, fixed)
-    graph = loaded.graph
+    graph = loaded.shown_by(reveal)
     own = networks.inputs(graph, x)
     if taken:
         graph = taking(graph, taken.output.described)

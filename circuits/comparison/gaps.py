@@ -22,6 +22,8 @@ MAX_SAMPLES: Final = 16
 # Of all samples of a stage together (``work_of``).
 _MAX_WORK: Final = 1 << 32
 _MAX_SHARE: Final = 0.05
+# Tolerances: another function is that far off, and where it is, on most samples.
+_FAR: Final = 10
 _ONE: Final = 1.01
 # Float32 ends there, and masks by its least number are as good as infinite.
 _HUGE: Final = 1e37
@@ -64,7 +66,13 @@ def gaps_of(
     return {
         name: by_labels(values, found[name], ranked[name])
         if name in ranked
-        else by_values(values, found[name], None if name in exact else tolerance.value, steps.get(name, 0.0))
+        else by_values(
+            values,
+            found[name],
+            None if name in exact else tolerance.value,
+            steps.get(name, 0.0),
+            strict=tolerance.strict,
+        )
         for name, values in expected.items()
     }
 
@@ -76,9 +84,16 @@ def by_labels(expected: FloatArray, found: FloatArray, count: int) -> Gap:
     return Gap("label", differs, float(differs.mean()))
 
 
-def by_values(expected: FloatArray, found: FloatArray, tolerance: float | None, step: float = 0.0) -> Gap:
+def by_values(
+    expected: FloatArray,
+    found: FloatArray,
+    tolerance: float | None,
+    step: float = 0.0,
+    *,
+    strict: bool = False,
+) -> Gap:
     """``tolerance``: None where values are whole numbers, which are the same or not. ``step``: an error of
-    one is none."""
+    one is none. ``strict``: no single value may be far off on most samples."""
     if expected.shape != found.shape:
         return Gap("value", np.ones(len(expected), np.bool_), float("inf"))
     expected, found = map(_with_infinities, (expected, found))
@@ -86,8 +101,12 @@ def by_values(expected: FloatArray, found: FloatArray, tolerance: float | None, 
         errors = np.where(expected == found, 0.0, np.abs(found - expected))
     errors = np.where(np.isnan(expected) & np.isnan(found), 0.0, np.nan_to_num(errors, nan=np.inf))
     span = reach(expected)
-    beyond = errors >= 0.5 if tolerance is None else errors > max(tolerance * span, _ONE * step)
-    differs: NDArray[np.bool_] = np.mean(beyond, axis=1) > (0 if tolerance is None else _MAX_SHARE)
+    if tolerance is None:
+        return Gap("value", np.any(errors >= 0.5, axis=1), float(errors.max()) / span)
+    end = max(tolerance * span, _ONE * step)
+    far = errors > _FAR * end
+    always = far & (far.mean(axis=0) > 0.5) & (len(far) > 1)
+    differs: NDArray[np.bool_] = (np.mean(errors > end, axis=1) > _MAX_SHARE) | (strict & always.any(axis=1))
     return Gap("value", differs, float(errors.max()) / span)
 
 

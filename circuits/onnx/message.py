@@ -70,9 +70,14 @@ def decode(data: bytes) -> ModelProto:
     return model
 
 
+def message(file: bytes | os.PathLike[str]) -> ModelProto:
+    """What ``decode`` makes of a file, its bytes or its path."""
+    return decode(file if isinstance(file, bytes) else Path(file).read_bytes())
+
+
 def entries(file: bytes | os.PathLike[str]) -> dict[str, ValueInfoProto]:
     """The inputs of an ONNX file by name, in its order. Raises ``ModelError``."""
-    graph = decode(file if isinstance(file, bytes) else Path(file).read_bytes()).graph
+    graph = message(file).graph
     held = {each.name for each in graph.initializer}
     return {entry.name: entry for entry in graph.input if entry.name not in held}
 

@@ -68,10 +68,13 @@ def _torch(module: Any, inputs: tuple[Any, ...], names: Sequence[str]) -> Answer
 
 
 def _tensors(made: Any) -> list[Any]:
-    """Those that a module gives back, in the order in which exporters write them."""
+    """Those that a module gives back, in the order in which exporters write them; what is None they leave
+    out."""
     if isinstance(made, Mapping):
         made = list(made.values())
-    return [each for part in made for each in _tensors(part)] if isinstance(made, list | tuple) else [made]
+    if isinstance(made, list | tuple):
+        return [each for part in made for each in _tensors(part)]
+    return [] if made is None else [made]
 
 
 def _keras(model: Any, inputs: tuple[Any, ...], names: Sequence[str]) -> Answers:

@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from importlib.metadata import version
-from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -17,7 +16,7 @@ from onnx import ModelProto, ValueInfoProto, helper
 
 from circuits.graphs.types import FloatArray
 from circuits.onnx.decoding import is_elsewhere
-from circuits.onnx.message import count, decode, entries, input_shape, tensors_in
+from circuits.onnx.message import count, decode, entries, input_shape, message, tensors_in
 from zenerrors import ModelError
 
 File = bytes | os.PathLike[str]
@@ -49,7 +48,7 @@ def answers(
     Raises ``ModelError`` (``model.external_data``) for bytes with a tensor in another file, even one that is
     never read: programs look for it in the folder that they happen to run in, which is not the file's.
     """
-    model = decode(file if isinstance(file, bytes) else Path(file).read_bytes())
+    model = message(file)
     if isinstance(file, bytes) and any(map(is_elsewhere, tensors_in(ModelProto.FromString(file)))):
         raise ModelError(
             "model.external_data",
@@ -73,7 +72,7 @@ def answers(
 
 def with_outputs(file: File, names: Collection[str]) -> bytes | None:
     """The file with these tensors as outputs, too; None where its weights are in other files."""
-    model = decode(file if isinstance(file, bytes) else Path(file).read_bytes())
+    model = message(file)
     if any(map(is_elsewhere, tensors_in(model))):
         return None
     there = {each.name for each in model.graph.output}

@@ -280,3 +280,33 @@ def test_no_program_looks_for_tensors_of_bytes_in_other_files(
     with pytest.raises(ModelError) as refusal:
         compare_file(graph, data, {}, {"x": SAMPLES}, own=False)
     assert refusal.value.code == "model.external_data"
+
+
+def test_one_value_of_many_that_is_always_another_differs() -> None:
+    """Of a hundred, one that is always the largest; rounding moves one here and another there."""
+    right = np.random.default_rng(0).normal(size=(16, 100))
+    wrong, moved = right.copy(), right.copy()
+    wrong[:, 3] = 99
+    moved[np.arange(16), 5 * np.arange(16)] = 99
+    assert gaps.by_values(right, wrong, 0.002, strict=True).differs.all()
+    assert not gaps.by_values(right, moved, 0.002, strict=True).differs.any()
+    assert not gaps.by_values(right, wrong, 0.002).differs.any()
+    assert not gaps.by_values(right[:1], wrong[:1], 0.002, strict=True).differs.any()
+
+
+def test_an_export_of_many_outputs_of_which_one_is_another_is_refused() -> None:
+    weights = np.random.default_rng(1).normal(size=(4, 100)).astype(np.float32)
+    graph = onnx.helper.make_graph(
+        [onnx.helper.make_node("MatMul", ["x", "w"], ["y"])],
+        "g",
+        [onnx.helper.make_tensor_value_info("x", 1, [1, 4])],
+        [onnx.helper.make_tensor_value_info("y", 1, [1, 100])],
+        [onnx.numpy_helper.from_array(weights, "w")],
+    )
+    opsets = [onnx.helper.make_opsetid("", 17)]
+    read = load_onnx(onnx.helper.make_model(graph, opset_imports=opsets, ir_version=8).SerializeToString())
+    answers = read.run(SAMPLES).reshape(len(SAMPLES), 100)
+    answers[:, 7] = 20
+    found = compare_model("the model", {"y": answers}, read, {"x": SAMPLES}, own=False)
+    with pytest.raises(ModelError, match=r"part at y"):
+        require_near([each for each in [found] if each])

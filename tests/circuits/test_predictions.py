@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from circuits import export_model, load_onnx
-from circuits.onnx.predictions import predictions
+from circuits.onnx.predictions import _tensors, predictions
 from tests.circuits.test_estimators import of
 from tests.refusals import refuses
 
@@ -56,3 +56,8 @@ def test_a_pipeline_answers_as_its_file_does(words: bool) -> None:
     made = graph.run_all(ROWS, {*graph.outputs.values()})
     for name, tensor in graph.outputs.items():
         np.testing.assert_allclose(made[tensor], told[name].reshape(made[tensor].shape), atol=1e-5)
+
+
+def test_what_a_module_leaves_out_is_no_output() -> None:
+    """As classes of outputs have it: exporters write what there is."""
+    assert _tensors({"scores": 1, "hidden": None, "loss": (2, [None, 3])}) == [1, 2, 3]

@@ -194,8 +194,8 @@ def _headers(member: Member, place: int) -> tuple[bytes, bytes]:
     if member.zip64:
         extra += struct.pack("<HHQQ", 1, 16, stated["size"], stated["packed"])
         stated = stated | {"packed": 0xFFFFFFFF, "size": 0xFFFFFFFF}
-    local = {"mark": b"PK\3\4", **common, **stated, "extra_bytes": len(extra)} | member.local
-    central = {
+    local: Fields = {"mark": b"PK\3\4", **common, **stated, "extra_bytes": len(extra)} | member.local
+    central: Fields = {
         "mark": b"PK\1\2", "made_by": 0x031E, **common, **sums, "extra_bytes": len(member.central_extra),
         "comment_bytes": len(member.comment), "disk": 0, "internal": 0, "external": 0, "offset": place,
     } | member.central  # fmt: skip
@@ -203,7 +203,7 @@ def _headers(member: Member, place: int) -> tuple[bytes, bytes]:
         struct.pack("<4sIQQ" if member.zip64 else "<4sIII", b"PK\7\x08", *sums.values()) if late else b""
     )
     descriptor = descriptor if member.descriptor is None else member.descriptor
-    local_name, central_name = (fields.pop("name", member.name) for fields in (local, central))
+    local_name, central_name = local.pop("name", member.name), central.pop("name", member.name)
     return (
         _packed(local, _LOCAL) + local_name + extra + packed + descriptor,
         _packed(central, _CENTRAL) + central_name + member.central_extra + member.comment,

@@ -142,8 +142,8 @@ def _with_header(text: str) -> bytes:
 def _crafted() -> Iterator[tuple[str, bytes, str]]:
     """Files that numpy and other readers may read otherwise, and what is said of them."""
     for name, text in HEADERS.items():
-        other = "host" in name
-        reason = "it holds no integers" if other else "its header is not as numpy writes it for numbers"
+        kind = "host" in name
+        reason = "it holds no integers" if kind else "its header is not as numpy writes it for numbers"
         yield name, _with_header(text), reason
     yield (
         "a truth value of 2",
@@ -161,7 +161,7 @@ def _crafted() -> Iterator[tuple[str, bytes, str]]:
             Archive([Member(b"a.npy", one), Member(b"b.npy", other)], [0]),
             "bytes that belong",
         ),
-        ("a file before the archive", replace(_of_one(), before_directory=b"PK"), "bytes that belong"),
+        ("bytes before the directory", replace(_of_one(), before_directory=b"PK"), "bytes that belong"),
         ("bytes between files", _of_two(_move_second), "do not follow one another"),
         ("another name in the header", _of_one(local={"name": b"b.npy"}), "disagree"),
         ("another size in the header", _of_one(local={"size": 200}), "disagree"),
@@ -184,7 +184,8 @@ def _move_second(archive: Archive, _: random.Random) -> None:
 
 
 def _of_one(**options: Any) -> Archive:
-    return Archive([Member(**({"name": b"a.npy", "content": _npy()} | options))], [0])
+    given: dict[str, Any] = {"name": b"a.npy", "content": _npy(), **options}
+    return Archive([Member(**given)], [0])
 
 
 def _of_two(change: Callable[[Archive, random.Random], None]) -> Archive:

@@ -344,3 +344,14 @@ def test_an_answer_that_differs_is_refused_unless_it_is_accepted() -> None:
     accepted = zenserve.prove(model, X, calibration=near, bits=1, reveal="values", accept_difference=True)
     assert accepted.differences[1].error > TOLERANCES["quantisation"].value
     assert zenserve.verify(accepted).valid
+
+
+def test_values_of_an_argmax_are_its_label() -> None:
+    model = network(["n", 4])
+    model.graph.node.append(helper.make_node("ArgMax", ["y"], ["label"], axis=1))
+    del model.graph.output[:]
+    model.graph.output.append(helper.make_tensor_value_info("label", TensorProto.INT64, None))
+    proof = zenserve.prove(model, X, reveal="values")
+    label = int(np.argmax(X @ WEIGHT))
+    assert np.ravel(proof.shown["values"]).tolist() == [label]
+    assert zenserve.prove(model, X).shown == {"label": label}

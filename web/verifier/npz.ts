@@ -190,7 +190,7 @@ async function unpacked(content: Uint8Array, { method, size, checksum }: Entry):
   return file;
 }
 
-/** As `inflated`, and null where bytes follow the stream: Node 20 ignores these, but not that a stream is cut short. */
+/** As `inflated`, and null where bytes follow the stream: Node 24.11 ignores these, but not that a stream is cut short. */
 async function inflatedWhole(data: Uint8Array, size: number): Promise<Uint8Array | null> {
   const endsBefore = (await inflated(data.subarray(0, -1), size)) !== null;
   return endsBefore ? null : inflated(data, size);
