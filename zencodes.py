@@ -209,7 +209,7 @@ MEANINGS: Final[Mapping[Code, str]] = {
     "request.unknown_table": "there is no such table of the papers",
     "request.url": "a webhook may not be there",
     "resource.backend": "the setting names no backend",
-    "resource.busy": "too much waits to be verified or read: try again soon",
+    "resource.busy": "too much waits to be verified or read, or the process stops: try again soon",
     "resource.capacity": "more memory than any worker has: the detail has the estimate",
     "resource.connections": "all connections are in use: try again soon",
     "resource.database": "the database does not answer",

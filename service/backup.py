@@ -246,7 +246,7 @@ def _read_table(session: Session, table: Table, file: Path) -> None:
     if rows:
         session.execute(table.insert(), rows)
     for row_id, reference in references:
-        session.execute(update(table).where(table.c.id == row_id).values({own: reference}))  # type: ignore[dict-item]
+        session.execute(update(table).where(table.c.id == row_id).values({own: reference}))
     _go_on_counting(session, table)
 
 

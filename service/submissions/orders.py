@@ -136,7 +136,7 @@ def _order(runtime: Runtime, session: Session, tenant_id: str, body: ProofReques
             output = intake.measured_name(quantised, dataset.compared, dataset.output)
             intake.check_top(quantised, {output: "top"}, body.top)
         if body.radius is not None:
-            said |= _ball(encryption.open_network(runtime, model), body)
+            said |= _ball(tenant_id, encryption.open_network(runtime, model), body)
         if dataset.output is not None:
             said |= {"output": dataset.output}
         return Order(said | {"measure": measure, "top": body.top or 1}, dataset_id=dataset.id)

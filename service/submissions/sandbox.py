@@ -85,7 +85,7 @@ def stop() -> None:
 
 def _children() -> list[int]:
     """The processes that read files for this one."""
-    found = []
+    found: list[int] = []
     for thread in Path("/proc/self/task").iterdir():
         with suppress(FileNotFoundError):
             found += map(int, (thread / "children").read_text().split())

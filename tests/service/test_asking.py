@@ -6,7 +6,6 @@ import io
 from typing import Any
 
 import numpy as np
-import onnx
 import pytest
 from onnx import helper, numpy_helper
 
@@ -42,7 +41,7 @@ def attention_onnx() -> bytes:
         [numpy_helper.from_array(values, name) for name, values in weights.items()],
     )
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8)
-    return onnx.ModelProto.SerializeToString(model)
+    return bytes(model.SerializeToString())
 
 
 def calibration() -> bytes:

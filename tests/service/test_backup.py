@@ -18,7 +18,7 @@ from service.runtime import Runtime
 from service.storage import schema
 from service.storage.records.accounts import AuditEntry
 from service.storage.records.openings import Ledger
-from service.storage.records.resources import Circuit
+from service.storage.records.resources import Circuit, Proof
 from service.storage.vault import KEY_FILE
 from tests.service.conftest import open_runtime
 from tests.service.support import proving_key_files, serving, work_on
@@ -118,7 +118,7 @@ def test_what_was_opened_since_is_retired(
     restored.close()
 
 
-SPOILT: dict[str, tuple[Callable[[Path], None], str]] = {
+SPOILT: dict[str, tuple[Callable[[Path], object], str]] = {
     "unfinished": (lambda folder: (folder / "backup.json").unlink(), "one that was not finished"),
     "no manifest": (lambda folder: (folder / "backup.json").write_text("{}"), "is not a backup's"),
     "table": (lambda folder: (folder / "database" / "jobs.jsonl").unlink(), "jobs.jsonl is not there"),
@@ -187,7 +187,7 @@ def test_what_ends_during_the_backup_is_left_out(
         if api.get_proof(waiting.id).state == "queued":
             api.cancel(waiting.id)
             with runtime.database.write() as session:
-                proof = session.get_one(backups.resources.Proof, waiting.id)
+                proof = session.get_one(Proof, waiting.id)
                 assert proof.input is not None
                 runtime.store.delete(proof.input)
                 proof.input = None

@@ -108,8 +108,10 @@ def test_who_waits_or_follows_is_answered_at_once(api: Api, model: Model, queued
                 listening.set()
 
     def wait() -> httpx.Response:
-        given = {"json": asked(model), "headers": {"Prefer": "wait=60"}}
-        return httpx.post(f"{api.url}/v1/proofs", timeout=PATIENCE_SECONDS, **given)
+        headers = {"Prefer": "wait=60"}
+        return httpx.post(
+            f"{api.url}/v1/proofs", json=asked(model), headers=headers, timeout=PATIENCE_SECONDS
+        )
 
     with ThreadPoolExecutor(9) as pool:
         followed, waits = pool.submit(follow), [pool.submit(wait) for _ in range(8)]

@@ -348,7 +348,7 @@ def mirror(backup: Path, data: Path) -> None:
         same = there.exists() and there.stat().st_mtime_ns == file.stat().st_mtime_ns
         if file.is_file() and not (same and there.stat().st_size == file.stat().st_size):
             there.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy2(file, there.with_name("new")).replace(there)
+            Path(shutil.copy2(file, there.with_name("new"))).replace(there)
 
 
 def overwrite(backup: Path, data: Path) -> None:
@@ -518,8 +518,12 @@ def test_idle_workers_and_the_scheduler_note_what_others_opened(hosts: list[Runt
     with first.database.read() as session:
         ledger = session.get_one(Ledger, 1)
     for runtime in (second, third):
-        until(lambda runtime=runtime: openings._witness(runtime, ledger).highest() == 1)
+        until(partial(has_noted, runtime, ledger))
     notes.finish()
+
+
+def has_noted(runtime: Runtime, ledger: Ledger) -> bool:
+    return openings._witness(runtime, ledger).highest() == ledger.spent
 
 
 def doctor_says(runtime: Runtime) -> str:
