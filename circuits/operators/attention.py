@@ -91,6 +91,7 @@ def _widened(step: Step, mask: Value, length: int) -> tuple[Value, list[Kept]]:
 def _seen(step: Step, tokens: int, length: int, past: int) -> list[Kept]:
     """Which keys each query may see: as many as there are, none that come after it, or those in a window."""
     said, (query, key) = step.attributes, np.ogrid[:tokens, :length]
+    step.spend(tokens * length)
     last: Value = step.value(6) if step.has(6) else Constant(np.array([past + tokens]), Element.INT64)
     left, right = (said.get(f"{side}_window_size", -1) for side in ("left", "right"))
     # How far a key is behind the last that a query sees, if the last key is that of the last query.
