@@ -91,7 +91,6 @@ def _widened(step: Step, mask: Value, length: int) -> tuple[Value, list[Kept]]:
 def _seen(step: Step, tokens: int, length: int, past: int) -> list[Kept]:
     """Which keys each query may see: as many as there are, none that come after it, or those in a window."""
     said, (query, key) = step.attributes, np.ogrid[:tokens, :length]
-    step.spend(tokens * length)
     last: Value = step.value(6) if step.has(6) else Constant(np.array([past + tokens]), Element.INT64)
     left, right = (said.get(f"{side}_window_size", -1) for side in ("left", "right"))
     # How far a key is behind the last that a query sees, if the last key is that of the last query.
@@ -262,6 +261,7 @@ def _lengths(step: Step, query: Value, key: Value, value: Value) -> tuple[int, i
     fits = len(q) == len(k) == len(v) == 4 and q[0] == k[0] == v[0] and k[1:3] == v[1:3] and q[3] == k[3]
     if not fits or q[1] % k[1]:
         raise step.refuse("shape", f"attends from [{dims(q)}] to [{dims(k)}] and [{dims(v)}]")
+    step.spend(q[2] * k[2])
     return q[2], k[2]
 
 
