@@ -17,6 +17,7 @@ from onnx import ModelProto, ValueInfoProto, helper
 from circuits.graphs.types import FloatArray
 from circuits.onnx.decoding import is_elsewhere
 from circuits.onnx.message import count, decode, entries, input_shape, message, tensors_in
+from circuits.onnx.scope import needed
 from zenerrors import ModelError
 
 File = bytes | os.PathLike[str]
@@ -49,11 +50,8 @@ def answers(
     never read: programs look for it in the folder that they happen to run in, which is not the file's.
     """
     model = message(file)
-    if isinstance(file, bytes) and any(map(is_elsewhere, tensors_in(ModelProto.FromString(file)))):
-        raise ModelError(
-            "model.external_data",
-            "a tensor lives in another file; load the model from its path, or save it with all inside",
-        )
+    if isinstance(file, bytes):
+        file = _alone(file)
     known = [*entries(file).values()]
     fed = [_fed(known, sizes, samples, index) for index in range(len(next(iter(samples.values()))))]
     words, wanted = _places(model), [*names]
@@ -68,6 +66,23 @@ def answers(
         except Exception:  # noqa: S112  whatever a program raises that is absent, refuses the file or says words
             continue
         yield Answers(f"{program} {version(program)}", outputs)
+
+
+def _alone(file: bytes) -> bytes:
+    """The file without nodes that no output is computed from: programs run these, for as long as they take.
+    Raises ``ModelError`` where a tensor is in another file."""
+    model = ModelProto.FromString(file)
+    if any(map(is_elsewhere, tensors_in(model))):
+        raise ModelError(
+            "model.external_data",
+            "a tensor lives in another file; load the model from its path, or save it with all inside",
+        )
+    nodes, _ = needed(model.graph)
+    if len(nodes) == len(model.graph.node):
+        return file
+    del model.graph.node[:]
+    model.graph.node.extend(nodes)
+    return bytes(model.SerializeToString())
 
 
 def with_outputs(file: File, names: Collection[str]) -> bytes | None:

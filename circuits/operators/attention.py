@@ -261,6 +261,7 @@ def _lengths(step: Step, query: Value, key: Value, value: Value) -> tuple[int, i
     fits = len(q) == len(k) == len(v) == 4 and q[0] == k[0] == v[0] and k[1:3] == v[1:3] and q[3] == k[3]
     if not fits or q[1] % k[1]:
         raise step.refuse("shape", f"attends from [{dims(q)}] to [{dims(k)}] and [{dims(v)}]")
+    step.spend(q[2] * k[2])
     return q[2], k[2]
 
 

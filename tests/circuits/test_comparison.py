@@ -310,3 +310,20 @@ def test_an_export_of_many_outputs_of_which_one_is_another_is_refused() -> None:
     found = compare_model("the model", {"y": answers}, read, {"x": SAMPLES}, own=False)
     with pytest.raises(ModelError, match=r"part at y"):
         require_near([each for each in [found] if each])
+
+
+def test_nodes_that_nothing_reads_are_not_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    """onnxruntime runs a loop of 2^40 steps that no output needs."""
+    seen = list[bytes]()
+
+    def session(data: Any) -> Any:
+        seen.append(data)
+        return lambda fed, names: [np.zeros((1, 3)) for _ in names]
+
+    monkeypatch.setitem(runtime._SESSIONS, "onnxruntime", session)
+    live, dead = file(), file(f"{BODY} z = Sin (h)")
+    for data in (live, dead):
+        [*runtime.answers(data, {"x": SAMPLES}, {}, ["y"], ["onnxruntime"])]
+    assert seen[0] == live
+    kept = onnx.load_model_from_string(seen[1])
+    assert [node.op_type for node in kept.graph.node] == ["MatMul", "Tanh", "Softmax"]

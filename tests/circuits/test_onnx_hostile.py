@@ -762,6 +762,22 @@ CORPUS: dict[str, tuple[Callable[[], bytes], str, str]] = {
         "shape",
         "does not fit",
     ),
+    "attention over a million tokens": (
+        lambda: bytes(
+            helper.make_model(
+                helper.make_graph(
+                    [make_node("Attention", ["q", "q", "q"], ["y"])],
+                    "test",
+                    [helper.make_tensor_value_info("q", TensorProto.FLOAT, [1, 1, 1 << 20, 1])],
+                    [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)],
+                ),
+                opset_imports=[helper.make_opsetid("", 23)],
+                ir_version=10,
+            ).SerializeToString()
+        ),
+        "too_large",
+        "weights",
+    ),
     "a weight in /etc/passwd": (
         lambda: edited(
             lambda model: model.graph.initializer[0].external_data.add(key="location", value="/etc/passwd")
