@@ -35,7 +35,7 @@ def robustness(
     answer is of the integers that proofs speak of, of so many ``bits``, else of floats. Raises
     ``ModelError``, ``TensorError`` and ``RequestError``.
     """
-    graph = networks.load(network, x).graph
+    graph = networks.load(network, networks.array(x)[:1]).graph
     (samples,) = networks.samples(graph, x).values()
     bounded: Graph | QuantGraph = graph
     if calibration is not None:
