@@ -72,7 +72,7 @@ MEANINGS: Final[Mapping[Code, str]] = {
     "auth.suspended": "the whole tenant is suspended",
     "cancelled": "whoever started it asked it to stop",
     "ceremony.beacon": "a beacon's value or name is wrong, or one has closed the ceremony",
-    "ceremony.contribution": "a contribution does not prove that its author knew the shares",
+    "ceremony.contribution": "a contribution's shares are not proven, or leave a secret as it was",
     "ceremony.extends": "the state is not one contribution more to the ceremony's present one",
     "ceremony.key": "the key is not what the contributions make of it",
     "ceremony.name": "a contributor's name is no 1 to 80 bytes of printable text, or not everywhere the same",

@@ -91,7 +91,7 @@ def cases() -> Iterator[Case]:
         warnings.simplefilter("ignore")
         found = collect_testcases(None)
     for case in found:
-        named = {_key(node) for node in case.model.graph.node}
+        named = {_key(node) for node in case.model.graph.node} if case.model else set()
         if "_expanded" not in case.name and named <= _CLAIMED:
             yield case
 

@@ -38,7 +38,7 @@ from onnxruntime.capi.onnxruntime_pybind11_state import InvalidGraph
 
 from base.processors import usable_cores
 from bench.measure import timed
-from bench.suite import Arrays, calibration, inputs, is_constant
+from bench.suite import Arrays, calibration, inputs, is_constant, sizes
 from circuits import (
     Graph,
     Inference,
@@ -102,19 +102,19 @@ def attempt(network: Path, most: str) -> Iterator[Findings]:
         for stage, found in zip(STAGES[: STAGES.index(most) + 1], _stages(network), strict=False):
             yield found | {stage: True}
     except ZenError as error:
-        yield _explained(model, error)
+        yield explained(model, error)
     except FailedError as failure:
         yield {"reason": str(failure), "blockers": list(failure.blockers)}
 
 
 def _stages(network: Path) -> Iterator[Findings]:
-    graph = load_onnx(network, whole=True)
-    yield {}
     try:
         given, source = inputs(network)
     except ValueError as error:
         raise FailedError(str(error), "its input") from error
-    samples = _samples(graph, given, calibration(network))
+    graph = load_onnx(network, sizes(network, given), whole=True)
+    yield {}
+    samples = samples_of(graph, given, calibration(network))
     weights: Privacy = "committed" if any(isinstance(n, Parametric) for n in graph.nodes) else "public"
     tuned = tune(
         graph,
@@ -132,7 +132,26 @@ def _stages(network: Path) -> Iterator[Findings]:
     names = input_names(graph)
     q = qgraph.quantise_inputs({names[name]: each[0] for name, each in samples.items()})
     require_shown(circuit, q)
-    fed = [
+    expected, floats = outputs(network, fed(given, samples), list(graph.outputs))
+    yield {"floats": floats, "error": _require_near(graph, qgraph, q, expected)}
+    yield prove(circuit, q)
+
+
+def samples_of(graph: Graph, given: Arrays, more: Arrays | None) -> dict[str, FloatArray]:
+    """The input of each name first, then ``more``, else variations of it."""
+    first = {entry.name: given[entry.name].reshape(entry.shape) for entry in graph.inputs}
+    if more is None:
+        return {entry.name: varied(first[entry.name], entry.values) for entry in graph.inputs}
+    return {
+        name: np.concatenate([[each], more[name].reshape(-1, *each.shape)]).astype(np.float64)
+        for name, each in first.items()
+    }
+
+
+def fed(given: Arrays, samples: Mapping[str, FloatArray]) -> list[Arrays]:
+    """The samples as onnxruntime takes them, in the shapes and kinds of ``given``, which has inputs besides
+    that no output depends on."""
+    return [
         given
         | {
             name: each[at].reshape(given[name].shape).astype(given[name].dtype)
@@ -140,17 +159,6 @@ def _stages(network: Path) -> Iterator[Findings]:
         }
         for at in range(min(map(len, samples.values())))
     ]
-    expected, floats = outputs(network, fed, list(graph.outputs))
-    yield {"floats": floats, "error": _require_near(graph, qgraph, q, expected)}
-    yield prove(circuit, q)
-
-
-def _samples(graph: Graph, given: Arrays, more: NDArray[Any] | None) -> dict[str, FloatArray]:
-    """The input of each name first."""
-    first = {entry.name: given[entry.name].reshape(entry.shape) for entry in graph.inputs}
-    if more is None:
-        return {entry.name: varied(first[entry.name], entry.values) for entry in graph.inputs}
-    return {name: np.concatenate([each[np.newaxis], more]).astype(np.float64) for name, each in first.items()}
 
 
 def require_shown(circuit: Inference, q: Integers) -> None:
@@ -324,7 +332,7 @@ def _options(folder: Path, circuit: Inference, commitments: Mapping[str, Opening
     return [str(folder / PROOF[0]), *(word for name, value in said.items() for word in (f"--{name}", value))]
 
 
-def _explained(model: ModelProto, error: ZenError) -> Findings:
+def explained(model: ModelProto, error: ZenError) -> Findings:
     """The reason, and what must change: all operators that have no circuit, and where the error is about
     anything else the operator that it names, or its code."""
     missing = sorted({node.op_type for node in model.graph.node if (node.domain, node.op_type) not in ONNX})

@@ -1,14 +1,16 @@
 """Suites of networks: folders of folders, each with an ONNX file and, where there are any, its own inputs.
 
-``bench/suites/NAME.txt`` lists what belongs to a folder NAME, or NAME-OF-SOME-KIND, a line each; of a folder
-without a list all that has an ONNX file does. Inputs are an ``input.json`` of EZKL's, a flat list for each,
-{"input_data": [[…], …]}; an ``input.npy``, or an ``input.npz`` by the inputs' names; else random numbers. A
-``calibration.npy`` has samples that say more of an only input's range than small variations of it.
+``bench/suites/NAME.txt`` lists what belongs to a folder NAME, or NAME-OF-SOME-KIND, a line each that begins
+with a network's name; of a folder without a list all that has an ONNX file does. Inputs are an ``input.json``
+of EZKL's, a flat list for each, {"input_data": [[…], …]}; an ``input.npy``, or an ``input.npz`` by the
+inputs' names; else random numbers. A ``calibration.npy`` of an only input, or a ``calibration.npz``, has
+samples that say more of the inputs' ranges than small variations of them.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -18,6 +20,7 @@ from onnx import GraphProto, ModelProto, ValueInfoProto, load
 from onnx.helper import tensor_dtype_to_np_dtype
 
 from circuits import samples
+from circuits.onnx.message import open_sizes
 
 LISTS: Final = Path(__file__).parent / "suites"
 # What makes of a tensor's shape what is known from the file alone.
@@ -35,7 +38,8 @@ def members(suite: Path) -> list[Path]:
         if not found:
             raise FileNotFoundError(f"{suite} has no folders with ONNX files")
         return found
-    names = [line for line in listed.read_text().splitlines() if line and not line.startswith("#")]
+    lines = listed.read_text().splitlines()
+    names = [line.split()[0] for line in lines if line and not line.startswith("#")]
     files = {name: _network(suite / name) for name in names}
     missing = [name for name, file in files.items() if file is None]
     if missing:
@@ -55,16 +59,32 @@ def inputs(network: Path) -> tuple[Arrays, str]:
     wanted = entries(load(network, load_external_data=False).graph)
     for name in ("input.json", "input.npz", "input.npy"):
         if (file := network.parent / name).exists():
-            given = samples.read(file, {each: _shape(entry) for each, entry in wanted.items()}, name).inputs
+            given = _read(file, {each: _shape(entry) for each, entry in wanted.items()})
             return {each: _as(entry, given[each]) for each, entry in wanted.items()}, name
     rng = np.random.default_rng(0)
     return {name: _random(entry, rng) for name, entry in wanted.items()}, "random"
 
 
-def calibration(network: Path) -> NDArray[Any] | None:
-    """The ``calibration.npy`` beside a network of one input, [n, *shape]; None where there is none."""
+def sizes(network: Path, given: Mapping[str, NDArray[Any]]) -> dict[str, int]:
+    """How long the inputs have the dimensions that the file leaves open, where that is not 1, and inputs of a
+    single whole number, such as a sampling rate."""
+    wanted = entries(load(network, load_external_data=False).graph)
+    found = [open_sizes(entry, given[name].shape) for name, entry in wanted.items()]
+    lengths = {name: size for each in found for name, size in each.items()}
+    single = {name: each for name, each in given.items() if each.dtype.kind in "iu" and each.ndim < 2}
+    return lengths | {name: int(each.item()) for name, each in single.items() if each.size == 1}
+
+
+def calibration(network: Path) -> Arrays | None:
+    """What is beside a network to calibrate with, [n, *shape] by the names of its inputs: a
+    ``calibration.npz``, or a ``calibration.npy`` of an only one; None where there is neither."""
+    if (file := network.parent / "calibration.npz").exists():
+        return dict(_read(file, {}))
     file = network.parent / "calibration.npy"
-    return np.load(file, allow_pickle=False) if file.exists() else None
+    if not file.exists():
+        return None
+    (name,) = entries(load(network, load_external_data=False).graph)
+    return {name: np.load(file, allow_pickle=False)}
 
 
 def entries(graph: GraphProto) -> dict[str, ValueInfoProto]:
@@ -86,8 +106,21 @@ def is_constant(model: ModelProto) -> bool:
     return not seen & given
 
 
+def _read(file: Path, shapes: Mapping[str, tuple[int, ...]]) -> Mapping[str, NDArray[Any]]:
+    if file.suffix == ".npz":
+        with np.load(file, allow_pickle=False) as arrays:
+            return dict(arrays)
+    return samples.read(file, shapes, file.name).inputs
+
+
 def _as(entry: ValueInfoProto, values: Any) -> NDArray[Any]:
-    array, shape = np.asarray(values), _shape(entry)
+    """In the shape that the file fixes; dimensions that it leaves open are as long as the values' own."""
+    array, dimensions = np.asarray(values), entry.type.tensor_type.shape.dim
+    fits = len(dimensions) == array.ndim and all(
+        dimension.dim_value < 1 or dimension.dim_value == size
+        for dimension, size in zip(dimensions, array.shape, strict=True)
+    )
+    shape = array.shape if fits else _shape(entry)
     if array.size != math.prod(shape):
         raise ValueError(f"{array.size} values for the input {entry.name!r} of shape {list(shape)}")
     return array.reshape(shape).astype(tensor_dtype_to_np_dtype(entry.type.tensor_type.elem_type))
@@ -102,4 +135,4 @@ def _random(entry: ValueInfoProto, rng: np.random.Generator) -> NDArray[Any]:
 
 def _shape(entry: ValueInfoProto) -> tuple[int, ...]:
     """With 1 for what the file does not fix."""
-    return tuple(each.dim_value or 1 for each in entry.type.tensor_type.shape.dim)
+    return tuple(max(1, each.dim_value) for each in entry.type.tensor_type.shape.dim)

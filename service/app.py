@@ -15,6 +15,7 @@ from service import dashboard
 from service.api import openapi, problems
 from service.api.authentication import Authentication
 from service.api.body_limit import BodyLimit
+from service.api.drain import Drain
 from service.api.headers import BrowserHeaders
 from service.api.metrics import Requests
 from service.api.observation import Observation
@@ -61,7 +62,8 @@ def create_app(runtime: Runtime) -> FastAPI:
     shelf = _shelf(runtime.settings)
 
     @asynccontextmanager
-    async def closing(_app: FastAPI) -> AsyncIterator[None]:
+    async def living(app: FastAPI) -> AsyncIterator[None]:
+        app.state.drain.listen()
         yield
         if shelf is not None:
             await shelf.close()
@@ -79,12 +81,13 @@ def create_app(runtime: Runtime) -> FastAPI:
         telemetry={"tracing": False, "metrics": False, "logs": False},
         license_info={"name": "Apache-2.0", "identifier": "Apache-2.0"},
         redirect_slashes=False,
-        lifespan=closing,
+        lifespan=living,
     )
     app.state.runtime = runtime
     app.state.commit = metrics.commit_of(runtime.settings)
     app.state.verifier = Verifier(runtime)
     app.state.watcher = Watcher(runtime)
+    app.state.drain = Drain(app.state.watcher, runtime.settings.api_drain_seconds)
     # Larger parts would be spooled to a temporary file in the clear.
     MultiPartParser.spool_max_size = runtime.settings.max_body_bytes
     app.add_middleware(BodyLimit, limit=runtime.settings.max_body_bytes)
@@ -100,7 +103,9 @@ def create_app(runtime: Runtime) -> FastAPI:
         )
     app.state.requests = Requests()
     app.add_middleware(BrowserHeaders)
-    app.add_middleware(Observation, requests=app.state.requests)  # the last one added is the outermost
+    app.add_middleware(
+        Observation, requests=app.state.requests, drain=app.state.drain
+    )  # the last one added is the outermost
     problems.install(app)
     everywhere = problems.responses(413, 422, 429, 500, 503)
     for room in (models, commitments, datasets, proofs, streams, ceremonies, uploads, accounts, webhooks):

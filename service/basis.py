@@ -74,14 +74,13 @@ def find_basis(runtime: Runtime, system: ProofSystem, values: int) -> Stored | N
 def basis_length(runtime: Runtime, system: ProofSystem, values: int) -> int:
     """How many points the basis of models of so many values has, or will have.
 
-    Raises ``ModelError`` (``model.too_large``) where there is none, and this service makes none.
+    Raises ``ModelError`` (``model.too_large``) where there is none, and this service makes none: after an
+    import, of the scheme whose bases come from powers of tau.
     """
     if found := find_basis(runtime, system, values):
         return found.points
     power = (values - 1).bit_length()
-    with runtime.database.read() as session:
-        imported = Artifacts(session).find(IMPORTED) or Artifacts(session).find(POWERS)
-    if imported:
+    if _takes_powers(system) and _is_imported(runtime):
         raise ModelError(
             "model.too_large",
             f"to commit to what is about this network takes a basis of {values} points, more than any that"
@@ -151,9 +150,19 @@ def reveal(basis: CommitmentKey, opening: Opening, values: Integers, threads: in
     return basis.reveal(opening, fr.from_int64(values.ravel()), threads=threads).to_json()
 
 
+def _takes_powers(system: ProofSystem) -> bool:
+    """Whether its bases come from powers of tau: those of its scheme alone are imported."""
+    return system.commitments.id == SYSTEMS[FIRST].commitments.id
+
+
+def _is_imported(runtime: Runtime) -> bool:
+    with runtime.database.read() as session:
+        artifacts = Artifacts(session)
+        return bool(artifacts.find(IMPORTED) or artifacts.find(POWERS))
+
+
 def _name(system: ProofSystem) -> str:
-    scheme = system.commitments.id
-    return "basis" if scheme == SYSTEMS[FIRST].commitments.id else f"basis:{scheme}"
+    return "basis" if _takes_powers(system) else f"basis:{system.commitments.id}"
 
 
 def _sorted(runtime: Runtime, system: ProofSystem, known: Mapping[str, str]) -> list[Stored]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import secrets
 import shutil
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Set
 from dataclasses import dataclass
 from typing import Final, Literal
 
@@ -21,6 +21,7 @@ from service.basis import stored_bases
 from service.runtime import Runtime
 from service.storage import schema
 from service.storage.database import clock
+from service.storage.repositories import Circuits, described, stored
 from service.storage.repositories.deployment import Deployment
 from service.storage.repositories.workers import Workers
 from service.worker.abilities import Abilities
@@ -34,6 +35,8 @@ _LARGEST_SKEW_SECONDS: Final = 300.0
 """S3 refuses callers whose clock is off by a quarter of an hour; orphans of the store are told by age."""
 _DISK_BYTES: Final = (1 << 30, 10 << 30)
 _MEMORY_BYTES: Final = 2 << 30
+_NAMED: Final = 3
+"""Of the artifacts that are lost."""
 
 
 @dataclass(frozen=True)
@@ -46,8 +49,8 @@ class Finding:
     remedy: str | None = None
 
 
-def examine(runtime: Runtime) -> Iterator[Finding]:
-    """All findings, each as soon as it is there."""
+def examine(runtime: Runtime, *, deep: bool = False) -> Iterator[Finding]:
+    """All findings, each as soon as it is there. ``deep``: read all artifacts against their digests."""
     yield _checked("database", _database, runtime)
     schema = _checked("schema", _schema, runtime)
     yield schema
@@ -57,6 +60,7 @@ def examine(runtime: Runtime) -> Iterator[Finding]:
         yield _checked("beat", _beat, runtime)
     yield _checked("store", _store, runtime)
     if schema.verdict == "ok":
+        yield _checked("artifacts", _deep_artifacts if deep else _artifacts, runtime)
         yield _checked("secret", _secret, runtime)
         yield _checked("basis", _basis, runtime)
         yield _checked("openings", _openings, runtime)
@@ -83,6 +87,8 @@ _REMEDIES: Final = {
     "schema": "run `zenserve migrate`",
     "broker": "see that it runs, and that ZENSERVE_BROKER_URL is right",
     "store": "see that it runs, and that ZENSERVE_STORE_URL and AWS_* are right",
+    "artifacts": "bring the store's backup back (each file's name is its SHA-256); a ceremony's key may be"
+    " installed again: `zenserve key install`",
     "openings": "after a restore `zenserve openings retire`, after a move `zenserve openings keep`",
     "backend": "set ZENSERVE_BACKEND=cpu, or install the extra `gpu` and give this host the driver",
 }
@@ -126,6 +132,38 @@ def _store(runtime: Runtime) -> Finding:
     if not same:
         return Finding("store", "fail", f"{where}: what was written reads otherwise", "mend the store")
     return Finding("store", "ok", f"{where}: written, read and deleted")
+
+
+def _artifacts(runtime: Runtime) -> Finding:
+    """Whether the store has all that the database names."""
+    with runtime.database.read() as session:
+        known = described(session)
+    return _lost(runtime, known, runtime.store.missing(known.keys()), "are there; `--deep` reads them")
+
+
+def _deep_artifacts(runtime: Runtime) -> Finding:
+    """Whether what the store has is what the database names."""
+    with runtime.database.read() as session:
+        known = described(session)
+    damaged = {digest for digest in known if not runtime.store.is_intact(digest)}
+    return _lost(runtime, known, damaged, "are what their digests say")
+
+
+def _lost(runtime: Runtime, known: Mapping[str, str], lost: Set[str], well: str) -> Finding:
+    with runtime.database.read() as session:
+        # Deleted meanwhile, as jobs end, is not lost.
+        lost = lost & stored(session)
+        needed = lost - Circuits(session).made_anew()
+    if not lost:
+        return Finding("artifacts", "ok", f"{len(known)} {well}")
+    named = [
+        f"{known[digest]} ({digest[:12]}…)" for digest in sorted(lost, key=lambda each: each not in needed)
+    ]
+    more = f" and {len(named) - _NAMED} more" if len(named) > _NAMED else ""
+    detail = f"{len(named)} of {len(known)} are lost or changed: {', '.join(named[:_NAMED])}{more}"
+    if needed:
+        return Finding("artifacts", "fail", detail, _REMEDIES["artifacts"])
+    return Finding("artifacts", "warn", detail, "none is needed: the next job makes these keys anew")
 
 
 def _secret(runtime: Runtime) -> Finding:

@@ -67,7 +67,7 @@ def read_model(onnx: bytes, calibration: bytes, precision: bytes, labels: bytes,
     """A line of JSON, then the quantised network and the float one. The JSON: ``quantised_bytes``, the length
     of the first; the ``report`` on quantisation (``circuits.quantisation``), with the ``differences`` that
     ``circuits.comparison`` finds; the circuits that a registration makes keys of, ``planned``
-    (``circuits.schemes.planned``).
+    (``circuits.schemes.planned``); ``committed``, by which the basis of a committed network is chosen.
 
     ``labels``: of the calibration's samples, or nothing: then those that the calibration's file has beside
     the samples; without any the report has no accuracies. ``precision``: JSON, what ``circuits.tune`` is to
@@ -84,6 +84,7 @@ def read_model(onnx: bytes, calibration: bytes, precision: bytes, labels: bytes,
         "quantised_bytes": len(quantised),
         "report": found | {"tuning": read.tuned.to_json(), "differences": differences},
         "planned": [asdict(each) for each in planned.registered(qgraph, weight_privacy)],
+        "committed": count_of(qgraph, weight_privacy) if weight_privacy == "committed" else None,
     }
     line = json.dumps(said, allow_nan=False).encode()
     return line + b"\n" + quantised + graph_to_bytes(read.graph)
@@ -235,12 +236,19 @@ def read_profile(content: bytes, labels: bytes, most: bytes, *members: bytes) ->
     return pack(_profiled(bank, given.inputs[entry.name].astype(np.float64), right, int(most)))
 
 
+def ask(quantised: bytes, question: bytes) -> bytes:
+    """The answer to a question of ``ASKED``, as JSON: its name, arguments and options."""
+    name, arguments, options = json.loads(question)
+    return json.dumps(ASKED[name](quantised, *arguments, **options)).encode()
+
+
 UNTRUSTED: dict[str, Callable[..., bytes]] = {
     "read_model": read_model,
     "read_dataset": read_dataset,
     "read_measured": read_measured,
     "read_profile": read_profile,
     "as_json": as_json,
+    "ask": ask,
 }
 
 
@@ -657,3 +665,35 @@ def _graph(quantised: bytes) -> QuantGraph:
 
 _kept = lru_cache(maxsize=4)(QuantGraph.from_bytes)
 deleted.forgets(_kept.cache_clear)
+
+
+def values_count(quantised: bytes) -> int:
+    """How many values all tensors of a network have together."""
+    return sum(map(math.prod, _graph(quantised).shapes.values()))
+
+
+def _plan(planning: Callable[..., planned.Planned]) -> Callable[..., dict[str, Any]]:
+    return lambda quantised, *arguments, **options: asdict(planning(_graph(quantised), *arguments, **options))
+
+
+def _reference(quantised: bytes, image: Any, field: str, *, saturate: bool) -> list[int]:
+    embedding: list[int] = read_reference(quantised, image, field, saturate=saturate).tolist()
+    return embedding
+
+
+ASKED: Final[Mapping[str, Callable[..., Any]]] = {
+    "committed_count": committed_count,
+    "check_privacy": check_privacy,
+    "outputs_kept": outputs_kept,
+    "output_type": output_type,
+    "bounded": bounded,
+    "check_radius": check_radius,
+    "read_reference": _reference,
+    "plan_registered": lambda quantised, weight_privacy: [
+        asdict(each) for each in planned.registered(_graph(quantised), weight_privacy)
+    ],
+    "plan_accuracy": _plan(planned.accuracy),
+    "plan_inference": _plan(planned.inference),
+    "plan_robustness": _plan(planned.robustness),
+}
+"""What callers' requests ask of a network beside its inputs: ``submissions.asking`` has who answers."""

@@ -8,16 +8,25 @@ which only leaves are opened in proofs. So the first proofs have no chain of ren
 one of one link, then two, up to as many as a chain may have. One opening of R is spare, for a renewal that
 comes to nothing.
 
-What a database says is true only while it is the newest. Each host notes how many openings it saw spent
-(``service.storage.witness``): a database that says less was restored. Where it lies in the data directory, a
-copy of that is told by its note being another file. Either stops all openings, until an operator retires the
-roots that there are, or says that the directory was only moved.
+What a database says is true only while it is the newest. So the count is kept where a restore of the
+database does not reach:
+
+- The store has a file for each opening of a root, named by how many are left behind it (``Store.claim``).
+  What is there already was opened before.
+- Each host notes how many openings the database knew of (``service.storage.witness``): workers when they
+  spend one and while they are idle, the API and the scheduler all the time (``note``). A database that knows
+  of fewer was restored. The host tells it so (``Ledger.seen``), and thereby all other hosts.
+- Where the database lies in the data directory, it knows the file of the last note. In a copy of the
+  directory, also one over it, that is another file.
+
+Each stops all openings, until an operator retires the roots that there are, or says that the directory was
+only moved. Whoever committed to something finds that in the audit log.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Final
@@ -30,7 +39,9 @@ from prover.system import CommitmentKey, Committing, Opening, Renewable
 from service import encryption, log
 from service.runtime import Runtime
 from service.storage.database import clock, is_postgresql
+from service.storage.records.accounts import AuditEntry
 from service.storage.records.openings import Ledger, Root
+from service.storage.repositories.accounts import AuditLog
 from service.storage.repositories.openings import Counts, Ledgers, Roots, new_epoch
 from service.storage.witness import Witness
 from zenerrors import ConflictError
@@ -38,12 +49,17 @@ from zenerrors import ConflictError
 Values = Mapping[str, FrArray]
 """What a commitment is to, by its name in the circuit: uint64[n, 4], Montgomery."""
 
+NOTE_SECONDS: Final = 2.0
+"""Between two notes of how many openings there were, on a host of the API or the scheduler."""
 _SPARE: Final = 1
 _AHEAD: Final = 3
 """With fewer proofs left, another root is made while nobody waits."""
 _RENEWAL: Final = timedelta(minutes=1)
 """After which another may try what a worker began and did not end."""
 _PAUSE_SECONDS: Final = 0.1
+_FEWER: Final = (
+    "the database knows of fewer openings of commitments than there were: it was restored from a backup"
+)
 _UNKNOWN: Final = "after a backup was restored nobody knows how often it was opened"
 
 
@@ -79,8 +95,11 @@ def add(
 
 
 def check(session: Session, commitments: Collection[str]) -> None:
-    """Raises ``ConflictError`` (``conflict.retired``) where one of these, in hex, is not to be opened."""
-    ledger = Ledgers(session).seen()
+    """Raises ``ConflictError`` (``conflict.retired``, ``conflict.restored``) where one of these, in hex, is
+    not to be opened."""
+    ledger = Ledgers(session).peek()
+    if ledger is not None and ledger.seen > ledger.spent and Roots(session, ledger.epoch).known(commitments):
+        raise _restored(_FEWER)
     if ledger and (retired := Roots(session, ledger.epoch).retired(commitments)):
         raise _retired(retired, _UNKNOWN)
 
@@ -154,9 +173,9 @@ class Openings:
                 # Where a renewal came to nothing, the lowest tree is left out: the highest serves the most.
                 parent.height = max(parent.height, self.key.renewals - parent.renewals)
             parent.renewals -= 1
-            ledger.spent += 1
+            self._count(session, ledger, 1)
             roots.hold_renewal(registered, clock(session) + _RENEWAL)
-        self._note(ledger)
+        self._note(ledger, [parent])
         return parent
 
     def _make_child(self, held: Opening, parent: Root, values: FrArray) -> None:
@@ -196,8 +215,8 @@ class Openings:
                 return taken
             for root in filter(None, found.values()):
                 root.proofs -= 1
-            ledger.spent += len(found)
-        self._note(ledger)
+            self._count(session, ledger, len(found))
+        self._note(ledger, list({root.root: root for root in taken.values()}.values()))
         return taken
 
     def _registered(self, roots: Roots, held: Opening) -> str:
@@ -223,8 +242,19 @@ class Openings:
             return held
         return self.committing.read_opening(encryption.get(self.runtime, f"root:{root.root}", root.opening))
 
-    def _note(self, ledger: Ledger) -> None:
-        Witness(self.runtime.settings.data_dir, ledger.epoch).note(ledger.spent)
+    def _count(self, session: Session, ledger: Ledger, openings: int) -> None:
+        ledger.spent += openings
+        if not is_postgresql(session):
+            ledger.place = _witness(self.runtime, ledger).prepare(ledger.spent)
+
+    def _note(self, ledger: Ledger, roots: Sequence[Root]) -> None:
+        """Keep what was counted beside the database, too, before anything is opened. Raises
+        ``ConflictError`` (``conflict.restored``) where that was done before."""
+        _witness(self.runtime, ledger).note(ledger.spent)
+        for root in roots:
+            if not self.runtime.store.claim(root.root, root.proofs + root.renewals):
+                _report(self.runtime, ledger.spent + 1)
+                raise _restored(_FEWER)
 
     def _ledger(self, session: Session) -> Ledger:
         return _ledger(self.runtime, session)
@@ -233,11 +263,27 @@ class Openings:
         return Roots(session, self._ledger(session).epoch)
 
 
+def note(runtime: Runtime) -> None:
+    """Keep on this host how many openings the database knows of. Where it knows of fewer than this host, have
+    all hosts know that it was restored."""
+    with runtime.database.read() as session:
+        ledger = Ledgers(session).peek()
+    if ledger is None:
+        return
+    witness = _witness(runtime, ledger)
+    highest = witness.highest()
+    if ledger.spent > highest:
+        witness.note(ledger.spent)
+    elif highest > max(ledger.spent, ledger.seen):
+        _report(runtime, highest)
+
+
 def retire(runtime: Runtime) -> None:
     """Have no commitment opened any more that there is: how often these were, nobody knows."""
     with runtime.database.write(lasting=True) as session:
         ledger = Ledgers(session).begin()
-        ledger.epoch, ledger.spent, ledger.place = new_epoch(), 0, None
+        _tell_owners(session, ledger, "openings.retired")
+        ledger.epoch, ledger.spent, ledger.seen, ledger.place = new_epoch(), 0, 0, None
         _settle(runtime, session, ledger)
     log.event("openings.retired")
 
@@ -248,6 +294,7 @@ def keep(runtime: Runtime) -> None:
     with runtime.database.write(lasting=True) as session:
         ledger = Ledgers(session).begin()
         _require_newest(runtime, ledger)
+        _require_unclaimed(runtime, session, ledger)
         ledger.place = None
         _settle(runtime, session, ledger)
     log.event("openings.kept")
@@ -256,9 +303,11 @@ def keep(runtime: Runtime) -> None:
 def counts(runtime: Runtime) -> Counts:
     """Of all commitments whose openings are counted. Raises ``ConflictError`` (``conflict.restored``)."""
     with runtime.database.write() as session:
-        if Ledgers(session).seen() is None:
+        if Ledgers(session).peek() is None:
             return Counts(0, 0, 0)
-        return Roots(session, _ledger(runtime, session).epoch).counts()
+        ledger = _ledger(runtime, session)
+        _require_unclaimed(runtime, session, ledger)
+        return Roots(session, ledger.epoch).counts()
 
 
 def _ledger(runtime: Runtime, session: Session) -> Ledger:
@@ -269,26 +318,57 @@ def _ledger(runtime: Runtime, session: Session) -> Ledger:
         ledger = ledgers.begin()
         _settle(runtime, session, ledger)
     _require_newest(runtime, ledger)
-    if ledger.place is not None and ledger.place != Witness(runtime.settings.data_dir, ledger.epoch).place():
+    if ledger.place is not None and not _witness(runtime, ledger).is_place(ledger.place, ledger.spent):
         raise _restored("the data directory is a copy of the one that the commitments in it were opened in")
     return ledger
 
 
 def _settle(runtime: Runtime, session: Session, ledger: Ledger) -> None:
     """Where the database is in the data directory, have it know that by the note."""
-    witness = Witness(runtime.settings.data_dir, ledger.epoch)
-    witness.note(ledger.spent)
+    witness = _witness(runtime, ledger)
     if not is_postgresql(session) and ledger.place is None:
-        ledger.place = witness.place()
+        ledger.place = witness.prepare(ledger.spent)
+    witness.note(ledger.spent)
 
 
 def _require_newest(runtime: Runtime, ledger: Ledger) -> None:
-    highest = Witness(runtime.settings.data_dir, ledger.epoch).highest()
+    highest = max(_witness(runtime, ledger).highest(), ledger.seen)
     if highest > ledger.spent:
         raise _restored(
-            f"the database knows of {ledger.spent} openings of commitments, and this host of {highest}:"
+            f"the database knows of {ledger.spent} openings of commitments, and a host of {highest}:"
             " it was restored from a backup"
         )
+
+
+def _require_unclaimed(runtime: Runtime, session: Session, ledger: Ledger) -> None:
+    """Raises ``ConflictError`` where the store knows of openings that the database has still to spend."""
+    left = Roots(session, ledger.epoch).left_of_all()
+    if any(lowest < left.get(root, 0) for root, lowest in runtime.store.lowest_claims().items()):
+        raise _restored(_FEWER)
+
+
+def _report(runtime: Runtime, openings: int) -> None:
+    """Have all hosts know that there were so many openings, unless the database knows of them by now."""
+    with runtime.database.write(lasting=True) as session:
+        ledger = Ledgers(session).begin()
+        if openings > max(ledger.spent, ledger.seen):
+            if ledger.seen <= ledger.spent:
+                _tell_owners(session, ledger, "openings.restored")
+                log.event("openings.restored", level=40, known=ledger.spent, seen=openings)
+            ledger.seen = openings
+
+
+def _tell_owners(session: Session, ledger: Ledger, action: str) -> None:
+    """Note in the audit log of each tenant what of its is not opened any more."""
+    entries = AuditLog(session)
+    for owner, tenant_id in Roots(session, ledger.epoch).owners():
+        entries.add(
+            AuditEntry(at=clock(session), tenant_id=tenant_id, actor="service", action=action, target=owner)
+        )
+
+
+def _witness(runtime: Runtime, ledger: Ledger) -> Witness:
+    return Witness(runtime.settings.data_dir, ledger.epoch)
 
 
 def _retired(commitment: str, why: str) -> ConflictError:

@@ -26,7 +26,7 @@ from typing import Any, Protocol
 import uvicorn
 from uvicorn.supervisors import Multiprocess
 
-from service import log, telemetry
+from service import log, openings, telemetry
 from service.jobs.reaping import Reaping
 from service.runtime import Runtime
 from service.scheduler.reaper import Reaper
@@ -106,6 +106,27 @@ class Supervisor(threading.Thread):
         return self._process.wait()
 
 
+class Notes(threading.Thread):
+    """Notes on a host of the API how many openings of commitments there were, so that a restored database is
+    noticed here, too."""
+
+    def __init__(self, runtime: Runtime) -> None:
+        super().__init__(name="notes", daemon=True)
+        self._runtime = runtime
+        self._quit = threading.Event()
+
+    def run(self) -> None:
+        while not self._quit.wait(openings.NOTE_SECONDS):
+            try:
+                openings.note(self._runtime)
+            except Exception:  # a busy or absent database: the next note makes up for it
+                log.event("openings.not_noted", level=30, failed=True)
+
+    def finish(self) -> None:
+        self._quit.set()
+        self.join()
+
+
 def serve(settings: Settings, announce: Callable[[str | None], object]) -> None:
     """API, scheduler and a worker. ``announce`` is told the token, if there is one, once the address is open.
 
@@ -138,11 +159,13 @@ def serve_api(settings: Settings) -> None:
         log.event("api.started", url=settings.url, processes=settings.processes)
         if stopped.is_set():
             return
-        if settings.processes == 1:
-            run_api(runtime, listener, stopped)
-        else:
-            config = _server(settings, "service.serve:another_api", factory=True, workers=settings.processes)
-            Multiprocess(config, [listener]).run()
+        with _running(Notes(runtime)):
+            if settings.processes == 1:
+                run_api(runtime, listener, stopped, _notice(settings))
+            else:
+                app = "service.serve:another_api"
+                config = _server(settings, app, factory=True, workers=settings.processes)
+                Multiprocess(config, [listener]).run()
 
 
 def serve_worker(settings: Settings) -> None:
@@ -184,10 +207,11 @@ def listen(host: str, port: int) -> socket.socket:
     return listener
 
 
-def run_api(runtime: Runtime, listener: socket.socket, stopped: threading.Event) -> None:
-    """The API in this process, until a signal stops it, be it one that came before it listens to them."""
+def run_api(runtime: Runtime, listener: socket.socket, stopped: threading.Event, notice: float = 0.0) -> None:
+    """The API in this process, until a signal stops it, be it one that came before it listens to them. It
+    takes requests for ``notice`` seconds after SIGTERM."""
     telemetry.configure("api")
-    config = _server(runtime.settings, _application(runtime))
+    config = _server(runtime.settings, _application(runtime, notice))
     _Server(config, stopped).run(sockets=[listener])
 
 
@@ -208,14 +232,20 @@ def another_api() -> object:
     settings = Settings.read()
     log.configure(settings.log_level, settings.log_format)
     telemetry.configure("api")
-    return _application(Runtime.open(settings))
+    return _application(Runtime.open(settings), _notice(settings))
 
 
-def _application(runtime: Runtime) -> Any:
+def _notice(settings: Settings) -> float:
+    """How long balancers have to find out that a process is not ready any more."""
+    return settings.api_drain_seconds / 4
+
+
+def _application(runtime: Runtime, notice: float) -> Any:
     gc.disable()  # what is loaded is hardly garbage, and looking for it takes a fifth of the time
     from service.app import create_app  # slow to load: workers and the scheduler do without
 
     app = create_app(runtime)
+    app.state.drain.notice_seconds = notice
     gc.enable()
     # All that was loaded stays. To look through it for garbage would keep every caller waiting for 50 ms.
     gc.collect()
@@ -233,7 +263,8 @@ def _server(settings: Settings, app: Any, **options: Any) -> uvicorn.Config:
         log_config=None,
         access_log=False,
         server_header=False,
-        timeout_graceful_shutdown=2,
+        # Less than the whole: what is cancelled then is answered still.
+        timeout_graceful_shutdown=max(1, int(settings.api_drain_seconds - _notice(settings) - 1)),
         **options,
     )
 

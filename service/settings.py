@@ -101,6 +101,8 @@ class Settings(BaseSettings):
     """A worker whose job does not stop when it is to is killed after as long."""
     drain_seconds: float = Field(default=0.0, ge=0)
     """How long a worker that is to stop may go on with its job before it gives it back."""
+    api_drain_seconds: float = Field(default=10.0, ge=1)
+    """How long the API may go on once it is to stop: for a quarter of that it takes requests still."""
 
     log_level: Annotated[Literal["DEBUG", "INFO", "WARNING", "ERROR"], BeforeValidator(str.upper)] = "INFO"
     log_format: Literal["text", "json"] = "text"

@@ -7,32 +7,24 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
-import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from io import BytesIO
 from pathlib import Path
-from typing import Any, Final
-from zipfile import ZIP_DEFLATED, ZIP_STORED, BadZipFile, ZipFile
+from typing import Any, Final, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from verifier import npy, npz
 from verifier.description import InputType, Quantisation
 from verifier.document import parse_json
 from verifier.fields import canonical
 from verifier.measures import Targets
 from zenerrors import TensorError
 
-NPY: Final = b"\x93NUMPY"
-"""What a ``.npy`` file begins with."""
-NPZ: Final = b"PK"
-"""What a ``.npz`` file begins with."""
-UNREADABLE: Final = (ValueError, RecursionError, EOFError, BadZipFile, NotImplementedError, zlib.error)
-"""What reading bytes of either, or JSON, may raise."""
-_PLAIN: Final = (ZIP_STORED, ZIP_DEFLATED)
+UNREADABLE: Final = (ValueError, RecursionError)
+"""What reading bytes of ``.npy`` or ``.npz`` files, or JSON, may raise."""
 _TAG: Final = b"zenserve dataset 1\n"
 _TARGETS_TAG: Final = b"zenserve dataset 2\n"
 
@@ -190,7 +182,7 @@ def load(file: Path, labels: Path | None = None, *, targets: bool = False) -> La
     made = LabelledData.with_targets if targets else LabelledData.of
     if labels is not None:
         return made(load_array(file), load_array(labels))
-    arrays, name = _read(file), "targets" if targets else "labels"
+    arrays, name = read_arrays(file), "targets" if targets else "labels"
     if not isinstance(arrays, dict) or not {"samples", name} <= arrays.keys():
         raise TensorError(
             "input.unreadable", f"{file} is no .npz file with samples and {name}", field="samples"
@@ -200,7 +192,7 @@ def load(file: Path, labels: Path | None = None, *, targets: bool = False) -> La
 
 def load_array(file: Path) -> NDArray[Any]:
     """From a ``.npy`` file (never a pickle) or a JSON array. Raises ``TensorError``."""
-    array = _read(file)
+    array = read_arrays(file)
     if not isinstance(array, np.ndarray):
         raise TensorError("input.unreadable", f"{file} holds several arrays", field="input")
     return array
@@ -211,7 +203,7 @@ def load_inputs(file: Path, kinds: Quantisation) -> list[int] | dict[str, list[i
     the file: a ``.npz`` file, or JSON. Raises ``TensorError``."""
     if kinds.input is not None:
         return quantise(load_array(file), kinds.input)
-    arrays, types = _read(file), {kind.name: kind for kind in kinds.inputs or []}
+    arrays, types = read_arrays(file), {kind.name: kind for kind in kinds.inputs or []}
     if isinstance(arrays, np.ndarray) or not arrays or not arrays.keys() <= types.keys():
         raise TensorError(
             "input.names", f"{file} must have arrays by the names {', '.join(map(str, types))}", field="input"
@@ -219,12 +211,13 @@ def load_inputs(file: Path, kinds: Quantisation) -> list[int] | dict[str, list[i
     return {name: quantise(array, types[name]) for name, array in arrays.items()}
 
 
-def _read(file: Path) -> NDArray[Any] | dict[str, NDArray[Any]]:
+def read_arrays(file: Path) -> NDArray[Any] | dict[str, NDArray[Any]]:
+    """The array in a file, or arrays by name. Raises ``TensorError`` (``input.unreadable``)."""
     data = file.read_bytes()
     try:
-        if data.startswith(NPZ):
+        if data.startswith(npz.MAGIC):
             return read_npz(data)
-        if data.startswith(NPY):
+        if data.startswith(npy.MAGIC):
             return read_npy(data)
         read = parse_json(data)
         if isinstance(read, dict):
@@ -239,30 +232,15 @@ def _read(file: Path) -> NDArray[Any] | dict[str, NDArray[Any]]:
 
 
 def read_npz(data: bytes) -> dict[str, NDArray[Any]]:
-    """The arrays in the bytes of a ``.npz`` file by name. Raises ``UNREADABLE``."""
-    with ZipFile(BytesIO(data)) as archive:
-        # What numpy writes. Others are encrypted, or a million times as large as the file.
-        if any(each.flag_bits & 1 or each.compress_type not in _PLAIN for each in archive.infolist()):
-            raise ValueError("it is packed in ways that numpy does not use")
-        return {name.removesuffix(".npy"): read_npy(archive.read(name)) for name in archive.namelist()}
+    """The arrays in the bytes of a ``.npz`` file by name. Raises ``ValueError``."""
+    return {name: read_npy(file) for name, file in npz.read_members(data).items()}
 
 
 def read_npy(data: bytes) -> NDArray[Any]:
-    """The array in the bytes of a ``.npy`` file, never a pickle. Raises ``ValueError``.
-
-    What its header says of its size is believed as far as bytes are there: numpy takes the memory first.
-    """
-    file = BytesIO(data)
-    major, _ = np.lib.format.read_magic(file)
-    read_header = np.lib.format.read_array_header_1_0 if major == 1 else np.lib.format.read_array_header_2_0
-    try:
-        shape, _, dtype = read_header(file)
-    except Exception as error:  # numpy has Python's own parser read the text, which ends in many ways
-        raise ValueError(f"its header is not as numpy writes it: {error}") from None
-    if math.prod(shape) * max(1, dtype.itemsize) != len(data) - file.tell():
-        raise ValueError("the header says another size than the file has")
-    array: NDArray[Any] = np.load(BytesIO(data), allow_pickle=False)
-    return array
+    """The array in the bytes of a ``.npy`` file, never a pickle. Raises ``ValueError``."""
+    header = npy.read_header(data)
+    order: Literal["F", "C"] = "F" if header.by_columns else "C"
+    return np.ndarray(header.shape, header.type, data, header.start, order=order).copy("K")
 
 
 def numbers(values: ArrayLike, field: str) -> NDArray[np.float64]:

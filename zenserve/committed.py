@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
+from typing import Final
 
 from circuits.graphs.types import FloatArray
 from circuits.schemes.outputs import CommittedOutput
@@ -15,6 +17,9 @@ from prover.system import CommitmentKey, Opening, ProofSystem, Renewable
 from relations.integers import IntArray
 from verifier.documents import OpeningFile, OpeningPart, checked, named
 from zenerrors import StatementError
+
+_PROOFS: Final[defaultdict[str, Iterator[int]]] = defaultdict(lambda: count(1))
+"""How many proofs opened a commitment, the one that made it the first. Copies of an output share a count."""
 
 
 @dataclass(frozen=True)
@@ -29,14 +34,12 @@ class Committed:
     opening: Opening = field(repr=False)
     basis: CommitmentKey = field(repr=False)
     system: ProofSystem = field(repr=False)
-    _proofs: Iterator[int] = field(default_factory=lambda: count(1), init=False, repr=False)
-    """How many opened it, the one that made it the first."""
 
     def spend(self) -> Opening:
         """What one more proof opens. Raises ``StatementError`` (``statement.openings``) where it would be one
         too many: their columns together tell the values.
         """
-        if isinstance(self.basis, Renewable) and next(self._proofs) >= self.basis.openings:
+        if isinstance(self.basis, Renewable) and next(_PROOFS[self.commitment]) >= self.basis.openings:
             reason = f"{self.basis.openings} proofs opened the commitment, which is the most: commit anew"
             raise StatementError("statement.openings", reason, field="x")
         return self.opening

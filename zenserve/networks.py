@@ -18,7 +18,8 @@ from circuits.comparison.files import Exported, compare_source
 from circuits.graphs.graph import Values
 from circuits.graphs.tensors import by_name
 from circuits.graphs.types import FloatArray, Shape
-from circuits.onnx.message import entries
+from circuits.onnx.constants import FLOATS
+from circuits.onnx.message import entries, message, open_sizes
 from circuits.onnx.runtime import File
 from verifier.datasets import numbers, one_input
 from zenerrors import TensorError
@@ -46,6 +47,15 @@ class Loaded(NamedTuple):
     sizes: Mapping[str, int]
     exported: Exported | None
 
+    def shown_by(self, reveal: Any) -> Graph:
+        """The network whose outputs a proof shows. An ArgMax at the end, which labels do without, is there
+        where its ``values`` are asked for: they are the label, not the scores."""
+        kinds = {each.type.tensor_type.elem_type for each in message(self.file).graph.output}
+        asked = {reveal} if isinstance(reveal, str) else {*(reveal or {}).values()}
+        if asked == {"values"} and self.graph.ranked and kinds.isdisjoint(FLOATS):
+            return load_onnx(self.file, self.sizes, whole=True)
+        return self.graph
+
     def differences(
         self, samples: Mapping[str, FloatArray], *, own: bool, accept: bool
     ) -> tuple[Difference, ...]:
@@ -58,10 +68,11 @@ class Loaded(NamedTuple):
         return differences
 
 
-def load(network: Any, x: Any) -> Loaded:
+def load(network: Any, x: Any, fixed: Mapping[str, int] | None = None) -> Loaded:
     """The network that takes ``x``: a model that is exported (``export_model``), the path or the bytes of an
-    ONNX file, or an ONNX model. Dimensions that a file only names are as long as those of ``x``. Raises
-    ``ModelError``, and ``TensorError`` (``input.names``) for a module's inputs by names.
+    ONNX file, or an ONNX model. Dimensions that a file leaves open are as long as those of ``x``. ``fixed``:
+    of a file's inputs of a single whole number those that ``x`` has not. Raises ``ModelError``, and
+    ``TensorError`` (``input.names``) for a module's inputs by names.
     """
     file, exported = network, None
     if isinstance(network, ModelProto):
@@ -76,19 +87,17 @@ def load(network: Any, x: Any) -> Loaded:
         examples = x if isinstance(x, tuple) else (x,)
         file = export_model(network, *examples)
         exported = Exported.of(network, tuple(map(array, examples)), file)
-    sizes = _sizes(file, x)
+    sizes = _sizes(file, x, fixed or {})
     return Loaded(load_onnx(file, sizes), file, sizes, exported)
 
 
-def _sizes(file: bytes | os.PathLike[str], x: Any) -> dict[str, int]:
-    """How long the inputs have the dimensions that the file names; the batch is not one."""
-    known = entries(file)
-    sizes: dict[str, int] = {}
+def _sizes(file: bytes | os.PathLike[str], x: Any, fixed: Mapping[str, int]) -> dict[str, int]:
+    """``fixed``, and how long the inputs have the dimensions that the file leaves open; a batch of one is
+    none."""
+    known = {name: entry for name, entry in entries(file).items() if name not in fixed}
+    sizes = dict(fixed)
     for name, given in by_name(_named(x, known), known, field="input").items():
-        dimensions, shape = known[name].type.tensor_type.shape.dim, array(given).shape
-        if len(dimensions) == len(shape):
-            named = zip(dimensions[1:], shape[1:], strict=True)
-            sizes |= {dimension.dim_param: size for dimension, size in named if dimension.dim_param}
+        sizes |= open_sizes(known[name], array(given).shape)
     return sizes
 
 

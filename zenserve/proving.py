@@ -59,6 +59,7 @@ def prove(
     calibration: Any = None,
     labels: Any = None,
     ranges: Ranges | None = None,
+    fixed: Mapping[str, int] | None = None,
     bits: int | None = 8,
     max_loss: float = MAX_LOSS,
     input_privacy: PublicOrPrivate | Mapping[str, PublicOrPrivate] = "private",
@@ -84,7 +85,9 @@ def prove(
     each, whose ranges become scales that everybody sees; without any they are from ``x`` and variations of
     it, and so tell how far it reaches. ``labels``: int[n], of these, for the proof's ``report``. ``ranges``:
     the least and the largest integer of inputs of integers, by their names, where that is more than these
-    show. ``bits``: of each value; None for as few as lose at most ``max_loss`` percent (``circuits.tuning``).
+    show. ``fixed``: what inputs of a single whole number are in every proof, such as a sampling rate, by
+    their names; ``x`` has none of these. ``bits``: of each value; None for as few as lose at most
+    ``max_loss`` percent (``circuits.tuning``).
 
     ``weight_privacy``: "committed", hidden and bound by a commitment, unless said; "public" where there are
     none. ``reveal``: the label, or all values where there are no classes, unless said; ``top``: how many
@@ -100,8 +103,8 @@ def prove(
     """
     progress("read", 0.0)
     taken, x = x if isinstance(x, Committed) else None, networks.plain(x)
-    loaded = networks.load(network, x)
-    graph = loaded.graph
+    loaded = networks.load(network, x, fixed)
+    graph = loaded.shown_by(reveal)
     own = networks.inputs(graph, x)
     if taken:
         graph = taking(graph, taken.output.described)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Final
 
-from bench import conformance, coverage, ezkl_networks
+from bench import agreement, conformance, coverage, ezkl_networks, packages
 from bench.pages.tables import listed, name, rows, shown, size, table
 from bench.report import Cells, Row, more, number
 from bench.stages import STAGES
@@ -21,6 +21,7 @@ COVERAGE: Final = (
 EZKL_NETWORKS: Final = "ezkl-networks-2026-11-23-epyc"
 CONFORMANCE: Final = "conformance-2026-11-29"
 SENTENCES: Final = "minilm-2026-11-23-epyc"
+PACKAGES: Final = "coverage-2026-11-29-packages"
 MAGIKA: Final = "magika-2026-11-23-epyc"
 
 
@@ -102,6 +103,14 @@ def magika() -> str:
     return listed([row for row in rows(MAGIKA, "") if "agree" in row.more], cells)
 
 
+def shipped() -> str:
+    """How many networks of how many packages come to each stage."""
+    found, listed_ = rows(PACKAGES, ""), {each.name: each.package for each in packages.listed()}
+    counts = agreement.counts(found)
+    tried = {"packages": len({listed_[row.name] for row in found}), **counts}
+    return table([tuple(number(count) for count in tried.values())], [*tried])
+
+
 def conformed() -> str:
     """All tests together, then those of operators of which any is not right."""
     found = rows(CONFORMANCE, "")
@@ -126,4 +135,6 @@ TABLES: Final[dict[str, Callable[[], str]]] = {
     "not conformed": not_conformed,
     "networks": networks,
     "refused": refused,
+    "shipped": shipped,
+    "packages": partial(shown, PACKAGES, "", agreement.CELLS),
 }

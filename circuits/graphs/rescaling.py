@@ -17,7 +17,6 @@ from zenerrors import ModelError
 COARSER = 1 + 2**-5
 # Scales that are given are met to an eighth of the output's step over its whole range.
 _GIVEN = 1 / 8
-_MOST_SHIFT = 40
 # Of a step.
 _BETWEEN = 2.0**-10
 
@@ -134,12 +133,12 @@ def fixed_point(ratio: float, coarser: float) -> tuple[int, int]:
 def approximate(ratios: FloatArray, error: float | FloatArray) -> tuple[IntArray, int]:
     """The least k with integers M, each ``|M / 2^k - ratio| <= error · ratio``: M and k. ``error``: of all,
     or of each."""
-    for shift in range(_MOST_SHIFT):
+    for shift in range(MOST_SHIFT + 1):
         multiplier = np.maximum(np.rint(np.ldexp(ratios, shift)), 1)
         if multiplier.max() >= JSON_LIMIT:
             break
         if (np.abs(np.ldexp(multiplier, -shift) - ratios) <= error * ratios).all():
             return multiplier.astype(np.int64), shift
     raise ModelError(
-        "model.range_too_wide", "the scales of neighbouring tensors are more than 2^30 apart; calibrate anew"
+        "model.range_too_wide", "the scales of neighbouring tensors are too far apart; calibrate anew"
     )

@@ -16,9 +16,10 @@ def load_onnx(
 ) -> Graph:
     """The network in ``source``, a file's bytes or its path, fused.
 
-    ``sizes``: of the dimensions of inputs that the file only names; a first one is the batch unless it is
-    among them. ``whole``: with a Softmax or ArgMax over the classes at the end, which changes no label and is
-    left out else. Raises ``ModelError``, with the codes of ``circuits.onnx``.
+    ``sizes``: of the dimensions of inputs that the file leaves open; a first one is the batch unless it is
+    among them; and what inputs of a single whole number are, which then are inputs no more. ``whole``: with a
+    Softmax or ArgMax over the classes at the end, which changes no label and is left out else. Raises
+    ``ModelError``, with the codes of ``circuits.onnx``.
     """
     return fuse(read(source, ONNX, sizes or {}, whole=whole))
 

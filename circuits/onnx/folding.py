@@ -229,7 +229,7 @@ _UNARY = (
     "Sign Sin Sinh Softplus Softsign Sqrt Swish Tan Tanh ThresholdedRelu"
 )
 _BROADCAST = (
-    "Add And BitShift BitwiseAnd BitwiseOr BitwiseXor Clip Div Equal Greater GreaterOrEqual "
+    "Add And BitShift BitwiseAnd BitwiseOr BitwiseXor Div Equal Greater GreaterOrEqual "
     "LayerNormalization Less LessOrEqual Max Mean Min Mod Mul Or Pow RMSNormalization Sub Sum Where Xor"
 )
 _ROWS = (

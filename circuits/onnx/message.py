@@ -7,7 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from google.protobuf.message import DecodeError, Message  # type: ignore[import-untyped]
+from numpy.typing import NDArray
 from onnx import AttributeProto, ModelProto, NodeProto, TensorProto, ValueInfoProto
 from onnx.defs import onnx_opset_version
 
@@ -36,6 +38,8 @@ _FIELDS = {
     AttributeProto.FLOATS: "floats",
     AttributeProto.STRINGS: "strings",
 }
+# What exporters write of dimensions that have no name, one like the other.
+_NO_NAMES = ("", "?", "-1", "None")
 
 
 def decode(data: bytes) -> ModelProto:
@@ -66,9 +70,14 @@ def decode(data: bytes) -> ModelProto:
     return model
 
 
+def message(file: bytes | os.PathLike[str]) -> ModelProto:
+    """What ``decode`` makes of a file, its bytes or its path."""
+    return decode(file if isinstance(file, bytes) else Path(file).read_bytes())
+
+
 def entries(file: bytes | os.PathLike[str]) -> dict[str, ValueInfoProto]:
     """The inputs of an ONNX file by name, in its order. Raises ``ModelError``."""
-    graph = decode(file if isinstance(file, bytes) else Path(file).read_bytes()).graph
+    graph = message(file).graph
     held = {each.name for each in graph.initializer}
     return {entry.name: entry for entry in graph.input if entry.name not in held}
 
@@ -130,7 +139,9 @@ def input_shape(entry: ValueInfoProto, sizes: Mapping[str, int]) -> tuple[int, .
         )
     shape, missing = [], {}
     for axis, dimension in enumerate(dimensions):
-        name, is_batch = _name(entry, axis), axis == 0 and not dimension.HasField("dim_value")
+        # PaddlePaddle writes -1 for what varies.
+        varies = dimension.dim_value < 0 or not dimension.HasField("dim_value")
+        name, is_batch = _name(entry, axis), axis == 0 and varies
         size = dimension.dim_value if dimension.dim_value > 0 else sizes.get(name, int(is_batch))
         if size < 1:
             missing[axis] = name
@@ -148,25 +159,56 @@ def input_shape(entry: ValueInfoProto, sizes: Mapping[str, int]) -> tuple[int, .
 
 
 def require_known(sizes: Mapping[str, int], entries: Sequence[ValueInfoProto]) -> None:
-    """Raises ``ModelError`` (``model.dynamic_shape``) for sizes of what is no dimension of an input."""
+    """Raises ``ModelError`` (``model.dynamic_shape``) for sizes of what is no dimension of an input, and no
+    input of a single whole number either."""
     free = {
         _name(entry, axis)
         for entry in entries
         for axis, dimension in enumerate(entry.type.tensor_type.shape.dim)
         if dimension.dim_value < 1
     }
+    free |= {entry.name for entry in entries if _is_count(entry)}
     if unknown := min(sizes.keys() - free, default=None):
         known = ", ".join(quote(name) for name in sorted(free)) or "none"
         raise ModelError(
             "model.dynamic_shape",
-            f"no input has a dimension {quote(unknown)} that is not fixed; those that are not: {known}",
+            f"no input has a dimension {quote(unknown)} that is not fixed, or is a single whole number of "
+            f"this name; those there are: {known}",
             field="shape",
         )
 
 
+def count(entry: ValueInfoProto, sizes: Mapping[str, int]) -> NDArray[np.int64] | None:
+    """What ``sizes`` fixes an input of a single whole number to, such as a sampling rate or a length, in the
+    input's shape; None for all other inputs."""
+    if entry.name not in sizes or not _is_count(entry):
+        return None
+    return np.full((1,) * len(entry.type.tensor_type.shape.dim), sizes[entry.name])
+
+
+def _is_count(entry: ValueInfoProto) -> bool:
+    dimensions = entry.type.tensor_type.shape.dim
+    fixed = [dimension.dim_value for dimension in dimensions if dimension.dim_value > 0]
+    return entry.type.tensor_type.elem_type in WHOLE and len(dimensions) < 2 and fixed in ([], [1])
+
+
 def _name(entry: ValueInfoProto, axis: int) -> str:
     """What a dimension is called that is not fixed; one without a name by its place."""
-    return entry.type.tensor_type.shape.dim[axis].dim_param or f"{entry.name}.{axis}"
+    said = entry.type.tensor_type.shape.dim[axis].dim_param
+    return f"{entry.name}.{axis}" if said in _NO_NAMES else said
+
+
+def open_sizes(entry: ValueInfoProto, shape: Sequence[int]) -> dict[str, int]:
+    """How long a tensor of this shape has the dimensions of an input that the file leaves open, by what they
+    are called, but for a batch of one; none where it has another number of dimensions."""
+    dimensions = entry.type.tensor_type.shape.dim
+    if len(dimensions) != len(shape):
+        return {}
+    return {
+        _name(entry, axis): size
+        for axis, (dimension, size) in enumerate(zip(dimensions, shape, strict=True))
+        if dimension.dim_value < 1 and (axis, size) != (0, 1)
+    }
 
 
 def input_values(entry: ValueInfoProto) -> Values:

@@ -21,6 +21,7 @@ from circuits.onnx.decoding import decode_tensor
 from circuits.onnx.folding import FOLDED, fold
 from circuits.onnx.message import (
     attributes,
+    count,
     decode,
     has_learned,
     input_shape,
@@ -91,6 +92,7 @@ def _walked(source: bytes | os.PathLike[str], operators: Operators, sizes: Mappi
     nodes, seen = needed(graph)
     if missing := [node for node in nodes if _key(node) not in operators and not _is_folded(node)]:
         raise unsupported(missing)
+    require_known(sizes, graph.input)
     stored = {each.name for each in graph.initializer}
     entries = [each for each in graph.input if each.name in seen - stored]
     folder = path.parent if path else None
@@ -150,7 +152,9 @@ class _Reader:
         self._operators, self._folder, self._opset = operators, folder, operator_set(model)
         self._model = model
         self._allowance, self._left = Allowance(), _MOST_READ
-        require_known(sizes, entries)
+        fixed = {each.name: value for each in entries if (value := count(each, sizes)) is not None}
+        kinds = {each.name: each.type.tensor_type.elem_type for each in entries}
+        entries = [each for each in entries if each.name not in fixed]
         shapes = {entry.name: input_shape(entry, sizes) for entry in entries}
         if len(shapes) < len(entries):
             raise ModelError("model.duplicate_name", "two inputs have one name")
@@ -161,9 +165,9 @@ class _Reader:
             raise ModelError("model.duplicate_name", "two outputs have one name")
         self._scope = Scope(model.graph)
         self._scope.values |= {
-            each.name: Data(each.name, shape=shapes[each.name], kind=each.type.tensor_type.elem_type)
-            for each in entries
+            each.name: Data(each.name, shape=shapes[each.name], kind=kinds[each.name]) for each in entries
         }
+        self._scope.values |= {name: Constant(value, kinds[name]) for name, value in fixed.items()}
 
     def read(self, nodes: Sequence[NodeProto]) -> None:
         """Constants that no later node reads are let go."""

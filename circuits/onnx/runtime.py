@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from importlib.metadata import version
-from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -17,7 +16,7 @@ from onnx import ModelProto, ValueInfoProto, helper
 
 from circuits.graphs.types import FloatArray
 from circuits.onnx.decoding import is_elsewhere
-from circuits.onnx.message import decode, entries, input_shape, tensors_in
+from circuits.onnx.message import count, decode, entries, input_shape, message, tensors_in
 from circuits.onnx.scope import needed
 from zenerrors import ModelError
 
@@ -43,14 +42,14 @@ def answers(
     """Run the file in each of the ``programs`` that is installed and takes it.
 
     ``file``: the bytes of an ONNX file, or its path. ``samples``: float64[n, …] by the names of inputs; those
-    that are left out are zeros. ``sizes``: of the dimensions that the file only names. ``names``: of the
+    that are left out are zeros. ``sizes``: as for ``load_onnx``. ``names``: of the
     outputs; a label that is a word is the place of that class among the file's, and the rows of a ZipMap are
     the scores of all classes.
 
     Raises ``ModelError`` (``model.external_data``) for bytes with a tensor in another file, even one that is
     never read: programs look for it in the folder that they happen to run in, which is not the file's.
     """
-    model = decode(file if isinstance(file, bytes) else Path(file).read_bytes())
+    model = message(file)
     if isinstance(file, bytes):
         file = _alone(file)
     known = [*entries(file).values()]
@@ -88,7 +87,7 @@ def _alone(file: bytes) -> bytes:
 
 def with_outputs(file: File, names: Collection[str]) -> bytes | None:
     """The file with these tensors as outputs, too; None where its weights are in other files."""
-    model = decode(file if isinstance(file, bytes) else Path(file).read_bytes())
+    model = message(file)
     if any(map(is_elsewhere, tensors_in(model))):
         return None
     there = {each.name for each in model.graph.output}
@@ -106,9 +105,10 @@ def _fed(
     fed = {}
     for entry in entries:
         shape = input_shape(entry, sizes)
+        fixed = count(entry, sizes)
         given = samples[entry.name][index] if entry.name in samples else np.zeros(shape)
         kind = helper.tensor_dtype_to_np_dtype(entry.type.tensor_type.elem_type)
-        fed[entry.name] = np.asarray(given).reshape(shape).astype(kind)
+        fed[entry.name] = np.asarray(given if fixed is None else fixed).reshape(shape).astype(kind)
     return fed
 
 

@@ -105,7 +105,8 @@ def _relu(step: Step) -> Value:
     return Data(step.emit(Clip, (step.floats(),), 0.0, math.inf))
 
 
-def _clip(step: Step) -> Value:
+def between(step: Step) -> Value:
+    """A Clip by numbers of the file."""
     low = step.attributes.get("min", step.number(1, -math.inf))
     high = step.attributes.get("max", step.number(2, math.inf))
     value = step.value(0)
@@ -140,10 +141,7 @@ def _narrowed(step: Step, data: Data, low: float, high: float) -> Data:
 
 
 ENTRY = Entry(
-    onnx={
-        "Clip": Operator(_clip, {"max": "f", "min": "f"}, 1, 3, elementwise=True),
-        "Relu": Operator(_relu, elementwise=True),
-    },
+    onnx={"Relu": Operator(_relu, elementwise=True)},
     integers=(Requantise,),
     passes=(merge_clips, clips_before_movers),
 )

@@ -24,7 +24,7 @@ from circuits.operators.reshape import shaped
 from circuits.operators.scale import affine_of
 from circuits.operators.selection import selected
 
-_TINY: Final = 1e-38
+_TINY: Final = 1e-300
 
 
 class _Normal(NamedTuple):
@@ -159,8 +159,8 @@ def _norm(step: Step) -> Value:
     axes = step.axes([step.attributes.get("axis", -1)], len(step.whole()))
     rows = Rows(step, _data(step), axes)
     sums = rows.sums(function(step, rows.image, "abs(x)" if power == 1 else "x * x"))
-    norm = f"max(x, {_TINY})" if power == 1 else f"sqrt(max(x, {_TINY}))"
-    inverse = function(step, sums, f"sign(x) / {norm}")
+    norm = "x" if power == 1 else "sqrt(x)"
+    inverse = function(step, sums, f"{norm} / max({norm} * {norm}, {_TINY})")
     return rows.back(step.emit(Mul, (rows.image, rows.spread(inverse))))
 
 

@@ -1,4 +1,4 @@
-"""The sum, mean, largest and smallest of several tensors, entry by entry."""
+"""The sum, mean, largest and smallest of several tensors, entry by entry, and what lies between two."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from circuits.onnx.constants import FLOATS, Constant, Element
 from circuits.onnx.step import Data, Operator, Step, Value, of_kind
 from circuits.operators.activation import Activation
 from circuits.operators.add import add, subtract
-from circuits.operators.clip import Clip
+from circuits.operators.clip import Clip, between
 from circuits.operators.concat import Concat
 from circuits.operators.entry import Entry
 from circuits.operators.max_pool import MaxPool
@@ -97,8 +97,22 @@ def _sum(step: Step, mean: bool) -> Value:
     return replace(total, tensor=step.emit(Activation, (total.tensor,), f"x / {len(values)}.0"))
 
 
+def _clip(step: Step) -> Value:
+    """Between numbers of the file, or bounds that are computed: the smallest of the upper one and of the
+    largest of the lower one and the input."""
+    if not any(step.has(position) and step.is_data(position) for position in (1, 2)):
+        return between(step)
+    made = step.value(0)
+    for position, function in ((1, np.maximum), (2, np.minimum)):
+        if step.has(position):
+            bounded = replace(step, inputs=[made, step.value(position)])
+            made = _extreme(bounded, function, least=position == 2)
+    return made
+
+
 ENTRY = Entry(
     onnx={
+        "Clip": Operator(_clip, {"max": "f", "min": "f"}, 1, 3, elementwise=True),
         "Max": Operator(partial(_extreme, function=np.maximum, least=False), {}, 1, _MOST),
         "Mean": Operator(partial(_sum, mean=True), {}, 1, _MOST),
         "Min": Operator(partial(_extreme, function=np.minimum, least=True), {}, 1, _MOST),

@@ -156,7 +156,7 @@ def _scales(node: Parametric, declared: Declared | None, site: Site) -> tuple[We
         unscaled = unscaled and len(kind.scale) == 1
     elif whole:
         kind = _weight_type([whole])
-    elif not node.weight.any():
+    elif not node.weight.any() and settings.weight_bits > 1:
         # In steps that biases have, whatever is read.
         step = (float(np.abs(node.bias).max()) or 1.0) / (1 << MOST_BITS)
         kind = _weight_type([Affine(step / site.incoming().scale, 0, settings.weight_bits)])

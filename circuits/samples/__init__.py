@@ -25,7 +25,8 @@ from numpy.typing import NDArray
 
 from circuits.samples.pictures import SUFFIXES, Scaling, read_picture, read_pictures
 from circuits.samples.table import Table
-from verifier.datasets import NPY, NPZ, UNREADABLE, one_input, read_npy, read_npz
+from verifier import npy, npz
+from verifier.datasets import UNREADABLE, one_input, read_npy, read_npz
 from verifier.document import parse_json
 from zenerrors import TensorError
 
@@ -133,9 +134,9 @@ def to_npz(samples: Array) -> bytes:
 def _content(data: bytes, field: str) -> Array | dict[str, Array] | list[Any] | Table:
     """An array, arrays by name, EZKL's lists, or a table."""
     try:
-        if data.startswith(NPY):
+        if data.startswith(npy.MAGIC):
             return _numbers(read_npy(data), field)
-        if data.startswith(NPZ):
+        if data.startswith(npz.MAGIC):
             return {name: _numbers(array, field, name) for name, array in read_npz(data).items()}
         if not data.lstrip().startswith((b"[", b"{")):
             return Table.parse(data, field)

@@ -62,7 +62,8 @@ class PowersOfTau:
         """Whether all points are powers of one τ, times one α and one β: by random linear combinations.
 
         Says nothing about ``contributions``. Stages: "points", "powers". Raises ``CeremonyError``
-        (``ceremony.powers``, the array at fault as the field), ``FileFormatError`` (``file.point_*``).
+        (``ceremony.powers``, the array at fault as the field; ``ceremony.no_contributions`` where τ, α or β
+        is one), ``FileFormatError`` (``file.point_*``).
         """
         report = progress or silent
         self._check_shapes()
@@ -73,6 +74,7 @@ class PowersOfTau:
         report("powers", 0.0)
         self._require("tau_g1", np.array_equal(self.tau_g1[0], _ONE_G1))
         self._require("tau_g2", np.array_equal(self.tau_g2[0], _ONE_G2))
+        self._require_drawn()
         for index, name in enumerate(("tau_g1", "alpha_g1", "beta_g1")):
             low, high = _neighbours(getattr(self, name), g1, threads)
             self._require(name, pairings_cancel([(high, _ONE_G2), (g1.neg(low), self.tau_g2[1])]))
@@ -86,6 +88,17 @@ class PowersOfTau:
         # Points with one x are equal or opposite.
         self._require("tau_g1", not np.array_equal(self.tau_g1[1 << self.power][0], _ONE_G1[0]))
         report("powers", 1.0)
+
+    def _require_drawn(self) -> None:
+        """Everybody knows a secret that is one, as all are in a new file of snarkjs'."""
+        drawn = {"τ": self.tau_g1[1], "α": self.alpha_g1[0], "β": self.beta_g1[0]}
+        if known := [name for name, point in drawn.items() if np.array_equal(point, _ONE_G1)]:
+            raise CeremonyError(
+                "ceremony.no_contributions",
+                f"nobody has contributed to these powers of tau: {known[0]} is one, which everybody knows. "
+                "Contribute first (snarkjs powersoftau contribute), or take a public ceremony's powers",
+                field="powers",
+            )
 
     def _check_shapes(self) -> None:
         self._require("power", 1 <= self.power <= MAX_POWER)

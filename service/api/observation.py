@@ -5,6 +5,7 @@ All that is kept is the route's template, never the path, and of the caller its 
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import re
 import secrets
@@ -15,6 +16,8 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from service import log, telemetry
+from service.api import problems
+from service.api.drain import Drain, stopping
 from service.api.metrics import Requests
 
 _FIT = re.compile(r"[A-Za-z0-9_-]{1,40}", re.ASCII)
@@ -26,9 +29,10 @@ _QUIET = frozenset({"/healthz", "/readyz", "/metrics"})
 class Observation:
     """ASGI middleware, around all others."""
 
-    def __init__(self, app: ASGIApp, requests: Requests) -> None:
+    def __init__(self, app: ASGIApp, requests: Requests, drain: Drain) -> None:
         self._app = app
         self._requests = requests
+        self._drain = drain
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -46,11 +50,17 @@ class Observation:
             if message["type"] == "http.response.start":
                 status, answered = message["status"], time.perf_counter()
                 MutableHeaders(scope=message)["X-Request-ID"] = request_id
+                if self._drain.has_begun:  # the next request is for another process
+                    MutableHeaders(scope=message)["Connection"] = "close"
             await send(message)
 
         with log.context(request_id=request_id), telemetry.request_span(headers) as span:
             try:
                 await self._app(scope, receive, sending)
+            except asyncio.CancelledError:
+                if not self._drain.has_begun or answered is not None:
+                    raise
+                await problems.answer(stopping())(scope, receive, sending)
             finally:
                 ended = time.perf_counter()
                 method = scope["method"] if scope["method"] in _METHODS else "other"

@@ -16,6 +16,7 @@ from threading import Lock
 from typing import Final, NamedTuple
 
 from prover.registry import SYSTEMS
+from service import proving_keys
 from service.api import effort
 from service.api.schemas import VerifyRequest
 from service.runtime import Runtime
@@ -52,7 +53,7 @@ class Verifier:
     """Each API process has one."""
 
     def __init__(self, runtime: Runtime) -> None:
-        self._database, self._store = runtime.database, runtime.store
+        self._runtime = runtime
         threads = max(1, runtime.settings.threads // runtime.settings.processes)
         self._threads = ThreadPoolExecutor(threads, thread_name_prefix="verifier")
         self._lock, self._loading = Lock(), Lock()
@@ -139,8 +140,7 @@ class Verifier:
         key = self._opened(document, given)
         if key.system.circuit_bytes(key.verifying) is None:
             with self._loading:  # one after the other: who waited has what another loaded
-                if key.system.circuit_bytes(key.verifying) is None and (circuit := self._circuit(key)):
-                    SYSTEMS[key.system.id].load_key(self._store.path(circuit.proving_key))
+                proving_keys.load_circuit(self._runtime, key)
         return key
 
     def _opened(self, document: ProofDocument, given: KeyFile | str | None) -> OpenedKey:
@@ -151,11 +151,11 @@ class Verifier:
 
     def _circuit(self, key: OpenedKey) -> Circuit | None:
         """Where the system judges by circuits, its proving keys have them."""
-        with self._database.read() as session:
+        with self._runtime.database.read() as session:
             return Circuits(session).of_key(key.reference.id)
 
     def _read_key(self, key_id: str) -> OpenedKey:
-        with self._database.read() as session:
+        with self._runtime.database.read() as session:
             return opened(VerificationKeys(session).get(key_id), SYSTEMS)
 
 

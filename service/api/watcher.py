@@ -29,6 +29,11 @@ _REST = 9
 TENANT_SHARE = 4
 """The keys of one tenant together may wait for so many times what one key may."""
 
+
+class StoppingError(Exception):
+    """This process is to stop: nobody waits here any more."""
+
+
 View = TypeVar("View", bound=JobView)
 Outcome = JobView | Exception
 
@@ -58,7 +63,7 @@ class Seat:
         """``view`` once it is not as ``seen``, or once the job is over.
 
         Raises ``NotFoundError`` where the job is deleted, ``AccessError`` where the caller's key is no longer
-        good, and what asking the database raises.
+        good, ``StoppingError``, and what asking the database raises.
         """
         wait = _Wait(self.principal, seen, view, until_over)
         return cast(View, await self.watcher.outcome(wait))
@@ -73,6 +78,13 @@ class Watcher:
         self._seats: Counter[tuple[str, str]] = Counter()
         self._waits: set[_Wait] = set()
         self._looking: asyncio.Task[None] | None = None
+        self._stopped = False
+
+    def stop(self) -> None:
+        """Let nobody wait any more, in the loop's thread."""
+        self._stopped = True
+        for wait in list(self._waits):
+            _tell(wait, StoppingError())
 
     @contextmanager
     def seat(self, principal: Principal) -> Iterator[Seat]:
@@ -94,6 +106,8 @@ class Watcher:
             self._seats += Counter()  # forgets who has none
 
     async def outcome(self, wait: _Wait) -> JobView:
+        if self._stopped:
+            raise StoppingError
         self._waits.add(wait)
         if self._looking is None:
             # In a context of its own: it is nobody's request.

@@ -16,6 +16,7 @@ from client.errors import ClientError
 from client.resources import Principal
 from service.cli import (
     audit,
+    backup,
     banks,
     compile,  # noqa: A004
     datasets,
@@ -125,6 +126,8 @@ for name, command in (
     ("beat", serving.serve_beat),
     ("migrate", serving.migrate),
     ("doctor", doctor.doctor),
+    ("backup", backup.backup),
+    ("restore", backup.restore),
 ):
     app.command(name)(command)
 app.command(

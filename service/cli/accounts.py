@@ -129,7 +129,9 @@ def add_key(
     tenant_id: TenantId,
     scopes: Annotated[
         list[str],
-        typer.Argument(metavar="SCOPE", help="Of read, prove, register, reveal, manage, admin; or all."),
+        typer.Argument(
+            metavar="SCOPE", help="Of read, prove, register, reveal, contribute, manage, admin; or all."
+        ),
     ],
     name: Annotated[str, typer.Option(help="What it is for.")] = "unnamed",
     days: Annotated[int | None, typer.Option(min=1, max=3650, help="It expires after as many.")] = None,

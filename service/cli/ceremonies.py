@@ -15,6 +15,7 @@ from service.cli import terminal
 from service.cli.answers import Answer, err, said_written
 from service.cli.by_name import named
 from service.cli.shared import Limit, ModelId, asking, deleted, finished
+from verifier.beacon import MOST_ROUNDS
 from zenerrors import CeremonyError, RequestError, naming
 
 if TYPE_CHECKING:
@@ -124,7 +125,7 @@ def close_ceremony(
     beacon: Annotated[
         str, typer.Option(help="Which public value will end it, in words: nobody may know it yet.")
     ],
-    rounds: Annotated[int, typer.Option(min=0, help="It is hashed 2^ROUNDS times.")] = 10,
+    rounds: Annotated[int, typer.Option(min=0, max=MOST_ROUNDS, help="It is hashed 2^ROUNDS times.")] = 10,
 ) -> Ceremony:
     """Announce the public randomness that ends a ceremony, and take no more contributions."""
     return service.close_ceremony(ceremony_id, beacon, rounds=rounds)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, cast
+from typing import TYPE_CHECKING, Annotated, Any, Final, cast
 
 import typer
 
@@ -35,6 +35,12 @@ powers_app = typer.Typer(help="The first phase: powers of tau, snarkjs' .ptau fi
 app.add_typer(powers_app, name="powers")
 
 THREADS = usable_cores()
+_FOR_DEVELOPMENT: Final = (
+    "For development: you alone drew these powers. snarkjs contributes to this file, and can never verify it."
+)
+_SECRECY: Final = (
+    "Each contributor knew a share that changes all secrets. Whether it was kept secret, no file can show."
+)
 
 
 def _existing(metavar: str) -> object:
@@ -53,11 +59,15 @@ def new_powers(
     power: Annotated[int, typer.Argument(min=1, max=MAX_POWER, help="For statements of 2^POWER rows.")],
     output: Out,
 ) -> Answer:
-    """Draw powers of tau alone. Keys made from them are for development only."""
+    """Draw powers of tau alone. Keys made from them are for development only.
+
+    OUT lists no contributions. snarkjs takes it and contributes to it, but `snarkjs powersoftau verify` then
+    refuses the file: hold a ceremony of powers with snarkjs from its first file on.
+    """
     with terminal.show_stages(err, "powers") as progress:
         powers = powers_of_tau.generate(power, threads=THREADS, progress=progress)
     write_ptau(output, powers)
-    return said_written(output, power=powers.power)
+    return said_written(output, f"[dim]{_FOR_DEVELOPMENT}[/]", power=powers.power)
 
 
 @powers_app.command("verify")
@@ -71,6 +81,7 @@ def verify_powers(file: PowersFile) -> Answer:
     text = (
         f"[bold green]valid[/]  for statements of up to 2^{powers.power} rows",
         f"[dim]contributors, beacons not counted[/]  {powers.contributions}",
+        *([f"[dim]{_SECRECY}[/]"] if chain else []),
         _listed(chain),
     )
     return Answer(_of_powers(powers) | {"power": powers.power, "contributions": chain}, text)
@@ -221,6 +232,7 @@ def verify(state_file: StateFile, statement_file: StatementFile, powers_file: Po
     text = (
         "[bold green]valid[/]  The key is what these contributions make of the statement.",
         f"[dim]contributors to the powers, beacons not counted[/]  {powers.contributions}",
+        f"[dim]{_SECRECY}[/]",
         _shown(state),
     )
     return Answer(_of_powers(powers) | _chain(state), text)

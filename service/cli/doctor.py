@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
+
+import typer
 
 from service.cli import deployment
 from service.cli.answers import Answer, RefusedError, answering
@@ -19,16 +21,20 @@ _COLOURS = {"ok": "green", "warn": "yellow", "fail": "red"}
 
 
 @answering
-def doctor() -> Answer:
+def doctor(
+    deep: Annotated[
+        bool, typer.Option("--deep", help="Read all artifacts of the store against their digests.")
+    ] = False,
+) -> Answer:
     """Check the settings, the servers that they name, and this host. Exit code 1 if anything fails."""
-    findings = list(_findings())
+    findings = list(_findings(deep))
     answer = Answer([asdict(finding) for finding in findings], tuple(map(_line, findings)))
     if any(finding.verdict == "fail" for finding in findings):
         raise RefusedError(answer)
     return answer
 
 
-def _findings() -> Iterator[Finding]:
+def _findings(deep: bool) -> Iterator[Finding]:
     from service.doctor import Finding, examine
     from service.runtime import Runtime
     from service.settings import Settings
@@ -47,7 +53,7 @@ def _findings() -> Iterator[Finding]:
     yield Finding("settings", "ok", shape)
     runtime = Runtime.open(settings)
     try:
-        yield from examine(runtime)
+        yield from examine(runtime, deep=deep)
     finally:
         runtime.close()
 

@@ -113,12 +113,9 @@ def _number(text: str, field: str) -> float:
 
 
 def _mask(file: Path | None) -> NDArray[Any] | None:
-    import numpy as np
+    from verifier.datasets import load_array
 
-    try:
-        return None if file is None else np.load(file, allow_pickle=False)
-    except (ValueError, OSError):
-        raise RequestError("request.invalid", f"where: {file} is no .npy file", field="where") from None
+    return None if file is None else load_array(file)
 
 
 def _ends(text: str | None) -> tuple[float, float]:

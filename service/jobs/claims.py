@@ -221,3 +221,13 @@ def is_held(claim: Claim) -> ColumnElement[bool]:
 
 def late() -> dict[str, Any]:
     return {"code": "resource.deadline", "detail": "the deadline passed before the job was done"}
+
+
+def too_large(memory: int, largest: int, constraints: int | None = None) -> str:
+    """What is wrong with a job that takes more memory than the largest worker has."""
+    counted = f" ({constraints:,} constraints)" if constraints is not None else ""
+    return (
+        f"its keys or a proof take about {memory / 1e9:.1f} GB of memory{counted}, and the largest worker has"
+        f" {largest / 1e9:.1f} GB: start a larger one, or ask `zenserve compile` what a smaller network,"
+        " fewer bits or public weights would take; of a dataset, give a smaller shard_size"
+    )

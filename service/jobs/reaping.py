@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from typing import Any, Final
 
-from sqlalchemy import Row, and_, func, or_, select, update
+from sqlalchemy import ColumnElement, Row, and_, func, or_, select, update
 from sqlalchemy.orm import Session
 
 from service.jobs import children, frames, lifecycle
-from service.jobs.claims import Claim, Claims, is_held, late
+from service.jobs.claims import Claim, Claims, is_held, late, too_large
 from service.jobs.lifecycle import WAITING
 from service.settings import QueueName
 from service.storage.database import clock
 from service.storage.records.jobs import Job
 
 LOST_WORKER: Final = "resource.worker_lost"
+# By state first, of which there is an index with few rows; shards end with their parent.
+_WAITS: Final = (
+    Job.state.in_(("queued", "running")) & (Job.kind != "shard") & or_(Job.state == "queued", WAITING)
+)
 _HINTS: Final = 100
 """Messages at once. Each only says that there is work; of jobs whose tenant may run no more, in vain."""
 
@@ -70,15 +74,24 @@ class Reaping:
 
     def end_late(self) -> None:
         """Fail what is queued or waits past its deadline; what runs hears of it from its heartbeat."""
-        # By state first, of which there is an index with few rows; shards end with their parent.
-        unfinished = Job.state.in_(("queued", "running")) & (Job.kind != "shard")
-        overdue = unfinished & (Job.deadline_at < clock(self._session)) & or_(Job.state == "queued", WAITING)
+        self._fail(_WAITS & (Job.deadline_at < clock(self._session)), late())
+
+    def end_too_large(self, largest: Mapping[QueueName, int]) -> None:
+        """Fail what is queued or waits and takes more memory than any worker of its queue ever had:
+        ``largest``."""
+        for queue, most in largest.items():
+            waits = _WAITS & (Job.queue == queue) & (Job.memory > most)
+            for memory in self._session.scalars(select(Job.memory).where(waits).distinct()).all():
+                problem = {"code": "resource.capacity", "detail": too_large(memory, most)}
+                self._fail(waits & (Job.memory == memory), problem)
+
+    def _fail(self, which: ColumnElement[bool], problem: dict[str, Any]) -> None:
         eldest = func.coalesce(Job.parent_id, Job.id)
-        found = self._session.scalars(select(eldest).where(overdue).distinct()).all()
+        found = self._session.scalars(select(eldest).where(which).distinct()).all()
         if not found:
             return
         free = lifecycle.free(self._session, Job.id.in_(found))
-        for job_id in lifecycle.end(self._session, overdue & eldest.in_(free), "failed", problem=late()):
+        for job_id in lifecycle.end(self._session, which & eldest.in_(free), "failed", problem=problem):
             lifecycle.stop(self._session, Job.parent_id == job_id)
         for job_id in free:
             if frames.are_of(self._session, job_id):

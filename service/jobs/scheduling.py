@@ -9,7 +9,7 @@ from typing import Any, Final
 from sqlalchemy import func, or_, select, update
 from sqlalchemy.orm import Session
 
-from service.jobs.claims import Claim, Claims
+from service.jobs.claims import Claim, Claims, too_large
 from service.jobs.jobs import Terms
 from service.jobs.lifecycle import rested
 from service.settings import QueueName, Settings
@@ -68,24 +68,19 @@ def claim_next(
 def routed(session: Session, settings: Settings, terms: Terms, estimate: dict[str, Any] | None) -> Terms:
     """The terms with queue, memory and cost by this ``estimate``, if there is one.
 
-    Raises ``ResourceError`` (``resource.capacity``) where the job takes more memory than any live worker has.
+    Raises ``ResourceError`` (``resource.capacity``) where the job takes more memory than any live worker has,
+    or, where none lives, than any that ever did.
     """
     if estimate is None:
         return terms
     memory, cost = int(estimate["memory"]), float(estimate["cost"])
-    most = Workers(session).memory()
+    most, ever = Workers(session).memory(), Workers(session).largest_ever()
     queue: QueueName = "cpu"
     if cost >= settings.gpu_from_seconds and most.get("gpu", 0) >= memory:
         queue = "gpu"
-    largest = most.get(queue, memory)
+    largest = most.get(queue, ever.get(queue, memory))
     if memory > largest:
-        raise ResourceError(
-            "resource.capacity",
-            f"its keys or a proof take about {memory / 1e9:.1f} GB of memory ({estimate['constraints']:,}"
-            f" constraints), and the largest worker has {largest / 1e9:.1f} GB: start a larger one, or ask"
-            " `zenserve compile` what a smaller network, fewer bits or public weights would take; of a"
-            " dataset, give a smaller shard_size",
-        )
+        raise ResourceError("resource.capacity", too_large(memory, largest, estimate["constraints"]))
     return replace(terms, queue=queue, memory=memory, cost=cost)
 
 

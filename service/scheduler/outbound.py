@@ -30,6 +30,8 @@ Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 _NAME = re.compile(
     r"(?=.{1,253}$)([a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9])?\.)*[a-z]([a-z0-9-]{0,61}[a-z0-9])?\.?"
 )
+NOT_PUBLIC = "the host has no address, or one that is not public"
+"""One reason for both: callers must not learn which names the operator's own network has."""
 _GLOBAL_V6 = ipaddress.ip_network("2000::/3")
 # Python calls some of these global.
 _NOT_GLOBAL: tuple[Network, ...] = (
@@ -143,11 +145,11 @@ class Outbound:
                 self._resolvers, lambda: socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
             )
         except (OSError, UnicodeError):
-            raise RefusedError("the host's name has no address") from None
+            raise RefusedError(NOT_PUBLIC) from None
         addresses = [ipaddress.ip_address(str(entry[4][0]).partition("%")[0]) for entry in found]
         plain = url.scheme == "http"
         if not all(is_allowed(address, self._networks, plain=plain) for address in addresses):
-            raise RefusedError("the host's address is not a public one")
+            raise RefusedError(NOT_PUBLIC)
         return list(dict.fromkeys(addresses))[:MOST_ADDRESSES]
 
     async def _post(self, url: httpx.URL, address: Address, body: bytes, headers: Mapping[str, str]) -> int:

@@ -4,10 +4,12 @@
 - A running job whose lease has expired is given back, or fails after its last attempt.
 - A queued job that no worker picked up, because its message was lost, is enqueued again; one for a GPU goes
   to the other queue when there is no such worker any more.
-- A job past its deadline fails.
+- A job past its deadline fails, and so does one that takes more memory than any worker ever had, once there
+  are workers.
 - The sealed input of a proof that is over is deleted, and so are its shards' counts; of one that failed, when
   it can no longer be retried. It is done here, and not where jobs end, because then no crash between an end
   and a deletion can leave an input behind.
+- How many openings there were is noted on this host (``service.openings``).
 - Proofs past their time, uploads that nobody used, logins that ran out and tenants that are to be gone are
   deleted.
 
@@ -22,9 +24,10 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from service import log
+from service import log, openings
 from service.jobs.queue import SCHEDULER_SECONDS
 from service.jobs.reaping import Reaping
+from service.openings import NOTE_SECONDS
 from service.runtime import Runtime
 from service.scheduler.removal import remove_tenants
 from service.scheduler.retention import forget
@@ -70,6 +73,8 @@ def reap(runtime: Runtime, pick_up_seconds: float = PICK_UP_SECONDS) -> None:
         reaping.end_late()
         if "gpu" not in workers.memory():
             reaping.leave_queue("gpu", "cpu", NO_GPU_SECONDS)
+        if workers.live():
+            reaping.end_too_large(workers.largest_ever())
         workers.forget(FORGOTTEN_SECONDS)
     _delete_old(runtime)
     _send_again(runtime, pick_up_seconds)  # last: it may have to wait for the broker
@@ -93,6 +98,7 @@ def _show_life(runtime: Runtime) -> None:
 _DUTIES: Final[Mapping[Callable[[Runtime], None], float]] = {
     reap: 0.0,
     remove_tenants: 1.0,
+    openings.note: NOTE_SECONDS,
     _show_life: SCHEDULER_SECONDS / 4,
     forget: 60.0,
     sweep: ORPHAN_SECONDS,

@@ -6,6 +6,7 @@ They lie as the files of a local store do, ``ab/abcd…``: to move one there is 
 from __future__ import annotations
 
 import errno
+import hashlib
 from collections.abc import Iterator, Set
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,6 +16,8 @@ from zenerrors import ResourceError
 
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 """What the system says when this host's disk, or a part of it, is full."""
+CLAIMS = "openings"
+"""The folder of files that say what was opened, beside the artifacts, whose folders have two letters."""
 _PARTS_AT_ONCE = 4
 """Of 50 MB each, while a large file goes up or down."""
 
@@ -55,6 +58,36 @@ class Remote:
         with self._asking(for_one=True):
             self._objects.get_file(self._place(digest), str(path))
 
+    def sha256(self, digest: str) -> str | None:
+        """Of what is there, in hex; None where nothing is."""
+        try:
+            with self._asking(for_one=True), self._objects.open(self._place(digest), "rb") as file:
+                return hashlib.file_digest(file, "sha256").hexdigest()
+        except FileNotFoundError:
+            return None
+
+    def digests(self) -> set[str]:
+        """The names of all artifacts."""
+        with self._asking():
+            return {name.rpartition("/")[2] for name in self._objects.find(self._root)}
+
+    def claim(self, root: str, left: int) -> bool:
+        """``Store.claim``. No two callers ask for the same at once: the database numbers openings."""
+        place = f"{self._root}/{CLAIMS}/{root}/{left}"
+        with self._asking():
+            if self._objects.exists(place):
+                return False
+            self._objects.pipe_file(place, b"")
+        return True
+
+    def claims(self) -> Iterator[tuple[str, str]]:
+        """The root of each, and what is left behind it."""
+        with self._asking():
+            found: list[str] = self._objects.find(f"{self._root}/{CLAIMS}")
+        for name in found:
+            root, _, left = name.rpartition("/")
+            yield root.rpartition("/")[2], left
+
     def delete(self, digest: str) -> None:
         with self._asking():
             self._objects.rm_file(self._place(digest))
@@ -70,7 +103,9 @@ class Remote:
             old = [
                 name
                 for name, about in found.items()
-                if name.rpartition("/")[2] not in digests and about["LastModified"].timestamp() < oldest
+                if f"/{CLAIMS}/" not in name[len(self._root) :]
+                and name.rpartition("/")[2] not in digests
+                and about["LastModified"].timestamp() < oldest
             ]
             if old:
                 self._objects.rm(old)

@@ -19,11 +19,14 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from service.settings import Settings
-from service.storage.remote import NO_ROOM, Remote
+from service.storage.remote import CLAIMS, NO_ROOM, Remote
+from verifier.recent import Recent
 from zenerrors import FileFormatError, ResourceError
 
 _GRACE_SECONDS = 60.0
 """Between asking for the path of a copy and opening it. An open copy may go: its bytes stay until closed."""
+_REMEMBERED = 10_000
+"""Files that each process knows to be intact."""
 _UNFINISHED_SECONDS = 86_400.0
 """After which a file that nobody adopted is of a process that died."""
 
@@ -37,6 +40,7 @@ class Store:
         self._cache_bytes = cache_bytes
         self._incoming = root / "incoming"
         self._incoming.mkdir(parents=True, exist_ok=True)
+        self._intact = Recent[tuple[str | int, ...], str](_REMEMBERED)
 
     @classmethod
     def from_settings(cls, settings: Settings) -> Store:
@@ -84,7 +88,8 @@ class Store:
 
     def adopt(self, path: Path) -> str:
         """Take a finished file in under its digest."""
-        digest = _digest(path)
+        digest = _sha256(path)
+        _sync(path)
         if self._remote is not None:
             self._remote.upload(path, digest)
             self._make_room(path.stat().st_size)
@@ -92,25 +97,85 @@ class Store:
         return digest
 
     def path(self, digest: str) -> Path:
-        """The artifact as a file; a copy is checked once, when it is made.
+        """The artifact as a file. Each process reads it against its digest once, and again once it changed.
 
         Raises ``FileFormatError`` (``file.missing``, ``file.corrupt``) where there is none to copy.
         """
         place = self._place(digest)
         if self._remote is None:
+            self._require(place, digest)
             return place
-        with suppress(FileNotFoundError):
+        with suppress(FileFormatError):
+            self._require(place, digest)
             os.utime(place)  # used now: it stays longer than others
             return place
         with self._alone(digest):
-            if not place.exists():
+            try:
+                self._require(place, digest)  # another process has brought it meanwhile
+            except FileFormatError:
                 self._download(self._remote, digest)
         return place
+
+    def copy(self, digest: str, path: Path) -> None:
+        """Copy the artifact there, and have it safely on the disk. Raises ``FileFormatError``
+        (``file.missing``, ``file.corrupt``)."""
+        try:
+            if self._remote is not None:
+                self._remote.download(digest, path)
+            else:
+                shutil.copyfile(self._place(digest), path)
+        except FileNotFoundError as error:
+            raise _missing(digest) from error
+        if _sha256(path) != digest:
+            raise _corrupt(digest)
+        _sync(path)
+
+    def missing(self, digests: Set[str]) -> set[str]:
+        """Return those of these artifacts that are not there."""
+        if self._remote is not None:
+            return set(digests - self._remote.digests())
+        return {digest for digest in digests if not self._place(digest).is_file()}
+
+    def is_intact(self, digest: str) -> bool:
+        """Read the artifact where it is kept, whoever read it before, and compare its digest."""
+        if self._remote is not None:
+            return self._remote.sha256(digest) == digest
+        try:
+            return _sha256(self._place(digest)) == digest
+        except FileNotFoundError:
+            return False
+
+    def claim(self, root: str, left: int) -> bool:
+        """Note that an opening of a commitment's root was spent, behind which so many are left. Return
+        whether it was not spent before.
+        """
+        if self._remote is not None:
+            return self._remote.claim(root, left)
+        folder = self._root / CLAIMS / root
+        folder.mkdir(parents=True, exist_ok=True)
+        try:
+            (folder / str(left)).touch(exist_ok=False)
+        except FileExistsError:
+            return False
+        _sync(folder)
+        return True
+
+    def lowest_claims(self) -> dict[str, int]:
+        """Of each root that was opened, how many openings are left behind the last one."""
+        if self._remote is not None:
+            claims = self._remote.claims()
+        else:
+            claims = ((file.parent.name, file.name) for file in (self._root / CLAIMS).glob("*/*"))
+        lowest: dict[str, int] = {}
+        for root, left in claims:
+            lowest[root] = min(int(left), lowest.get(root, int(left)))
+        return lowest
 
     def delete_others(self, digests: Set[str], age_seconds: float) -> int:
         """Delete all artifacts but these, unfinished ones too, that are older than this. How many."""
         oldest = self._clock() - age_seconds
-        here = self._drop("*/*", older_than=oldest, but=digests)
+        unfinished = self._drop("incoming/*", older_than=oldest)
+        here = unfinished + self._drop("??/*", older_than=oldest, but=digests)
         return here if self._remote is None else self._remote.delete_others(digests, oldest)
 
     def free_bytes(self) -> int:
@@ -128,6 +193,22 @@ class Store:
             path.touch()
             return path.stat().st_mtime
 
+    def _require(self, place: Path, digest: str) -> None:
+        """Raises ``FileFormatError`` where the file is not what its name says."""
+        try:
+            mark = self._mark(place, digest)
+            if not self._intact.get(mark):
+                if _sha256(place) != digest:
+                    raise _corrupt(digest)
+                self._intact.keep(mark, digest)
+        except FileNotFoundError as error:
+            raise _missing(digest) from error
+
+    def _mark(self, place: Path, digest: str) -> tuple[str | int, ...]:
+        """What changes with the file. Copies are touched whenever they are used."""
+        status = place.stat()
+        return digest, status.st_ino, status.st_size, 0 if self._remote else status.st_mtime_ns
+
     def _place(self, digest: str) -> Path:
         return self._root / digest[:2] / digest
 
@@ -135,6 +216,7 @@ class Store:
         place = self._place(digest)
         place.parent.mkdir(exist_ok=True)
         path.replace(place)
+        self._intact.keep(self._mark(place, digest), digest)
 
     def _download(self, remote: Remote, digest: str) -> None:
         with self.scratch() as path:
@@ -143,8 +225,9 @@ class Store:
                 remote.download(digest, path)
             except FileNotFoundError as error:
                 raise _missing(digest) from error
-            if _digest(path) != digest:
+            if _sha256(path) != digest:
                 raise _corrupt(digest)
+            _sync(path)
             self._keep(path, digest)
 
     def _make_room(self, size: int) -> None:
@@ -178,12 +261,18 @@ class Store:
             yield
 
 
-def _digest(path: Path) -> str:
-    """Of what is safely on the disk."""
+def _sha256(path: Path) -> str:
     with path.open("rb") as file:
-        digest = hashlib.file_digest(file, "sha256").hexdigest()
-        os.fsync(file.fileno())
-    return digest
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _sync(path: Path) -> None:
+    """Have the file, or the names in the folder, safely on the disk."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def _missing(digest: str) -> FileFormatError:

@@ -19,7 +19,7 @@ from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 from service.settings import Settings
-from zenerrors import FileFormatError
+from zenerrors import FileFormatError, RequestError
 
 KEY_FILE = "secret.key"
 _NONCE_BYTES = 12
@@ -134,6 +134,17 @@ class Vault:
 
 def _derive(secret: bytes, purpose: bytes) -> bytes:
     return HKDF(algorithm=SHA256(), length=32, salt=None, info=purpose).derive(secret)
+
+
+def require_secret(settings: Settings) -> None:
+    """Raises ``RequestError`` (``request.settings``) where a new secret would be made."""
+    if settings.secret_key is None and not (settings.data_dir / KEY_FILE).exists():
+        raise RequestError(
+            "request.settings",
+            f"what was sealed opens with its own secret alone: put the service's {KEY_FILE} into"
+            f" {settings.data_dir} first, or set ZENSERVE_SECRET_KEY",
+            field="ZENSERVE_SECRET_KEY",
+        )
 
 
 def add_key(path: Path) -> None:

@@ -1,14 +1,15 @@
-"""What a host remembers of the ledger of openings beside the database: no backup of that can take it back."""
+"""What a host remembers of the ledger of openings, so that an older database is noticed."""
 
 from __future__ import annotations
 
 import ctypes
-import fcntl
 import os
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
 _DIGITS: Final = 20
+_PENDING: Final = ".next"
 _HERE: Final = -100
 """``AT_FDCWD``."""
 _BIRTH: Final = 0x800
@@ -18,45 +19,81 @@ _BIRTH_AT: Final = slice(80, 92)
 
 
 class Witness:
-    """A file of one number, the highest that anybody on this host has noted in an epoch. It is never
-    replaced, only written over: so it is the same file for as long as nobody copies it.
+    """An empty file for the highest count of an epoch that a process of this host has noted, named by it.
+
+    A backup that is copied over the directory brings the file of its own count, and leaves that of a later
+    one. Where the file of a later count goes, too, that of the backup's count comes back as another file than
+    the one that the database was told of (``place``).
     """
 
     def __init__(self, data_dir: Path, epoch: str) -> None:
-        self._path = data_dir / "openings" / epoch
+        self._folder, self._epoch = data_dir / "openings", epoch
 
     def highest(self) -> int:
         """0 where nothing was noted here."""
-        try:
-            return int(self._path.read_text() or 0)
-        except FileNotFoundError:
-            return 0
+        return max([self._earlier(), *map(_number, self._notes())])
 
     def note(self, number: int) -> None:
         """Keep it unless a higher one is there. Once this returns, it is safely on the disk."""
-        if not self._path.exists():
-            self._make()
-        with self._path.open("r+") as file:
-            fcntl.flock(file, fcntl.LOCK_EX)
-            if number >= int(file.read() or 0):
-                file.seek(0)
-                file.write(f"{number:0{_DIGITS}d}")
-                file.flush()
-                os.fsync(file.fileno())
-
-    def place(self) -> str:
-        """Which file it is: of a copy, even in its stead, it is another. Empty where there is none."""
+        note = self._file(number)
         try:
-            return f"{self._path.stat().st_ino}:{_born(self._path)}"
-        except FileNotFoundError:
-            return ""
+            self._file(number, _PENDING).rename(note)
+        except FileNotFoundError:  # none was prepared, or another process was first
+            if number > self.highest() or not any(self._notes()):
+                self._make(note)
+        self._sync()
+        highest = self.highest()
+        for file in self._notes():
+            if _number(file) < highest:
+                file.unlink(missing_ok=True)
 
-    def _make(self) -> None:
-        self._path.parent.mkdir(mode=0o700, exist_ok=True)
-        os.close(os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600))
-        folder = os.open(self._path.parent, os.O_RDONLY)
-        os.fsync(folder)  # else its name may be lost, and with it the file
+    def prepare(self, number: int) -> str:
+        """Make the file that ``note`` keeps, before the database knows of the number. Return its place."""
+        pending = self._file(number, _PENDING)
+        pending.unlink(missing_ok=True)  # of a transaction that failed
+        self._make(pending)
+        self._sync()
+        return _place(pending) or ""
+
+    def is_place(self, place: str, number: int) -> bool:
+        """Whether the file of this number is the one that ``prepare`` made: copies, even in its stead, are
+        others."""
+        files = self._file(number, _PENDING), self._file(number), self._folder / self._epoch
+        return place in map(_place, files)
+
+    def _earlier(self) -> int:
+        """What earlier versions noted: the number in one file, written over again and again."""
+        try:
+            return int((self._folder / self._epoch).read_text() or 0)
+        except FileNotFoundError:
+            return 0
+
+    def _notes(self) -> Iterator[Path]:
+        return (file for file in self._folder.glob(f"{self._epoch}.*") if file.suffix != _PENDING)
+
+    def _file(self, number: int, suffix: str = "") -> Path:
+        return self._folder / f"{self._epoch}.{number:0{_DIGITS}d}{suffix}"
+
+    def _make(self, file: Path) -> None:
+        self._folder.mkdir(mode=0o700, exist_ok=True)
+        os.close(os.open(file, os.O_RDWR | os.O_CREAT, 0o600))
+
+    def _sync(self) -> None:
+        """Have the names safely on the disk, and with them the files."""
+        folder = os.open(self._folder, os.O_RDONLY)
+        os.fsync(folder)
         os.close(folder)
+
+
+def _number(note: Path) -> int:
+    return int(note.suffix[1:])
+
+
+def _place(file: Path) -> str | None:
+    try:
+        return f"{file.stat().st_ino}:{_born(file)}"
+    except FileNotFoundError:
+        return None
 
 
 def _born(path: Path) -> str:

@@ -19,7 +19,7 @@ from service.storage.records.ceremonies import Ceremony, CeremonyCircuit, Contri
 from service.storage.records.resources import Model
 from service.storage.repositories import Ceremonies, Models, VerificationKeys
 from service.storage.repositories.uploads import Uploads
-from service.submissions import jobs
+from service.submissions import asking, jobs
 from service.submissions.estimates import Estimate
 from service.submissions.requests import (
     CeremonyRequest,
@@ -80,7 +80,7 @@ def start(
         asked = [
             _asked(session, model, quantised, each, f"circuits.{at}") for at, each in enumerate(body.circuits)
         ]
-    values = intake.committed_count(quantised, model.weight_privacy)
+    values = asking.ask(caller.tenant_id, "committed_count", quantised, model.weight_privacy)
     digest = powers.powers_digest(runtime, values)
     row = Ceremony(id=new_id("cer"), model_id=model.id, name=body.name, asked=asked, powers=digest)
     return jobs.submit(runtime, caller, "ceremony", row, terms, "ceremony.create")
@@ -228,7 +228,8 @@ def _asked(
     asked: dict[str, Any] = {"scheme": scheme} | _DEFAULTS[scheme] | given
     try:
         if "input_privacy" in asked:
-            intake.check_privacy(quantised, asked["input_privacy"], model.weight_privacy)
+            given_privacy = asked["input_privacy"]
+            asking.ask(model.job.tenant_id, "check_privacy", quantised, given_privacy, model.weight_privacy)
         if scheme == "inference":
             asked["reveal"] = intake.revealed(quantised, asked.pop("outputs", asked.get("reveal")))
     except StatementError as error:

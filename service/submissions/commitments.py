@@ -18,7 +18,7 @@ from service.storage.records.base import new_id
 from service.storage.records.resources import Commitment, Model
 from service.storage.repositories import Commitments, Models
 from service.storage.repositories.accounts import Tenants
-from service.submissions import jobs
+from service.submissions import asking, jobs
 from service.submissions.requests import CommitmentRequest
 from verifier.documents import OpeningFile, OpeningPart, named
 
@@ -43,7 +43,7 @@ def commit(
             return found
         model = Models(session, caller.tenant_id).ready(body.model_id)
     quantised = encryption.open_network(runtime, model)
-    needed = intake.committed_count(quantised, model.weight_privacy)
+    needed = asking.ask(caller.tenant_id, "committed_count", quantised, model.weight_privacy)
     basis = bases.require_basis(runtime, registry.find(model.system), needed)
     row = _commit(runtime, body, model, quantised, basis)
     row.tenant_id = caller.tenant_id
@@ -69,7 +69,8 @@ def reveal(runtime: Runtime, caller: Principal, commitment_id: str) -> OpeningFi
     assert secret.opening is not None  # noqa: S101  there is one for whatever was committed
     system = registry.find(model.system)
     opening = system.commitments.read_opening(secret.opening)
-    values = intake.committed_count(encryption.open_network(runtime, model), model.weight_privacy)
+    quantised = encryption.open_network(runtime, model)
+    values = asking.ask(caller.tenant_id, "committed_count", quantised, model.weight_privacy)
     basis, threads = bases.load_basis(runtime, system, values), runtime.settings.threads
     revealed = bases.reveal(basis, opening, secret.values, threads)
     shown = intake.output_integers(secret.values) if row.kind == "output" else None
@@ -93,7 +94,7 @@ def _commit(
         read = intake.read_input(quantised, body.values, "values", body.name, saturate=model.saturate)
         values = intake.committed_values(quantised, read, name=body.name)
     else:
-        values = intake.read_reference(quantised, body.values, "values", saturate=model.saturate)
+        values = asking.reference(model, quantised, body.values, "values")
     opening = bases.commit(basis, values, runtime.settings.threads)
     row = Commitment(id=new_id("cmt"), model_id=body.model_id, kind=body.kind, created_at=now())
     row.commitment = opening.commitment.hex()

@@ -15,7 +15,7 @@ from service.runtime import Runtime
 from service.storage.records.base import new_id
 from service.storage.records.resources import Dataset, Model
 from service.storage.repositories import Datasets, Models
-from service.submissions import estimates, jobs, sandbox
+from service.submissions import asking, estimates, jobs, sandbox
 from service.submissions.files import Handed
 from verifier.documents import OpeningFile
 from verifier.measures import takes_targets
@@ -103,7 +103,7 @@ def _check_measure(dataset: Dataset) -> None:
 
 
 def _check_shard_size(runtime: Runtime, model: Model, quantised: bytes, dataset: Dataset) -> None:
-    values = intake.committed_count(quantised, model.weight_privacy)
+    values = asking.ask(model.job.tenant_id, "committed_count", quantised, model.weight_privacy)
     points = basis.basis_length(runtime, registry.find(model.system), values)
     most = intake.samples_in(quantised, dataset.compared, dataset.output, points)
     if most < (dataset.shard_size or 1):

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from circuits import QuantGraph
-from circuits.schemes import planned
 from circuits.schemes.planned import Planned
 from prover import registry
 from prover.size import Size
 from service import encryption, engine
 from service.runtime import Runtime
 from service.storage.records.resources import Model
+from service.submissions import asking
 from verifier.schemes import Privacy
 
 Estimate = dict[str, Any]
@@ -23,34 +22,40 @@ def of_keys(runtime: Runtime, system: str, circuits: Iterable[Mapping[str, Any]]
     """Of making the keys of one circuit after the other, and their proofs: of the largest. ``circuits``: each
     a ``Planned`` as JSON. Any worker may do it, whatever it takes: no cost.
     """
-    read = (Planned(each["constraints"], Size(**each["size"])) for each in circuits)
-    return _largest(runtime, system, read)
+    return _largest(runtime, system, map(_read, circuits))
 
 
-def of_registration(runtime: Runtime, system: str, quantised: bytes, weight_privacy: Privacy) -> Estimate:
+def of_registration(
+    runtime: Runtime, tenant_id: str, system: str, quantised: bytes, weight_privacy: Privacy
+) -> Estimate:
     """Of making the keys that the registration of a network makes."""
-    graph = QuantGraph.from_bytes(quantised)
-    return _largest(runtime, system, planned.registered(graph, weight_privacy))
+    return of_keys(runtime, system, asking.ask(tenant_id, "plan_registered", quantised, weight_privacy))
 
 
 def of_shard(runtime: Runtime, model: Model, batch: int, asked: Mapping[str, Any]) -> Estimate:
     """Of the proof of an accuracy on so many samples. ``asked``: what the request says (``orders``)."""
-    graph = QuantGraph.from_bytes(encryption.open_network(runtime, model))
-    circuit = planned.accuracy(graph, model.weight_privacy, batch, **engine.measuring(asked))
-    return _of(runtime, model.system, circuit)
+    return _planned(runtime, model, "plan_accuracy", batch, **engine.measuring(asked))
 
 
 def of_batch(runtime: Runtime, model: Model, batch: int) -> Estimate:
     """Of the proof of so many frames."""
-    graph = QuantGraph.from_bytes(encryption.open_network(runtime, model))
-    return _of(runtime, model.system, planned.inference(graph, model.weight_privacy, batch))
+    return _planned(runtime, model, "plan_inference", batch)
 
 
 def of_certificate(runtime: Runtime, model: Model, asked: Mapping[str, Any]) -> Estimate:
     """Of the proof of a robustness: many times what an inference's takes. ``asked``: what the request
     says."""
-    graph = QuantGraph.from_bytes(encryption.open_network(runtime, model))
-    return _of(runtime, model.system, planned.robustness(graph, model.weight_privacy, **engine.within(asked)))
+    return _planned(runtime, model, "plan_robustness", **engine.within(asked))
+
+
+def _planned(runtime: Runtime, model: Model, plan: str, *arguments: Any, **options: Any) -> Estimate:
+    quantised = encryption.open_network(runtime, model)
+    found = asking.ask(model.job.tenant_id, plan, quantised, model.weight_privacy, *arguments, **options)
+    return _of(runtime, model.system, _read(found))
+
+
+def _read(found: Mapping[str, Any]) -> Planned:
+    return Planned(found["constraints"], Size(**found["size"]))
 
 
 def _largest(runtime: Runtime, system: str, circuits: Iterable[Planned]) -> Estimate:

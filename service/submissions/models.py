@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from circuits.quantisation import page
 from prover import registry
-from service import basis, encryption, intake, keys
+from service import basis, encryption, keys
 from service.access import audit
 from service.access.principal import Principal
 from service.deleted import forget_deleted
@@ -18,7 +18,7 @@ from service.runtime import Runtime
 from service.storage.records.base import new_id
 from service.storage.records.resources import Model
 from service.storage.repositories import Models
-from service.submissions import estimates, jobs, sandbox
+from service.submissions import asking, estimates, jobs, sandbox
 from service.submissions.files import Handed
 from service.submissions.requests import Precision, TwinRequest
 from verifier.registry import FIRST
@@ -74,7 +74,7 @@ def register(
     said: dict[str, Any] = json.loads(line)
     quantised, floats = networks[: said["quantised_bytes"]], networks[said["quantised_bytes"] :]
     if row.weight_privacy == "committed":
-        basis.basis_length(runtime, system, intake.committed_count(quantised, row.weight_privacy))
+        basis.basis_length(runtime, system, said["committed"])
     row.id = new_id("mdl")
     row.report = said["report"]
     row.bits = max(layer["bits"] or 0 for layer in row.report["tuning"]["layers"])
@@ -117,8 +117,11 @@ def add_twin(
         raise RequestError("request.invalid", reason, field="system")
     quantised = encryption.open_network(runtime, model)
     if model.weight_privacy == "committed":
-        basis.basis_length(runtime, system, intake.committed_count(quantised, model.weight_privacy))
-    estimate = estimates.of_registration(runtime, system.id, quantised, model.weight_privacy)
+        count = asking.ask(caller.tenant_id, "committed_count", quantised, model.weight_privacy)
+        basis.basis_length(runtime, system, count)
+    estimate = estimates.of_registration(
+        runtime, caller.tenant_id, system.id, quantised, model.weight_privacy
+    )
     row = Model(
         id=new_id("mdl"),
         system=system.id,
@@ -170,7 +173,11 @@ def _output_taken(runtime: Runtime, models: Models, place: str | None) -> dict[s
         return None
     model_id, _, output = place.partition("/")
     model = models.ready(model_id, "input_from")
-    return intake.output_type(encryption.open_network(runtime, model), model.weight_privacy, output)
+    quantised = encryption.open_network(runtime, model)
+    taken: dict[str, Any] = asking.ask(
+        model.job.tenant_id, "output_type", quantised, model.weight_privacy, output
+    )
+    return taken
 
 
 def _check_parent(models: Models, row: Model) -> None:

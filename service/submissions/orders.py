@@ -15,6 +15,7 @@ from service.runtime import Runtime
 from service.storage.records.base import new_id
 from service.storage.records.resources import Commitment, Dataset, Model
 from service.storage.repositories import Commitments, Datasets, Models
+from service.submissions import asking
 from service.submissions.requests import InputRequest, ProofRequest
 from verifier.fields import canonical
 from verifier.schemes import CommitmentKind, Norm, Privacy
@@ -146,24 +147,22 @@ def _order(runtime: Runtime, session: Session, tenant_id: str, body: ProofReques
         reveal = intake.revealed(quantised, body.outputs or body.reveal)
         if body.top is not None:
             intake.check_top(quantised, reveal, body.top)
-        if kept := intake.outputs_kept(quantised, model.weight_privacy, reveal):
+        if kept := asking.ask(tenant_id, "outputs_kept", quantised, model.weight_privacy, reveal):
             _require_room(runtime, model, quantised, max(kept.values()))
             request["output_ids"] = {name: new_id("cmt") for name in kept}
         asked = {name: getattr(body, name) for name in _ENDS}
-        if bounds := intake.bounded(quantised, model.weight_privacy, reveal, asked):
+        if bounds := asking.ask(tenant_id, "bounded", quantised, model.weight_privacy, reveal, asked):
             request["bounds"] = bounds
         return Order(request | {"reveal": reveal, "top": body.top or 1}, secrets)
     if body.scheme == "robustness":
-        return Order(request | _ball(quantised, body), secrets)
+        return Order(request | _ball(tenant_id, quantised, body), secrets)
     intake.check_threshold(quantised, int(body.threshold or 0))
     if body.reference_id is not None:
         secrets["reference"] = _committed(
             runtime, Commitments(session, tenant_id), model, "reference", body.reference_id
         )
     else:
-        secrets["reference"] = Secret(
-            intake.read_reference(quantised, body.reference, "reference", saturate=model.saturate)
-        )
+        secrets["reference"] = Secret(asking.reference(model, quantised, body.reference, "reference"))
     request |= {
         "reference_privacy": "committed" if body.reference_id else "public",
         "reference_id": body.reference_id,
@@ -206,10 +205,10 @@ def _input(
     return Secret(intake.read_input(quantised, given.values, field, name, saturate=model.saturate))
 
 
-def _ball(quantised: bytes, body: ProofRequest) -> dict[str, Any]:
+def _ball(tenant_id: str, quantised: bytes, body: ProofRequest) -> dict[str, Any]:
     """How far inputs may be away, and by which norm."""
     norm: Norm = body.norm or "inf"
-    intake.check_radius(quantised, int(body.radius or 0), norm)
+    asking.ask(tenant_id, "check_radius", quantised, int(body.radius or 0), norm)
     return {"radius": body.radius, "norm": norm}
 
 
@@ -253,7 +252,9 @@ def _handed_on(runtime: Runtime, row: Commitment, model: Model, quantised: bytes
     made = encryption.open_network(runtime, row.model)
     over = [
         bases.find_basis(
-            runtime, registry.find(each.system), intake.committed_count(network, each.weight_privacy)
+            runtime,
+            registry.find(each.system),
+            asking.ask(model.job.tenant_id, "committed_count", network, each.weight_privacy),
         )
         for each, network in ((row.model, made), (model, quantised))
     ]
@@ -271,7 +272,7 @@ def _handed_on(runtime: Runtime, row: Commitment, model: Model, quantised: bytes
 def _require_room(runtime: Runtime, model: Model, quantised: bytes, values: int) -> None:
     """That the basis of what is committed to about the model is long enough. Raises ``StatementError``
     (``statement.basis_length``)."""
-    needed = intake.committed_count(quantised, model.weight_privacy)
+    needed = asking.ask(model.job.tenant_id, "committed_count", quantised, model.weight_privacy)
     points = bases.basis_length(runtime, registry.find(model.system), needed)
     if values > points:
         raise StatementError(

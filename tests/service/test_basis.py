@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 from prover import registry
 from prover.groth16 import CommitmentKey, powers_of_tau
-from prover.groth16.iden3.ptau import write_ptau
+from prover.groth16.iden3.ptau import read_ptau, write_ptau
 from prover.groth16.system import Groth16
 from service import basis as bases
 from service import powers as imported
@@ -153,6 +153,18 @@ def test_a_basis_is_imported_before_the_first_commitment_or_a_larger_one(runtime
     assert points(runtime) == [16, 64]
     assert bases.require_basis(runtime, GROTH16, 16).identity == given.identity
     assert bases.require_basis(runtime, GROTH16, 17).identity == larger.identity
+
+
+def test_an_import_binds_only_systems_whose_bases_are_of_powers(runtime: Runtime, tmp_path: Path) -> None:
+    file = tmp_path / "powers.ptau"
+    write_ptau(file, powers_of_tau.generate(6))
+    imported.import_powers(runtime, file, read_ptau(file))
+    for system in registry.SYSTEMS.values():
+        if system.commitments.id == GROTH16.commitments.id:
+            with refuses("model.too_large"):
+                bases.basis_length(runtime, system, 1000)
+        else:
+            assert bases.require_basis(runtime, system, 1000).length >= 1000
 
 
 def test_services_of_before_that_imported_powers_make_no_basis_either(

@@ -10,10 +10,10 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import httpx
 import psutil
@@ -33,6 +33,7 @@ from tests.service.busy import fill, fill_certificate, fill_stream, key_for
 from tests.service.conftest import BASIS_POINTS, open_runtime
 from tests.service.streaming import add_bank_over, frame, profile
 from tests.service.support import serving, tiny_calibration, tiny_onnx, until
+from zencodes import MEANINGS
 
 WIDTHS = {"desk": 1280, "phone": 375}
 MOST_PIXELS = 1000
@@ -60,12 +61,12 @@ class Site:
         assert answer.status_code == 202, answer.text
         return str(answer.json()["id"])
 
-    def fail(self, job_id: str) -> None:
+    def fail(self, job_id: str, cause: Mapping[str, str | None] = CAUSE) -> None:
         """As a worker whose disk is full, on its last attempt."""
         with self.runtime.database.write() as session:
             claim = Claims(session).claim(job_id, "worker_gone", 60)
             assert claim is not None
-            Claims(session).fail(claim, CAUSE)
+            Claims(session).fail(claim, dict(cause))
 
 
 @pytest.fixture(scope="module")
@@ -281,6 +282,24 @@ def test_a_failure_is_found_and_read_and_tried_again(page: Any, site: Site) -> N
     page.wait_for_selector(".verdict .state.queued")
     site.worker.resume()
     page.wait_for_selector(".verdict .state.succeeded")
+
+
+LONG: Final = "w" * 64
+"""Without a place to break a line at, as names of nodes, paths and hashes are."""
+
+
+@pytest.mark.parametrize("page", ["phone"], indirect=True)
+@pytest.mark.parametrize("width", [320, WIDTHS["phone"]])
+def test_failures_of_long_words_fit_a_phone(page: Any, site: Site, width: int) -> None:
+    site.suspend()
+    job_id = site.ask_for_a_proof()
+    site.fail(job_id, {"code": max(MEANINGS, key=len), "detail": f"node {LONG}: {LONG}", "field": LONG})
+    page.set_viewport_size({"width": width, "height": 800})
+    for path in ("/admin", "/admin/jobs", "/admin/jobs?state=failed", f"/admin/jobs/{job_id}"):
+        page.goto(path)
+        assert page.evaluate("document.documentElement.scrollWidth") == width, path
+    page.set_viewport_size({"width": WIDTHS["phone"], "height": 800})
+    site.worker.resume()
 
 
 @pytest.mark.parametrize("page", ["phone"], indirect=True)

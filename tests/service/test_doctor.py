@@ -46,7 +46,7 @@ def test_a_service_in_good_order(with_model: Runtime) -> None:
         found = findings(with_model)
     unwell = {name for name, finding in found.items() if finding.verdict != "ok"}
     assert unwell <= {"processor"}, found  # whose kernels are those of the host
-    assert len(found) == 14
+    assert len(found) == 15
     assert "mdl_" in found["secret"].detail
 
 

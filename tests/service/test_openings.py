@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import secrets
 import shutil
 from collections import Counter
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
@@ -13,21 +15,26 @@ from typing import Any
 
 import numpy as np
 import pytest
-from sqlalchemy import update
+from sqlalchemy import select, update
+from sqlalchemy.orm import Session
 
 from base.memory import About, Kept
 from kernels import FrArray
-from service import deleted, openings
+from service import deleted, doctor, openings, serve
 from service.deleted import forget_deleted
 from service.openings import Openings
 from service.runtime import Runtime
+from service.scheduler import reaper
+from service.storage import witness
 from service.storage.database import clock
+from service.storage.records.accounts import AuditEntry
 from service.storage.records.openings import Ledger, Root
 from service.storage.repositories import Models, stored
 from service.storage.repositories.openings import Roots, forget
 from tests.refusals import refuses
 from tests.servers import fresh_database
 from tests.service.conftest import on_postgresql, open_runtime
+from tests.service.support import add_job, heart, until
 
 VALUES = np.zeros((1, 4), np.uint64)
 OPENINGS, RENEWALS = 10, 4
@@ -331,6 +338,209 @@ def test_a_copy_of_the_data_directory_opens_nothing(tmp_path: Path, key: ToyKey)
     runtime.close()
 
 
+def mirror(backup: Path, data: Path) -> None:
+    """As ``rsync --archive --delete`` does: files of the same size and time stay as they are."""
+    for file in [*data.rglob("*")]:
+        if file.is_file() and not (backup / file.relative_to(data)).exists():
+            file.unlink()
+    for file in backup.rglob("*"):
+        there = data / file.relative_to(backup)
+        same = there.exists() and there.stat().st_mtime_ns == file.stat().st_mtime_ns
+        if file.is_file() and not (same and there.stat().st_size == file.stat().st_size):
+            there.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(file, there.with_name("new")).replace(there)
+
+
+def overwrite(backup: Path, data: Path) -> None:
+    """As ``cp`` does: what is there is written over, and what is not in the backup stays."""
+    for file in backup.rglob("*"):
+        if file.is_file():
+            (data / file.relative_to(backup)).write_bytes(file.read_bytes())
+
+
+def overwrite_but_artifacts(backup: Path, data: Path) -> None:
+    shutil.copytree(backup, data, dirs_exist_ok=True, ignore=shutil.ignore_patterns("artifacts"))
+
+
+def stead(backup: Path, data: Path) -> None:
+    shutil.rmtree(data)
+    shutil.copytree(backup, data)
+
+
+def database_alone(backup: Path, data: Path) -> None:
+    shutil.copy2(backup / "zenserve.sqlite", data)
+
+
+@pytest.mark.parametrize("restore", [overwrite, overwrite_but_artifacts, mirror, stead, database_alone])
+@pytest.mark.parametrize("before", [0, 1, 3])
+def test_a_backup_that_is_brought_back_opens_nothing(
+    tmp_path: Path, key: ToyKey, restore: Callable[[Path, Path], None], before: int
+) -> None:
+    """However it is: ``before`` openings were counted when it was made, and one after."""
+    data, backup = tmp_path / "data", tmp_path / "backup"
+    runtime = open_runtime(data)
+    committed(runtime, key)
+    for _ in range(before):
+        spend(counting(runtime, key))
+    runtime.close()
+    shutil.copytree(data, backup)
+    runtime = open_runtime(data)
+    spend(counting(runtime, key))
+    runtime.close()
+    restore(backup, data)
+    runtime = open_runtime(data)
+    with refuses("conflict.restored"):
+        openings.counts(runtime)
+    with refuses("conflict.restored"):
+        spend(counting(runtime, key))
+    openings.retire(runtime)
+    with refuses("conflict.retired"):
+        spend(counting(runtime, key))
+    runtime.close()
+
+
+def test_what_an_earlier_version_noted_goes_on(runtime: Runtime, key: ToyKey) -> None:
+    """One file whose number was written over."""
+    committed(runtime, key)
+    spend(counting(runtime, key))
+    folder = runtime.settings.data_dir / "openings"
+    with runtime.database.write() as session:
+        ledger = session.get_one(Ledger, 1)
+        earlier = folder / ledger.epoch
+        earlier.write_text(f"{1:020d}")
+        ledger.place = witness._place(earlier)
+    for file in folder.glob("*.*"):
+        file.unlink()
+    assert openings.counts(runtime).commitments == 1
+    spend(counting(runtime, key))
+    earlier.write_text(f"{9:020d}")
+    with refuses("conflict.restored"):
+        spend(counting(runtime, key))
+
+
+def test_a_process_that_dies_within_a_count_stops_nobody(counted: Openings, key: ToyKey) -> None:
+    """Before the commit, or behind it and before the note."""
+    runtime = counted.runtime
+    spend(counted)
+
+    def count(outcome: Callable[[Session], None]) -> None:
+        with runtime.database.write() as session:
+            counted._count(session, counted._ledger(session), 1)
+            outcome(session)
+
+    count(Session.rollback)
+    spend(counted)
+    count(Session.flush)
+    spend(counted)
+    assert openings.counts(runtime).commitments == 1
+
+
+@pytest.fixture
+def hosts(request: pytest.FixtureRequest, tmp_path: Path, s3: str) -> Iterator[list[Runtime]]:
+    """Three with one database and one store."""
+    url = fresh_database(request.getfixturevalue("empty_database"))
+    store = f"{s3}/{secrets.token_hex(4)}/artifacts"
+    given = {"database_url": url, "broker_url": "redis://127.0.0.1:1/0", "secret_key": "a test's"}
+    runtimes = [open_runtime(tmp_path / name, store_url=store, **given) for name in "abc"]
+    yield runtimes
+    for runtime in runtimes:
+        runtime.close()
+
+
+def go_back(runtime: Runtime, openings_ago: int) -> None:
+    """As a dump of before has it."""
+    with runtime.database.write() as session:
+        session.execute(update(Ledger).values(spent=Ledger.spent - openings_ago))
+        session.execute(update(Root).values(proofs=Root.proofs + openings_ago))
+
+
+@pytest.mark.program
+def test_openings_that_another_host_spent_are_noticed(hosts: list[Runtime], key: ToyKey) -> None:
+    """By the store, whoever asks first: this host saw none of them."""
+    first, second, third = hosts
+    committed(first, key)
+    spend(counting(first, key))
+    for _ in range(2):
+        spend(counting(second, key))
+    go_back(first, 2)
+    for runtime in (first, third):
+        with refuses("conflict.restored"):
+            openings.counts(runtime)
+    with refuses("conflict.restored"):
+        spend(counting(first, key))
+    assert max(key.opened.values()) <= OPENINGS
+    with first.database.read() as session, refuses("conflict.restored"):
+        openings.check(session, [FIRST.commitment.hex()])
+    for runtime in hosts:
+        with refuses("conflict.restored"):
+            openings.keep(runtime)
+        assert doctor_says(runtime) == "fail"
+
+
+@pytest.mark.program
+def test_a_host_that_noted_more_tells_all_others(hosts: list[Runtime], key: ToyKey) -> None:
+    """Where the store was restored, too: those that only look note it, and so do idle workers."""
+    first, second, third = hosts
+    committed(first, key)
+    add_job(first, "mdl_1")
+    spend(counting(second, key))
+    openings.note(third)
+    spend(counting(second, key))
+    openings.note(third)
+    openings.note(third)
+    assert openings.counts(first).commitments == 1
+    go_back(first, 2)
+    first.store._remote._objects.rm(f"{first.store._remote._root}/openings", recursive=True)  # type: ignore[union-attr]
+    assert doctor_says(first) == "ok", "which has nothing to tell by"
+    openings.note(third)
+    for runtime in hosts:
+        assert doctor_says(runtime) == "fail"
+        with refuses("conflict.restored"):
+            spend(counting(runtime, key))
+    assert told(first) == [("openings.restored", "mdl_1")]
+    openings.note(third)
+    assert len(told(first)) == 1, "once"
+    openings.retire(first)
+    assert told(first)[-1] == ("openings.retired", "mdl_1")
+    assert {doctor_says(runtime) for runtime in hosts} == {"ok"}
+
+
+@pytest.mark.program
+def test_idle_workers_and_the_scheduler_note_what_others_opened(hosts: list[Runtime], key: ToyKey) -> None:
+    first, second, third = hosts
+    committed(first, key)
+    spend(counting(first, key))
+    with heart(second) as heartbeat:
+        heartbeat.tick()
+    assert reaper._DUTIES[openings.note] == openings.NOTE_SECONDS
+    notes = serve.Notes(third)
+    notes.start()
+    with first.database.read() as session:
+        ledger = session.get_one(Ledger, 1)
+    for runtime in (second, third):
+        until(lambda runtime=runtime: openings._witness(runtime, ledger).highest() == 1)
+    notes.finish()
+
+
+def doctor_says(runtime: Runtime) -> str:
+    return doctor._checked("openings", doctor._openings, runtime).verdict
+
+
+def told(runtime: Runtime) -> list[tuple[str, str | None]]:
+    """What tenants find in their audit log."""
+    with runtime.database.read() as session:
+        entries = session.scalars(select(AuditEntry).order_by(AuditEntry.id)).all()
+    return [(entry.action, entry.target) for entry in entries if entry.tenant_id == "tnt_local"]
+
+
+def test_claims_stay_when_the_store_is_swept(runtime: Runtime) -> None:
+    assert runtime.store.claim("r" * 64, 3)
+    assert not runtime.store.claim("r" * 64, 3)
+    assert runtime.store.claim("r" * 64, 2)
+    runtime.store.delete_others(set(), 0.0)
+    assert runtime.store.lowest_claims() == {"r" * 64: 2}
+
+
 @pytest.mark.program
 def test_a_host_that_comes_new_is_no_copy(
     request: pytest.FixtureRequest, tmp_path: Path, key: ToyKey
@@ -356,9 +566,10 @@ def test_the_count_is_on_the_disk_before_it_is_believed(counted: Openings, tmp_p
     spend(counted)
     with counted.runtime.database.read() as session:
         ledger = session.get_one(Ledger, 1)
-        file = counted.runtime.settings.data_dir / "openings" / ledger.epoch
-        assert int(file.read_text()) == ledger.spent == 1
-        assert file.stat().st_mode & 0o77 == 0
+    (file,) = (counted.runtime.settings.data_dir / "openings").iterdir()
+    assert (file.name, ledger.spent) == (f"{ledger.epoch}.{1:020d}", 1)
+    assert file.stat().st_mode & 0o77 == 0
+    assert counted.runtime.store.lowest_claims() == {FIRST.commitment.hex(): OPENINGS - 1}
 
 
 def test_operators_are_told_and_decide(

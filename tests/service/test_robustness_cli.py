@@ -37,7 +37,9 @@ def test_floats_and_integers(run: Any, given: tuple[str, ...], tmp_path: Path) -
     code, text, _ = run(*given, "--eps", "1/2", "--where", tmp_path / "where.npy", "--json")
     assert json.loads(text)["certified"] == 1  # one pixel alone
     (tmp_path / "where.npy").write_text("no mask")
-    assert "no .npy file" in str(run(*given, "--eps", "1/2", "--where", tmp_path / "where.npy"))
+    assert "neither a .npy or .npz file" in str(
+        run(*given, "--eps", "1/2", "--where", tmp_path / "where.npy")
+    )
 
 
 @pytest.mark.parametrize(

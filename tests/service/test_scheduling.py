@@ -8,14 +8,15 @@ from typing import Any
 import pytest
 
 from service.jobs.claims import Claim, Claims
-from service.jobs.jobs import Terms
+from service.jobs.jobs import Jobs, Terms
 from service.jobs.reaping import Reaping
 from service.jobs.scheduling import claim_next, require_place, routed
 from service.runtime import Runtime
+from service.scheduler.reaper import reap
 from service.storage.database import clock
 from service.storage.records.accounts import Tenant
 from service.storage.repositories.workers import Workers
-from tests.service.support import add_job
+from tests.service.support import add_job, load
 from zenerrors import ResourceError
 
 GB = 10**9
@@ -132,6 +133,47 @@ def test_what_fits_no_worker_is_refused_with_the_estimate(runtime: Runtime) -> N
     assert admit(runtime, GB, 1.0).memory == GB
     with pytest.raises(ResourceError, match=r"3\.0 GB of memory \(1,000 constraints.* has 2\.0 GB"):
         admit(runtime, 3 * GB, 1.0)
+
+
+def test_what_fit_no_worker_that_ever_lived_is_refused_while_none_lives(runtime: Runtime) -> None:
+    assert admit(runtime, 3 * GB, 1.0).memory == 3 * GB  # nobody knows yet
+    for name, memory in (("c", 2 * GB), ("d", GB)):
+        worker(runtime, name, ["cpu"], memory)
+    worker(runtime, "c", ["cpu"], GB)  # which has less now
+    with runtime.database.write() as session:
+        for name in ("c", "d"):
+            Workers(session).remove(name)
+    assert admit(runtime, 2 * GB, 1.0).memory == 2 * GB
+    with pytest.raises(ResourceError, match=r"3\.0 GB of memory .* has 2\.0 GB") as refusal:
+        admit(runtime, 3 * GB, 1.0)
+    assert refusal.value.code == "resource.capacity"
+
+
+def test_what_was_queued_and_fits_no_worker_fails_once_there_are_workers(runtime: Runtime) -> None:
+    """With the cause; and a proof whose shards fit none, with them."""
+    for name, memory in (("a1", 3 * GB), ("a2", GB), ("b1", 3 * GB)):
+        add(runtime, name, memory=memory)
+    with runtime.database.write() as session:
+        claim = Claims(session).claim("b1", "w", 60.0)
+        assert claim is not None
+        Claims(session).wait(claim, "shards", {})
+        Jobs(session).create_children("b1", "shard", ["b2"])
+    reap(runtime)
+    assert {load(runtime, name).state for name in ("a1", "a2", "b2")} == {"queued"}, "nobody knows yet"
+    worker(runtime, "c", ["cpu"], 2 * GB)
+    reap(runtime)
+    states = {name: load(runtime, name).state for name in ("a1", "a2", "b1", "b2")}
+    assert states == {"a1": "failed", "a2": "queued", "b1": "failed", "b2": "canceled"}
+    for name in ("a1", "b1"):
+        problem = load(runtime, name).problem or {}
+        assert problem["code"] == "resource.capacity"
+        assert "3.0 GB of memory, and the largest worker has 2.0 GB" in problem["detail"]
+    worker(runtime, "large", ["cpu"], 4 * GB)
+    with runtime.database.write() as session:
+        Jobs(session).retry("a1", lambda: None)
+        Workers(session).remove("large")
+    reap(runtime)
+    assert load(runtime, "a1").state == "queued", "one as large may come again"
 
 
 def test_a_tenant_s_queue_has_an_end(runtime: Runtime) -> None:

@@ -31,7 +31,9 @@ from tests.service.conftest import open_runtime
 from tests.service.support import (
     heart,
     labelled,
+    proving_key_files,
     serving,
+    shards_of,
     tiny_calibration,
     tiny_onnx,
     until,
@@ -115,6 +117,11 @@ def test_from_a_registration_to_a_strangers_verdict(service: Service, committed:
     path = f"v1/verification-keys/{committed.registration_key_id}/circuit"
     copy = {"If-None-Match": api._http.get(path).headers["ETag"]}
     assert api._http.get(path, headers=copy).status_code == 304
+    whole = api._http.get(path).content
+    assert api._http.get(path, headers={"Range": "bytes=5-"}).content == whole[5:]
+    for none in (f"bytes={len(whole)}-", "bytes=7-6", "bytes=-5", "bytes=0-1,3-4", "lines=1-2"):
+        beyond = api._http.get(path, headers={"Range": none})
+        assert (beyond.status_code, beyond.headers["Content-Type"]) == (416, "application/problem+json")
     key = opened(
         checked(KeyFile, api.get_verification_key(committed.registration_key_id or "")),
         {service.verifier.id: service.verifier},
@@ -230,6 +237,47 @@ def test_accuracy(service: Service, committed: Model, privacy: Any) -> None:
     assert shards == ([10 - 5] * 2 if privacy == "private" else [])
 
 
+def forget_circuits(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As in a process that has just started."""
+    monkeypatch.setattr(SYSTEMS[Spartan.id], "_circuits", Recent(1 << 30))
+    engine._at_hand.clear()
+
+
+@pytest.mark.parametrize("lost", [False, True])
+def test_another_worker_assembles_an_accuracy(
+    service: Service, committed: Model, monkeypatch: pytest.MonkeyPatch, lost: bool
+) -> None:
+    """One that has not got the circuit, which the store may have lost meanwhile."""
+    dataset = service.api.create_dataset(committed.id, *labelled(5), privacy="private", shard_size=3)
+    work_on(service.runtime, dataset.id)
+    proof = service.api.create_proof(committed.id, scheme="accuracy", dataset_id=dataset.id)
+    work_on(service.runtime, proof.id)
+    for shard in shards_of(service.runtime, proof.id):
+        work_on(service.runtime, shard)
+    forget_circuits(monkeypatch)
+    if lost:
+        for file in proving_key_files(service.runtime):
+            file.unlink()
+    work_on(service.runtime, proof.id)
+    done = service.api.get_proof(proof.id)
+    assert (done.state, done.attempt) == ("succeeded", 1), done.problem
+    assert service.judged(service.api.get_proof_document(proof.id)).valid
+
+
+def test_a_lost_circuit_is_written_anew(
+    service: Service, committed: Model, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The key is the same, so earlier proofs are judged by it again."""
+    document = service.made(committed, INPUT)
+    forget_circuits(monkeypatch)
+    for file in proving_key_files(service.runtime):
+        file.write_bytes(file.read_bytes()[:-8])
+    again = service.made(committed, INPUT)
+    assert again["statement"]["verification_key"] == document["statement"]["verification_key"]
+    forget_circuits(monkeypatch)
+    assert service.api.verify(document).valid
+
+
 def test_proofs_go_on_when_openings_are_spent(service: Service) -> None:
     """Each documents the commitment that was registered, and opens what took its place."""
     model = service.registered(weight_privacy="committed")
@@ -315,7 +363,7 @@ def test_long_proofs_lie_in_the_store(service: Service, committed: Model) -> Non
     assert checked(ProofDocument, document).statement_sha256 == document["statement_sha256"]
     assert proof.values
     service.api.delete_proof(proof.id)
-    assert not service.runtime.store.path(row.proofs).exists()
+    assert service.runtime.store.missing({row.proofs})
 
 
 def test_after_a_restore_nothing_is_proven(service: Service) -> None:

@@ -226,6 +226,11 @@ def _of_another_chain(vectors: Vectors, held: Plain) -> None:
     case("gamma", "γ is not one.", [ADA, EMMY], 9)
     case("names-others", "The key names other contributions.", [ADA], contributions=(bytes(32),))
     case("names-none", "The key is of no ceremony.", [ADA], 9, contributions=(), setup=DEVELOPMENT)
+    undone = Step("Eve", pow(ADA.share, -1, SCALAR_MODULUS))
+    case("unchanged", "The only person's share is one, which everybody knows.", [Step("Eve", 1), BEACON])
+    case("unchanged-later", "The second person's share is one.", [ADA, Step("Eve", 1), BEACON])
+    case("undone", "The second person's share undoes the first.", [ADA, undone, BEACON])
+    case("undone-later", "The third person's share undoes the second.", [EMMY, ADA, undone])
     case("delta", "The key has a δ that nobody has shown to know.", [ADA], delta=3)
 
 

@@ -1032,6 +1032,7 @@ def check_transcript(key: Json, origin: str, contributions: list[Json], **_: Any
     require(not any(people) and (people or not last), "a beacon is the last, after people")
     require(len(people) < 1023 or last, "the last place is a beacon's")
     previous, hashes = bytes.fromhex(origin), []
+    earlier = [[each] for each in now]
     for each in contributions:
         rows = [each[part] for part in ("secrets", "nonces", "responses")]
         require([len(row) for row in rows] == [len(ends)] * 3, "a contribution is to other secrets")
@@ -1049,6 +1050,8 @@ def check_transcript(key: Json, origin: str, contributions: list[Json], **_: Any
             if is_beacon(each["name"]):
                 share = bls.multiply(base, beacon_share(each["name"], previous, i))
                 require(bls.eq(nonces[i], base) and bls.eq(change, share), "a share is not the beacon's")
+            require(not any(bls.eq(now[i], known) for known in earlier[i]), "a secret is what it was before")
+            earlier[i].append(now[i])
         message += bytes.fromhex("".join(each["responses"]))
         previous = hashlib.sha256(b"zenserve contribution hash 1" + message).digest()
         hashes.append(previous.hex())

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 import sys
+from copy import copy
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -293,8 +295,10 @@ def test_an_output_is_not_taken_more_often_than_its_commitment_hides_it(tmp_path
             network([1, 4]), X, weight_privacy="public", reveal="commitment", system=system
         )
         committed = proof.committed["output"]
-        for _ in range(times):
-            Party(registry.find(system), tmp_path, silent).take(committed)
+        for index in range(times):
+            # A copy is the same output: it does not begin to count anew.
+            same = (replace, copy)[index % 2](committed)
+            Party(registry.find(system), tmp_path, silent).take(same)
 
     most = rows_for(8).tail // rows_for(8).code.queries
     taken("spartan-bls12-381", most - 1)
@@ -340,3 +344,14 @@ def test_an_answer_that_differs_is_refused_unless_it_is_accepted() -> None:
     accepted = zenserve.prove(model, X, calibration=near, bits=1, reveal="values", accept_difference=True)
     assert accepted.differences[1].error > TOLERANCES["quantisation"].value
     assert zenserve.verify(accepted).valid
+
+
+def test_values_of_an_argmax_are_its_label() -> None:
+    model = network(["n", 4])
+    model.graph.node.append(helper.make_node("ArgMax", ["y"], ["label"], axis=1))
+    del model.graph.output[:]
+    model.graph.output.append(helper.make_tensor_value_info("label", TensorProto.INT64, None))
+    proof = zenserve.prove(model, X, reveal="values")
+    label = int(np.argmax(X @ WEIGHT))
+    assert np.ravel(proof.shown["values"]).tolist() == [label]
+    assert zenserve.prove(model, X).shown == {"label": label}

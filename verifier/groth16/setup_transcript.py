@@ -3,8 +3,9 @@
     check(document, key)       document as ``State.transcript`` of a ceremony makes it
 
 It shows that δ, every σ and every k of ``key`` are what the contributions whose hashes it carries made of
-one, or of zero, each by a party that knew its share. It does not show what the ceremony started from: whether
-the rest of the key is for a statement, its state and the powers of tau tell (docs/ceremony.md).
+one, or of zero, each by a party that knew its share, and that none of them leaves a secret as it was. Whether
+a party kept its share secret, no transcript can show. It does not show what the ceremony started from:
+whether the rest of the key is for a statement, its state and the powers of tau tell (docs/ceremony.md).
 """
 
 from __future__ import annotations
@@ -116,6 +117,21 @@ def require_people(people: int) -> None:
         )
 
 
+def require_changed(secrets: Sequence[bytes], earlier: Sequence[set[bytes]], field: str) -> None:
+    """``CeremonyError`` (``ceremony.contribution``) where a contribution leaves a secret as it was, or leads
+    back to what it was at any time ``earlier``: everybody knows that share, or a product of shares.
+    ``secrets``: [secret]_2 after the contribution, compressed; they are added to ``earlier``.
+    """
+    if any(secret in known for secret, known in zip(secrets, earlier, strict=True)):
+        raise CeremonyError(
+            "ceremony.contribution",
+            f"{field} leaves a secret as it was before, so its share is no secret",
+            field=field,
+        )
+    for secret, known in zip(secrets, earlier, strict=True):
+        known.add(secret)
+
+
 def require_drawn(holds: bool) -> None:
     """``CeremonyError`` (``ceremony.beacon``) unless a beacon's contribution is what it determines."""
     if not holds:
@@ -137,10 +153,12 @@ def check(document: Any, key: VerifyingKey) -> None:
     contributions = list(_contributions(document, len(secrets)))
     people, beacon = people_and_beacon([each.name for each in contributions])
     require_people(people)
+    earlier = [{bytes(secret.to_compressed_bytes())} for secret in secrets]
     for index, each in enumerate(contributions):
         if beacon and index == people:
             require_drawn(each == _drawn(beacon, previous, secrets, multiplied))
         secrets = _follow(previous, secrets, multiplied, each, f"contributions[{index}]")
+        require_changed(each.secrets, earlier, f"contributions[{index}]")
         previous = each.hash(previous)
         hashes.append(previous)
     if tuple(hashes) != key.contributions:

@@ -236,7 +236,7 @@ export interface Routes {
    * weights and biases blanked. Its SHA-256 is the key's `network`, so it needs no trust. */
   "GET /v1/verification-keys/{key_id}/architecture": operations["getArchitectureOfKey"];
   /** What proofs under a key without a setup are judged by: every equation of its circuit. The key has its
-   * digest, so it needs no trust. */
+   * digest, so it needs no trust. `Range` is heeded. */
   "GET /v1/verification-keys/{key_id}/circuit": operations["getCircuitOfKey"];
   /** The keys that this service signs receipts with, or did, the newest first. A receipt names its own. */
   "GET /v1/issuers": operations["listIssuers"];
@@ -4626,6 +4626,12 @@ export interface operations {
       200: {
         content: {
           "application/octet-stream": unknown;
+        };
+      };
+      /** @description The part of it that `Range` asks for */
+      206: {
+        content: {
+          "application/octet-stream": string;
         };
       };
       /** @description The caller's copy is good */

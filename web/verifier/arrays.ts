@@ -1,16 +1,11 @@
-/**
- * Arrays of numbers from files: `.npy`, `.npz` and JSON, taken as numpy takes them.
- *
- * Of `.npy` files: integers, and floats of 16, 32 and 64 bits, in either order of bytes, by rows or by columns.
- * Numpy's longer floats are one kind of processor's own, and are not read. What a header says of its size is
- * believed as far as bytes are there.
- */
+/** Arrays of numbers from files: `.npy`, `.npz` and JSON, taken as numpy takes them. */
 
 import { ZenError } from "./errors.ts";
 import { isObject, parse, Real } from "./json.ts";
 import type { Json } from "./json.ts";
 import { product } from "./lists.ts";
-import { unzipped } from "./zip.ts";
+import { MAX_DIMENSIONS, MAGIC as NPY, readHeader, startsWith } from "./npy.ts";
+import { MAGIC as NPZ, readMembers } from "./npz.ts";
 
 /** `kind`: `others` are no numbers; `at`: the number at the row-major index. */
 export interface NumberArray {
@@ -18,10 +13,6 @@ export interface NumberArray {
   readonly kind: "integers" | "reals" | "others";
   readonly at: (index: number) => number | bigint;
 }
-
-const NPY = "\x93NUMPY";
-const MOST_DIMENSIONS = 64;
-const MOST_HEADER = 10_000;
 
 /**
  * The array in a file, or those of a `.npz` file, or of a JSON object, by their names. Throws `ZenError` (`input.unreadable`), about
@@ -32,9 +23,9 @@ export async function readArrays(
   field: string,
 ): Promise<NumberArray | ReadonlyMap<string, NumberArray>> {
   try {
-    if (startsWith(data, "PK")) {
-      const files = await unzipped(data);
-      return new Map([...files].map(([name, file]) => [name.replace(/\.npy$/, ""), npy(file)]));
+    if (startsWith(data, NPZ)) {
+      const files = await readMembers(data);
+      return new Map([...files].map(([name, file]) => [name, npy(file)]));
     }
     if (startsWith(data, NPY)) return npy(data);
     const value = parse(data);
@@ -47,20 +38,11 @@ export async function readArrays(
   }
 }
 
-function startsWith(data: Uint8Array, text: string): boolean {
-  return latin1(data.subarray(0, text.length)) === text;
-}
-
-/** Bytes as characters of the same numbers. */
-function latin1(data: Uint8Array): string {
-  return String.fromCharCode(...data);
-}
-
 /** Nested lists of one shape. */
 function listed(value: Json): NumberArray {
   const shape: number[] = [];
   for (let first: Json | undefined = value; Array.isArray(first); first = first[0]) shape.push(first.length);
-  if (shape.length > MOST_DIMENSIONS) throw new RangeError(`it has more than ${MOST_DIMENSIONS} dimensions`);
+  if (shape.length > MAX_DIMENSIONS) throw new RangeError(`it has more than ${MAX_DIMENSIONS} dimensions`);
   const items: Json[] = [];
   const gather = (part: Json, dimension: number): void => {
     const length = Array.isArray(part) ? part.length : undefined;
@@ -72,18 +54,17 @@ function listed(value: Json): NumberArray {
   return { shape, kind: kindOf(items), at: (index) => numeric(items[index]) };
 }
 
-/** As numpy has it: true among numbers is 1, and an integer that 64 bits have no place for is none. */
+/** As numpy has it: true among numbers is 1; integers from 2^63 on, with smaller ones beside them, are doubles. */
 function kindOf(items: readonly Json[]): NumberArray["kind"] {
-  let [reals, numbers, negative, large] = [items.length === 0, items.length === 0, false, false];
+  let [reals, small, large] = [items.length === 0, false, false];
   for (const item of items) {
     if (!isNumeric(item)) return "others";
     reals ||= item instanceof Real;
-    numbers ||= typeof item !== "boolean";
-    negative ||= typeof item !== "object" && Number(item) < 0;
     large ||= typeof item === "bigint" && item >= 2n ** 63n;
+    small ||= typeof item === "number" || (typeof item === "bigint" && item < 2n ** 63n);
   }
-  if (!numbers) return "others";
-  return reals || (negative && large) ? "reals" : "integers";
+  if (!reals && !small && !large) return "others";
+  return reals || (small && large) ? "reals" : "integers";
 }
 
 function isNumeric(item: Json): boolean {
@@ -98,31 +79,17 @@ function numeric(item: Json | undefined): number | bigint {
 
 /** The array in the bytes of a `.npy` file, never a pickle. Throws `RangeError`. */
 function npy(data: Uint8Array): NumberArray {
+  const { letter, width, little, byColumns, shape, start } = readHeader(data);
+  // A truth value is no number, as in numpy.
+  if (letter === "b") return { shape, kind: "others", at: () => NaN };
   const view = new DataView(data.buffer, data.byteOffset, data.byteLength);
-  const [major, minor] = data.subarray(NPY.length);
-  if (!startsWith(data, NPY) || major === undefined || major < 1 || major > 3 || minor !== 0) {
-    throw new RangeError("it is no .npy file of a version that numpy writes");
-  }
-  const begin = NPY.length + (major === 1 ? 4 : 6);
-  if (data.length < begin) throw new RangeError("its header is cut short");
-  const length = major === 1 ? view.getUint16(begin - 2, true) : view.getUint32(begin - 4, true);
-  if (length > MOST_HEADER || data.length < begin + length) throw new RangeError("its header is too long");
-  const { type, byColumns, shape } = header(latin1(data.subarray(begin, begin + length)));
-  // Truth values, complex numbers, texts, times and structures.
-  if (/^[<>|=]?[bcSUVmM]/.test(type)) return { shape, kind: "others", at: () => NaN };
-  const [, letter, width] = /^[<>|=]?([iuf])([1248])$/.exec(type) ?? [];
   const item = NUMBERS.get(`${letter}${width}`);
-  if (item === undefined) throw new RangeError(`arrays of ${type} are not read here`);
-  const bytes = Number(width);
-  if (product(shape) * bytes !== data.length - begin - length) {
-    throw new RangeError("the header says another size than the file has");
-  }
-  const little = !type.startsWith(">");
+  if (item === undefined) throw new RangeError("its numbers are not read here");
   const place = byColumns ? inColumns(shape) : (index: number) => index;
   return {
     shape,
     kind: letter === "f" ? "reals" : "integers",
-    at: (index) => item(view, begin + length + bytes * place(index), little),
+    at: (index) => item(view, start + width * place(index), little),
   };
 }
 
@@ -145,30 +112,6 @@ function float16(bits: number): number {
   const [sign, exponent, fraction] = [bits >> 15 ? -1 : 1, (bits >> 10) & 31, bits & 1023];
   if (exponent === 31) return fraction ? NaN : sign * Infinity;
   return sign * (exponent ? (1 + fraction / 1024) * 2 ** (exponent - 15) : fraction * 2 ** -24);
-}
-
-/** A field of the header, a dictionary as Python writes it. */
-const FIELD =
-  /\s*'(descr|fortran_order|shape)'\s*:\s*(?:'([^']*)'|(True|False)|\(([0-9,\s]*)\)|(\[.*\]))\s*,?/y;
-
-function header(text: string): { type: string; byColumns: boolean; shape: number[] } {
-  const inside = /^\{(.*)\}\s*$/s.exec(text)?.[1] ?? "";
-  const fields = new Map<string, RegExpExecArray>();
-  FIELD.lastIndex = 0;
-  for (let found = FIELD.exec(inside); found !== null; found = FIELD.exec(inside)) {
-    fields.set(found[1] ?? "", found);
-    if (FIELD.lastIndex === inside.length) break;
-  }
-  const [type, order, sides] = ["descr", "fortran_order", "shape"].map((name) => fields.get(name));
-  const shape = sides?.[4]?.split(",").map((side) => side.trim());
-  // Of one side there is a comma behind it, of none nothing at all.
-  if (shape !== undefined && shape.at(-1) === "") shape.pop();
-  const byColumns = order?.[3];
-  const named = type?.[2] ?? (type?.[5] === undefined ? undefined : "V");
-  if (named === undefined || byColumns === undefined || !shape?.every((side) => /^[0-9]+$/.test(side))) {
-    throw new RangeError("its header is not as numpy writes it");
-  }
-  return { type: named, byColumns: byColumns === "True", shape: shape.map(Number) };
 }
 
 /** Where the number of a row-major index is, if columns come first. */

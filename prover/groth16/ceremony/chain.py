@@ -19,7 +19,12 @@ from base.randomness import Secrets, random_elements
 from kernels import FrArray, WordArray, fr, g2
 from verifier.beacon import Beacon
 from verifier.groth16 import setup_transcript
-from verifier.groth16.setup_transcript import check_name, people_and_beacon, require_drawn
+from verifier.groth16.setup_transcript import (
+    check_name,
+    people_and_beacon,
+    require_changed,
+    require_drawn,
+)
 from zenerrors import CeremonyError
 
 
@@ -102,6 +107,7 @@ def follow(
     """
     secrets_g2, previous, hashes = first_secrets(multiplied, added), origin, []
     people, beacon = people_and_beacon([contribution.name for contribution in contributions])
+    earlier = [{g2.compress(point)} for point in secrets_g2]
     for index, contribution in enumerate(contributions):
         if beacon and index == people:
             _, expected = drawn(beacon, previous, secrets_g2, multiplied)
@@ -113,6 +119,7 @@ def follow(
                 "the shares, at this place in this ceremony and under this name",
                 field=f"contributions[{index}]",
             )
+        require_changed(contribution.shown.secrets, earlier, f"contributions[{index}]")
         secrets_g2, previous = contribution.secrets_g2, contribution.hash(previous)
         hashes.append(previous)
     return secrets_g2, tuple(hashes)

@@ -40,6 +40,7 @@ _RECORD: Final = np.dtype(
     ]
 )
 _RESULTS: Final = {"tau_g1": g1, "tau_g2": g2, "alpha_g1": g1, "beta_g1": g1, "beta_g2": g2}
+_FACTORS: Final = tuple(f"{name}_g1" for name in _SECRETS)
 _BY_A_PERSON, _BY_A_BEACON = 0, 1
 _NAME, _ROUNDS, _BEACON = 1, 2, 3
 _MOST_ROUNDS: Final = 24
@@ -81,7 +82,9 @@ class Contribution:
 
 
 def read(body: Bytes) -> list[Contribution]:
-    """Section 7. Raises ``FileFormatError``: ``file.length``, ``file.shape``, ``file.point_*``."""
+    """Section 7. Raises ``FileFormatError``: ``file.length``, ``file.shape``, ``file.point_*``, and
+    ``CeremonyError`` (``ceremony.beacon``) for a beacon that is hashed too often.
+    """
     reader = Reader(body, "the list of contributions")
     contributions = [_read_one(reader, f"contributions[{index}]") for index in range(reader.u32())]
     reader.finish()
@@ -97,10 +100,15 @@ def verify(contributions: Sequence[Contribution], powers: PowersOfTau, ceremony_
     if not contributions:
         return
     results, challenge = _generators(), _first_challenge(ceremony_power)
+    earlier = {name: {results[name].tobytes()} for name in _FACTORS}
     for index, each in enumerate(contributions):
         field = f"contributions[{index}]"
         _require(field, _follows(each, results, challenge), "does not follow from the one before it")
         _require(field, _is_its_beacon_s(each, challenge), "is not what its beacon makes of it")
+        for name, known in earlier.items():
+            now = each.results[name].tobytes()
+            _require(field, now not in known, f"leaves {name} as it was before, so its factor is no secret")
+            known.add(now)
         results, challenge = each.results, each.challenge
     for name in _RESULTS:
         point = getattr(powers, name)[1 if name.startswith("tau") else 0]
@@ -126,6 +134,13 @@ def _read_one(reader: Reader, field: str) -> Contribution:
     kind, parameters = reader.u32(), _parameters(reader.take(reader.u32()).tobytes(), field)
     if (kind, _BEACON in parameters) not in ((_BY_A_PERSON, False), (_BY_A_BEACON, True)):
         raise FileFormatError("file.shape", f"{field} is neither a person's nor a beacon's", field=field)
+    rounds = parameters.get(_ROUNDS, b"\0")[0]
+    if _BEACON in parameters and rounds > _MOST_ROUNDS:
+        raise CeremonyError(
+            "ceremony.beacon",
+            f"a beacon hashed 2^{rounds} times takes too long to check: 2^{_MOST_ROUNDS} times are the most",
+            field=field,
+        )
     for name, group in _RESULTS.items():
         check_points(results[name], group, f"{field}.{name}", finite=True)
     check_points(proofs_g1.reshape(-1, *g1.shape), g1, f"{field}.proofs_g1", finite=True)
@@ -138,7 +153,7 @@ def _read_one(reader: Reader, field: str) -> Contribution:
         fields["challenge"].tobytes(),
         parameters.get(_NAME, b"").decode(errors="replace"),
         parameters.get(_BEACON),
-        parameters.get(_ROUNDS, b"\0")[0],
+        rounds,
     )
 
 
@@ -175,12 +190,6 @@ def _is_its_beacon_s(each: Contribution, challenge: bytes) -> bool:
     """Whether the proofs are the ones that the beacon determines; true without one."""
     if each.beacon is None:
         return True
-    if each.rounds > _MOST_ROUNDS:
-        raise CeremonyError(
-            "ceremony.beacon",
-            f"a beacon hashed 2^{each.rounds} times takes too long to check: 2^{_MOST_ROUNDS} at most",
-            field="contributions",
-        )
     source = Source(iterate(each.beacon, each.rounds))
     factors = [source.scalar() for _ in _SECRETS]
     for index, x in enumerate(factors):

@@ -40,7 +40,8 @@ _NO_MATTER: Final = 20
 def write_ptau(path: str | os.PathLike[str], powers: PowersOfTau) -> None:
     """Write ``powers`` to ``path``, as a file of no contributions.
 
-    What shows snarkjs that a contribution was one is not part of ``PowersOfTau``, so none is claimed.
+    What shows snarkjs that a contribution was one is not part of ``PowersOfTau``, so none is claimed. snarkjs
+    contributes to such a file, and can never verify the result: its powers do not begin at the generators.
     """
     header = binfile.modulus_header(fp.modulus) + struct.pack("<2I", powers.power, powers.power)
     with open(path, "wb") as file:
@@ -63,7 +64,7 @@ def read_ptau(
 
     Raises ``FileFormatError``: ``file.length``, ``file.magic``, ``file.version``, ``file.section``,
     ``file.curve``, ``file.shape``, ``file.point_*``; ``CeremonyError`` (``ceremony.powers``,
-    ``ceremony.contribution``, ``ceremony.beacon``).
+    ``ceremony.no_contributions``, ``ceremony.contribution``, ``ceremony.beacon``).
     """
     numbers = [number for number, _ in _POINTS.values()]
     sections = binfile.read(path, binfile.PTAU, (_HEADER, _CONTRIBUTIONS, *numbers))

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import re
-from typing import Annotated, Any, Final
+from typing import Annotated, Final
 
 from fastapi import APIRouter, Path, Request, Response
 from fastapi.responses import FileResponse
@@ -19,6 +18,7 @@ from service.api.ceremony_schemas import (
     ceremony_view,
     contribution_view,
 )
+from service.api.routes import downloads
 from service.api.routes.dependencies import (
     Admin,
     Contributor,
@@ -39,14 +39,9 @@ from service.storage.repositories import Ceremonies, Contributions
 from service.storage.repositories.lists import Lists
 from service.submissions import ceremonies
 from service.submissions.requests import CeremonyRequest, CloseRequest, ContributionRequest, FinishRequest
-from zenerrors import NotFoundError, RequestError
+from zenerrors import NotFoundError
 
 router = APIRouter(tags=["ceremonies"], route_class=ApiRoute)
-
-_RANGE: Final = re.compile("bytes=(?P<first>[0-9]{1,15})-(?P<last>[0-9]{0,15})")
-_BYTES: Final[dict[str, Any]] = {
-    "application/octet-stream": {"schema": {"type": "string", "format": "binary"}, "example": "…"}
-}
 
 
 def _view_ceremony(runtime: Runtime, principal: Principal, ceremony_id: str) -> CeremonyView:
@@ -113,11 +108,7 @@ def list_ceremonies(
 @router.get(
     "/ceremonies/{ceremony_id}/files/{sha256}",
     response_class=FileResponse,
-    responses=problems.responses(404, 416)
-    | {
-        200: {"description": "The file", "content": _BYTES},
-        206: {"description": "The part of it that `Range` asks for", "content": _BYTES},
-    },
+    responses=downloads.RESPONSES,
 )
 def get_ceremony_file(
     runtime: RuntimeDep,
@@ -141,10 +132,8 @@ def get_ceremony_file(
             " which are",
             field="sha256",
         )
-    file = runtime.store.path(sha256)
-    _require_part(request, file.stat().st_size)
     headers = {"ETag": f'"{sha256}"', "Cache-Control": "private, no-transform"}
-    return FileResponse(file, media_type="application/octet-stream", headers=headers)
+    return downloads.send_file(request, runtime.store.path(sha256), headers)
 
 
 @router.delete("/ceremonies/{ceremony_id}", status_code=204, responses=problems.responses(404, 409))
@@ -207,14 +196,3 @@ async def finish_ceremony(
     """
     contribution_id = await run_in_threadpool(ceremonies.finish, runtime, principal, ceremony_id, body.value)
     return await _contributions.answer(runtime, principal, contribution_id, wait, response)
-
-
-def _require_part(request: Request, size: int) -> None:
-    asked = request.headers.get("Range")
-    if asked is None:
-        return
-    part = _RANGE.fullmatch(asked)
-    if part is None or int(part["first"]) >= size or int(part["last"] or size) < int(part["first"]):
-        raise RequestError(
-            "request.range", f"Range: ask for one part of these {size} bytes, as bytes=4096-", field="Range"
-        )

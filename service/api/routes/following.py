@@ -13,12 +13,14 @@ from starlette.concurrency import run_in_threadpool
 from service.api.problems import NO_DATABASE
 from service.api.routes.dependencies import Patience
 from service.api.schemas import JobView, Milestone
-from service.api.watcher import Seat
+from service.api.watcher import Seat, StoppingError
 from service.jobs import events
 from service.runtime import Runtime
 from service.storage.records.jobs import TERMINAL
 from zenerrors import AccessError, NotFoundError
 
+COME_BACK = ServerSentEvent(retry=1000)
+"""The last event of a stream whose process stops: connect again, to another, after so many milliseconds."""
 _DIGITS = 9
 
 View = TypeVar("View", bound=JobView)
@@ -28,8 +30,8 @@ LastEventId = Annotated[
 
 
 async def settled(seen: View, view: Callable[[], View], patience: Patience, response: Response) -> View:
-    """What ``view`` shows once the job is over, or when the caller's patience is; the answer says which. At
-    first it is as ``seen``.
+    """What ``view`` shows once the job is over, or when the caller's patience is or this process stops; the
+    answer says which. At first it is as ``seen``.
     """
     if patience.seat is not None:
         response.headers["Preference-Applied"] = f"wait={patience.seconds}"
@@ -37,7 +39,7 @@ async def settled(seen: View, view: Callable[[], View], patience: Patience, resp
             try:
                 async with asyncio.timeout(patience.seconds):
                     seen = await patience.seat.changed(seen, view, until_over=True)
-            except TimeoutError:
+            except (TimeoutError, StoppingError):
                 seen = await run_in_threadpool(view)
     if seen.state in TERMINAL:
         response.status_code = 201
@@ -56,6 +58,9 @@ async def follow(
         yield ServerSentEvent(event="progress", data=seen, id=str(seen.revision))
         try:
             seen = await seat.changed(seen, view)
+        except StoppingError:
+            yield COME_BACK
+            return
         except (NotFoundError, AccessError, *NO_DATABASE):  # whoever follows finds out by asking again
             return
     yield ServerSentEvent(event="end", data=seen, id=str(seen.revision))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 from typing import Final, Literal
 
-from fastapi import APIRouter, Response
+from fastapi import APIRouter, Request, Response
 from pydantic import BaseModel, Field
 from sqlalchemy.exc import SQLAlchemyError
 
@@ -43,11 +43,13 @@ def get_health() -> Health:
 
 
 @router.get("/readyz", responses={503: {"model": Readiness}})
-def get_readiness(runtime: RuntimeDep, response: Response) -> Readiness:
+def get_readiness(request: Request, runtime: RuntimeDep, response: Response) -> Readiness:
     """The database answers, its schema is the newest, the disks of the data directory and of the store have
-    room, and a worker has lately shown life.
+    room, a worker has lately shown life, and this process was not told to stop.
     """
     failing = _full(runtime) | _failing(runtime)
+    if request.app.state.drain.has_begun:
+        failing["stopping"] = "this process was told to stop"
     response.status_code = 503 if failing else 200
     return Readiness(ready=not failing, failing=failing)
 

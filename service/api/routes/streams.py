@@ -27,10 +27,11 @@ from service.api.routes.dependencies import (
     StateFilter,
     WindowDep,
 )
-from service.api.routes.following import number_of
+from service.api.routes.following import COME_BACK, number_of
 from service.api.routes.jobs import JobRoutes
 from service.api.routes.strict import ApiRoute
 from service.api.schemas import FrameView, Listing, StreamView, frame_view, listing, stream_view
+from service.api.watcher import StoppingError
 from service.runtime import Runtime
 from service.storage.paging import Place, page
 from service.storage.records.jobs import TERMINAL
@@ -161,6 +162,9 @@ async def follow_stream(
                 break
             yield ServerSentEvent(event="progress", data=seen)
             seen = await seat.changed(seen, view)
+    except StoppingError:
+        yield COME_BACK
+        return
     except (NotFoundError, AccessError, *NO_DATABASE):  # whoever follows finds out by asking again
         return
     yield ServerSentEvent(event="end", data=seen)

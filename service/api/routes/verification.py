@@ -17,6 +17,7 @@ from service import encryption, intake
 from service.api import effort, openapi, problems
 from service.api.authentication import charge_for
 from service.api.problems import Problem
+from service.api.routes import downloads
 from service.api.routes.dependencies import RuntimeDep
 from service.api.routes.strict import ApiRoute
 from service.api.schemas import Listing, VerifyRequest
@@ -133,11 +134,13 @@ def get_architecture_of_key(
 @router.get(
     "/verification-keys/{key_id}/circuit",
     response_class=FileResponse,
-    responses=problems.responses(404) | {200: _BYTES} | _UNCHANGED,
+    responses=downloads.RESPONSES | {200: _BYTES} | _UNCHANGED,
 )
-def get_circuit_of_key(runtime: RuntimeDep, key_id: KeyId, if_none_match: IfNoneMatch = None) -> Response:
+def get_circuit_of_key(
+    runtime: RuntimeDep, request: Request, key_id: KeyId, if_none_match: IfNoneMatch = None
+) -> Response:
     """What proofs under a key without a setup are judged by: every equation of its circuit. The key has its
-    digest, so it needs no trust.
+    digest, so it needs no trust. `Range` is heeded.
     """
     with runtime.database.read() as session:
         VerificationKeys(session).get(key_id)
@@ -148,7 +151,7 @@ def get_circuit_of_key(runtime: RuntimeDep, key_id: KeyId, if_none_match: IfNone
     headers = _for_ever(circuit.proving_key)
     if _has_it(headers, if_none_match):
         return Response(status_code=304, headers=headers)
-    return FileResponse(file, media_type="application/octet-stream", headers=headers)
+    return downloads.send_file(request, file, headers)
 
 
 def _is_circuit(file: FilePath) -> bool:

@@ -20,8 +20,10 @@ class Ledger(Base):
     """Random. Roots of another epoch are retired."""
     spent: Mapped[int] = mapped_column(BigInteger)
     """Openings in this epoch, those that came to nothing included: it only grows."""
+    seen: Mapped[int] = mapped_column(BigInteger, server_default=text("0"))
+    """The most openings that a host told of. More than ``spent``: the database was restored, on all hosts."""
     place: Mapped[str | None] = mapped_column(String(80))
-    """Which file the host's own note is, where the database lies beside it: a copy is another file."""
+    """Which file the host's note of ``spent`` is, where the database lies beside it: a copy is another."""
 
 
 class Root(Base):

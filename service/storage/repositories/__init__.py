@@ -10,6 +10,7 @@ from service.storage.repositories.resources import (
     Proofs,
     Shards,
     VerificationKeys,
+    described,
     key_file,
     stored,
 )
@@ -27,6 +28,7 @@ __all__ = [
     "Shards",
     "Streams",
     "VerificationKeys",
+    "described",
     "key_file",
     "stored",
 ]

@@ -14,7 +14,9 @@ from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
 from service.storage.database import clock
+from service.storage.records.jobs import Job
 from service.storage.records.openings import Ledger, Root
+from service.storage.records.resources import Commitment
 
 _ONLY = 1
 
@@ -29,7 +31,7 @@ class Ledgers:
         """The row, this transaction's alone until it is over; None: nothing was ever to be opened."""
         return self._session.get(Ledger, _ONLY, with_for_update=True, populate_existing=True)
 
-    def seen(self) -> Ledger | None:
+    def peek(self) -> Ledger | None:
         """The row, to be looked at."""
         return self._session.get(Ledger, _ONLY)
 
@@ -37,7 +39,7 @@ class Ledgers:
         """The row, made unless another was first."""
         try:
             with self._session.begin_nested():
-                self._session.add(Ledger(id=_ONLY, epoch=new_epoch(), spent=0))
+                self._session.add(Ledger(id=_ONLY, epoch=new_epoch(), spent=0, seen=0))
         except IntegrityError:
             pass
         held = self.held()
@@ -107,6 +109,18 @@ class Roots:
         """After a renewal of it came to be."""
         lower = Root.root == registered, Root.height < height
         self._session.execute(update(Root).where(*lower).values(height=height))
+
+    def left_of_all(self) -> dict[str, int]:
+        """How many openings each of them has left, for proofs and renewals."""
+        rows = select(Root.root, Root.proofs + Root.renewals).where(Root.epoch == self.epoch)
+        return {root: left for root, left in self._session.execute(rows)}  # noqa: C416  rows are no pairs
+
+    def owners(self) -> Sequence[tuple[str, str]]:
+        """The ids of what is committed to, each with its tenant's."""
+        here = select(Root.owner).where(Root.epoch == self.epoch).distinct()
+        of_jobs = select(Job.id, Job.tenant_id).where(Job.id.in_(here))
+        others = select(Commitment.id, Commitment.tenant_id).where(Commitment.id.in_(here))
+        return [(owner, tenant_id) for owner, tenant_id in self._session.execute(of_jobs.union(others))]
 
     def counts(self) -> Counts:
         here = Root.epoch == self.epoch

@@ -34,6 +34,7 @@ from service.storage.records.streams import Stream, StreamModel
 from service.storage.repositories.openings import forget
 from verifier.documents import KeyFile, named
 from verifier.registry import find
+from verifier.system import CEREMONY
 from zenerrors import ConflictError, NotFoundError
 
 Row = TypeVar("Row")
@@ -343,6 +344,11 @@ class Circuits:
         self._insert(Circuit, row)
         return self._session.get_one(Circuit, digest)
 
+    def is_still(self, digest: str, proving_key: str) -> bool:
+        """Whether this is its proving key; nobody changes it before this transaction ends."""
+        circuit = self._session.get(Circuit, digest, with_for_update={"of": Circuit}, populate_existing=True)
+        return circuit is not None and circuit.proving_key == proving_key
+
     def replace(self, digest: str, proving_key: str, key: KeyFile, constraints: int, size: int) -> None:
         """Make these the keys of this circuit. Earlier verification keys stay, for their proofs."""
         circuit = self.add(digest, proving_key, key, constraints, size)
@@ -351,6 +357,13 @@ class Circuits:
         circuit.verification_key_id = key.id
         models = update(Model).where(Model.verification_key_id == earlier)
         self._session.execute(models.values(verification_key_id=key.id))
+
+    def made_anew(self) -> set[str]:
+        """The digests of the proving keys that this service makes anew: not those of ceremonies."""
+        rows = self._session.execute(
+            select(Circuit.proving_key, VerificationKey.document).join(VerificationKey)
+        )
+        return {digest for digest, document in rows if document["setup"] != CEREMONY}
 
     def of_network(self, network: str, system: str) -> Sequence[VerificationKey]:
         """The keys that proofs of this system are made with now, of the circuits of this network."""
@@ -395,26 +408,38 @@ def key_file(key: VerificationKey) -> KeyFile:
     )
 
 
+_ARTIFACTS: Final[Sequence[tuple[str, Any, Any]]] = (
+    ("the network of", Model.quantised, Model.id),
+    ("the network in floats of", Model.floats, Model.id),
+    ("the proving key of", Circuit.proving_key, Circuit.verification_key_id),
+    ("what opens", Commitment.opening, Commitment.id),
+    ("the samples of", Dataset.samples, Dataset.id),
+    ("what opens the shards of", Dataset.openings, Dataset.id),
+    ("the samples of", Stream.samples, Stream.id),
+    ("the input of", Proof.input, Proof.id),
+    ("the proofs of", Proof.proofs, Proof.id),
+    ("what opens the renewed commitment", Root.opening, Root.root),
+    ("the service's", Artifact.digest, Artifact.name),
+    ("an upload of", Upload.content, Upload.tenant_id),
+    ("a circuit of the ceremony", CeremonyCircuit.statement, CeremonyCircuit.ceremony_id),
+    ("a state of the ceremony", CeremonyCircuit.state, CeremonyCircuit.ceremony_id),
+    ("a state handed in with", HandedState.content, HandedState.contribution_id),
+)
+
+
 def stored(session: Session) -> set[str]:
     """The digests of all artifacts that a row refers to."""
-    columns = (
-        Model.quantised,
-        Model.floats,
-        Circuit.proving_key,
-        Commitment.opening,
-        Dataset.samples,
-        Dataset.openings,
-        Stream.samples,
-        Proof.input,
-        Proof.proofs,
-        Root.opening,
-        Artifact.digest,
-        Upload.content,
-        CeremonyCircuit.statement,
-        CeremonyCircuit.state,
-        HandedState.content,
-    )
-    return {digest for column in columns for digest in session.scalars(select(column)) if digest}
+    return set(described(session))
+
+
+def described(session: Session) -> dict[str, str]:
+    """All artifacts that a row refers to, by their digests: in words, of what they are."""
+    return {
+        digest: f"{words} {row_id}"
+        for words, column, row in _ARTIFACTS
+        for digest, row_id in session.execute(select(column, row).where(column.is_not(None)))
+        if digest
+    }
 
 
 def past(session: Session, rows: Select[str], moment: datetime, retention_days: int | None) -> Sequence[str]:

@@ -17,6 +17,7 @@ class Totals:
     """By name and label:
 
     - ``jobs ended``: ``kind/state``
+    - ``largest worker``: by queue the most bytes that a job could ever take of one; the largest, no sum
     - ``kernel``: a GPU's, with the seconds that it took in proofs that were measured
     - ``stage``: the stage, with the seconds that attempts which succeeded spent there
     - ``requeues``: the code of the cause
@@ -36,6 +37,22 @@ class Totals:
         so many statements. Whoever adds those of kernels, too, has added those of stages before."""
         labels = {label[:120]: seconds[label] for label in sorted(seconds)}
         self._add([{"name": name, "label": label, "count": 1, "seconds": labels[label]} for label in labels])
+
+    def raise_to(self, name: str, label: str, count: int) -> None:
+        """Keep the larger one."""
+        fresh = postgresql.insert(Total) if is_postgresql(self._session) else sqlite.insert(Total)
+        raised = fresh.on_conflict_do_update(
+            index_elements=[Total.name, Total.label],
+            set_={"count": fresh.excluded.count},
+            where=Total.count < fresh.excluded.count,
+        )
+        row = {"name": name, "label": label, "count": count, "seconds": 0.0}
+        self._session.execute(raised, [row])
+
+    def counts(self, name: str) -> dict[str, int]:
+        """By label."""
+        rows = self._session.execute(select(Total.label, Total.count).where(Total.name == name))
+        return {label: count for label, count in rows}  # noqa: C416  rows are no pairs
 
     def _add(self, rows: list[dict[str, Any]]) -> None:
         fresh = postgresql.insert(Total) if is_postgresql(self._session) else sqlite.insert(Total)

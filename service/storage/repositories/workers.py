@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
@@ -12,9 +12,11 @@ from sqlalchemy.orm import Session
 from service.settings import QueueName
 from service.storage.database import clock
 from service.storage.records.jobs import Worker
+from service.storage.repositories.totals import Totals
 
 SILENCE: Final = timedelta(seconds=10)
 """A worker that has said nothing for as long is taken for dead."""
+_LARGEST: Final = "largest worker"
 
 
 class Workers:
@@ -31,6 +33,10 @@ class Workers:
         row.heartbeat_at = moment
         for name, value in abilities.items():
             setattr(row, name, value)
+        totals, largest = Totals(self._session), self.largest_ever()
+        for queue in row.queues or ():
+            if (row.memory or 0) > largest.get(queue, 0):
+                totals.raise_to(_LARGEST, queue, row.memory)
 
     def remove(self, worker: str) -> None:
         if row := self._session.get(Worker, worker):
@@ -53,6 +59,10 @@ class Workers:
             for queue in worker.queues or ():
                 most[queue] = max(most.get(queue, 0), worker.memory)
         return most
+
+    def largest_ever(self) -> dict[QueueName, int]:
+        """By queue, what a job could take of the largest worker that ever lived."""
+        return cast("dict[QueueName, int]", Totals(self._session).counts(_LARGEST))
 
     def forget(self, seconds: float) -> None:
         """Delete the rows of those that were killed."""

@@ -14,8 +14,9 @@ from typing import Any, Final
 
 from circuits import Accuracy
 from circuits.schemes import proving
+from prover.registry import SYSTEMS
 from service import basis as bases
-from service import deleted, encryption, engine, openings
+from service import deleted, encryption, engine, openings, proving_keys
 from service import documents as kept_documents
 from service.basis import open_openings
 from service.batches import Batch
@@ -32,8 +33,9 @@ from service.worker.tasks.datasets import open_batches
 from verifier import documents
 from verifier.documents import OpeningFile, OpeningPart, Statement, checked
 from verifier.fields import timestamp
+from verifier.keys import opened
 from verifier.words import make_statement
-from zenerrors import ConflictError
+from zenerrors import ConflictError, FileFormatError
 
 
 def prove_accuracy(runtime: Runtime, hold: Hold) -> None:
@@ -63,14 +65,14 @@ def prove_shard(runtime: Runtime, hold: Hold) -> None:
     batch, part = shared.batches[shard.position], shared.openings[shard.position]
     assert shard.opening is not None  # noqa: S101  it is there until the proof is over
     read = keys.system.commitments.read_opening
-    opened = steps.model_opening(runtime, proof.model) | {
+    held = steps.model_opening(runtime, proof.model) | {
         "dataset": read(bytes.fromhex(part.commitment + part.opening["blinding"])),
         "correct": read(runtime.vault.open(shard.opening, f"count:{shard.id}")),
     }
     radius = proof.request.get("radius")
     witness = partial(circuit.witness, *batch.parts, radius=radius, statement=shared.statement)
     shown = {"dataset"} if dataset.privacy == "public" else set()
-    made = steps.prove(runtime, hold, circuit, keys, witness, opened, uncounted=shown)
+    made = steps.prove(runtime, hold, circuit, keys, witness, held, uncounted=shown)
     with runtime.database.write() as session:
         timings = hold.timings()
         if Claims(session).succeed(hold.claim, timings, hold.rows):
@@ -130,7 +132,12 @@ def _assemble(runtime: Runtime, hold: Hold, proof: Proof) -> None:
     with runtime.database.read() as session:
         proofs = [shard.proof or b"" for shard in Shards(session).of(proof.id)]
         key = VerificationKeys(session).get(proof.verification_key_id or "")
-    kept = kept_documents.keep(runtime, steps.checked(hold, _statement(proof), proofs, key))
+        dataset = _dataset(Datasets(session), proof)
+    try:
+        proving_keys.load_circuit(runtime, opened(key, SYSTEMS))
+    except FileFormatError:  # the store lost it since the shards were proven
+        steps.require_keys(runtime, hold, _compiled(runtime, dataset, proof.request)[0], proof.model)
+    kept = kept_documents.keep(runtime, steps.checked(runtime, hold, _statement(proof), proofs, key))
     with runtime.database.write() as session:
         if Claims(session).succeed(hold.claim, proof.job.timings | hold.timings()):
             kept.write(Proofs(session).get(proof.id))
@@ -165,6 +172,12 @@ def _shared(runtime: Runtime, proof: Proof, dataset: Dataset) -> _Shared:
 
 
 def _open(runtime: Runtime, dataset: Dataset, asked: Mapping[str, Any]) -> tuple[Accuracy, list[Batch]]:
+    circuit, quantised = _compiled(runtime, dataset, asked)
+    return circuit, open_batches(runtime, dataset, circuit.batch, quantised)
+
+
+def _compiled(runtime: Runtime, dataset: Dataset, asked: Mapping[str, Any]) -> tuple[Accuracy, bytes]:
+    """The circuit of a shard, and the quantised network."""
     quantised, batch = encryption.open_network(runtime, dataset.model), dataset.shard_size
     assert batch is not None  # noqa: S101  committed datasets have one
     options = engine.measuring(asked)
@@ -172,7 +185,7 @@ def _open(runtime: Runtime, dataset: Dataset, asked: Mapping[str, Any]) -> tuple
         quantised, "accuracy", weight_privacy=dataset.model.weight_privacy, batch=batch, **options
     )
     assert isinstance(circuit, Accuracy)  # noqa: S101  narrows the type
-    return circuit, open_batches(runtime, dataset, batch, quantised)
+    return circuit, quantised
 
 
 def _described(

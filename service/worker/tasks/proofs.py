@@ -56,7 +56,7 @@ def make_proof(runtime: Runtime, hold: Hold) -> None:
     )
     witness = partial(task.witness, statement=statement.scalar)
     made = steps.prove(runtime, hold, task.circuit, keys, witness, opened, uncounted=outputs)
-    document = steps.checked(hold, statement, [made], keys.file)
+    document = steps.checked(runtime, hold, statement, [made], keys.file)
     margins = _margins(runtime, hold, proof, task)
     kept = documents.keep(runtime, document)
     rows = [_held(runtime, proof, name, task.committed[name], outputs[name]) for name in outputs]

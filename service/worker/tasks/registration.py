@@ -90,7 +90,7 @@ def _commit(runtime: Runtime, hold: Hold, quantised: bytes, model: Model, parent
     witness = partial(circuit.witness, statement=statement.scalar)
     own = {"model": opening}
     proof = steps.prove(runtime, hold, circuit, keys, witness, own, uncounted=own)
-    return _Committed(basis, opening, steps.checked(hold, statement, [proof], keys.file))
+    return _Committed(basis, opening, steps.checked(runtime, hold, statement, [proof], keys.file))
 
 
 def _receipt(runtime: Runtime, model: Model, parent: Model | None, twins: Sequence[Model]) -> Receipt:

@@ -19,7 +19,7 @@ from prover import registry
 from prover.size import Size
 from prover.system import CommitmentKey, Opening, ProofSystem, Renewable
 from prover.witness import Witness
-from service import engine, intake
+from service import engine, intake, proving_keys
 from service.basis import require_basis
 from service.jobs.claims import Claims
 from service.keys import none_yet
@@ -31,6 +31,7 @@ from service.storage.repositories import Circuits, key_file
 from service.worker.heartbeat import Hold
 from verifier.documents import KeyFile, ProofDocument, Statement
 from verifier.judging import judge
+from verifier.keys import opened
 from verifier.system import CEREMONY
 
 _MEASURED_OF: Final = 16
@@ -66,7 +67,8 @@ def model_opening(runtime: Runtime, model: Model) -> dict[str, Opening]:
 
 
 def require_keys(runtime: Runtime, hold: Hold, circuit: Circuit, model: Model) -> Keys:
-    """The keys of a circuit, made where there are none yet. Stages: those of the system's setup, "store".
+    """The keys of a circuit, made where there are none yet, or the store has lost them. Stages: those of the
+    system's setup, "store".
 
     Raises ``ConflictError`` (``conflict.ceremony``) where they are not of a ceremony, and the model takes no
     others.
@@ -78,8 +80,8 @@ def require_keys(runtime: Runtime, hold: Hold, circuit: Circuit, model: Model) -
         known = Circuits(session).find(digest)
         if model.require_ceremony and not (known and key_file(known.verification_key).setup == CEREMONY):
             raise none_yet()
-        if known:
-            return _keys(runtime, system, known, basis, hold.backend, fresh=False)
+    if known and (file := proving_keys.find(runtime, known)):
+        return _keys(system, known, file, basis, hold.backend, fresh=False)
     proving.require_memory(system, circuit, runtime.settings.threads)
     _expect(runtime, hold, system, circuit, with_setup=True)
     with store.scratch() as scratch:
@@ -88,8 +90,11 @@ def require_keys(runtime: Runtime, hold: Hold, circuit: Circuit, model: Model) -
         size = scratch.stat().st_size
         proving_key = store.adopt(scratch)
     with runtime.database.write() as session:
-        kept = Circuits(session).add(digest, proving_key, key, circuit.constraint_system.constraints, size)
-    keys = _keys(runtime, system, kept, basis, hold.backend, fresh=True)
+        circuits, constraints = Circuits(session), circuit.constraint_system.constraints
+        if known and circuits.is_still(digest, known.proving_key):
+            circuits.replace(digest, proving_key, key, constraints, size)
+        kept = circuits.add(digest, proving_key, key, constraints, size)
+    keys = _keys(system, kept, store.path(kept.proving_key), basis, hold.backend, fresh=True)
     if kept.proving_key != proving_key:  # another worker was faster
         store.delete(proving_key)
     return keys
@@ -160,9 +165,9 @@ def learn(session: Session, hold: Hold, keys: Keys, timings: dict[str, float]) -
 
 
 def _keys(
-    runtime: Runtime,
     system: ProofSystem,
     circuit: resources.Circuit,
+    proving: Path,
     basis: CommitmentKey | None,
     backend: str,
     *,
@@ -170,7 +175,7 @@ def _keys(
 ) -> Keys:
     return Keys(
         system=system,
-        proving=runtime.store.path(circuit.proving_key),
+        proving=proving,
         file=key_file(circuit.verification_key),
         digest=circuit.digest,
         basis=basis,
@@ -179,9 +184,12 @@ def _keys(
     )
 
 
-def checked(hold: Hold, statement: Statement, proofs: list[bytes], key: KeyFile) -> ProofDocument:
+def checked(
+    runtime: Runtime, hold: Hold, statement: Statement, proofs: list[bytes], key: KeyFile
+) -> ProofDocument:
     """The proof file, judged as any verifier would: what does not convince is not handed out."""
     hold.progress("self-check", 0.0)
+    proving_keys.load_circuit(runtime, opened(key, registry.SYSTEMS))
     document = ProofDocument.of(statement, proofs)
     verdict = judge(document, key, systems=registry.SYSTEMS)
     if not verdict.valid:

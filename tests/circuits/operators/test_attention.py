@@ -324,13 +324,13 @@ def test_each_sample_of_a_batch_is_turned_by_its_own_positions(positions: str, i
     }
     if positions != "in the caches":
         weights["p"] = np.array([[0, 1, 2], [3, 5, 4]])
-    heads = {"num_heads": 2} if positions == "of 3 axes" else {}
+    heads: dict[str, Any] = {"num_heads": 2} if positions == "of 3 axes" else {}
     node = make_node("RotaryEmbedding", ["x", *weights], ["y"], interleaved=interleaved, **heads)
     data = make_model([node], weights, shape, opset=23)
     x = rng.normal(size=shape).astype(np.float32)
-    (expected,) = ReferenceEvaluator(data).run(None, {"x": x})
+    made_there: Any = ReferenceEvaluator(data).run(None, {"x": x})
     made = load_onnx(data, whole=True).run(x.astype(np.float64)[np.newaxis])
-    np.testing.assert_allclose(made[0].reshape(shape), expected, atol=1e-5)
+    np.testing.assert_allclose(made[0].reshape(shape), made_there[0], atol=1e-5)
 
 
 def test_positions_of_another_number_of_tokens_are_refused() -> None:

@@ -31,9 +31,9 @@ class Case(NamedTuple):
         return self.states[-1]
 
 
-def known_powers(power: int, tau: int = TAU) -> PowersOfTau:
+def known_powers(power: int, tau: int = TAU, alpha: int = ALPHA, beta: int = BETA) -> PowersOfTau:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(powers_of_tau, "random_elements", lambda _: fr.from_ints([tau, ALPHA, BETA]))
+        patch.setattr(powers_of_tau, "random_elements", lambda _: fr.from_ints([tau, alpha, beta]))
         return powers_of_tau.generate(power)
 
 

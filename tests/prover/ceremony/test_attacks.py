@@ -31,6 +31,7 @@ from tests.prover.ceremony.support import (
 )
 from tests.prover.statements import R, cubic_statement
 from tests.refusals import refuses
+from verifier.beacon import Beacon
 from zenerrors import CeremonyError
 
 
@@ -277,14 +278,24 @@ def test_a_proof_from_another_ceremony(case: Case) -> None:
     refused(case, replayed, "contribution", "contributions[0]")
 
 
-def test_a_proof_from_another_position(powers: PowersOfTau) -> None:
-    """A share of one leads back to the same secrets: only the hash tells that the place is another."""
-    plain = Case(cubic_statement(), [], powers, (ceremony.start(cubic_statement(), powers),))
-    honest = contribute_known(plain.state, "Ada", 0)
-    idle = with_shares(plain.state, "Idle", [1])
-    ceremony.verify(idle, plain.system, powers)
-    replayed = replace(honest, contributions=(*idle.contributions, *honest.contributions))
-    refused(plain, replayed, "contribution", "contributions[1]")
+@pytest.mark.parametrize("shares", [[1], [3, pow(3, -1, R)], [5, 3, pow(3, -1, R)]])
+def test_shares_that_leave_a_secret_as_it_was(powers: PowersOfTau, shares: list[int]) -> None:
+    """Everybody knows a share of one. Two shares that cancel leave δ as it was, too."""
+    state = ceremony.start(cubic_statement(), powers)
+    plain = Case(cubic_statement(), [], powers, (state,))
+    for share in shares:
+        state = with_shares(state, "Idle", [share])
+    refused(plain, state, "contribution", f"contributions[{len(shares) - 1}]")
+    with refuses("ceremony.contribution", match="leaves a secret as it was"):
+        ceremony.add_beacon(state, Beacon(bytes(32), 1))
+
+
+def test_a_share_that_leaves_one_secret_of_many_as_it_was(committed: Case) -> None:
+    shares = known_shares(9, count(committed.state))
+    for index in range(len(shares)):
+        unit = 1 if index < committed.state.multiplied else 0
+        idle = with_shares(committed.states[1], "Idle", [*shares[:index], unit, *shares[index + 1 :]])
+        refused(committed, idle, "contribution", "contributions[1]")
 
 
 def test_a_rogue_share_that_cancels_the_others(committed: Case) -> None:

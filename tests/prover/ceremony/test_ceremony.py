@@ -242,7 +242,7 @@ def test_shares_and_nonces_are_wiped(case: Case, monkeypatch: pytest.MonkeyPatch
 
 def test_a_zero_share_is_drawn_again(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
     count = case.state.multiplied + case.state.added
-    draws = [fr.from_ints([*range(count)]), fr.from_ints([*range(1, count + 1)])]
+    draws = [fr.from_ints([*range(count)]), fr.from_ints([*range(2, count + 2)])]
     monkeypatch.setattr(contribution, "random_elements", lambda _: draws.pop(0))
     state = ceremony.contribute(case.state, "Ada")
     assert not draws

@@ -16,6 +16,7 @@ from prover.groth16 import iden3, powers_of_tau
 from prover.groth16.iden3 import blake2, phase1
 from prover.groth16.iden3.drawing import Source
 from prover.groth16.powers_of_tau import PowersOfTau
+from tests.prover.ceremony.support import known_powers
 from tests.prover.iden3.support import VECTORS, File, take_apart
 from tests.refusals import refuses
 
@@ -137,7 +138,30 @@ def test_parameters_that_mean_nothing(file: File, tmp_path: Path) -> None:
             read(file.patching(CONTRIBUTIONS, at, changed), tmp_path)
 
 
+def test_a_contribution_that_changes_nothing(file: File, tmp_path: Path) -> None:
+    """Its factors are one, which everybody knows. The contributions after it hold as they are."""
+    record = np.zeros(1, phase1._RECORD)
+    point, challenge = g1.generator[None], phase1._first_challenge(3)
+    for name, result in phase1._generators().items():
+        record[name] = result
+    for index in range(3):
+        record["proofs_g1"][0, index] = g1.generator
+        record["proofs_g2"][0, index] = phase1._hashed_g2(index, challenge, point, point)
+    record["challenge"] = np.frombuffer(challenge, np.uint8)
+    idle = record.tobytes() + struct.pack("<II", 0, 0)
+    forged = struct.pack("<I", 3) + idle + file.body(CONTRIBUTIONS)[FIRST:]
+    with refuses("ceremony.contribution", "contributions[0]", match="leaves tau_g1 as it was"):
+        read(file.replacing({CONTRIBUTIONS: forged}), tmp_path)
+
+
+def test_new_powers_that_nobody_contributed_to(tmp_path: Path) -> None:
+    """As `snarkjs powersoftau new` writes them: every secret is one."""
+    iden3.write_ptau(tmp_path / "new.ptau", known_powers(3, tau=1, alpha=1, beta=1))
+    with refuses("ceremony.no_contributions", "powers", match="τ is one"):
+        iden3.read_ptau(tmp_path / "new.ptau")
+
+
 def test_a_beacon_that_takes_years(file: File, tmp_path: Path) -> None:
     at = file.body(CONTRIBUTIONS).index(b"\2\x0a\3")
-    with refuses("ceremony.beacon"):
+    with refuses("ceremony.beacon", "contributions[1]", match="2\\^24 times are the most"):
         read(file.patching(CONTRIBUTIONS, at, b"\2\x3f"), tmp_path)

@@ -66,7 +66,7 @@ def test_no_private_address_is_told_anything(monkeypatch: pytest.MonkeyPatch, ad
     host = f"[{address}]" if ":" in address else address
     with refuses("request.url"):
         check_url(f"https://{host}/", [])
-    assert sent_to(monkeypatch, ["93.184.216.34", address]) == "the host's address is not a public one"
+    assert sent_to(monkeypatch, ["93.184.216.34", address]) == outbound.NOT_PUBLIC
 
 
 @pytest.mark.parametrize("address", ["93.184.216.34", "2606:2800:21f:cb07:6820:80da:af6b:8b2c"])
@@ -75,6 +75,24 @@ def test_public_addresses_are(monkeypatch: pytest.MonkeyPatch, address: str) -> 
     check_url(f"https://{host}:8443/path?query", [])
     assert is_allowed(ipaddress.ip_address(address), [])
     assert not is_allowed(ipaddress.ip_address(address), LOOPBACK, plain=True)
+
+
+def test_a_name_without_an_address_is_not_told_from_a_private_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else deliveries would tell which names the operator's own network has."""
+
+    def unknown(*_: object, **__: object) -> Any:
+        raise socket.gaierror(socket.EAI_NONAME, "unknown")
+
+    private = sent_to(monkeypatch, ["10.0.0.1"])
+    monkeypatch.setattr(socket, "getaddrinfo", unknown)
+
+    async def post() -> None:
+        async with Outbound([]) as out:
+            await out.post("https://hook.example/", b"{}", {})
+
+    with pytest.raises(RefusedError) as refused:
+        asyncio.run(post())
+    assert outbound.reason_of(refused.value) == private == outbound.NOT_PUBLIC
 
 
 @pytest.mark.parametrize("host", ["2130706433", "0x7f000001", "127.1", "localhost", "localhost."])

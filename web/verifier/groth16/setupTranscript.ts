@@ -2,14 +2,15 @@
  * How a ceremony's key came to its secrets, shown without the ceremony's files.
  *
  * It shows that δ, every σ and every k of a key are what the contributions whose hashes it carries made of one,
- * or of zero, each by a party that knew its share. It does not show what the ceremony started from: whether the
- * rest of the key is for a statement, its state and the powers of tau tell (docs/ceremony.md).
+ * or of zero, each by a party that knew its share, and that none of them leaves a secret as it was. Whether a
+ * party kept its share secret, no transcript can show. It does not show what the ceremony started from: whether
+ * the rest of the key is for a statement, its state and the powers of tau tell (docs/ceremony.md).
  */
 
 import { sha256, sha512 } from "@noble/hashes/sha2.js";
 import { utf8ToBytes } from "@noble/hashes/utils.js";
 import { Beacon, isReserved } from "../beacon.ts";
-import { concat, equal, fromBigEndian, toBigEndian } from "../bytes.ts";
+import { concat, equal, fromBigEndian, hex, toBigEndian } from "../bytes.ts";
 import { GENERATOR_G2, INFINITY_G2 } from "../curve.ts";
 import { asList, checkHeader, fromHex, hexList, isPrintable } from "../document.ts";
 import { ZenError } from "../errors.ts";
@@ -58,6 +59,7 @@ export function check(document: Json, key: VerifyingKey): void {
     );
   }
   const hashes: Uint8Array[] = [];
+  const earlier = secrets.map((secret) => new Set([hex(secret.toBytes())]));
   for (const [index, each] of contributions.entries()) {
     if (beacon !== null && index === people && !same(each, drawn(beacon, previous, secrets, multiplied))) {
       throw new ZenError(
@@ -67,6 +69,7 @@ export function check(document: Json, key: VerifyingKey): void {
       );
     }
     secrets = follow(previous, secrets, multiplied, each, `contributions[${index}]`);
+    requireChanged(each, earlier, `contributions[${index}]`);
     previous = hashOf(each, previous);
     hashes.push(previous);
   }
@@ -208,6 +211,23 @@ function follow(
     }
   });
   return after;
+}
+
+/**
+ * Throws `ZenError` where a contribution leaves a secret as it was, or leads back to what it was at any time `earlier`:
+ * everybody knows that share, or a product of shares. Adds its secrets to `earlier`.
+ */
+function requireChanged({ secrets }: Contribution, earlier: readonly Set<string>[], field: string): void {
+  const digits = secrets.map(hex);
+  const pairs = zip(digits, earlier);
+  if (pairs.some(([secret, known]) => known.has(secret))) {
+    throw new ZenError(
+      "ceremony.contribution",
+      `${field} leaves a secret as it was before, so its share is no secret`,
+      field,
+    );
+  }
+  for (const [secret, known] of pairs) known.add(secret);
 }
 
 function decodeAll(points: readonly Uint8Array[], field: string): G2[] {
