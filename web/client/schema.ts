@@ -252,7 +252,7 @@ export interface Routes {
   /** The process is alive. */
   "GET /healthz": operations["getHealth"];
   /** The database answers, its schema is the newest, the disks of the data directory and of the store have
-   * room, and a worker has lately shown life. */
+   * room, a worker has lately shown life, and this process was not told to stop. */
   "GET /readyz": operations["getReadiness"];
   /** For Prometheus: from this host, or with a key whose scope is `admin`. */
   "GET /metrics": operations["getMetrics"];
