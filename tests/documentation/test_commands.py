@@ -45,7 +45,8 @@ UNTYPED = {
     ): "asks for a public ceremony's powers: tests/service/test_basis.py",
     ("operations", "zenserve openings"): "ends the use of what there is: tests/service/test_openings.py",
     ("operations", "python3 -m venv /opt"): "asks for a host of its own: tests/service/test_hosts.py",
-    ("operations", "pg_dump"): "asks for servers to back up",
+    ("operations", "zenserve backup"): "asks for a deployment: tests/service/test_backup.py",
+    ("operations", "zenserve restore"): "asks for one that was never used: tests/service/test_backup.py",
     (
         "cli",
         "zenserve import",
