@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from functools import partial
 from pathlib import Path
 from typing import Annotated
@@ -93,7 +94,7 @@ def migrate(revision: Annotated[str, typer.Argument(help="The schema's revision.
     from service.storage import private, schema
 
     private.close_to_others()
-    runtime = Runtime.open(Settings.read())
-    schema.migrate(runtime.database, revision)
-    reached = schema.revision_of(runtime.database)
+    with closing(Runtime.open(Settings.read())) as runtime:
+        schema.migrate(runtime.database, revision)
+        reached = schema.revision_of(runtime.database)
     return Answer({"revision": reached}, (f"the schema is at {reached}",))
