@@ -68,7 +68,8 @@ class Affine:
 
     def quantise(self, values: FloatArray) -> IntArray:
         """The nearest integers, int64 in [0, 2^bits)."""
-        nearest = np.rint(values / self.scale) + self.zero_point
+        with np.errstate(over="ignore"):  # what is too large even for a float64 is clipped as well
+            nearest = np.rint(values / self.scale) + self.zero_point
         q: IntArray = np.clip(nearest, 0, self.top).astype(np.int64)
         return q
 
