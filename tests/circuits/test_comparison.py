@@ -184,9 +184,7 @@ def test_words_of_a_difference() -> None:
         "beside onnxruntime 1, on one sample: values differ by at most 1.230% of their range"
     )
     of_labels = Difference("quantisation", "the float network", 16, "y", "label", 0.0625, 0.0).to_json()
-    assert sentence(of_labels) == (
-        "beside the float network, on 16 samples: another label for 6.25%"
-    )
+    assert sentence(of_labels) == ("beside the float network, on 16 samples: another label for 6.25%")
 
 
 def _digits() -> tuple[Graph, np.ndarray[Any, np.dtype[Any]]]:
