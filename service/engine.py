@@ -96,8 +96,7 @@ def task(
     secrets: Mapping[str, Secret],
 ) -> Task:
     """What a proof about one input takes. ``asked``: what its request says (``submissions.orders``)."""
-    several = {name.partition("/")[2]: each.values for name, each in secrets.items() if "/" in name}
-    q = several or secrets["input"].values
+    q = _several(secrets) or secrets["input"].values
     if scheme == "inference":
         inference, bounds = inference_of(quantised, weight_privacy, asked), asked.get("bounds")
         return Task(
@@ -141,8 +140,7 @@ def difference(
     for. Arguments as for ``task``."""
     qgraph, graph = _networks(quantised, floats)
     names = input_names(graph)
-    several = {name.partition("/")[2]: each.values for name, each in secrets.items() if "/" in name}
-    q = several or dict.fromkeys(names.values(), secrets["input"].values)
+    q = _several(secrets) or dict.fromkeys(names.values(), secrets["input"].values)
     samples = {
         name: qgraph.entries[called].type.real(q[called].reshape(-1, *qgraph.entries[called].shape))
         for name, called in names.items()
@@ -153,6 +151,11 @@ def difference(
     elif scheme == "recognition":
         ranked = {}
     return compare_integers(graph, qgraph, samples, ranked, own=True)
+
+
+def _several(secrets: Mapping[str, Secret]) -> dict[str, Integers]:
+    """The inputs by their names, of a network that has several."""
+    return {name.partition("/")[2]: each.values for name, each in secrets.items() if "/" in name}
 
 
 @lru_cache(maxsize=2)

@@ -21,7 +21,7 @@ from circuits.comparison.gaps import (
 from circuits.graphs.graph import Graph
 from circuits.graphs.types import FloatArray
 from circuits.quantisation.labels import is_of_classes
-from circuits.quantisation.plan import input_names, output_names, plan
+from circuits.quantisation.plan import input_names, output_names, plan, quantised_samples
 from circuits.quantised import QuantGraph
 from verifier.schemes import Reveal
 
@@ -59,8 +59,8 @@ def compare_integers(
 def _reals(graph: Graph, qgraph: QuantGraph, samples: Samples) -> dict[str, FloatArray]:
     """What the integers' outputs stand for, by the float network's names; of those without a scale the
     integers."""
-    names, reals = input_names(graph), dict[str, FloatArray]()
-    q = {names[name]: qgraph.entries[names[name]].type.quantise(values) for name, values in samples.items()}
+    reals = dict[str, FloatArray]()
+    q = quantised_samples(qgraph, input_names(graph), samples)
     made = qgraph.run_all(q, {*qgraph.outputs.values()})
     for name, called in output_names(graph).items():
         tensor = qgraph.outputs[called]
@@ -71,8 +71,7 @@ def _reals(graph: Graph, qgraph: QuantGraph, samples: Samples) -> dict[str, Floa
 
 def _parting_of_integers(graph: Graph, qgraph: QuantGraph, sample: Samples) -> str:
     """The first integer node whose tensor is off, on this sample."""
-    names = input_names(graph)
-    q = {names[name]: qgraph.entries[names[name]].type.quantise(values) for name, values in sample.items()}
+    q = quantised_samples(qgraph, input_names(graph), sample)
     with np.errstate(all="ignore"):
         floats = dict(graph.tensors(sample))
     sources = {step.name: step for step in plan(graph)}

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from circuits.graphs.graph import Graph
 from circuits.graphs.node import Node
 from circuits.graphs.rescaling import Clamp
-from circuits.quantised.graph import OUTPUT
+from circuits.graphs.types import FloatArray
+from circuits.quantised.graph import OUTPUT, QuantGraph
+from relations.integers import IntArray
 from zenerrors import ModelError
 
 INPUT = "x"
@@ -82,6 +84,14 @@ def input_names(graph: Graph) -> dict[str, str]:
     if len(graph.inputs) == 1:
         return {graph.input.name: INPUT}
     return _plain([entry.name for entry in graph.inputs], {step.name for step in plan(graph)})
+
+
+def quantised_samples(
+    qgraph: QuantGraph, names: Mapping[str, str], samples: Mapping[str, FloatArray]
+) -> dict[str, IntArray]:
+    """The integers of ``samples``, float64[n, *shape] by the float network's inputs, by those of ``qgraph``.
+    ``names``: ``input_names``. What is beyond the calibrated range saturates."""
+    return {names[name]: qgraph.entries[names[name]].type.quantise(each) for name, each in samples.items()}
 
 
 def output_names(graph: Graph) -> dict[str, str]:

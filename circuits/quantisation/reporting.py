@@ -15,7 +15,7 @@ from circuits.graphs.graph import Graph
 from circuits.graphs.tensors import as_samples
 from circuits.graphs.types import Affine, FloatArray, Shape
 from circuits.quantisation.labels import Right, is_of_classes, right
-from circuits.quantisation.plan import input_names, output_names, plan
+from circuits.quantisation.plan import input_names, output_names, plan, quantised_samples
 from circuits.quantised import QuantGraph
 from relations.integers import IntArray
 from zenerrors import TensorError
@@ -367,8 +367,7 @@ def report(
     names = input_names(graph)
     for place, part in _parts(x, count):
         floats = graph.run_all(part, {*(sources[name] for name in tallies), *graph.outputs.values()})
-        q = {names[name]: qgraph.entries[names[name]].type.quantise(each) for name, each in part.items()}
-        for name, values in qgraph.tensors(q):
+        for name, values in qgraph.tensors(quantised_samples(qgraph, names, part)):
             if name in tallies:
                 tallies[name].compare(floats[sources[name]], tallies[name].kind.real(values))
             for tensor, answer in answers.get(name, ()):
