@@ -111,13 +111,22 @@ class Sum(Node):
 
 
 def _saturating(ratios: FloatArray, types: Sequence[Affine], output: Affine) -> FloatArray:
-    """Terms of which each step is beyond what the others and the output reach, as masks are, are so by fewer
-    digits."""
-    reach = ratios * [max(map(abs, kind.centred)) for kind in types]
-    ordinary = ratios * 2 < output.top
-    enough = 2.0 * (output.top + reach[ordinary].sum())
-    huge = ~ordinary & (ratios > enough)
-    return np.where(huge, ratios * (enough / ratios.min(where=huge, initial=np.inf)), ratios)
+    """Terms of which each step is beyond what all smaller ones and the output reach together, as masks are,
+    are so by fewer digits."""
+    steps = [max(map(abs, kind.centred)) for kind in types]
+
+    def enough(of: FloatArray, ratio: float) -> float:
+        return 2.0 * (output.top + float((of * steps)[ratios < ratio].sum()))
+
+    huge = list[float]()
+    for ratio in sorted({*ratios.tolist()}, reverse=True):
+        if ratio <= enough(ratios, ratio):
+            break
+        huge.insert(0, ratio)
+    made = ratios.copy()
+    for ratio in huge:
+        made[ratios == ratio] = enough(made, ratio)
+    return made
 
 
 @dataclass(frozen=True, eq=False)
