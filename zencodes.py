@@ -11,7 +11,7 @@ from typing import Final, Literal, cast
 
 # fmt: off
 Code = Literal[
-    "auth.form", "auth.host", "auth.invalid", "auth.origin", "auth.required", "auth.scope",
+    "auth.form", "auth.groups", "auth.host", "auth.invalid", "auth.origin", "auth.required", "auth.scope",
     "auth.suspended", "cancelled", "ceremony.beacon", "ceremony.contribution", "ceremony.extends",
     "ceremony.key", "ceremony.name", "ceremony.no_contributions", "ceremony.origin", "ceremony.powers",
     "ceremony.powers_too_small", "ceremony.statement", "conflict.address", "conflict.basis",
@@ -45,7 +45,7 @@ Code = Literal[
     "request.method", "request.range", "request.settings", "request.size", "request.timeout",
     "request.too_large", "request.unknown_table", "request.url", "resource.backend", "resource.busy",
     "resource.capacity", "resource.connections", "resource.database", "resource.deadline",
-    "resource.gpu_entries", "resource.gpu_memory", "resource.internal", "resource.memory",
+    "resource.gpu_entries", "resource.gpu_memory", "resource.internal", "resource.issuer", "resource.memory",
     "resource.model_memory", "resource.model_time", "resource.no_gpu", "resource.schema",
     "resource.storage", "resource.verification", "resource.worker_lost", "statement.adaptive",
     "statement.audit", "statement.basis", "statement.basis_length", "statement.batch",
@@ -64,8 +64,9 @@ Code = Literal[
 
 MEANINGS: Final[Mapping[Code, str]] = {
     "auth.form": "the form is of an earlier visit to the dashboard: reload it",
+    "auth.groups": "the issuer knows the caller, but its groups open nothing here, or several tenants",
     "auth.host": "a service without keys was asked for by another host's name",
-    "auth.invalid": "the key is unknown, expired or revoked",
+    "auth.invalid": "the key, or the issuer's token, is unknown, expired or revoked",
     "auth.origin": "the request comes from a page of another site",
     "auth.required": "no key was shown",
     "auth.scope": "the key lacks the scope that the detail names",
@@ -217,6 +218,7 @@ MEANINGS: Final[Mapping[Code, str]] = {
     "resource.gpu_entries": "a matrix has too many entries for the GPU",
     "resource.gpu_memory": "the GPU's memory is full",
     "resource.internal": "the worker met an accident",
+    "resource.issuer": "the OpenID provider that signs the tokens does not answer",
     "resource.memory": "the worker ran out of memory",
     "resource.model_memory": "reading the files took too much memory",
     "resource.model_time": "reading the files took too long",
@@ -290,6 +292,7 @@ _STATUSES: Final[Mapping[str, int]] = {
     "resource.busy": 503,
     "resource.connections": 503,
     "resource.database": 503,
+    "resource.issuer": 503,
     "resource.storage": 507,
     "statement": 422,
 }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from fastapi import FastAPI
@@ -39,8 +40,10 @@ from service.api.verifier import Verifier
 from service.api.watcher import Watcher
 from service.runtime import Runtime
 from service.settings import Settings
+from zenerrors import RequestError
 
 if TYPE_CHECKING:
+    from service.access.issuer import Issuer
     from service.api.shelf import Shelf
 
 _DESCRIPTION = """\
@@ -60,6 +63,7 @@ _ANSWERED = ("ETag", "Link", "Location", "RateLimit", "RateLimit-Policy", "Retry
 def create_app(runtime: Runtime) -> FastAPI:
     """The application over an open runtime. It starts no threads and no processes."""
     shelf = _shelf(runtime.settings)
+    issuer = _issuer(runtime.settings)
 
     @asynccontextmanager
     async def living(app: FastAPI) -> AsyncIterator[None]:
@@ -67,6 +71,8 @@ def create_app(runtime: Runtime) -> FastAPI:
         yield
         if shelf is not None:
             await shelf.close()
+        if issuer is not None:
+            await issuer.close()
 
     # Not FastAPI's telemetry, whose spans and logs could carry what callers want kept secret, but our own:
     # ``observation``.
@@ -84,6 +90,7 @@ def create_app(runtime: Runtime) -> FastAPI:
         lifespan=living,
     )
     app.state.runtime = runtime
+    app.state.issuer = issuer
     app.state.commit = metrics.commit_of(runtime.settings)
     app.state.verifier = Verifier(runtime)
     app.state.watcher = Watcher(runtime)
@@ -92,7 +99,13 @@ def create_app(runtime: Runtime) -> FastAPI:
     MultiPartParser.spool_max_size = runtime.settings.max_body_bytes
     app.add_middleware(BodyLimit, limit=runtime.settings.max_body_bytes)
     app.state.verifications = SharedBuckets("verify", runtime.settings.verify_per_minute, shelf)
-    app.add_middleware(Authentication, runtime=runtime, verifications=app.state.verifications, shelf=shelf)
+    app.add_middleware(
+        Authentication,
+        runtime=runtime,
+        verifications=app.state.verifications,
+        shelf=shelf,
+        issuer=issuer,
+    )
     if runtime.settings.cors_origins:
         app.add_middleware(
             CORSMiddleware,  # around authentication: refusals are to be read, and a preflight shows no key
@@ -125,6 +138,20 @@ def _shelf(settings: Settings) -> Shelf | None:
     from service.api.shelf import Shelf  # it brings redis along, which brings OpenTelemetry's SDK along
 
     return Shelf(settings.broker_url.get_secret_value())
+
+
+def _issuer(settings: Settings) -> Issuer | None:
+    if settings.oidc_issuer is None:
+        return None
+    if find_spec("joserfc") is None:
+        raise RequestError(
+            "request.settings",
+            "ZENSERVE_OIDC_ISSUER: OpenID Connect needs pip install 'zenserve[production]'",
+            field="ZENSERVE_OIDC_ISSUER",
+        )
+    from service.access.issuer import Issuer
+
+    return Issuer(settings)
 
 
 def _openapi(app: FastAPI) -> dict[str, Any]:

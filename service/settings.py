@@ -7,6 +7,7 @@ import os
 import re
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
+from urllib.parse import urlsplit
 
 from pydantic import BeforeValidator, Field, SecretStr, ValidationError, field_validator, model_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
@@ -21,6 +22,17 @@ _LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
 def _listed(value: object) -> object:
     return [part.strip() for part in value.split(",") if part.strip()] if isinstance(value, str) else value
+
+
+def is_confidential(url: str) -> bool:
+    """Whether nobody on the way reads or changes what is sent to this URL: https, or this host itself."""
+    try:
+        parts = urlsplit(url)
+        parts.port  # noqa: B018  raises for one that is no port
+    except ValueError:
+        return False
+    safe = parts.scheme == "https" or (parts.scheme == "http" and parts.hostname in _LOOPBACK)
+    return safe and bool(parts.hostname) and "@" not in parts.netloc
 
 
 def _spelled(value: object) -> str:
@@ -64,6 +76,17 @@ class Settings(BaseSettings):
     """Of the API on this host."""
     auth: Literal["keys", "off"] = "keys"
     """``off``: whoever reaches this host's loopback address may do everything, each of its users."""
+    oidc_issuer: str | None = None
+    """The OpenID provider whose users are let in, ``https://host/path``, spelled as in its tokens."""
+    oidc_client_id: str | None = None
+    """The dashboard's, at that provider."""
+    oidc_client_secret: SecretStr | None = None
+    oidc_audience: str | None = None
+    """The ``aud`` of access tokens that the API takes; without it, the API takes none."""
+    oidc_groups: Annotated[list[str], NoDecode, Listed] = []
+    """``group=tenant:scope+scope``. Users in none of these groups are refused."""
+    oidc_groups_claim: str = "groups"
+    """The claim of both kinds of tokens that names a user's groups."""
     cors_origins: Annotated[list[str], NoDecode, Listed] = []
     """Web sites, ``https://host``, whose pages may ask: with keys of their own, never with cookies."""
     rate_per_minute: int = Field(default=600, ge=1)
@@ -163,6 +186,21 @@ class Settings(BaseSettings):
             raise ValueError("give s3://bucket/prefix, and AWS_ENDPOINT_URL for a store that is not Amazon's")
         return url
 
+    @field_validator("oidc_issuer")
+    @classmethod
+    def _is_issuer(cls, url: str | None) -> str | None:
+        if url is not None and (not is_confidential(url) or "?" in url or "#" in url):
+            raise ValueError("give https://host/path, as the provider's tokens spell it")
+        return url
+
+    @field_validator("oidc_groups")
+    @classmethod
+    def _are_rules(cls, rules: list[str]) -> list[str]:
+        for rule in rules:
+            if not re.fullmatch(r".+=tnt_[0-9a-z]+:[a-z]+(\+[a-z]+)*", rule):
+                raise ValueError(f"{rule} is no rule: give group=tnt_…:scope+scope")
+        return rules
+
     @field_validator("cors_origins")
     @classmethod
     def _are_origins(cls, origins: list[str]) -> list[str]:
@@ -186,5 +224,28 @@ class Settings(BaseSettings):
         if self.auth == "off" and not self.is_local:
             raise ValueError(
                 f"set ZENSERVE_AUTH=keys to listen on {self.host}: with off, whoever reaches it is let in"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _whole_issuer(self) -> Self:
+        client, secret, audience = self.oidc_client_id, self.oidc_client_secret, self.oidc_audience
+        if self.oidc_issuer is None:
+            if client or secret or audience or self.oidc_groups:
+                raise ValueError("set ZENSERVE_OIDC_ISSUER, or none of ZENSERVE_OIDC_*")
+            return self
+        if self.auth == "off":
+            raise ValueError("set ZENSERVE_AUTH=keys with ZENSERVE_OIDC_ISSUER: with off, nobody is asked")
+        if not self.oidc_groups:
+            raise ValueError("set ZENSERVE_OIDC_GROUPS: without it, ZENSERVE_OIDC_ISSUER lets nobody in")
+        if (client is None) != (secret is None) or not (client or audience):
+            raise ValueError(
+                "set ZENSERVE_OIDC_CLIENT_ID and ZENSERVE_OIDC_CLIENT_SECRET together for the dashboard,"
+                " ZENSERVE_OIDC_AUDIENCE for the API, or all three"
+            )
+        if client == audience:
+            raise ValueError(
+                "give ZENSERVE_OIDC_AUDIENCE another value than ZENSERVE_OIDC_CLIENT_ID: tokens that the"
+                " dashboard gets to know who signs in would open the API"
             )
         return self

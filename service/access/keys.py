@@ -21,7 +21,7 @@ from service.access.principal import LOCAL, SCOPES, Principal, Scope
 from service.runtime import Runtime
 from service.storage.database import clock, now
 from service.storage.records.accounts import ApiKey
-from service.storage.repositories.accounts import Keys, suspended
+from service.storage.repositories.accounts import Keys, Tenants, suspended
 from zenerrors import AccessError
 
 _KEY = re.compile(r"zen_([0-9a-f]{12})_([A-Za-z0-9_-]{43})", re.ASCII)
@@ -100,10 +100,13 @@ def is_live(row: ApiKey, moment: datetime) -> bool:
     return row.revoked_at is None and not expired and row.tenant.suspended_at is None
 
 
-def is_still_good(session: Session, actor: str) -> bool:
-    """Whether this caller's key is; callers that showed none stay who they are."""
-    row = Keys(session).find(actor)
-    return is_live(row, clock(session)) if row else actor == LOCAL.actor
+def is_still_good(session: Session, principal: Principal) -> bool:
+    """Whether this caller's key or token is; callers that showed none stay who they are."""
+    if row := Keys(session).find(principal.actor):
+        return is_live(row, clock(session))
+    if principal.expires_at is None:
+        return principal.actor == LOCAL.actor
+    return principal.expires_at > clock(session).timestamp() and Tenants(session).is_live(principal.tenant_id)
 
 
 def key_required() -> AccessError:

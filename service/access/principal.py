@@ -22,6 +22,8 @@ class Principal:
     scopes: frozenset[str]
     address: str | None = None
     """Where it calls from, for the audit log; None at the command line."""
+    expires_at: float | None = None
+    """Until when it is known, in seconds since 1970, where no API key says so."""
 
     def may(self, scope: Scope) -> bool:
         return scope in self.scopes

@@ -14,7 +14,7 @@ from starlette.requests import HTTPConnection
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from service.access import keys
+from service.access import identities, keys
 from service.access.principal import LOCAL, Principal
 from service.api import connections, problems
 from service.api.body_limit import drain
@@ -24,6 +24,7 @@ from verifier.recent import Recent
 from zenerrors import AccessError, ResourceError, ZenError
 
 if TYPE_CHECKING:
+    from service.access.issuer import Issuer
     from service.api.shelf import Shelf
 
 _VERIFICATION = ("/v1/verify", "/v1/verification-keys/", "/v1/issuers")
@@ -46,11 +47,17 @@ class Authentication:
     """
 
     def __init__(
-        self, app: ASGIApp, runtime: Runtime, verifications: SharedBuckets, shelf: Shelf | None
+        self,
+        app: ASGIApp,
+        runtime: Runtime,
+        verifications: SharedBuckets,
+        shelf: Shelf | None,
+        issuer: Issuer | None,
     ) -> None:
         settings = runtime.settings
         self._app = app
         self._runtime = runtime
+        self._issuer = issuer
         self._tenants = SharedBuckets("tenant", settings.rate_per_minute, shelf)
         self._addresses = SharedBuckets("address", settings.rate_per_minute, shelf)
         self._refusals = Buckets("refusals", _REFUSALS_PER_MINUTE)
@@ -131,13 +138,19 @@ class Authentication:
 
     async def _authenticate(self, shown: str, connection: HTTPConnection) -> Principal:
         scheme, _, key = shown.partition(" ")
-        principal = await run_in_threadpool(
-            keys.authenticate,
-            self._runtime,
-            key.strip() if scheme.lower() == "bearer" else "",
-            address_of(connection),
-            lambda: not self._refusals.take(network_of(connection)).wait,
-        )
+        key = key.strip() if scheme.lower() == "bearer" else ""
+        address = address_of(connection)
+
+        def is_to_note() -> bool:
+            return not self._refusals.take(network_of(connection)).wait
+
+        if self._issuer is not None and self._issuer.accepts(key):
+            rules, identity = self._issuer.rules, await self._issuer.identify(key)
+            principal = await run_in_threadpool(
+                identities.authenticate, self._runtime, rules, identity, address, is_to_note
+            )
+        else:
+            principal = await run_in_threadpool(keys.authenticate, self._runtime, key, address, is_to_note)
         self._known.keep(_fingerprint(shown), (principal, time.monotonic() + _KNOWN_SECONDS))
         return principal
 

@@ -137,16 +137,16 @@ class Watcher:
         try:
             with self._runtime.database.read() as session:
                 found = Jobs(session).revisions({wait.seen.id for wait in waits})
-                actors = {wait.principal.actor for wait in waits} if check else set()
-                lost = {actor for actor in actors if not is_still_good(session, actor)}
+                callers = {wait.principal for wait in waits} if check else set()
+                lost = {caller for caller in callers if not is_still_good(session, caller)}
         except Exception as error:  # whoever waits is told, and asks again if it likes
             return [(wait, error) for wait in waits]
         told: list[tuple[_Wait, Outcome]] = []
         views: dict[str, Outcome] = {}
         for wait in waits:
             job_id = wait.seen.id
-            if wait.principal.actor in lost:
-                told.append((wait, AccessError("auth.invalid", "this key expired or was revoked")))
+            if wait.principal in lost:
+                told.append((wait, AccessError("auth.invalid", "this key or token expired or was revoked")))
             elif job_id not in found:
                 told.append((wait, NotFoundError("not_found", f"{job_id} was deleted")))
             elif wait.is_met(*found[job_id]):

@@ -1,7 +1,8 @@
 """Who looks at the dashboard, and whether what they send is theirs.
 
-A visitor shows an API key once, and is known by a cookie for half a day. The database has the cookie's digest
-alone, and asks the key each time: where it is revoked, the visit is over. Forms carry a token that derives
+A visitor shows an API key once, or signs in at the OpenID provider, and is known by a cookie for half a day.
+The database has the cookie's digest alone. Key and tenant are asked each time, and the rules for the user's
+groups: where they let the visitor in no more, the visit is over. Forms carry a token that derives
 from the cookie, and are taken from pages of this very host alone.
 """
 
@@ -13,21 +14,26 @@ import secrets
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import timedelta
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 from urllib.parse import urlsplit
 
 from fastapi import Depends, Form, Request
+from sqlalchemy.orm import Session
 
-from service.access import audit, keys
+from service.access import audit, identities, keys
+from service.access.identities import Identity
 from service.access.principal import LOCAL, Principal, Scope
 from service.api.authentication import address_of, network_of
 from service.api.rates import Buckets
 from service.api.routes.dependencies import RuntimeDep
 from service.runtime import Runtime
 from service.storage.database import clock
-from service.storage.records.accounts import Login
+from service.storage.records.accounts import IdentityLogin, Login
 from service.storage.repositories.accounts import Logins
 from zenerrors import AccessError, ResourceError
+
+if TYPE_CHECKING:
+    from service.access.issuer import Issuer
 
 COOKIE = "zenserve_login"
 LIFETIME = timedelta(hours=12)
@@ -36,30 +42,49 @@ ATTEMPTS_PER_MINUTE = 10
 
 @dataclass(frozen=True)
 class Visitor:
-    """``name``: of the key that they showed. ``token``: what their forms must carry."""
+    """``name``: of the key that they showed, or their own at the OpenID provider. ``token``: what their forms
+    must carry.
+    """
 
     principal: Principal
     name: str
     token: str
 
 
+def count_attempt(request: Request) -> None:
+    """Raises ``ResourceError`` (``quota.rate``)."""
+    attempts: Buckets = request.app.state.login_attempts
+    if wait := attempts.take(network_of(request)).wait:
+        raise ResourceError("quota.rate", f"too many attempts from your address; try again in {wait} seconds")
+
+
 def log_in(runtime: Runtime, request: Request, key: str) -> str:
     """Let a visitor in. Their cookie. Raises ``AccessError`` (``auth.invalid``, ``auth.scope``) and
     ``ResourceError`` (``quota.rate``).
     """
-    attempts: Buckets = request.app.state.login_attempts
-    if wait := attempts.take(network_of(request)).wait:
-        raise ResourceError("quota.rate", f"too many attempts from your address; try again in {wait} seconds")
+    count_attempt(request)
     principal = keys.authenticate(runtime, key, address_of(request))
+    return _let_in(runtime, principal, Login(key_id=principal.actor))
+
+
+def log_in_as(runtime: Runtime, request: Request, issuer: Issuer, identity: Identity | None) -> str:
+    """Let in whom the OpenID provider vouches for. Their cookie. Raises ``AccessError`` (``auth.invalid``,
+    ``auth.groups``, ``auth.suspended``, ``auth.scope``).
+    """
+    principal = identities.authenticate(runtime, issuer.rules, identity, address_of(request))
+    assert identity is not None  # noqa: S101  else it was refused
+    user = {"subject": identity.subject, "name": identity.name, "groups": identity.groups}
+    return _let_in(runtime, principal, IdentityLogin(issuer=issuer.url, **user))
+
+
+def _let_in(runtime: Runtime, principal: Principal, login: Login | IdentityLogin) -> str:
     principal.require("read", "admin")
     cookie = secrets.token_urlsafe(32)
     with runtime.database.write() as session:
         moment = clock(session)
         Logins(session).remove_old(moment)
-        row = Login(
-            digest=_digest(cookie), key_id=principal.actor, created_at=moment, expires_at=moment + LIFETIME
-        )
-        Logins(session).add(row)
+        login.digest, login.created_at, login.expires_at = _digest(cookie), moment, moment + LIFETIME
+        Logins(session).add(login)
         audit.note(session, principal, "login.create", principal.actor)
     return cookie
 
@@ -78,10 +103,28 @@ def visitor_of(request: Request, runtime: RuntimeDep) -> Visitor:
         return Visitor(replace(LOCAL, address=address_of(request)), "this host", token)
     with runtime.database.read() as session:
         login = Logins(session).find(_digest(cookie)) if cookie else None
-        moment = clock(session)
-    if login is None or login.expires_at <= moment or not keys.is_live(login.key, moment):
+        known = _who(session, request, login) if login else None
+    if known is None:
         raise AccessError("auth.required", "log in with an API key")
-    return Visitor(keys.principal_of(login.key, address_of(request)), login.key.name, token)
+    return Visitor(*known, token)
+
+
+def _who(session: Session, request: Request, login: Login | IdentityLogin) -> tuple[Principal, str] | None:
+    """The visitor's principal and name; None where the visit is over."""
+    moment, address = clock(session), address_of(request)
+    if login.expires_at <= moment:
+        return None
+    if isinstance(login, Login):
+        live = keys.is_live(login.key, moment)
+        return (keys.principal_of(login.key, address), login.key.name) if live else None
+    issuer: Issuer | None = request.app.state.issuer
+    if issuer is None or login.issuer != issuer.url:
+        return None
+    identity = Identity(login.subject, login.name, login.groups, login.expires_at.timestamp())
+    try:
+        return identities.principal_of(session, issuer.rules, identity, address), login.name
+    except AccessError:
+        return None
 
 
 def from_this_host(request: Request) -> None:

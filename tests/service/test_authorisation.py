@@ -54,6 +54,8 @@ PUBLIC = {
     "POST /v1/verify",
     "POST /v1/verify/batch",
     "GET /admin/login",
+    "GET /admin/login/issuer",
+    "GET /admin/login/issuer/callback",
 }
 # With a cookie instead of a key: tests/service/dashboard/test_forms.py.
 PAGES = {

@@ -26,7 +26,9 @@ from verifier.schemes import Scheme
 from zenerrors import RequestError
 
 LONGEST_WAIT_SECONDS = 60
-_BEARER = HTTPBearer(auto_error=False, description="An API key: `zen_…`")
+_BEARER = HTTPBearer(
+    auto_error=False, description="An API key, `zen_…`, or an access token of the service's issuer"
+)
 
 
 async def _runtime(request: Request) -> Runtime:

@@ -68,6 +68,21 @@ class Login(Base):
     key: Mapped[ApiKey] = relationship(lazy="joined")
 
 
+class IdentityLogin(Base):
+    """A browser whose user an OpenID provider vouched for."""
+
+    __tablename__ = "identity_logins"
+
+    digest: Mapped[bytes] = mapped_column(LargeBinary(32), primary_key=True)
+    """SHA-256 of the cookie."""
+    issuer: Mapped[str] = mapped_column(String(500))
+    subject: Mapped[str] = mapped_column(String(255))
+    name: Mapped[str] = mapped_column(String(200))
+    groups: Mapped[list[Any]]
+    created_at: Mapped[datetime]
+    expires_at: Mapped[datetime]
+
+
 class AuditEntry(Base):
     """Who did what, and to what. Never changed."""
 
@@ -77,10 +92,10 @@ class AuditEntry(Base):
     id: Mapped[int] = mapped_column(primary_key=True, autoincrement=True)
     at: Mapped[datetime]
     tenant_id: Mapped[str] = mapped_column(String(40))
-    actor: Mapped[str] = mapped_column(String(60))
-    """A key's id, ``local`` or ``command line``."""
+    actor: Mapped[str] = mapped_column(String(300))
+    """A key's id, ``oidc:`` and a subject, ``local`` or ``command line``."""
     action: Mapped[str] = mapped_column(String(60))
-    target: Mapped[str | None] = mapped_column(String(80))
+    target: Mapped[str | None] = mapped_column(String(300))
     request_id: Mapped[str | None] = mapped_column(String(40))
     address: Mapped[str | None] = mapped_column(String(64))
 

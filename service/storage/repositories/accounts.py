@@ -11,7 +11,7 @@ from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
 from service.storage.paging import Page, Place, Window, page
-from service.storage.records.accounts import ApiKey, AuditEntry, Login, Tenant
+from service.storage.records.accounts import ApiKey, AuditEntry, IdentityLogin, Login, Tenant
 from zenerrors import AccessError, ConflictError, NotFoundError
 
 Listed = TypeVar("Listed", Tenant, ApiKey)
@@ -40,6 +40,11 @@ class Tenants:
         if tenant := self._session.get(Tenant, tenant_id):
             return tenant
         raise self.unknown(tenant_id)
+
+    def is_live(self, tenant_id: str) -> bool:
+        """Whether there is this tenant, and it is not suspended."""
+        tenant = self._session.get(Tenant, tenant_id)
+        return tenant is not None and tenant.suspended_at is None
 
     @staticmethod
     def unknown(tenant_id: str) -> NotFoundError:
@@ -111,25 +116,27 @@ class Keys:
 
 
 class Logins:
-    """Browsers that showed a key."""
+    """Browsers that showed a key, or that an OpenID provider vouches for."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
 
-    def add(self, login: Login) -> None:
+    def add(self, login: Login | IdentityLogin) -> None:
         self._session.add(login)
 
-    def find(self, digest: bytes) -> Login | None:
-        return self._session.get(Login, digest)
+    def find(self, digest: bytes) -> Login | IdentityLogin | None:
+        return self._session.get(Login, digest) or self._session.get(IdentityLogin, digest)
 
     def remove(self, digest: bytes) -> None:
-        self._session.execute(delete(Login).where(Login.digest == digest))
+        for table in (Login, IdentityLogin):
+            self._session.execute(delete(table).where(table.digest == digest))
 
     def remove_of(self, key_id: str) -> None:
         self._session.execute(delete(Login).where(Login.key_id == key_id))
 
     def remove_old(self, before: datetime) -> None:
-        self._session.execute(delete(Login).where(Login.expires_at < before))
+        for table in (Login, IdentityLogin):
+            self._session.execute(delete(table).where(table.expires_at < before))
 
 
 class AuditLog:
