@@ -6,6 +6,7 @@ those that read it need the schema.
 
 from __future__ import annotations
 
+import asyncio
 import secrets
 import shutil
 import time
@@ -22,6 +23,7 @@ from service.runtime import Runtime
 from service.storage import schema
 from service.storage.database import clock
 from service.storage.repositories import Circuits, described, stored
+from service.storage.repositories.accounts import Tenants
 from service.storage.repositories.deployment import Deployment
 from service.storage.repositories.workers import Workers
 from service.worker.abilities import Abilities
@@ -66,6 +68,8 @@ def examine(runtime: Runtime, *, deep: bool = False) -> Iterator[Finding]:
         yield _checked("openings", _openings, runtime)
         yield _checked("clock", _clock, runtime)
         yield _checked("workers", _workers, runtime)
+        if runtime.settings.oidc_issuer is not None:
+            yield _checked("issuer", _issuer, runtime)
     yield _checked("disk", _disk, runtime)
     yield _checked("memory", _memory, runtime)
     yield _checked("processor", _processor, runtime)
@@ -90,8 +94,29 @@ _REMEDIES: Final = {
     "artifacts": "bring the store's backup back (each file's name is its SHA-256); a ceremony's key may be"
     " installed again: `zenserve key install`",
     "openings": "after a restore `zenserve openings retire`, after a move `zenserve openings keep`",
+    "issuer": "see that it answers this host, and that ZENSERVE_OIDC_ISSUER is spelled as it spells itself",
     "backend": "set ZENSERVE_BACKEND=cpu, or install the extra `gpu` and give this host the driver",
 }
+
+
+def _issuer(runtime: Runtime) -> Finding:
+    from service.access.issuer import Issuer  # which needs what may not be installed
+
+    async def count_keys() -> int:
+        try:
+            return await issuer.count_keys()
+        finally:
+            await issuer.close()
+
+    issuer = Issuer(runtime.settings)
+    published = asyncio.run(count_keys())
+    with runtime.database.read() as session:
+        named = {rule.tenant_id for rule in issuer.rules}
+        shut = sorted(tenant_id for tenant_id in named if not Tenants(session).is_live(tenant_id))
+    if shut:
+        remedy = "correct ZENSERVE_OIDC_GROUPS, or `zenserve tenants resume`"
+        return Finding("issuer", "warn", f"users of {', '.join(shut)} are refused: no such tenant", remedy)
+    return Finding("issuer", "ok", f"{issuer.url}, {published} keys")
 
 
 def _database(runtime: Runtime) -> Finding:

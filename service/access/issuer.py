@@ -86,6 +86,10 @@ class Issuer:
         """Whether an ``Authorization`` shows what may be an access token of the provider."""
         return self._settings.oidc_audience is not None and shown.count(".") == 2
 
+    async def count_keys(self) -> int:
+        """How many keys are published now. Raises ``ResourceError`` (``resource.issuer``)."""
+        return len((await self._fetch()).keys)
+
     async def close(self) -> None:
         await self._client.aclose()
 

@@ -43,6 +43,10 @@ UNTYPED = {
         "operations",
         "zenserve basis import",
     ): "asks for a public ceremony's powers: tests/service/test_basis.py",
+    (
+        "operations",
+        "zenserve tenants add Research",
+    ): "asks for a provider: tests/service/test_oidc.py reads it",
     ("operations", "zenserve openings"): "ends the use of what there is: tests/service/test_openings.py",
     ("operations", "python3 -m venv /opt"): "asks for a host of its own: tests/service/test_hosts.py",
     ("operations", "zenserve backup"): "asks for a deployment: tests/service/test_backup.py",

@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import shutil
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import httpx
@@ -370,6 +370,10 @@ def test_nobody_without_a_good_key(world: World, route: str) -> None:
 
 @pytest.mark.parametrize("route", RULES)
 def test_no_scope_but_the_right_ones(world: World, route: str) -> None:
+    _check_scopes(world, route)
+
+
+def _check_scopes(world: World, route: str) -> None:
     for keys in (world.owner, world.stranger):
         for scope in set(SCOPES) - set(RULES[route].scopes.split()):
             answer = world.ask(route, keys[scope], world.things)
@@ -380,8 +384,36 @@ def test_no_scope_but_the_right_ones(world: World, route: str) -> None:
 
 
 # To PUT an upload is to bring one's own copy.
-@pytest.mark.parametrize("route", [route for route in RULES if "{" in route and not route.startswith("PUT")])
+FOREIGN = [route for route in RULES if "{" in route and not route.startswith("PUT")]
+
+
+@pytest.mark.parametrize("route", FOREIGN)
 def test_what_is_another_tenant_s_is_not_there(world: World, route: str) -> None:
+    _check_foreign(world, route)
+
+
+def test_users_of_an_openid_provider_may_do_as_much(world: World) -> None:
+    """Their tokens, each for a tenant and a scope, go the way of the keys."""
+    pytest.importorskip("joserfc")
+    from tests.service.provider import providing
+
+    with providing() as provider:
+        tenants = {"owner": LOCAL_TENANT, "stranger": _tenant(world)}
+        rules = [f"{who}-{scope}={tenant}:{scope}" for who, tenant in tenants.items() for scope in SCOPES]
+        given = provider.settings(*rules, rate_per_minute=1_000_000)
+        owner, stranger = ({scope: provider.token(f"{who}-{scope}") for scope in SCOPES} for who in tenants)
+        with calling(asking_for_keys(world.runtime, **given)) as http:
+            users = replace(world, http=http, owner=owner, stranger=stranger)
+            for route in RULES:
+                _check_scopes(users, route)
+            for route in FOREIGN:
+                _check_foreign(users, route)
+            for path in ("/v1/whoami", "/v1/models", f"/v1/proofs/{world.things['proof_id']}"):
+                answer = http.get(path, headers=bearer(users.owner["read"]))
+                assert answer.status_code == 200, path
+
+
+def _check_foreign(world: World, route: str) -> None:
     rule = RULES[route]
     for scope in set(rule.scopes.split()) & set(SCOPES) - {"admin"}:
         key = world.stranger[scope]  # type: ignore[index]

@@ -84,6 +84,15 @@ def test_the_api_believes_the_proxy_alone() -> None:
     assert SERVICES["api"]["environment"]["FORWARDED_ALLOW_IPS"] == proxy
 
 
+def test_an_openid_provider_is_reached_by_the_api_alone() -> None:
+    added = yaml.safe_load((ROOT / "deploy" / "oidc.yml").read_text())
+    assert list(added["services"]) == ["api"]
+    api = added["services"]["api"]
+    assert api["networks"] == {"outside": {}}
+    wanted = {f"ZENSERVE_{name.upper()}" for name in Settings.model_fields if name.startswith("oidc_")}
+    assert set(api["environment"]) == wanted
+
+
 def test_secrets_are_neither_in_the_file_nor_in_the_example() -> None:
     assert set(FILLED_IN) == {
         "POSTGRES_PASSWORD",

@@ -6,6 +6,7 @@ import base64
 import hashlib
 import hmac
 import json
+import re
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -18,9 +19,11 @@ from cryptography.hazmat.primitives.asymmetric.padding import PKCS1v15
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
+from service.access.identities import read_rules
 from service.access.keys import is_still_good
 from service.access.principal import Principal
 from service.app import create_app
+from service.doctor import examine
 from service.runtime import Runtime
 from service.settings import Settings
 from service.storage.records.base import LOCAL_TENANT
@@ -428,6 +431,21 @@ def test_tokens_are_in_no_line(http: httpx.Client, shared_provider: Provider, li
     assert not any(part in written for token in tokens[:2] for part in token.split("."))
 
 
+def test_the_doctor_asks_it_and_looks_for_its_tenants(runtime: Runtime, provider: Provider) -> None:
+    def found(*rules: str) -> tuple[str, str, str | None]:
+        trusting = asking_for_keys(runtime, **provider.settings(*rules))
+        finding = next(finding for finding in examine(trusting) if finding.name == "issuer")
+        return finding.verdict, finding.detail, finding.remedy
+
+    assert found() == ("ok", f"{provider.url}, 2 keys", None)
+    verdict, detail, _ = found(f"a={LOCAL_TENANT}:read", "b=tnt_gone:read")
+    assert (verdict, "tnt_gone" in detail, LOCAL_TENANT in detail) == ("warn", True, False)
+    provider.metadata["issuer"] = "https://another.example"
+    verdict, detail, remedy = found()
+    assert (verdict, "is not about this issuer" in detail) == ("fail", True)
+    assert "ZENSERVE_OIDC_ISSUER" in (remedy or "")
+
+
 GOOD = {
     "issuer": "https://login.example/realms/one",
     "client_id": "dashboard",
@@ -454,6 +472,14 @@ def test_settings_that_are_good(monkeypatch: pytest.MonkeyPatch) -> None:
     read(monkeypatch, audience=None)
     read(monkeypatch, client_id=None, client_secret=None)
     read(monkeypatch, issuer="http://127.0.0.1:8080/realms/one")
+
+
+def test_the_guide_s_example_is_good(monkeypatch: pytest.MonkeyPatch) -> None:
+    guide = Path(__file__).parents[2] / "docs" / "operations.md"
+    given = dict(re.findall(r"^ *export ZENSERVE_OIDC_(\w+)=(\S+)", guide.read_text(), re.MULTILINE))
+    settings = read(monkeypatch, **{name.lower(): value for name, value in given.items()})
+    assert {rule.tenant_id for rule in read_rules(settings)} == {"tnt_5d1f0c", LOCAL_TENANT}
+    assert given.keys() == {name.upper() for name in GOOD}
 
 
 def test_the_client_s_secret_may_be_a_file(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

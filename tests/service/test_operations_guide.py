@@ -11,7 +11,7 @@ import pytest
 from service.settings import Settings
 
 GUIDE = Path(__file__).parents[2] / "docs" / "operations.md"
-IN_WORDS = {"threads", "queues", "webhook_networks", "cors_origins", "previous_secret_keys"}
+IN_WORDS = {"threads", "queues", "webhook_networks", "cors_origins", "previous_secret_keys", "oidc_groups"}
 
 
 def rows() -> dict[str, str]:
