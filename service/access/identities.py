@@ -52,8 +52,8 @@ class Identity:
             return None
         claimed = named if isinstance(named, list) else [named]
         groups = [rule.group for rule in rules if rule.group in claimed]
-        name = next(claims[each] for each in _NAMES if isinstance(claims.get(each), str) and claims[each])
-        return cls(subject, name[:_MAX_NAME], groups, claims["exp"])
+        names = (_printable(claims.get(each)) for each in _NAMES)
+        return cls(subject, next(filter(None, names)), groups, claims["exp"])
 
 
 def read_rules(settings: Settings) -> list[Rule]:
@@ -112,6 +112,10 @@ def authenticate(
             with runtime.database.write() as session:
                 audit.note(session, Principal("", actor, frozenset(), address), "token.refuse", None)
         raise
+
+
+def _printable(name: object) -> str:
+    return "".join(filter(str.isprintable, name))[:_MAX_NAME] if isinstance(name, str) else ""
 
 
 def _actor(identity: Identity) -> str:

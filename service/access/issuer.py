@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import base64
 import hashlib
-import hmac
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -204,20 +203,17 @@ class Issuer:
     async def _fetch(self) -> _Published:
         place = f"{self.url.rstrip('/')}/.well-known/openid-configuration"
         status, metadata = await self._ask("GET", place)
-        # A provider without a page to sign in on may still issue tokens for the API.
-        authorization, token = (
-            metadata.get(f"{name}_endpoint", self.url) for name in ("authorization", "token")
-        )
-        places = [metadata.get("jwks_uri"), authorization, token]
+        named = ("jwks_uri", "authorization_endpoint", "token_endpoint")
+        keys_at, authorization, token = places = [str(metadata.get(name)) for name in named]
         if status != 200 or metadata.get("issuer") != self.url:
             raise _absent(f"{place} is not about this issuer")
-        if not all(isinstance(each, str) and self._may_ask(each) for each in places):
+        if not all(map(self._may_ask, places)):
             raise _absent("an endpoint is not https")
-        status, published = await self._ask("GET", places[0])
+        status, published = await self._ask("GET", keys_at)
         listed = published.get("keys")
         if status != 200 or not isinstance(listed, list):
-            raise _absent(f"{places[0]} has no keys")
-        methods = metadata.get("token_endpoint_auth_methods_supported", ["client_secret_basic"])
+            raise _absent(f"{keys_at} has no keys")
+        methods = metadata.get("token_endpoint_auth_methods_supported") or ["client_secret_basic"]
         keys = {each["kid"]: key for each in listed if (key := _read_key(each)) is not None}
         return _Published(keys, authorization, token, "client_secret_basic" in methods, time.monotonic())
 
@@ -246,7 +242,7 @@ class Issuer:
 def _is_for_client(claims: Mapping[str, Any], client_id: str, nonce: str) -> bool:
     """Whether an ID token answers this sign-in, and was issued to this client (OpenID Connect, 3.1.3.7)."""
     party = claims.get("azp", client_id if claims["aud"] in (client_id, [client_id]) else None)
-    return party == client_id and hmac.compare_digest(str(claims.get("nonce")).encode(), nonce.encode())
+    return party == client_id and claims.get("nonce") == nonce
 
 
 def _read_key(published: Any) -> _Key | None:

@@ -369,6 +369,7 @@ def test_a_provider_that_is_away_holds_up_nobody_with_an_api_key(
         {"issuer": "https://evil.example"},
         {"issuer": None},
         {"jwks_uri": None},
+        {"token_endpoint": None},
         {"jwks_uri": "http://169.254.169.254/keys"},
         {"jwks_uri": "file:///etc/passwd"},
         {"jwks_uri": "https://user@host/keys"},

@@ -207,6 +207,12 @@ def test_users_in_no_group_are_refused(trusting: Site, provider: Provider) -> No
         assert "none of your groups is let in" in answer.text
 
 
+def test_a_user_may_have_any_name(trusting: Site, provider: Provider) -> None:
+    provider.id_claims = {"preferred_username": 7, "email": "\1\0", "name": "<b>\0Ada</b>\n" + "x" * 300}
+    page = signed_in(trusting).get("/admin").text
+    assert f"&lt;b&gt;Ada&lt;/b&gt;{'x' * 190}<" in page
+
+
 def test_users_who_may_not_read_are_refused(tmp_path: Path, provider: Provider) -> None:
     with site_of(tmp_path / "data", provider, f"provers={LOCAL_TENANT}:prove") as trusting:
         browser = trusting.browser()
