@@ -439,6 +439,75 @@ def test_what_the_reader_knows_is_compared(opened: Open) -> None:
     assert "issuer was not compared" in page.inner_text("#answer")
 
 
+WRONG: Final = {
+    "challenge": "x",
+    "key": "00" * 32,
+    "network": "00" * 32,
+    "model": "00" * 48,
+    "input": "00" * 48,
+    "output": "00" * 48,
+    "reference": "00" * 48,
+    "at_least": "7",
+    "at_most": "7",
+    "after": "2100-01-01T00:00",
+    "before": "1999-01-01t00:00:00z",
+}
+"""Of each field that a proof is compared with, something else; the other fields are for other documents."""
+OTHERS: Final = ("issuer", "head", "link")
+SEEN_VALID: Final = """() => {
+  window.validSeen = 0;
+  const look = () => (window.validSeen += document.querySelectorAll("#answer .good").length);
+  new MutationObserver(look).observe(document.querySelector("#answer"), { childList: true });
+}"""
+
+
+def test_what_is_typed_takes_a_verdict_away_at_once(opened: Open) -> None:
+    """No field is left: nobody presses Tab or Enter."""
+    page = opened()
+    page.click("#pins summary")
+    give(page, vector(PROOF), vector(KEY))
+    page.evaluate(SEEN_VALID)
+    names = page.locator("#expected [name]").evaluate_all("all => all.map((each) => each.name)")
+    assert {*names} == {*WRONG, *OTHERS, "require"}
+    for name, wrong in WRONG.items():
+        page.click(f"#{name}")
+        page.keyboard.insert_text(wrong)
+        assert page.locator("#answer .good").count() == 0
+        page.wait_for_selector(ANSWERED)
+        assert page.evaluate("window.validSeen") == 0, name
+        page.keyboard.press("ControlOrMeta+A")
+        page.keyboard.press("Delete")
+        page.wait_for_selector("#answer .good")
+        page.evaluate("window.validSeen = 0")
+    page.click("#require")
+    page.wait_for_selector("#answer .bad")
+    page.click("#require")
+    page.wait_for_selector("#answer .good")
+    for name in OTHERS:
+        page.click(f"#{name}")
+        page.keyboard.insert_text("00" * 32)
+        page.wait_for_selector(f"#answer >> text={name}")
+        assert "was not compared" in page.inner_text("#answer .card")
+
+
+def test_files_that_come_take_a_verdict_away_at_once(opened: Open) -> None:
+    page = opened()
+    give(page, vector(PROOF), vector(KEY))
+    slow = """() => {
+      const text = File.prototype.text;
+      File.prototype.text = async function () {
+        await new Promise((done) => (window.goOn = done));
+        return text.call(this);
+      };
+    }"""
+    page.evaluate(slow)
+    page.set_input_files("#choose", [vector("accuracy/valid-key.json")])
+    page.wait_for_function("window.goOn !== undefined")
+    assert page.locator("#answer .card").count() == 0
+    page.evaluate("window.goOn()")
+    page.wait_for_selector("#answer .good")
+
+
 @pytest.mark.large
 def test_a_policy_is_compared_or_refused(opened: Open) -> None:
     header = {"format": "zenserve policy", "version": 1}
