@@ -214,6 +214,7 @@ class Ceremony(Job):
     phase: Phase
     powers: str
     contributors_to_powers: int | None
+    setup: Literal["ceremony", "development"] | None = None
     closes_with: str | None
     rounds: int | None
     closing_at: datetime | None
