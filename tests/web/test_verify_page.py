@@ -179,6 +179,7 @@ def test_a_valid_proof_is_read_by_keyboard_alone(
     chooser.value.set_files([FOLDER / PROOF, FOLDER / KEY])
     page.wait_for_selector("#answer .good")
     assert page.inner_text("#answer h2").split("\n") == ["Valid", "The label is 0."]
+    assert f"It answers the challenge, “{STATEMENT['challenge']}”" in page.inner_text("#answer .good")
     assert page.get_attribute("#answer", "role") == "status"
     folded = page.locator("#answer summary").all_inner_texts()
     assert [text.split("\n")[0].rstrip("0123456789 ") for text in folded] == [
@@ -282,7 +283,10 @@ def test_the_key_that_is_missing_is_named_and_another_is_none(opened: Open) -> N
     assert card.locator("a").count() == 0
     give_one(page, vector("accuracy/valid-key.json"))
     page.wait_for_selector("#answer .bad")
-    assert "key_mismatch" in page.inner_text("#answer")
+    said = page.inner_text("#answer")
+    assert "key_mismatch" in said
+    assert "Ids were compared" in said
+    assert f"https://SERVICE/v1/verification-keys/{STATEMENT['verification_key']['id']}" in said
     give_one(page, vector(KEY))
     page.wait_for_selector("#answer .good")
     page.click("#files li:nth-child(3) .cross")
@@ -362,7 +366,8 @@ def test_a_stream_is_compared_with_what_the_reader_knows(opened: Open) -> None:
     page.keyboard.press("Enter")
     page.wait_for_selector("#answer .bad")
     assert "chain_mismatch" in page.inner_text("#answer")
-    assert "Ask for one that is." in page.inner_text("#answer")
+    asked = f'The proof answers "{STATEMENT["challenge"]}". Ask for a proof that answers "dinner".'
+    assert asked in page.inner_text("#answer")
 
 
 def test_what_is_wrong_with_a_stream_is_said_of_its_frame(opened: Open) -> None:
@@ -420,13 +425,15 @@ def test_what_the_reader_knows_is_compared(opened: Open) -> None:
     page.fill("#after", STATEMENT["made_at"][:-1])
     give(page, vector(PROOF), vector(KEY))
     page.wait_for_selector("#answer .good")
+    assert f"It answers your challenge, “{STATEMENT['challenge']}”" in page.inner_text("#answer .good")
     assert "answers your challenge" in page.locator("#answer").evaluate("each => each.textContent")
     assert page.inner_text("#pinned") == "3"
     page.fill("#challenge", "dinner")
     page.keyboard.press("Enter")
     page.wait_for_selector("#answer .bad")
     assert "challenge_mismatch" in page.inner_text("#answer")
-    assert "Ask for one that is." in page.inner_text("#answer")
+    asked = f'The proof answers "{STATEMENT["challenge"]}". Ask for a proof that answers "dinner".'
+    assert asked in page.inner_text("#answer")
     page.fill("#model", "abc")
     page.keyboard.press("Enter")
     page.wait_for_selector("#trouble .warn")
