@@ -281,9 +281,9 @@ def test_pins_that_were_not_given_are_explained(
     explained, pins = unpinned()
     assert explained.startswith("A pin is a value that you have from somebody you trust")
     assert pins == ["--key-id", "--challenge", "--model", "--input-commitment"]
-    given = ("--key-id", statement.verification_key.id, "--challenge", challenge)
+    given = ["--key-id", statement.verification_key.id, "--challenge", challenge]
     assert unpinned(*given)[1] == ["--model", "--input-commitment"]
-    given += ("--model", statement.commitments["model"])
+    given += ["--model", statement.commitments["model"]]
     assert unpinned(*given, "--input-commitment", statement.commitments["input"]) == ("", [])
 
 
