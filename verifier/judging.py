@@ -86,7 +86,6 @@ class Verification(Document):
     reason: str = Field(description="Stable; `ok`, or why it does not convince.", examples=["ok"])
     detail: str = Field(description="The same for people.", examples=["the proof is valid"])
     remedy: str | None = Field(
-        default=None,
         description="What to do about a proof that is not valid, where that is more than to distrust it.",
         examples=['The proof answers no challenge. Ask for a proof that answers "for Ada".'],
     )
@@ -250,6 +249,7 @@ class Case:
             valid=True,
             reason=OK,
             detail="The proof is valid, and it proves what the statement says.",
+            remedy=None,
             verified=words.verified(self.statement, seen),
             not_verified=words.not_verified(self.statement, seen),
             verification_key=self.key.reference,
