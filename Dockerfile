@@ -19,15 +19,15 @@ ENV PATH=/opt/zenserve/bin:$PATH PIP_NO_CACHE_DIR=1 PIP_DISABLE_PIP_VERSION_CHEC
 # the host (NVIDIA Container Toolkit), so no CUDA image is needed beneath.
 ARG EXTRAS=production
 WORKDIR /source
-# Dependencies change less often than the code, and take longer.
+# Dependencies change less often than the code, and take longer. The first is zenserve-client, built below.
 COPY pyproject.toml ./
 RUN python -c "import tomllib; p = tomllib.load(open('pyproject.toml', 'rb'))['project']; \
-print(*p['dependencies'], *(d for e in '${EXTRAS}'.split(',') for d in p['optional-dependencies'][e]), sep='\n')" \
+print(*p['dependencies'][1:], *(d for e in '${EXTRAS}'.split(',') for d in p['optional-dependencies'][e]), sep='\n')" \
     > requirements.txt \
  && pip install --requirement requirements.txt
 COPY . .
 # Kernels for every x86-64; which of them the processor can run is found out when they are loaded.
-RUN pip install --no-deps . \
+RUN pip install --no-deps ./packages/client . \
  && pip uninstall --yes pip setuptools
 
 FROM python

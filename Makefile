@@ -29,7 +29,7 @@ check: $(VENV)/.installed-dev
 	$(BIN)/lint-imports
 
 bench: $(VENV)/.installed-dev
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev,bench]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ./packages/client --editable '.[dev,bench]'
 	$(BIN)/python -m bench.counts
 	$(BIN)/python -m bench.cpu
 	$(BIN)/python -m bench.segments
@@ -84,16 +84,17 @@ $(BIN)/python:
 	@$(PYTHON) scripts/check_host.py
 	$(PYTHON) -m venv $(VENV)
 
-SOURCES := pyproject.toml $(shell find kernels -name '*.hpp' -o -name '*.cpp' -o -name CMakeLists.txt)
+SOURCES := pyproject.toml packages/client/pyproject.toml $(shell find kernels -name '*.hpp' -o -name '*.cpp' -o -name CMakeLists.txt)
 
 $(VENV)/.installed: $(BIN)/python $(SOURCES)
 	@echo 'Installing and building the kernels: a minute or two, once.'
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ./packages/client --editable .
 	@touch $@
 
 $(VENV)/.installed-dev: $(BIN)/python $(SOURCES)
 	@echo 'Installing, and building the kernels: two minutes or three, once.'
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile --editable '.[dev]' \
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile \
+		--editable ./packages/client --editable '.[dev]' \
 		--config-settings=cmake.define.ZEN_EMULATED=ON
 	@touch $(VENV)/.installed $@
 

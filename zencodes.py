@@ -77,7 +77,7 @@ MEANINGS: Final[Mapping[Code, str]] = {
     "ceremony.extends": "the state is not one contribution more to the ceremony's present one",
     "ceremony.key": "the key is not what the contributions make of it",
     "ceremony.name": "a contributor's name is no 1 to 80 bytes of printable text, or not everywhere the same",
-    "ceremony.no_contributions": "nobody has contributed: everybody knows the key's secrets",
+    "ceremony.no_contributions": "nobody contributed to the key or the powers: it would be for development",
     "ceremony.origin": "the state is another ceremony's, or did not start from these powers of tau",
     "ceremony.powers": "the powers of tau are not what they say",
     "ceremony.powers_too_small": "the statement takes more powers of tau",

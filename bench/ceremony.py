@@ -42,7 +42,7 @@ COMMANDS: Final = {
     "start": "start s.stmt p.ptau 0.state",
     "contribute": "contribute 0.state 1.state --name Ada",
     "verify": "verify 1.state s.stmt p.ptau",
-    "finish": "finish 1.state s.stmt p.ptau key",
+    "finish": "finish 1.state s.stmt p.ptau key --development",
 }
 VERIFY_POWERS: Final = {"powers verify": "powers verify p.ptau"}
 _LONG: Final = 20.0

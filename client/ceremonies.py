@@ -102,9 +102,16 @@ class Holding(Calls):
         return self._read(Ceremony, post("ceremonies", ceremony_id, "close", body=body))
 
     @endpoint
-    def finish_ceremony(self, ceremony_id: str, value: str) -> Flow[Contribution]:
-        """Give the value that was announced, 32 bytes in hex, and have the keys made and used."""
-        return self._read(Contribution, post("ceremonies", ceremony_id, "finish", body={"value": value}))
+    def finish_ceremony(
+        self, ceremony_id: str, value: str, *, development: bool = False
+    ) -> Flow[Contribution]:
+        """Give the value that was announced, 32 bytes in hex, and have the keys made and used.
+
+        Where nobody contributed to the powers of tau, the service refuses unless ``development`` keys are
+        wanted.
+        """
+        body = {"value": value} | ({"development": True} if development else {})
+        return self._read(Contribution, post("ceremonies", ceremony_id, "finish", body=body))
 
     @endpoint
     def cancel_ceremony(self, ceremony_id: str) -> Flow[Ceremony]:

@@ -214,6 +214,7 @@ class Ceremony(Job):
     phase: Phase
     powers: str
     contributors_to_powers: int | None
+    setup: Literal["ceremony", "development"] | None = None
     closes_with: str | None
     rounds: int | None
     closing_at: datetime | None
@@ -308,7 +309,7 @@ class Commitment:
 @dataclass(frozen=True, kw_only=True)
 class Verification:
     """The verdict on a proof document: ``reason`` is its stable name; what is verified by it, and what is
-    not.
+    not. ``remedy`` says what to do about another key or challenge.
     """
 
     valid: bool
@@ -318,6 +319,7 @@ class Verification:
     not_verified: list[str]
     verification_key: dict[str, Any]
     statement: dict[str, Any] | None
+    remedy: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

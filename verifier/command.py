@@ -45,37 +45,44 @@ Given = Mapping[str, Any]
 REFUSED, TROUBLE = 1, 2
 """Exit codes: something that was to be judged is no good; anything else went wrong."""
 
-_FILES: Final = {
-    "key": "the verification key's file, from whom you trust",
-    "input": "the input to compare, as it was before quantisation: .npy or JSON; several by name: .npz",
-    "dataset": "the dataset to compare: .npz with samples and labels or targets, or samples, .npy or JSON",
-    "labels": "the dataset's labels, or targets, where its file has none: .npy or JSON",
-    "opening": "what opens the commitment to the input, those to a private dataset, or that to the output",
-    "registration": "the proof of the committed model's registration",
-    "registration_key": "the registration's own verification key, from whom you trust",
-    "circuit": "the circuit of a transparent key, which only names it",
-    "registration_circuit": "that of a transparent registration's key",
-    "claims": "the accuracies that are proven of a stream's models",
+_KEYS: Final = {
+    "key": "the file of the verification key, from somebody you trust",
+    "circuit": "the circuit of a transparent key, whose file names the circuit by its hash",
 }
+_HELD: Final = {
+    "input": "the input, before quantisation: .npy or JSON; several inputs by their names: .npz",
+    "dataset": "the dataset: .npz with samples and labels or targets; or the samples, .npy or JSON",
+    "labels": "the labels or targets of --dataset, .npy or JSON, if its file has none",
+    "opening": "the opening of the commitment to the input, to the private dataset or to the output",
+    "registration": "the proof of the model's registration: all committed weights are in range",
+    "registration_key": "the file of the registration's own key, from somebody you trust",
+    "registration_circuit": "the circuit of the registration's key, if that is transparent",
+    "claims": "the proven accuracies of a stream's models",
+}
+_FILES: Final = _KEYS | _HELD
 _TEXTS: Final = {
-    "key_id": ("HEX", "the id of the key that you expect"),
-    "network": ("HEX", "the SHA-256 of the network that you expect, or of its architecture"),
-    "model": ("HEX", "the model's commitment that you expect"),
-    "input_commitment": ("HEX", "the input's commitment that you expect"),
-    "input_commitments": ("NAME=HEX,…", "those of several inputs that you expect"),
-    "output_commitment": ("HEX", "the output's commitment that you expect"),
-    "output_commitments": ("NAME=HEX,…", "those of several outputs that you expect"),
-    "reference": ("HEX", "the reference's commitment that you expect"),
-    "challenge": ("TEXT", "the challenge that you gave"),
-    "at_least": ("NUMBER", "the output is shown to be this or more; of several NAME=NUMBER,…"),
-    "at_most": ("NUMBER", "the output is shown to be this or less; of several NAME=NUMBER,…"),
-    "after": ("TIME", "it says that it was made then or later: 2026-11-22T10:00:00Z"),
-    "before": ("TIME", "it says that it was made then or earlier"),
-    "require": ("ceremony", "the key's file must show that its secrets are of a ceremony"),
-    "issuer": ("HEX", "the key of the issuer of receipts that you trust"),
-    "head": ("HEX", "the link that you expect a stream's chain to begin with"),
-    "link": ("HEX", "the link that you expect a stream's chain to end with"),
+    "key_id": ("HEX", "the verification key, by its id: then the key's file may come from anybody"),
+    "challenge": ("TEXT", "your question: the text that you gave when you asked for the proof"),
+    "model": ("HEX", "the model's weights, by the commitment to them"),
+    "network": ("HEX", "the network, by its SHA-256; its architecture, if the weights are committed"),
+    "input_commitment": ("HEX", "the input, by the commitment to it"),
+    "input_commitments": ("NAME=HEX,…", "several inputs, by the commitments to them"),
+    "output_commitment": ("HEX", "the output, by the commitment to it"),
+    "output_commitments": ("NAME=HEX,…", "several outputs, by the commitments to them"),
+    "reference": ("HEX", "the reference of a recognition, by the commitment to it"),
+    "at_least": ("NUMBER", "the output is shown to be this or more; several outputs: NAME=NUMBER,…"),
+    "at_most": ("NUMBER", "the output is shown to be this or less; several outputs: NAME=NUMBER,…"),
+    "after": ("TIME", "the document gives this time for itself, or a later one: 2026-11-22T10:00:00Z"),
+    "before": ("TIME", "the document gives this time for itself, or an earlier one"),
+    "require": ("ceremony", "the setup: the key's file must show the ceremony that made the key"),
+    "issuer": ("HEX", "the issuer of a receipt, by its public key"),
+    "head": ("HEX", "the first link of a stream's chain"),
+    "link": ("HEX", "the last link of a stream's chain"),
 }
+_PIN: Final = (
+    "A pin is a value that you have from somebody you trust, and not from the document. It is compared with"
+    " what the document is about. The verdict is NOT valid if they differ."
+)
 _FIELDS: Final = {name: name for name in _TEXTS} | {
     "key_id": "key",
     "input_commitment": "input",
@@ -84,6 +91,13 @@ _FIELDS: Final = {name: name for name in _TEXTS} | {
     "output_commitments": "outputs",
 }
 """What is expected, by option, as documents call it."""
+_OF_COMMITMENTS: Final = {
+    "model": "model",
+    "input": "input_commitment",
+    "output": "output_commitment",
+    "reference": "reference",
+}
+"""What is expected of a statement's commitments, by option; of several inputs or outputs with an s."""
 _FILE_FIELDS: Final = {name: name for name in ("registration", "registration_key")} | {"key": "key_file"}
 """The files that a policy may name, in the same way."""
 _CIRCUITS: Final = {"key": "circuit", "registration_key": "registration_circuit"}
@@ -109,8 +123,9 @@ def main(arguments: Sequence[str] | None = None, *, prog: str = "zenserve-verify
     arguments = sys.argv[1:] if arguments is None else arguments
     in_json = "--json" in arguments  # also where they cannot be parsed
     try:
-        verdict = verify(_parser(prog).parse_args(arguments))
-        _say(_as_json(verdict) if in_json else "\n".join(lines(verdict)))
+        options = _parser(prog).parse_args(arguments)
+        verdict = verify(options)
+        _say(_as_json(verdict) if in_json else "\n".join([*lines(verdict), *_unpinned(verdict, options)]))
         return 0 if verdict.valid else REFUSED
     except ZenError as error:
         trouble = error
@@ -155,27 +170,32 @@ class _Once(Action):
 def _parser(prog: str) -> ArgumentParser:
     parser = _Parser(
         prog=prog,
-        description="Verify a proof, a receipt, a stream or a bank, here and now: no service is asked.",
-        epilog="Exit code 0: valid; 1: not valid; 2: anything else.",
+        usage=f"{prog} FILE --key FILE [PINS] [FILES TO COMPARE] [--json]",
+        description="Verify a proof, a receipt or a stream on this machine. No service is asked.",
+        epilog="Exit code 0: valid. 1: not valid. 2: no verdict, because a file or an option is wrong.",
         allow_abbrev=False,
     )
-    parser.add_argument(
-        "file", type=Path, metavar="FILE", help="the proof, the receipt, the stream or the bank's claims"
-    )
-    for name, text in _FILES.items():
-        parser.add_argument(_option(name), action=_Once, type=Path, metavar="FILE", help=text)
+    text = "the proof, the receipt, the stream or the claims about a bank"
+    parser.add_argument("file", type=Path, metavar="FILE", help=text)
+    keys = parser.add_argument_group("keys")
+    _add_files(keys.add_argument, _KEYS)
+    text = "the folder with the keys of a stream or a bank, NAME.json, and with their circuits, NAME.zen"
+    keys.add_argument("--keys", action=_Once, type=Path, metavar="FOLDER", help=text)
+    pins = parser.add_argument_group("pins", _PIN)
     for name, (metavar, text) in _TEXTS.items():
         kind = _KINDS.get(name, str)
-        parser.add_argument(_option(name), action=_Once, type=kind, metavar=metavar, help=text)
-    text = (
-        "the folder of a stream's or a bank's keys, NAME.json, from whom you trust; with circuits, NAME.zen"
-    )
-    parser.add_argument("--keys", action=_Once, type=Path, metavar="FOLDER", help=text)
-    text = "a file with what is always to be compared, by the fields that docs/verifying.md names"
-    parser.add_argument("--policy", action=_Once, type=Path, metavar="FILE", help=text)
+        pins.add_argument(_option(name), action=_Once, type=kind, metavar=metavar, help=text)
+    text = "pins in a file, which can be reviewed: docs/verifying.md has its fields"
+    pins.add_argument("--policy", action=_Once, type=Path, metavar="FILE", help=text)
+    _add_files(parser.add_argument_group("files to compare").add_argument, _HELD)
     parser.add_argument("--json", action="store_true", help="answer in JSON")
-    parser.add_argument("--version", action=_Version, nargs=0, help="say which version it is")
+    parser.add_argument("--version", action=_Version, nargs=0, help="print the version")
     return parser
+
+
+def _add_files(add: Callable[..., Any], files: Mapping[str, str]) -> None:
+    for name, text in files.items():
+        add(_option(name), action=_Once, type=Path, metavar="FILE", help=text)
 
 
 def _by_name(text: str) -> dict[str, str]:
@@ -442,6 +462,24 @@ def lines(verdict: Verdict) -> list[str]:
     """The verdict as a person reads it."""
     word = "valid" if verdict.valid else "NOT valid"
     shown = [f"{word}: {verdict.detail} [{verdict.reason}]"]
+    if isinstance(verdict, Verification):
+        shown += [verdict.remedy] if verdict.remedy else []
+        shown += [f"Challenge: {verdict.statement.challenge or 'none'}"] if verdict.statement else []
     for title, sentences in (("Verified", verdict.verified), ("Not verified", verdict.not_verified)):
         shown += [f"{title}:", *(f"  - {sentence}" for sentence in sentences)] if sentences else []
     return [printable(line) for line in shown]
+
+
+def _unpinned(verdict: Verdict, options: Namespace) -> list[str]:
+    """The pins that a valid proof could be compared with and was not, explained. A policy has its own."""
+    if not isinstance(verdict, Verification) or verdict.statement is None or options.policy is not None:
+        return []
+    statement = verdict.statement
+    parts = [name.partition("/") for name in statement.commitments]
+    pins = {"key_id", *(_OF_COMMITMENTS[of] + "s" * bool(own) for of, _, own in parts)}
+    pins |= set() if "model" in statement.commitments else {"network"}
+    pins |= set() if statement.challenge is None else {"challenge"}
+    pins -= {"input_commitment", "input_commitments"} if options.input is not None else set()
+    missing = [name for name in _TEXTS if name in pins and getattr(options, name) is None]
+    shown = [f"  {f'{_option(name)} {_TEXTS[name][0]}':<30} {_TEXTS[name][1]}" for name in missing]
+    return [f"Pins not given. {_PIN}", *shown] if shown else []

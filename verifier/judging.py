@@ -85,6 +85,10 @@ class Verification(Document):
     valid: bool = Field(description="Whether the proof convinces.", examples=[True])
     reason: str = Field(description="Stable; `ok`, or why it does not convince.", examples=["ok"])
     detail: str = Field(description="The same for people.", examples=["the proof is valid"])
+    remedy: str | None = Field(
+        description="What to do about a proof that is not valid, where that is more than to distrust it.",
+        examples=['The proof answers no challenge. Ask for a proof that answers "for Ada".'],
+    )
     verified: list[str] = Field(
         description="In sentences, what a reader may rely on; empty where it is not valid.",
         examples=[["The label is 7."]],
@@ -225,6 +229,7 @@ class Case:
             valid=False,
             reason=refusal.reason,
             detail=refusal.detail or REASONS[refusal.reason],
+            remedy=refusal.remedy,
             verified=[],
             not_verified=[],
             verification_key=self.key.reference,
@@ -244,6 +249,7 @@ class Case:
             valid=True,
             reason=OK,
             detail="The proof is valid, and it proves what the statement says.",
+            remedy=None,
             verified=words.verified(self.statement, seen),
             not_verified=words.not_verified(self.statement, seen),
             verification_key=self.key.reference,
@@ -260,7 +266,7 @@ class Case:
                 f"The statement is of {said.proof_system.id}, and the key of {self.key.system.id}.",
             )
         if said.verification_key != self.key.reference:
-            refuse("key_mismatch", self._wrong_key())
+            refuse("key_mismatch", *self._wrong_key())
         if said.network != self.circuit.network:
             refuse("network_mismatch")
         if said.scheme != self.circuit.scheme:
@@ -280,20 +286,32 @@ class Case:
         if sorted(said.commitments) != sorted(outside):
             refuse("commitment_count", f"The commitments must be {', '.join(outside) or 'none'}.")
 
-    def _wrong_key(self) -> str:
+    def _wrong_key(self) -> tuple[str, str]:
+        """The detail, and the remedy."""
         named, given = self.statement.verification_key.id, self.key.reference.id
         if named == given:
-            return "The document names another setup of the key than the key itself."
+            return (
+                "The document names another setup of the key than the key itself.",
+                "The ids are the same, and the setups are not. Have both files again from whoever made them.",
+            )
         return (
             f"The document names the key {named}, and the one given is {given}. From whom you trust:"
-            f" zenserve key get {named} -o key.json"
+            f" zenserve key get {named} -o key.json",
+            f"{_IDS_COMPARED} Give the file of the key that the proof names. {_where_the_key_is(named)} If"
+            " you do not know that key, ask somebody whom you trust whether its id is right.",
         )
 
     def _check_expected(self) -> None:
         wanted, said = self.expected, self.statement
         key, setup = self.key.reference.id, self.key.reference.setup
         if wanted.key not in (None, key):
-            refuse("key_mismatch", f"The key is {key}, and the expected one {wanted.key}.")
+            refuse(
+                "key_mismatch",
+                f"The key is {key}, and the expected one {wanted.key}.",
+                f"{_IDS_COMPARED} The proof names the key of the file that you gave, and you expect another:"
+                " ask for a proof under the key that you expect, and give its file."
+                f" {_where_the_key_is(wanted.key)}",
+            )
         if wanted.require and not (self.key.shows_ceremony or setup == TRANSPARENT):
             refuse("setup_mismatch", f"The key's setup is {setup}, and its file shows no ceremony.")
         if wanted.network not in (None, said.network):
@@ -301,7 +319,7 @@ class Case:
                 "network_mismatch", f"The network is {said.network}, and the expected one {wanted.network}."
             )
         if wanted.challenge not in (None, said.challenge):
-            refuse("challenge_mismatch")
+            refuse("challenge_mismatch", remedy=_answered(said.challenge, wanted.challenge))
         for name, commitment in wanted.commitments.items():
             if commitment != said.commitments.get(name):
                 refuse(
@@ -473,6 +491,22 @@ class Case:
         verdict = scheme.check_opening(basis, bytes.fromhex(commitment), list(values), opening)
         if not verdict:
             refuse(f"{kind}_mismatch", f"The commitment is not to what was given: {verdict.detail}")
+
+
+_IDS_COMPARED: Final = "Ids were compared: an id is the SHA-256 of a key and of what it is for."
+
+
+def _where_the_key_is(key: str | None) -> str:
+    return (
+        f"A service that has it gives it to everybody: https://SERVICE/v1/verification-keys/{key}, or"
+        f" zenserve key get {key} --url https://SERVICE -o key.json. The file may come from anybody, for its"
+        " id is computed from it: what you need from somebody whom you trust is the id."
+    )
+
+
+def _answered(challenge: str | None, expected: str | None) -> str:
+    answers = "no challenge" if challenge is None else f'"{challenge}"'
+    return f'The proof answers {answers}. Ask for a proof that answers "{expected}".'
 
 
 def _by_output(ends: Ends | None) -> list[tuple[str, float]]:

@@ -31,12 +31,15 @@ class Verdict:
 
 
 class RefusedError(Exception):
-    """Ends a judgement: ``reason`` is a stable name, ``detail`` a sentence, "" for the reason's own."""
+    """Ends a judgement: ``reason`` is a stable name, ``detail`` a sentence, "" for the reason's own;
+    ``remedy`` says what to do about it, where that is more than to distrust the document.
+    """
 
-    def __init__(self, reason: str, detail: str) -> None:
+    def __init__(self, reason: str, detail: str, remedy: str | None) -> None:
         self.reason = reason
         self.detail = detail
+        self.remedy = remedy
 
 
-def refuse(reason: str, detail: str = "") -> NoReturn:
-    raise RefusedError(reason, detail)
+def refuse(reason: str, detail: str = "", remedy: str | None = None) -> NoReturn:
+    raise RefusedError(reason, detail, remedy)

@@ -147,7 +147,9 @@ def audit_points(
         else:
             try:
                 state.examine(threads=threads)
-                finished = ceremony.finish(state, system, powers, threads=threads, progress=progress)
+                finished = ceremony.finish(
+                    state, system, powers, development=True, threads=threads, progress=progress
+                )
                 made |= _points(finished.verifying_key) | {"transcript.origin": state.origin.hex()}
                 findings.append(Finding("state", Verdict.SAME))
             except CeremonyError as error:

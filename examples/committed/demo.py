@@ -52,7 +52,9 @@ class Filter:
         state = ceremony.start(program.constraint_system, powers)
         for name in ("Alice", "Bob"):
             state = ceremony.contribute(state, name)
-        return cls(shape, program, ceremony.finish(state, program.constraint_system, powers))
+        return cls(
+            shape, program, ceremony.finish(state, program.constraint_system, powers, development=True)
+        )
 
     def prove(self, kernels: IntArray, image: IntArray, opening: Opening) -> Claim:
         """The output for ``image`` (int64[8, 8]) and that ``kernels`` (int64[KERNELS, 3, 3]) made it."""

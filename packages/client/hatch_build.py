@@ -9,6 +9,11 @@ MODULES = ("client", "verifier", "zencodes.py", "zenerrors.py")
 
 
 class Modules(BuildHookInterface[Any]):
+    """Adds the modules to wheels and source distributions.
+
+    An editable install has none: in a checkout they are zenserve's, whose editable install stands beside.
+    """
+
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         here = Path(self.root)
         home = here if (here / MODULES[0]).exists() else here.parents[1]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from pydantic import BaseModel, Field
 
@@ -72,6 +72,11 @@ class CeremonySummary(JobView):
         " development.",
         examples=[54],
     )
+    setup: Literal["ceremony", "development"] | None = Field(
+        description="What its keys will say, null while it opens. `development`: nobody contributed to the"
+        " powers of tau, so whoever drew them can forge proofs, however many contribute now.",
+        examples=["ceremony"],
+    )
     closes_with: str | None = Field(
         description="Where the value of its beacon comes from, once that is announced.",
         examples=["drand quicknet, round 12345678"],
@@ -123,8 +128,15 @@ def _fields(ceremony: Ceremony) -> dict[str, Any]:
     return job_fields(ceremony.job) | {
         **{name: getattr(ceremony, name) for name in names},
         "contributors_to_powers": ceremony.powers_contributions,
+        "setup": _setup(ceremony),
         "phase": phase_of(ceremony),
     }
+
+
+def _setup(ceremony: Ceremony) -> Literal["ceremony", "development"] | None:
+    if ceremony.powers_contributions is None:
+        return None
+    return "ceremony" if ceremony.powers_contributions else "development"
 
 
 def _circuit_view(circuit: CeremonyCircuit) -> CircuitView:

@@ -13,7 +13,7 @@ from datetime import datetime
 from functools import wraps
 from inspect import Parameter, signature
 from pathlib import Path
-from typing import Annotated, Any, get_type_hints
+from typing import Annotated, Any, Final, get_type_hints
 
 import typer
 from rich.console import Console, RenderableType
@@ -23,8 +23,21 @@ from service.cli.terminal import REFUSED
 from zenerrors import ModelError, RequestError, ZenError, in_words
 
 out, err = Console(), Console(stderr=True)
+_ONE_PARTYS_POWERS: Final = (
+    "nobody contributed to these powers of tau: whoever drew them can forge proofs, however many contribute"
+    " now. The keys will say development, and `finish` refuses to make them without --development. For"
+    " production start again from powers that several people contributed to (docs/ceremony.md)."
+)
 
 Json = Annotated[bool, typer.Option("--json", help="Answer in JSON.")]
+Development = Annotated[
+    bool,
+    typer.Option(
+        "--development",
+        help="Make keys although nobody contributed to the powers of tau. Such keys say `development`.",
+    ),
+]
+"""Of what finishes a ceremony."""
 Field = Annotated[
     str | None, typer.Option("--field", metavar="NAME", help="Answer with this field alone, such as id.")
 ]
@@ -112,6 +125,12 @@ def said_written(output: Path, *text: str, **facts: Any) -> Answer:
     """The answer of a command that wrote to a file, which a person is told in any case."""
     err.print(f"[dim]written to[/] {terminal.escape(str(output))}", highlight=False, soft_wrap=True)
     return Answer({"file": str(output), **facts}, text)
+
+
+def note_powers(contributors: int | None) -> None:
+    """Say before a step of a ceremony what keys from powers of tau without ``contributors`` are."""
+    if contributors == 0:
+        err.print(f"[yellow]note[/] {_ONE_PARTYS_POWERS}", highlight=False, soft_wrap=True)
 
 
 def _typed(context: typer.Context, error: Exception) -> str | None:

@@ -9,7 +9,7 @@ import typer
 
 from base.processors import usable_cores
 from service.cli import deployment, terminal
-from service.cli.answers import Answer, RefusedError, answering, err
+from service.cli.answers import Answer, RefusedError, answering, err, note_powers
 from zenerrors import naming
 
 if TYPE_CHECKING:
@@ -48,6 +48,7 @@ def import_file(
         else:
             with terminal.show_stages(err, "verifying"):
                 powers = read_ptau(file, threads=usable_cores())
+            note_powers(powers.contributions)
             basis = powers_of_tau.import_powers(runtime, file, powers)
         facts = _facts(basis)
     return Answer(facts, (terminal.table_of(facts),))

@@ -12,7 +12,7 @@ import typer
 from base.processors import usable_cores
 from client.resources import Ceremony, CircuitFields, Contribution
 from service.cli import terminal
-from service.cli.answers import Answer, err, said_written
+from service.cli.answers import Answer, Development, err, note_powers, said_written
 from service.cli.by_name import named
 from service.cli.shared import Limit, ModelId, asking, deleted, finished
 from verifier.beacon import MOST_ROUNDS
@@ -49,7 +49,9 @@ def open_ceremony(
     """Open a ceremony for keys of MODEL's circuits."""
     opened = service.open_ceremony(model_id, [_circuit(each) for each in circuits], name=name)
     finished(opened, "opening", service.follow(opened), wait=wait)
-    return service.get_ceremony(opened.id)
+    held = service.get_ceremony(opened.id)
+    note_powers(held.contributors_to_powers)
+    return held
 
 
 @app.command("list")
@@ -82,6 +84,7 @@ def join_ceremony(
     from prover.groth16.ceremony import State
 
     held, threads = service.get_ceremony(ceremony_id), usable_cores()
+    note_powers(held.contributors_to_powers)
     extends, states = [circuit["state"] for circuit in held.circuits or []], []
     with TemporaryDirectory() as folder, terminal.show_stages(err, "contributing") as progress:
         for circuit, sha256 in zip(held.circuits or [], extends, strict=True):
@@ -128,6 +131,7 @@ def close_ceremony(
     rounds: Annotated[int, typer.Option(min=0, max=MOST_ROUNDS, help="It is hashed 2^ROUNDS times.")] = 10,
 ) -> Ceremony:
     """Announce the public randomness that ends a ceremony, and take no more contributions."""
+    note_powers(service.get_ceremony(ceremony_id).contributors_to_powers)
     return service.close_ceremony(ceremony_id, beacon, rounds=rounds)
 
 
@@ -137,10 +141,12 @@ def finish_ceremony(
     service: Client,
     ceremony_id: CeremonyId,
     value: Annotated[str, typer.Option(help="The value that was announced, 32 bytes in hex.")],
+    development: Development = False,
     wait: Wait = True,
 ) -> Contribution:
     """Give the value that was announced, and have proofs made with the ceremony's keys from now on."""
-    made = service.finish_ceremony(ceremony_id, value)
+    note_powers(service.get_ceremony(ceremony_id).contributors_to_powers)
+    made = service.finish_ceremony(ceremony_id, value, development=development)
     return finished(made, "finishing", service.follow(made), wait=wait)
 
 

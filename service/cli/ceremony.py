@@ -18,7 +18,16 @@ from prover.groth16.ceremony.initial import required_power
 from prover.groth16.iden3.ptau import read_contributors, read_ptau, write_ptau
 from prover.groth16.powers_of_tau import MAX_POWER, PowersOfTau
 from service.cli import terminal
-from service.cli.answers import Answer, RefusedError, answering, err, no_good, said_written
+from service.cli.answers import (
+    Answer,
+    Development,
+    RefusedError,
+    answering,
+    err,
+    no_good,
+    note_powers,
+    said_written,
+)
 from service.cli.by_name import InputPrivacy, privacies
 from service.cli.precision import Bits, MaxLoss, Ranges, WeightBits
 from service.cli.samples import FILES, LabelColumn, LabelFile, Mean, Reading, Sizes, Std, shapes_in
@@ -59,7 +68,8 @@ def new_powers(
     power: Annotated[int, typer.Argument(min=1, max=MAX_POWER, help="For statements of 2^POWER rows.")],
     output: Out,
 ) -> Answer:
-    """Draw powers of tau alone. Keys made from them are for development only.
+    """Draw powers of tau alone. Keys made from them are for development only: `finish` refuses them without
+    --development.
 
     OUT lists no contributions. snarkjs takes it and contributes to it, but `snarkjs powersoftau verify` then
     refuses the file: hold a ceremony of powers with snarkjs from its first file on.
@@ -189,6 +199,7 @@ def contribute(
 ) -> Answer:
     """Add your share of the secrets to STATE. Publish the hash that is printed."""
     state = _read_state(state_file)
+    note_powers(state.powers_contributions)
     with terminal.show_stages(err, "contributing") as progress:
         state = ceremony.contribute(state, name, threads=THREADS, progress=progress)
     state.save(output)
@@ -211,6 +222,7 @@ def beacon(
     except ValueError:
         raise RequestError("request.invalid", "the beacon's value must be hex", field="value") from None
     state = _read_state(state_file)
+    note_powers(state.powers_contributions)
     with terminal.show_stages(err, "contributing") as progress:
         state = ceremony.add_beacon(state, drawn, threads=THREADS, progress=progress)
     state.save(output)
@@ -241,18 +253,25 @@ def verify(state_file: StateFile, statement_file: StatementFile, powers_file: Po
 @app.command()
 @answering
 def finish(
-    state_file: StateFile, statement_file: StatementFile, powers_file: PowersFile, output: Out
+    state_file: StateFile,
+    statement_file: StatementFile,
+    powers_file: PowersFile,
+    output: Out,
+    development: Development = False,
 ) -> Answer:
     """Verify STATE and write the keys that it came to, the verification key as OUT.json.
 
-    Exit code 1 if it is not valid.
+    Exit code 1 if STATE is not valid, 2 if nobody contributed to POWERS and --development is not given.
     """
     statement, description = _read_statement(statement_file), load_description(statement_file)
     powers = _read_powers(powers_file, required_power(statement))
+    ceremony.require_powers(powers.contributions, development=development)
     try:
         state = _read_state(state_file)
         with terminal.show_stages(err, "verifying") as progress:
-            key = ceremony.finish(state, statement, powers, threads=THREADS, progress=progress)
+            key = ceremony.finish(
+                state, statement, powers, development=development, threads=THREADS, progress=progress
+            )
     except CeremonyError as error:
         raise _refused(error) from None
     key.save(output)
@@ -278,10 +297,12 @@ def _read_state(file: Path) -> State:
 
 
 def _read_powers(file: Path, most: int = MAX_POWER) -> PowersOfTau:
-    """Verified, and no more of them than for 2^most rows."""
+    """Verified, and no more of them than for 2^most rows. Says so where nobody contributed to them."""
     try:
-        with naming(file), terminal.show_stages(err, "verifying powers"):
-            return read_ptau(file, most=most, threads=THREADS)
+        with naming(file):
+            note_powers(sum(not made.is_beacon for made in read_contributors(file)))
+            with terminal.show_stages(err, "verifying powers"):
+                return read_ptau(file, most=most, threads=THREADS)
     except CeremonyError as error:
         raise _refused(error) from None
 
@@ -296,6 +317,7 @@ def _chain(state: State) -> dict[str, Any]:
     each = enumerate(zip(state.contributions, hashes, strict=True))
     return {
         "start": state.origin.hex(),
+        "contributors_to_powers": state.powers_contributions,
         "contributions": [
             {"name": made.name, "hash": hash_.hex(), "beacon": index >= state.people}
             for index, (made, hash_) in each

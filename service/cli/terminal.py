@@ -272,6 +272,7 @@ def _of_ceremony(held: Ceremony) -> dict[str, Any]:
         "phase": held.phase,
         "closes with": held.closes_with and f"{escape(held.closes_with)}, hashed 2^{held.rounds} times",
         "powers": f"{held.powers}, by {held.contributors_to_powers or 0} contributors",
+        "setup": held.setup and f"{held.setup}, as its keys will say",
         "pending": held.pending,
     }
     for index, circuit in enumerate(held.circuits or [], start=1):

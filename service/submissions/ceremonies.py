@@ -8,6 +8,7 @@ from typing import Any, Final, Literal
 from sqlalchemy.orm import Session
 
 from prover import registry
+from prover.groth16.ceremony import require_powers
 from service import encryption, intake, keys, powers
 from service.access import audit
 from service.access.principal import Principal
@@ -26,6 +27,7 @@ from service.submissions.requests import (
     CircuitRequest,
     CloseRequest,
     ContributionRequest,
+    FinishRequest,
     HandedStateRequest,
 )
 from verifier.fields import canonical
@@ -130,17 +132,18 @@ def close(runtime: Runtime, caller: Principal, ceremony_id: str, body: CloseRequ
         audit.note(session, caller, "ceremony.close", ceremony_id, tenant_id=ceremony.job.tenant_id)
 
 
-def finish(runtime: Runtime, caller: Principal, ceremony_id: str, value: str) -> str:
-    """Queue the contribution of the beacon's ``value``, which makes the keys. Its id. Raises
-    ``NotFoundError``, ``ConflictError``.
+def finish(runtime: Runtime, caller: Principal, ceremony_id: str, body: FinishRequest) -> str:
+    """Queue the contribution of the beacon's value, which makes the keys, and return its id. Raises
+    ``NotFoundError``, ``ConflictError``, ``CeremonyError`` (``ceremony.no_contributions``).
     """
     with runtime.database.read() as session:
         tenant_id = Ceremonies(session, caller.sight).get(ceremony_id).job.tenant_id
-    row, terms = Contribution(id=new_id("ctb"), ceremony_id=ceremony_id, beacon=value), Terms(tenant_id)
+    row, terms = Contribution(id=new_id("ctb"), ceremony_id=ceremony_id, beacon=body.value), Terms(tenant_id)
 
     def prepare(session: Session) -> Estimate:
         ceremonies = Ceremonies(session, caller.sight)
-        _require_idle(ceremonies, ceremony_id, "closing")
+        ceremony = _require_idle(ceremonies, ceremony_id, "closing")
+        require_powers(ceremony.powers_contributions or 0, development=body.development)
         return _estimate(sum(circuit.size for circuit in ceremonies.circuits(ceremony_id)))
 
     action = "ceremony.finish"

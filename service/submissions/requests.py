@@ -405,6 +405,10 @@ class FinishRequest(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     value: Sha256 = Field(description=f"{VALUE_BYTES} bytes in hex.", examples=["5a" * VALUE_BYTES])
+    development: bool = Field(
+        default=False,
+        description="Make keys although nobody contributed to the powers of tau: they say `development`.",
+    )
 
 
 class HandedStateRequest(BaseModel):

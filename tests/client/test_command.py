@@ -265,3 +265,55 @@ def test_commitments_to_several_inputs_are_expected_by_name(
     said = capsys.readouterr().out
     assert ("The commitment to the input a is" in said) == (code == 0)
     assert (", as you expected." in said) == (code == 0)
+
+
+def test_pins_that_were_not_given_are_explained(
+    here: Path, capsys: Captured, inferred: ProofDocument
+) -> None:
+    def unpinned(*given: str) -> tuple[str, list[str]]:
+        assert main(["proof.json", "--key", "key.json", *given]) == 0
+        _, _, shown = capsys.readouterr().out.partition("Pins not given. ")
+        explained, *pins = shown.splitlines() or [""]
+        return explained, [pin.split()[0] for pin in pins]
+
+    statement = inferred.statement
+    challenge = statement.challenge or ""
+    explained, pins = unpinned()
+    assert explained.startswith("A pin is a value that you have from somebody you trust")
+    assert pins == ["--key-id", "--challenge", "--model", "--input-commitment"]
+    given = ["--key-id", statement.verification_key.id, "--challenge", challenge]
+    assert unpinned(*given)[1] == ["--model", "--input-commitment"]
+    given += ["--model", statement.commitments["model"]]
+    assert unpinned(*given, "--input-commitment", statement.commitments["input"]) == ("", [])
+
+
+def test_the_challenge_is_shown_and_what_to_do_about_another(
+    here: Path, capsys: Captured, inferred: ProofDocument
+) -> None:
+    proof = ("proof.json", "--key", "key.json")
+    assert main([*proof]) == 0
+    assert f"\nChallenge: {inferred.statement.challenge}\n" in capsys.readouterr().out
+    assert main([*proof, "--challenge", "dinner"]) == 1
+    remedy = f'The proof answers "{inferred.statement.challenge}". Ask for a proof that answers "dinner".'
+    assert capsys.readouterr().out.splitlines()[1] == remedy
+    assert answer(capsys, *proof, "--challenge", "dinner")[1]["remedy"] == remedy
+
+
+def test_another_key_has_advice_for_strangers(here: Path, capsys: Captured, inferred: ProofDocument) -> None:
+    named = inferred.statement.verification_key.id
+    for given, wanted in (
+        (("--key", "accuracy_key.json"), named),
+        (("--key", "key.json", "--key-id", "00" * 32), "00" * 32),
+    ):
+        code, verdict = answer(capsys, "proof.json", *given)
+        assert (code, verdict["reason"]) == (1, "key_mismatch")
+        assert "an id is the SHA-256 of a key and of what it is for" in verdict["remedy"]
+        assert f"/v1/verification-keys/{wanted}, or zenserve key get {wanted} --url" in verdict["remedy"]
+
+
+def test_help_says_what_a_pin_is(capsys: Captured) -> None:
+    with pytest.raises(SystemExit):
+        main(["--help"])
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "A pin is a value that you have from somebody you trust" in shown
+    assert all(f"--{name.replace('_', '-')}" in shown for name in command._TEXTS)

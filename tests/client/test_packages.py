@@ -93,3 +93,26 @@ def test_it_is_built_with_what_is_here_and_has_the_projects_version_and_licence(
     assert set(PROJECT["build-system"]["requires"]) <= set(project["optional-dependencies"]["dev"])
     assert PROJECT["project"]["version"] == project["version"]
     assert (PACKAGE / "LICENSE").read_bytes() == (ROOT / "LICENSE").read_bytes()
+
+
+def test_no_file_is_of_both_packages_and_zenserve_brings_the_command() -> None:
+    whole = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    project, wheel = whole["project"], whole["tool"]["scikit-build"]["wheel"]
+    line = (PACKAGE / "hatch_build.py").read_text().partition("MODULES = (")[2].partition(")")[0]
+    modules = re.findall(r'"([\w.]+)"', line)
+    assert {*modules} <= {*wheel["packages"]}
+    assert [name.removesuffix("/**") for name in wheel["exclude"]] == modules
+    assert not project["scripts"].keys() & PROJECT["project"]["scripts"].keys()
+    assert "zenserve-verify" in PROJECT["project"]["scripts"]
+    # The Dockerfile takes all dependencies but the first, which it builds.
+    assert project["dependencies"][0] == f"{PROJECT['project']['name']}=={project['version']}"
+    assert "p['dependencies'][1:]" in (ROOT / "Dockerfile").read_text()
+
+
+def test_the_command_is_installed_here() -> None:
+    """By ``make``: an editable install of both."""
+    command = Path(sys.executable).with_name("zenserve-verify")
+    if not command.exists():
+        pytest.skip("installed before zenserve required zenserve-client: make .venv/.installed-dev")
+    done = subprocess.run([command, "--version"], capture_output=True, text=True, check=True)
+    assert done.stdout == f"zenserve-verify {PROJECT['project']['version']}\n"

@@ -23,7 +23,7 @@ from prover.groth16.iden3.ptau import read_ptau, write_ptau
 from service import keys, powers
 from service.runtime import Runtime
 from service.scheduler.retention import forget
-from service.storage.repositories import Contributions, Models, stored
+from service.storage.repositories import Ceremonies, Contributions, Models, stored
 from tests.circuits.test_several import model as several
 from tests.circuits.test_several import samples
 from tests.service.ceremonies import (
@@ -118,6 +118,12 @@ def registered(runtime: Runtime, api: Client, **how: object) -> Model:
     return api.get_model(model.id)
 
 
+def of_one_party(runtime: Runtime, ceremony_id: str) -> None:
+    """Nobody contributed to its powers of tau."""
+    with runtime.database.write() as session:
+        Ceremonies(session).get(ceremony_id).powers_contributions = 0
+
+
 def refusal(call: Callable[[], object]) -> ApiError:
     with pytest.raises(ApiError) as error:
         call()
@@ -137,6 +143,7 @@ def test_three_contributors_and_a_beacon(
     ]
     held = finish(runtime, api, held.id)
     assert (held.phase, held.beacon, held.contributors_to_powers) == ("finished", VALUE, 2)
+    assert held.setup == "ceremony"
     names = [each["name"] for each in held.contributions or []]
     assert names == ["Ada", "Emmy", "Sofja", Beacon(bytes.fromhex(VALUE), 2).name]
 
@@ -283,7 +290,12 @@ def test_phases_follow_each_other(runtime: Runtime, api: Client, held: Ceremony,
     late = made(fetched(api, api.get_ceremony(held.id), tmp_path), "Eve", tmp_path)
     now = extends(api.get_ceremony(held.id))
     assert refusal(lambda: api.create_contribution(held.id, now, late)).code == wrong
-    closing = api.finish_ceremony(held.id, VALUE)
+    of_one_party(runtime, held.id)
+    assert api.get_ceremony(held.id).setup == "development"
+    refused = refusal(lambda: api.finish_ceremony(held.id, VALUE))
+    assert (refused.status, refused.code) == (422, "ceremony.no_contributions")
+    assert refused.field == "development"
+    closing = api.finish_ceremony(held.id, VALUE, development=True)
     work_on(runtime, closing.id)
     assert api.get_ceremony(held.id).phase == "finished"
     assert refusal(lambda: api.finish_ceremony(held.id, VALUE)).code == wrong
@@ -457,13 +469,17 @@ def test_from_the_command_line(run: Any, runtime: Runtime, model: Model, tmp_pat
     assert code == 0
     ceremony_id = out.strip()
     work_on(runtime, ceremony_id)
+    of_one_party(runtime, ceremony_id)
     with working(runtime):
         code, out, err = run("join", ceremony_id, "--name", "[red]Ada")
         assert (code, "[red]Ada" in out) == (0, True), err
+        assert err.startswith("note nobody contributed to these powers of tau"), err
         hashes = [line.split()[-1] for line in out.splitlines() if line.split()[0] == "hash"]
         assert run("close", ceremony_id, "--beacon", "drand, round 1")[0] == 0
         assert run("join", ceremony_id, "--name", "Eve")[0] == 2
-        assert run("finish", ceremony_id, "--value", VALUE)[0] == 0
+        code, _, err = run("finish", ceremony_id, "--value", VALUE)
+        assert (code, "ceremony.no_contributions" in err) == (2, True), err
+        assert run("finish", ceremony_id, "--value", VALUE, "--development")[0] == 0
     code, out, _ = run("show", ceremony_id)
     assert code == 0
     assert all(hash_ in out for hash_ in hashes)

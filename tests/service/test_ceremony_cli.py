@@ -57,7 +57,11 @@ def test_from_powers_to_a_key_that_proves(started: Any) -> None:
     assert out.startswith("valid")
     assert [line.split()[1] for line in out.splitlines()[-3:]] == hashes
     assert "[red]Emmy" in out
-    code, out, _ = run("finish", "3.state", "s.stmt", "p.ptau", "key")
+    code, _, err = run("finish", "3.state", "s.stmt", "p.ptau", "key")
+    assert (code, Path("key").exists()) == (2, False)
+    assert "ceremony.no_contributions" in err
+    assert "--development" in err
+    code, out, _ = run("finish", "3.state", "s.stmt", "p.ptau", "key", "--development")
     assert code == 0
     assert "development" in out  # the powers are one party's
     key = ProvingKey.load("key")
@@ -71,6 +75,21 @@ def test_from_powers_to_a_key_that_proves(started: Any) -> None:
         key, committed_statement(), witness, openings=openings, post_challenge=complete_committed
     )
     assert groth16.verify(key.verifying_key, [56], proof, [opening.commitment for opening in openings])
+
+
+def test_each_step_says_what_keys_of_one_party_s_powers_are(started: Any) -> None:
+    """To standard error, before the step: the answer is of the step alone."""
+    save_statement("s.stmt", committed_statement())
+    for command in (
+        ("start", "s.stmt", "p.ptau", "0.state"),
+        ("contribute", "0.state", "1.state", "--name", "Ada"),
+        ("beacon", "1.state", "2.state", "--value", "5a" * 32, "--rounds", 1),
+        ("verify", "2.state", "s.stmt", "p.ptau"),
+        ("powers", "verify", "p.ptau"),
+    ):
+        code, out, err = started(*command, "--json")
+        assert (code, json.loads(out)["contributors_to_powers"]) == (0, 0)
+        assert err.startswith("note nobody contributed to these powers of tau"), err
 
 
 def test_a_beacon_closes_it(started: Any) -> None:
@@ -134,7 +153,7 @@ def test_powers_that_are_too_few_or_wrong(started: Any) -> None:
 
 
 def test_a_key_without_contributors_is_refused(started: Any) -> None:
-    code, out, _ = started("finish", "0.state", "s.stmt", "p.ptau", "key")
+    code, out, _ = started("finish", "0.state", "s.stmt", "p.ptau", "key", "--development")
     assert code == 1
     assert "ceremony.no_contributions" in out
     assert not Path("key").exists()
@@ -146,7 +165,7 @@ def test_a_damaged_state_is_trouble(started: Any) -> None:
     Path("0.state").write_bytes(data)
     for command in (
         ("contribute", "0.state", "1.state", "--name", "Ada"),
-        ("finish", "0.state", "s.stmt", "p.ptau", "key"),
+        ("finish", "0.state", "s.stmt", "p.ptau", "key", "--development"),
     ):
         code, _, err = started(*command)
         assert code == 2

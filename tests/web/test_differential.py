@@ -39,6 +39,17 @@ def test_they_say_the_same(count: int, node: Node, tmp_path: Path) -> None:
     assert not different
 
 
+def test_they_give_the_same_remedies(node: Node) -> None:
+    """Of every vector that is about a key or a challenge; the key or challenge itself is in it."""
+    reasons = ("key_mismatch", "challenge_mismatch")
+    cases = [case for case in read_index() if case["reason"] in reasons and case["key"]]
+    run = node("tests/judge.ts", given="".join(f"{json.dumps(case)}\n" for case in cases))
+    answers = [json.loads(line) for line in run.stdout.splitlines()]
+    assert answers == [_judged(case) for case in cases]
+    assert {answer["reason"] for answer in answers if answer["remedy"]} == {*reasons}
+    assert all(answer["remedy"] for answer in answers)
+
+
 def _judged(case: Json) -> Json:
     try:
         said: Json = verdict(case, FOLDER).model_dump(mode="json")

@@ -58,8 +58,9 @@ export async function prove(zenserve: Client, key: Uint8Array): Promise<[Proof, 
   const verdict = await verifyLocally(document, key, { expected: { challenge: "lunch" } });
   // @ts-expect-error: the model is missing
   await zenserve.createProof({ input: [1] });
-  // @ts-expect-error: parsed, it is no file any more
-  await verify({ document: {}, key });
+  await verify({ document: JSON.parse("{}"), key: { id: "00" }, input: [[0.5]] });
+  // @ts-expect-error: it was not awaited
+  await verify({ document: Promise.resolve(document), key });
   const sure = (found: Verification): readonly string[] => found.verified;
   return [proof, "statement" in verdict ? sure(verdict) : []];
 }

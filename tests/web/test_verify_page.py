@@ -179,6 +179,7 @@ def test_a_valid_proof_is_read_by_keyboard_alone(
     chooser.value.set_files([FOLDER / PROOF, FOLDER / KEY])
     page.wait_for_selector("#answer .good")
     assert page.inner_text("#answer h2").split("\n") == ["Valid", "The label is 0."]
+    assert f"It answers the challenge, “{STATEMENT['challenge']}”" in page.inner_text("#answer .good")
     assert page.get_attribute("#answer", "role") == "status"
     folded = page.locator("#answer summary").all_inner_texts()
     assert [text.split("\n")[0].rstrip("0123456789 ") for text in folded] == [
@@ -282,7 +283,10 @@ def test_the_key_that_is_missing_is_named_and_another_is_none(opened: Open) -> N
     assert card.locator("a").count() == 0
     give_one(page, vector("accuracy/valid-key.json"))
     page.wait_for_selector("#answer .bad")
-    assert "key_mismatch" in page.inner_text("#answer")
+    said = page.inner_text("#answer")
+    assert "key_mismatch" in said
+    assert "Ids were compared" in said
+    assert f"https://SERVICE/v1/verification-keys/{STATEMENT['verification_key']['id']}" in said
     give_one(page, vector(KEY))
     page.wait_for_selector("#answer .good")
     page.click("#files li:nth-child(3) .cross")
@@ -362,7 +366,8 @@ def test_a_stream_is_compared_with_what_the_reader_knows(opened: Open) -> None:
     page.keyboard.press("Enter")
     page.wait_for_selector("#answer .bad")
     assert "chain_mismatch" in page.inner_text("#answer")
-    assert "Ask for one that is." in page.inner_text("#answer")
+    asked = f'The proof answers "{STATEMENT["challenge"]}". Ask for a proof that answers "dinner".'
+    assert asked in page.inner_text("#answer")
 
 
 def test_what_is_wrong_with_a_stream_is_said_of_its_frame(opened: Open) -> None:
@@ -420,13 +425,15 @@ def test_what_the_reader_knows_is_compared(opened: Open) -> None:
     page.fill("#after", STATEMENT["made_at"][:-1])
     give(page, vector(PROOF), vector(KEY))
     page.wait_for_selector("#answer .good")
+    assert f"It answers your challenge, “{STATEMENT['challenge']}”" in page.inner_text("#answer .good")
     assert "answers your challenge" in page.locator("#answer").evaluate("each => each.textContent")
     assert page.inner_text("#pinned") == "3"
     page.fill("#challenge", "dinner")
     page.keyboard.press("Enter")
     page.wait_for_selector("#answer .bad")
     assert "challenge_mismatch" in page.inner_text("#answer")
-    assert "Ask for one that is." in page.inner_text("#answer")
+    asked = f'The proof answers "{STATEMENT["challenge"]}". Ask for a proof that answers "dinner".'
+    assert asked in page.inner_text("#answer")
     page.fill("#model", "abc")
     page.keyboard.press("Enter")
     page.wait_for_selector("#trouble .warn")
@@ -437,6 +444,75 @@ def test_what_the_reader_knows_is_compared(opened: Open) -> None:
     page.keyboard.press("Enter")
     page.wait_for_selector("#answer .good")
     assert "issuer was not compared" in page.inner_text("#answer")
+
+
+WRONG: Final = {
+    "challenge": "x",
+    "key": "00" * 32,
+    "network": "00" * 32,
+    "model": "00" * 48,
+    "input": "00" * 48,
+    "output": "00" * 48,
+    "reference": "00" * 48,
+    "at_least": "7",
+    "at_most": "7",
+    "after": "2100-01-01T00:00",
+    "before": "1999-01-01t00:00:00z",
+}
+"""Of each field that a proof is compared with, something else; the other fields are for other documents."""
+OTHERS: Final = ("issuer", "head", "link")
+SEEN_VALID: Final = """() => {
+  window.validSeen = 0;
+  const look = () => (window.validSeen += document.querySelectorAll("#answer .good").length);
+  new MutationObserver(look).observe(document.querySelector("#answer"), { childList: true });
+}"""
+
+
+def test_what_is_typed_takes_a_verdict_away_at_once(opened: Open) -> None:
+    """No field is left: nobody presses Tab or Enter."""
+    page = opened()
+    page.click("#pins summary")
+    give(page, vector(PROOF), vector(KEY))
+    page.evaluate(SEEN_VALID)
+    names = page.locator("#expected [name]").evaluate_all("all => all.map((each) => each.name)")
+    assert {*names} == {*WRONG, *OTHERS, "require"}
+    for name, wrong in WRONG.items():
+        page.click(f"#{name}")
+        page.keyboard.insert_text(wrong)
+        assert page.locator("#answer .good").count() == 0
+        page.wait_for_selector(ANSWERED)
+        assert page.evaluate("window.validSeen") == 0, name
+        page.keyboard.press("ControlOrMeta+A")
+        page.keyboard.press("Delete")
+        page.wait_for_selector("#answer .good")
+        page.evaluate("window.validSeen = 0")
+    page.click("#require")
+    page.wait_for_selector("#answer .bad")
+    page.click("#require")
+    page.wait_for_selector("#answer .good")
+    for name in OTHERS:
+        page.click(f"#{name}")
+        page.keyboard.insert_text("00" * 32)
+        page.wait_for_selector(f"#answer >> text={name}")
+        assert "was not compared" in page.inner_text("#answer .card")
+
+
+def test_files_that_come_take_a_verdict_away_at_once(opened: Open) -> None:
+    page = opened()
+    give(page, vector(PROOF), vector(KEY))
+    slow = """() => {
+      const text = File.prototype.text;
+      File.prototype.text = async function () {
+        await new Promise((done) => (window.goOn = done));
+        return text.call(this);
+      };
+    }"""
+    page.evaluate(slow)
+    page.set_input_files("#choose", [vector("accuracy/valid-key.json")])
+    page.wait_for_function("window.goOn !== undefined")
+    assert page.locator("#answer .card").count() == 0
+    page.evaluate("window.goOn()")
+    page.wait_for_selector("#answer .good")
 
 
 @pytest.mark.large

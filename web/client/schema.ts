@@ -173,7 +173,10 @@ export interface Routes {
    * contribution is taken, and the announcement stays as it is. */
   "POST /v1/ceremonies/{ceremony_id}/close": operations["closeCeremony"];
   /** Give the value that was announced. A job adds its contribution, verifies everything from the start on,
-   * makes the keys, and has proofs of the circuits made with them from then on. */
+   * makes the keys, and has proofs of the circuits made with them from then on.
+   *
+   * Where nobody contributed to the powers of tau, the keys would say `development`: the request is refused
+   * (`ceremony.no_contributions`) unless it says `"development": true`. */
   "POST /v1/ceremonies/{ceremony_id}/finish": operations["finishCeremony"];
   /** Whether a file is there. */
   "HEAD /v1/uploads/{sha256}": operations["headUpload"];
@@ -538,6 +541,8 @@ export interface components {
       powers: string;
       /** @description How many shared in making them, beacons not counted: with none, its keys are for development. */
       contributors_to_powers: number | null;
+      /** @description What its keys will say, null while it opens. `development`: nobody contributed to the powers of tau, so whoever drew them can forge proofs, however many contribute now. */
+      setup: ("ceremony" | "development") | null;
       /** @description Where the value of its beacon comes from, once that is announced. */
       closes_with: string | null;
       /** @description The value is hashed 2^rounds times. */
@@ -619,6 +624,8 @@ export interface components {
       powers: string;
       /** @description How many shared in making them, beacons not counted: with none, its keys are for development. */
       contributors_to_powers: number | null;
+      /** @description What its keys will say, null while it opens. `development`: nobody contributed to the powers of tau, so whoever drew them can forge proofs, however many contribute now. */
+      setup: ("ceremony" | "development") | null;
       /** @description Where the value of its beacon comes from, once that is announced. */
       closes_with: string | null;
       /** @description The value is hashed 2^rounds times. */
@@ -1171,6 +1178,11 @@ export interface components {
     FinishRequest: {
       /** @description 32 bytes in hex. */
       value: string;
+      /**
+       * @description Make keys although nobody contributed to the powers of tau: they say `development`.
+       * @default false
+       */
+      development?: boolean;
     };
     /** @description The next frame of a stream. */
     FrameRequest: {
@@ -2574,6 +2586,8 @@ export interface components {
       reason: string;
       /** @description The same for people. */
       detail: string;
+      /** @description What to do about a proof that is not valid, where that is more than to distrust it. */
+      remedy: string | null;
       /** @description In sentences, what a reader may rely on; empty where it is not valid. */
       verified: string[];
       /** @description In sentences, what a reader may not rely on. */

@@ -37,12 +37,13 @@ export function verdictShown({ verdict, pins, idle }: Judged, seconds: number): 
   const took = `Verified on this machine in ${seconds.toFixed(1)} s. Nothing was sent.`;
   if (!verdict.valid) {
     const isOfFrame = "frame" in verdict && verdict.frame !== null;
-    const advice = (isOfFrame ? undefined : ADVICE[verdict.reason]) ?? ADVICE_ELSE;
+    const remedy = "remedy" in verdict ? verdict.remedy : null;
+    const advice = remedy ?? (isOfFrame ? undefined : ADVICE[verdict.reason]) ?? ADVICE_ELSE;
     const [first, whole] = briefly(verdict.detail);
     return [
       card("bad", "✕", "Not valid", first, [
         ...(whole ? [make("p", "claim", ...sentence(whole))] : []),
-        make("p", "", advice),
+        make("p", "", ...sentence(advice)),
         make("p", "foot muted", make("code", "", verdict.reason), ` · ${took}`),
       ]),
     ];
@@ -65,6 +66,7 @@ export function verdictShown({ verdict, pins, idle }: Judged, seconds: number): 
   const [first, rest] = headed(claim);
   const isPinned = (isReceipt ? pins["issuer"] : pins["key"]) !== undefined;
   const shown = card("good", "✓", "Valid", first, [
+    ...("statement" in verdict ? [challengeShown(verdict, pins)] : []),
     ...(rest ? [make("p", "claim", ...sentence(rest))] : []),
     ...(isPinned ? [] : [nextStep(verdict)]),
     ...foot,
@@ -121,6 +123,19 @@ function briefly(detail: string): [string, string] {
   if (!LONG_ID.test(detail)) return [detail, ""];
   const first = detail.slice(0, `${detail}. `.indexOf(". "));
   return [first.replaceAll(new RegExp(LONG_ID, "g"), (id) => `${id.slice(0, 8)}…`), detail];
+}
+
+/** Which question the proof answers: the reader may know it without having entered it. */
+function challengeShown({ statement }: Verification, pins: Judged["pins"]): HTMLElement {
+  const challenge = statement?.challenge ?? null;
+  if (challenge === null) return make("p", "", "It answers no challenge: it may be an old proof.");
+  const isYours = pins["challenge"] !== undefined;
+  const whose = isYours ? "your challenge" : "the challenge";
+  return make(
+    "p",
+    "",
+    `It answers ${whose}, “${challenge}”${isYours ? "" : ": is it the one that you gave?"}`,
+  );
 }
 
 function nextStep(verdict: Single): HTMLElement {

@@ -40,6 +40,10 @@ const NAMES: Readonly<Record<Role, string>> = {
 const script = typeof document === "undefined" ? null : (document.currentScript?.textContent ?? null);
 let entries: Entry[] = [];
 let running: Running | null = null;
+let pause: ReturnType<typeof setTimeout> | undefined;
+
+/** Between the last key that is pressed in a field and the verification, in milliseconds. */
+const PAUSE = 400;
 
 if (script === null) serve();
 else start();
@@ -64,7 +68,15 @@ function start(): void {
     void add([...(event.dataTransfer?.files ?? [])]);
   });
   const form = find("expected", HTMLFormElement);
-  form.addEventListener("change", () => void run());
+  // A verdict is of what the fields hold now: at the first change of one it is taken away.
+  form.addEventListener("input", () => {
+    stop();
+    known();
+    pause = setTimeout(run, PAUSE);
+  });
+  form.addEventListener("change", () => {
+    if (pause !== undefined) run();
+  });
   form.addEventListener("submit", (event) => event.preventDefault());
   find("cancel", HTMLButtonElement).addEventListener("click", () => {
     stop();
@@ -95,6 +107,7 @@ function beServed(): void {
 }
 
 async function add(files: readonly File[]): Promise<void> {
+  stop();
   const added = await Promise.all(
     files.map(async (file): Promise<Entry> => ({ file, sorted: await sort(file) })),
   );
@@ -129,7 +142,10 @@ function run(): void {
   }
 }
 
+/** Ends what is under way, and takes the last answer away. */
 function stop(): void {
+  clearTimeout(pause);
+  pause = undefined;
   running?.stop?.();
   running = null;
   find("working", HTMLElement).hidden = true;
@@ -178,6 +194,8 @@ function conclude(answer: Answer, seconds: number): void {
     complain(troubleShown(answer.trouble, role, file?.name));
     complainAt(isEntered ? field : null, message);
   }
+  // Whoever still types is not taken elsewhere.
+  if (document.activeElement?.closest("#expected")) return;
   const isStill = matchMedia("(prefers-reduced-motion: reduce)").matches;
   const shown = document.querySelector("#answer .card, #trouble .card");
   shown?.scrollIntoView({ block: "nearest", behavior: isStill ? "instant" : "smooth" });
@@ -281,10 +299,16 @@ function isCommitted(name: string): boolean {
 
 function taken(name: string, value: string): Pin {
   if (name === "challenge") return value;
-  if (name === "after" || name === "before") return `${value.length === 16 ? `${value}:00` : value}Z`;
+  if (name === "after" || name === "before") return instant(value.trim().toUpperCase());
   if (name === "at_least" || name === "at_most") return byName(value, Number);
   if (isCommitted(name)) return byName(value, (text) => text.toLowerCase());
   return value.trim().toLowerCase();
+}
+
+/** A time, to which `:00` and `Z` are added where they are left out. */
+function instant(text: string): string {
+  const bare = text.replace(/Z$/, "");
+  return `${/^[^T]*T\d\d:\d\d$/.test(bare) ? `${bare}:00` : bare}Z`;
 }
 
 /** Shows a complaint at the field that it is about, if it is about one, and no other. */

@@ -34,10 +34,10 @@ export const reached = new Set<string>();
 /** The place that does nothing. */
 export const disabled: { place: string | null } = { place: null };
 
-export function refuse(reason: string, detail = ""): void {
+export function refuse(reason: string, detail = "", remedy: string | null = null): void {
   const caller = new Error().stack?.split("\n")[2] ?? "";
   const place = /(file:.*?:[0-9]+):[0-9]+\)?$/.exec(caller)?.[1] ?? caller;
   if (place === disabled.place) return;
   reached.add(place);
-  throw new Refusal(reason, detail);
+  throw new Refusal(reason, detail, remedy);
 }

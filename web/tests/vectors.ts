@@ -15,6 +15,7 @@ import {
 } from "../verifier/documents.ts";
 import { ZenError } from "../verifier/errors.ts";
 import type { Reader } from "../verifier/fields.ts";
+import type { JsonSource } from "../verifier/json.ts";
 import { judge } from "../verifier/judging.ts";
 import type { Verification } from "../verifier/judging.ts";
 import { opened } from "../verifier/keys.ts";
@@ -22,6 +23,7 @@ import type { OpenedKey } from "../verifier/keys.ts";
 import * as receipts from "../verifier/receipts.ts";
 import type { ReceiptVerification } from "../verifier/receipts.ts";
 import { verify } from "../verifier/verify.ts";
+import type { Given } from "../verifier/verify.ts";
 
 const FOLDER = new URL("../../tests/vectors/documents/", import.meta.url);
 
@@ -98,14 +100,14 @@ export function told(given: Case["told"]): {
 }
 
 /** The contents of what is judged. */
-export interface Given {
+export interface Contents {
   readonly document: Uint8Array;
   readonly key: Uint8Array | null;
   readonly pins: Record<string, Pin>;
   readonly files: Readonly<Record<string, Uint8Array>>;
 }
 
-export function givenOf(each: Case): Given {
+export function givenOf(each: Case): Contents {
   return {
     document: fileOf(each.document),
     key: each.key === null ? null : fileOf(each.key),
@@ -113,20 +115,33 @@ export function givenOf(each: Case): Given {
   };
 }
 
-/** What `verify` says of it: as `zenserve-verify` does. */
-export async function verified(each: Case): Promise<Outcome> {
-  const { document, key, pins, files } = givenOf(each);
+/** What `verify` says of it, as `zenserve-verify` does; `as`: how its files are given. */
+export async function verified(
+  each: Case,
+  as: (file: Uint8Array) => JsonSource = (file) => file,
+): Promise<Outcome> {
+  const { document, key, pins, files: bytes } = givenOf(each);
+  const files = Object.fromEntries(
+    Object.entries(bytes).map(([name, file]) => [name, name.endsWith("circuit") ? file : as(file)]),
+  );
   const { issuer, ...expected } = pins;
   if (typeof issuer !== "string" && issuer !== undefined) throw new TypeError("an issuer is a text");
   const { registration_key: registrationKey, registration_circuit: registrationCircuit, ...others } = files;
   const renamed = { registrationKey, registrationCircuit };
   return outcomeOf(
-    await verify({ document, key: key ?? undefined, expected, issuer, ...renamed, ...others }),
+    await verify({
+      document: as(document),
+      key: key === null ? undefined : as(key),
+      expected,
+      issuer,
+      ...renamed,
+      ...others,
+    } as Given),
   );
 }
 
 /** What the judge says of it. */
-export async function judged(given: Given): Promise<Outcome> {
+export async function judged(given: Contents): Promise<Outcome> {
   try {
     return outcomeOf(await verdict(given));
   } catch (error) {
@@ -145,7 +160,7 @@ export async function verdict({
   key,
   pins,
   files,
-}: Given): Promise<Verification | ReceiptVerification> {
+}: Contents): Promise<Verification | ReceiptVerification> {
   if (key === null) return receipts.judge(read(receipt, document), readParsed(expectedReceipt, pins));
   const proof = read(proofDocument, document);
   const wanted = readParsed(expected, pins);

@@ -1,8 +1,8 @@
 /** Arrays of numbers from files: `.npy`, `.npz` and JSON, taken as numpy takes them. */
 
 import { ZenError } from "./errors.ts";
-import { isObject, parse, Real } from "./json.ts";
-import type { Json } from "./json.ts";
+import { isBytes, isObject, readJson, Real } from "./json.ts";
+import type { Json, JsonSource } from "./json.ts";
 import { product } from "./lists.ts";
 import { MAX_DIMENSIONS, MAGIC as NPY, readHeader, startsWith } from "./npy.ts";
 import { MAGIC as NPZ, readMembers } from "./npz.ts";
@@ -19,16 +19,16 @@ export interface NumberArray {
  * the `field`.
  */
 export async function readArrays(
-  data: Uint8Array,
+  data: JsonSource,
   field: string,
 ): Promise<NumberArray | ReadonlyMap<string, NumberArray>> {
   try {
-    if (startsWith(data, NPZ)) {
+    if (isBytes(data) && startsWith(data, NPZ)) {
       const files = await readMembers(data);
       return new Map([...files].map(([name, file]) => [name, npy(file)]));
     }
-    if (startsWith(data, NPY)) return npy(data);
-    const value = parse(data);
+    if (isBytes(data) && startsWith(data, NPY)) return npy(data);
+    const value = readJson(data);
     if (!isObject(value)) return listed(value);
     return new Map(Object.entries(value).map(([name, each]) => [name, listed(each)]));
   } catch (error) {

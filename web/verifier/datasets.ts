@@ -7,6 +7,7 @@ import { limbs, same } from "./documents.ts";
 import type { InputType } from "./documents.ts";
 import { ZenError } from "./errors.ts";
 import type * as judging from "./judging.ts";
+import type { JsonSource } from "./json.ts";
 import { at, product } from "./lists.ts";
 import type { Targets } from "./measures.ts";
 
@@ -164,8 +165,8 @@ function quantiseTargets(targets: Float64Array, kind: Targets): number[] {
  * files. Throws `ZenError` (`input.*`).
  */
 export async function load(
-  file: Uint8Array,
-  labels: Uint8Array | undefined,
+  file: JsonSource,
+  labels: JsonSource | undefined,
   measured: boolean,
 ): Promise<LabelledData> {
   if (labels !== undefined) return new LabelledData(await loadArray(file), await loadArray(labels), measured);
@@ -180,7 +181,7 @@ export async function load(
 }
 
 /** The array in a `.npy` file (never a pickle) or in JSON. Throws `ZenError` (`input.unreadable`). */
-export async function loadArray(file: Uint8Array): Promise<NumberArray> {
+export async function loadArray(file: JsonSource): Promise<NumberArray> {
   const array = await readArrays(file, "input");
   if ("shape" in array) return array;
   throw new ZenError("input.unreadable", "the file holds several arrays", "input");
@@ -191,7 +192,7 @@ export async function loadArray(file: Uint8Array): Promise<NumberArray> {
  * JSON, has by their own names. Throws `ZenError` (`input.*`).
  */
 export async function loadInputs(
-  file: Uint8Array,
+  file: JsonSource,
   types: ReadonlyMap<string, InputType>,
 ): Promise<Map<string, number[]>> {
   const only = types.get("input");

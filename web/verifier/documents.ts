@@ -29,8 +29,8 @@ import {
   textThat,
 } from "./fields.ts";
 import type { Read, Reader } from "./fields.ts";
-import { canonical, isObject, parse, Real } from "./json.ts";
-import type { Json, JsonObject } from "./json.ts";
+import { canonical, isObject, readJson, Real } from "./json.ts";
+import type { Json, JsonObject, JsonSource } from "./json.ts";
 import { at, product } from "./lists.ts";
 import { countsOf, MEASURES, MOST_STEP, takesTargets } from "./measures.ts";
 import type { Count, Measurement } from "./measures.ts";
@@ -871,8 +871,8 @@ export function keyId(system: VerifyingSystem, keyDigest: Uint8Array, circuit: J
 }
 
 /** A document from JSON text. Throws `ZenError` (`file.json`), which names the field. */
-export function read<T>(kind: Reader<T>, data: Uint8Array): T {
-  return readParsed(kind, parse(data));
+export function read<T>(kind: Reader<T>, source: JsonSource): T {
+  return readParsed(kind, readJson(source));
 }
 
 /** A document from parsed JSON. Throws `ZenError` (`file.json`), which names the field. */

@@ -1,6 +1,7 @@
 /** The verifier, as the npm package has it: `verify`, and what it says. */
 
 export { ZenError } from "./errors.ts";
+export type { JsonSource } from "./json.ts";
 export { verify } from "./verify.ts";
 export type { Given, Pins } from "./verify.ts";
 export type { Verification } from "./judging.ts";

@@ -48,13 +48,58 @@ const ESCAPES = new Map([
   ["t", "\t"],
 ]);
 
+/** JSON: its text, as bytes in UTF-8 or as a string, or what `JSON.parse` made of it. */
+export type JsonSource = Uint8Array | string | Readonly<Record<string, unknown>> | readonly unknown[];
+
+/**
+ * What a source says. Throws `ZenError` (`file.json`) as `parse`, and for values that `JSON.parse` makes of no text.
+ *
+ * Of values that are parsed already, what the text was is lost: a field given twice, and whether an integer was
+ * written with a point. They are copied once, so that nobody changes them afterwards.
+ */
+export function readJson(source: JsonSource): Json {
+  return typeof source === "string" || isBytes(source) ? parse(source) : copied(source, 0);
+}
+
+/** A `Uint8Array`, of whatever realm. */
+export function isBytes(value: unknown): value is Uint8Array {
+  return Object.prototype.toString.call(value) === "[object Uint8Array]" && ArrayBuffer.isView(value);
+}
+
+function copied(value: unknown, level: number): Json {
+  if (value === null || typeof value === "boolean") return value;
+  if (typeof value === "string") return /\p{Surrogate}/u.test(value) ? notJson("half a surrogate") : value;
+  if (typeof value === "number") return Number.isFinite(value) ? numberOf(value) : notJson(String(value));
+  if (typeof value !== "object") return notJson(`a value of the type ${typeof value}`);
+  if (level === MOST_LEVELS) return notJson("lists or objects that are nested too deeply");
+  if (Array.isArray(value)) return Array.from(value, (each) => copied(each, level + 1));
+  // Of another realm, as a frame's, the prototype is another one, and as bare.
+  const prototype: unknown = Object.getPrototypeOf(value);
+  if (prototype !== null && Object.getPrototypeOf(prototype) !== null) return notJson("an object of a class");
+  const fields = emptyObject<Json>();
+  for (const [name, each] of Object.entries(value)) {
+    if (/\p{Surrogate}/u.test(name)) notJson("half a surrogate");
+    fields[name] = copied(each, level + 1);
+  }
+  return fields;
+}
+
+/** An integer beyond 2^53 - 1 may have been rounded: it is none here. Nor is -0, which keeps its sign. */
+function numberOf(value: number): number | Real {
+  return Number.isSafeInteger(value) && !Object.is(value, -0) ? value : new Real(value);
+}
+
+function notJson(what: string): never {
+  throw new ZenError("file.json", `this is neither JSON nor what JSON.parse makes of it: there is ${what}`);
+}
+
 /**
  * What JSON text, in UTF-8, says. Throws `ZenError` (`file.json`) for what is no JSON (NaN, Infinity and a byte
  * order mark are not), for a field given twice, numbers beyond a double, halves of surrogates and nests of more
  * than some 200 levels.
  */
-export function parse(data: Uint8Array): Json {
-  return new Parser(decoded(data)).document();
+export function parse(data: Uint8Array | string): Json {
+  return new Parser(typeof data === "string" ? whole(data) : decoded(data)).document();
 }
 
 export function isObject(value: Json | undefined): value is JsonObject {
@@ -98,6 +143,13 @@ function decoded(data: Uint8Array): string {
   } catch {
     throw new ZenError("file.json", "the file is not JSON: it is not in UTF-8");
   }
+}
+
+/** Text of whole characters, as all is that UTF-8 can encode. */
+function whole(text: string): string {
+  if (/\p{Surrogate}/u.test(text))
+    throw new ZenError("file.json", "the file is not JSON: it has half a surrogate");
+  return text;
 }
 
 class Parser {

@@ -89,7 +89,8 @@ export interface LabelledData {
 }
 
 /**
- * The verdict: `reason` is a key of `REASONS`, or one of the proof system's; `detail` is the same for people.
+ * The verdict: `reason` is a key of `REASONS`, or one of the proof system's; `detail` is the same for people;
+ * `remedy` says what to do about a proof that is not valid, where that is more than to distrust it.
  *
  * `verified` and `not_verified` say in sentences what a reader may and may not rely on: nothing at all where it is
  * not valid. `verification_key` is the one that it was verified with: is it one that you trust? `statement`: what
@@ -99,6 +100,7 @@ export interface Verification {
   readonly valid: boolean;
   readonly reason: string;
   readonly detail: string;
+  readonly remedy: string | null;
   readonly verified: readonly string[];
   readonly not_verified: readonly string[];
   readonly verification_key: KeyReference;
@@ -227,6 +229,7 @@ export class Case {
       valid: false,
       reason: refusal.reason,
       detail: refusal.detail || (REASONS[refusal.reason] ?? ""),
+      remedy: refusal.remedy,
       verified: [],
       not_verified: [],
       verification_key: this.key.reference,
@@ -254,6 +257,7 @@ export class Case {
       valid: true,
       reason: OK,
       detail: "The proof is valid, and it proves what the statement says.",
+      remedy: null,
       verified: words.verified(statement, seen),
       not_verified: words.notVerified(statement, seen),
       verification_key: this.key.reference,
@@ -269,7 +273,7 @@ export class Case {
       refuse("system_mismatch", `The statement is of ${system.id}, and the key of ${key.system.id}.`);
     }
     const { id, setup } = said.verification_key;
-    if (id !== key.reference.id || setup !== key.reference.setup) refuse("key_mismatch", this.#wrongKey());
+    if (id !== key.reference.id || setup !== key.reference.setup) refuse("key_mismatch", ...this.#wrongKey());
     if (said.network !== circuit.network) refuse("network_mismatch");
     if (said.scheme !== circuit.scheme) {
       refuse("words_mismatch", `The key is for the scheme ${circuit.scheme}.`);
@@ -294,14 +298,22 @@ export class Case {
     }
   }
 
-  #wrongKey(): string {
+  /** The detail, and the remedy. */
+  #wrongKey(): [string, string] {
     const named = this.statement.verification_key.id;
     const given = this.key.reference.id;
-    if (named === given) return "The document names another setup of the key than the key itself.";
-    return (
+    if (named === given) {
+      return [
+        "The document names another setup of the key than the key itself.",
+        "The ids are the same, and the setups are not. Have both files again from whoever made them.",
+      ];
+    }
+    return [
       `The document names the key ${named}, and the one given is ${given}. From whom you trust:` +
-      ` zenserve key get ${named} -o key.json`
-    );
+        ` zenserve key get ${named} -o key.json`,
+      `${IDS_COMPARED} Give the file of the key that the proof names. ${whereTheKeyIs(named)} If you` +
+        " do not know that key, ask somebody whom you trust whether its id is right.",
+    ];
   }
 
   #checkExpected(): void {
@@ -310,7 +322,12 @@ export class Case {
     const differs = (expected: string | null, found: string | null | undefined): boolean =>
       expected !== null && expected !== found;
     if (differs(wanted.key, id)) {
-      refuse("key_mismatch", `The key is ${id}, and the expected one ${wanted.key}.`);
+      refuse(
+        "key_mismatch",
+        `The key is ${id}, and the expected one ${wanted.key}.`,
+        `${IDS_COMPARED} The proof names the key of the file that you gave, and you expect another: ask` +
+          ` for a proof under the key that you expect, and give its file. ${whereTheKeyIs(wanted.key)}`,
+      );
     }
     if (wanted.require !== null && !this.key.showsCeremony && setup !== TRANSPARENT) {
       refuse("setup_mismatch", `The key's setup is ${setup}, and its file shows no ceremony.`);
@@ -318,7 +335,9 @@ export class Case {
     if (differs(wanted.network, said.network)) {
       refuse("network_mismatch", `The network is ${said.network}, and the expected one ${wanted.network}.`);
     }
-    if (differs(wanted.challenge, said.challenge)) refuse("challenge_mismatch");
+    if (differs(wanted.challenge, said.challenge)) {
+      refuse("challenge_mismatch", "", answered(said.challenge, wanted.challenge));
+    }
     for (const [name, commitment] of expectedCommitments(wanted)) {
       if (differs(commitment, said.commitments[name])) {
         refuse(
@@ -590,6 +609,21 @@ function expectedCommitments(wanted: Expected): [string, string | null][] {
 /** The names of those that are there. */
 function present(fields: Readonly<Record<string, unknown>>): Set<string> {
   return new Set(Object.keys(fields).filter((name) => fields[name] !== null));
+}
+
+const IDS_COMPARED = "Ids were compared: an id is the SHA-256 of a key and of what it is for.";
+
+function whereTheKeyIs(key: string | null): string {
+  return (
+    `A service that has it gives it to everybody: https://SERVICE/v1/verification-keys/${key}, or zenserve` +
+    ` key get ${key} --url https://SERVICE -o key.json. The file may come from anybody, for its id is` +
+    " computed from it: what you need from somebody whom you trust is the id."
+  );
+}
+
+function answered(challenge: string | null, expected: string | null): string {
+  const answers = challenge === null ? "no challenge" : `"${challenge}"`;
+  return `The proof answers ${answers}. Ask for a proof that answers "${expected}".`;
 }
 
 /** What is expected of each output, "" of an only one. */

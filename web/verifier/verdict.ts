@@ -17,19 +17,24 @@ export interface Verdict {
   readonly index: number | null;
 }
 
-/** Ends a judgement: `reason` is a stable name, `detail` a sentence, "" for the reason's own. */
+/**
+ * Ends a judgement: `reason` is a stable name, `detail` a sentence, "" for the reason's own; `remedy` says what to do
+ * about it, where that is more than to distrust the document.
+ */
 export class Refusal extends Error {
   override readonly name = "Refusal";
   readonly reason: string;
   readonly detail: string;
+  readonly remedy: string | null;
 
-  constructor(reason: string, detail: string) {
+  constructor(reason: string, detail: string, remedy: string | null) {
     super(reason);
     this.reason = reason;
     this.detail = detail;
+    this.remedy = remedy;
   }
 }
 
-export function refuse(reason: string, detail = ""): never {
-  throw new Refusal(reason, detail);
+export function refuse(reason: string, detail = "", remedy: string | null = null): never {
+  throw new Refusal(reason, detail, remedy);
 }

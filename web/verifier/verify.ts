@@ -17,7 +17,8 @@ import {
 import type { ProofDocument, Receipt } from "./documents.ts";
 import { ZenError } from "./errors.ts";
 import type { Reader } from "./fields.ts";
-import { isObject, parse } from "./json.ts";
+import { isObject, readJson } from "./json.ts";
+import type { JsonSource } from "./json.ts";
 import { judge } from "./judging.ts";
 import type { Known, Registration, Verification } from "./judging.ts";
 import { opened } from "./keys.ts";
@@ -59,30 +60,33 @@ export interface Pins {
   readonly link?: string | undefined;
 }
 
-/** The contents of files, and what is known beside them. */
+/**
+ * The contents of files, and what is known beside them. JSON is taken as bytes, as a string or as `JSON.parse` made it
+ * (`JsonSource`). Prefer bytes: of values that are parsed already nobody can tell whether a field was given twice.
+ */
 export interface Given {
   /** The proof, the receipt or the stream. */
-  readonly document: Uint8Array;
+  readonly document: JsonSource;
   /** The verification key's file, from whom you trust. */
-  readonly key?: Uint8Array | undefined;
+  readonly key?: JsonSource | undefined;
   /** The input to compare, as it was before quantisation: .npy or JSON; several by their names: .npz. */
-  readonly input?: Uint8Array | undefined;
+  readonly input?: JsonSource | undefined;
   /** The dataset to compare: .npz with samples and labels, or samples as .npy or JSON. */
-  readonly dataset?: Uint8Array | undefined;
+  readonly dataset?: JsonSource | undefined;
   /** The dataset's labels, where its file has none: .npy or JSON. */
-  readonly labels?: Uint8Array | undefined;
+  readonly labels?: JsonSource | undefined;
   /** What opens the commitment to the input, those to a private dataset, or those to outputs. */
-  readonly opening?: Uint8Array | undefined;
+  readonly opening?: JsonSource | undefined;
   /** The proof of the committed model's registration. */
-  readonly registration?: Uint8Array | undefined;
+  readonly registration?: JsonSource | undefined;
   /** The registration's own verification key, from whom you trust. */
-  readonly registrationKey?: Uint8Array | undefined;
+  readonly registrationKey?: JsonSource | undefined;
   /** The circuit of a transparent key, which only names it. */
   readonly circuit?: Uint8Array | undefined;
   /** That of a transparent registration's key. */
   readonly registrationCircuit?: Uint8Array | undefined;
   /** Of a stream: the files of its keys, from whom you trust, and the circuits of those that are transparent. */
-  readonly keys?: readonly Uint8Array[] | undefined;
+  readonly keys?: readonly JsonSource[] | undefined;
   readonly circuits?: readonly Uint8Array[] | undefined;
   readonly expected?: Pins | undefined;
   /** The key, in hex, of the issuer of receipts that you trust. */
@@ -145,8 +149,8 @@ export async function verify(given: Given): Promise<Verification | ReceiptVerifi
   return judge(document, key, wanted, await compared(given, document, key));
 }
 
-function readDocument(data: Uint8Array): ProofDocument | Receipt | StreamFile {
-  const fields = parse(data);
+function readDocument(data: JsonSource): ProofDocument | Receipt | StreamFile {
+  const fields = readJson(data);
   switch (isObject(fields) ? fields["format"] : null) {
     case "zenserve receipt":
       return readParsed(receipt, fields);
@@ -231,7 +235,7 @@ async function registration({
 /** The key in a file; its system judges by the circuit that was given beside. */
 async function openedKey(
   name: File,
-  file: Uint8Array,
+  file: JsonSource,
   besideName: File,
   beside: Uint8Array | undefined,
 ): Promise<OpenedKey> {

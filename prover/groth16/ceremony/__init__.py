@@ -14,7 +14,7 @@ started there), ``chain`` (shares and the proofs that their owners know them), `
 
 from prover.groth16.ceremony.chain import Contribution
 from prover.groth16.ceremony.contribution import add_beacon, contribute
-from prover.groth16.ceremony.finish import finish, fixed_fields, verifying_key
+from prover.groth16.ceremony.finish import finish, fixed_fields, require_powers, verifying_key
 from prover.groth16.ceremony.increment import load_next
 from prover.groth16.ceremony.initial import start
 from prover.groth16.ceremony.state import State
@@ -31,6 +31,7 @@ __all__ = [
     "finish",
     "fixed_fields",
     "load_next",
+    "require_powers",
     "start",
     "verify",
     "verifying_key",

@@ -16,6 +16,7 @@ from prover.groth16.proving_key import ProvingKey, multiples
 from verifier.groth16.setup_transcript import require_people
 from verifier.groth16.verifying_key import SegmentKey, VerifyingKey
 from verifier.system import CEREMONY, DEVELOPMENT
+from zenerrors import CeremonyError
 
 
 def finish(
@@ -23,16 +24,20 @@ def finish(
     system: ConstraintSystem,
     powers: PowersOfTau,
     *,
+    development: bool = False,
     threads: int = 1,
     progress: Progress | None = None,
 ) -> ProvingKey:
-    """The key that the contributions made, once ``verify`` finds nothing wrong with ``state``.
+    """Return the key that the contributions made, once ``verify`` finds nothing wrong with ``state``.
 
-    It is labelled "ceremony" if the powers of tau had contributors as well (``read_ptau`` verifies), else
-    "development". Stages: those of ``verify``.
+    The key is labelled "ceremony" if people contributed to the powers of tau as well, which ``read_ptau``
+    verifies. Powers of one party give a key that is labelled "development": without ``development`` they are
+    refused.
+    Stages: those of ``verify``.
     Raises ``CeremonyError`` (``ceremony.no_contributions``, and what ``verify`` raises).
     """
     require_people(state.people)
+    require_powers(state.powers_contributions, development=development)
     verify(state, system, powers, threads=threads, progress=progress)
     committed = len(state.segments)
     present = ~g1.is_infinity(np.concatenate([state.segments, state.private]))
@@ -53,6 +58,20 @@ def finish(
         state.links,
         multiples(state.quotient, threads),
     )
+
+
+def require_powers(contributions: int, *, development: bool) -> None:
+    """Raise ``CeremonyError`` (``ceremony.no_contributions``) for powers of tau that one party made, unless
+    the keys are meant for ``development``.
+    """
+    if not contributions and not development:
+        raise CeremonyError(
+            "ceremony.no_contributions",
+            "nobody contributed to the powers of tau: whoever drew them can forge proofs, so the keys would"
+            " say development. Start again from powers that several people contributed to, or ask for keys"
+            " for development (--development, development=True)",
+            field="development",
+        )
 
 
 def verifying_key(state: State) -> VerifyingKey:

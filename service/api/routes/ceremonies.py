@@ -181,7 +181,7 @@ def close_ceremony(
 @router.post(
     "/ceremonies/{ceremony_id}/finish",
     status_code=202,
-    responses=_contributions.asked("Its keys are there, within the time of `Prefer`"),
+    responses=_contributions.asked("Its keys are there, within the time of `Prefer`", 422),
 )
 async def finish_ceremony(
     runtime: RuntimeDep,
@@ -193,6 +193,9 @@ async def finish_ceremony(
 ) -> ContributionView:
     """Give the value that was announced. A job adds its contribution, verifies everything from the start on,
     makes the keys, and has proofs of the circuits made with them from then on.
+
+    Where nobody contributed to the powers of tau, the keys would say `development`: the request is refused
+    (`ceremony.no_contributions`) unless it says `"development": true`.
     """
-    contribution_id = await run_in_threadpool(ceremonies.finish, runtime, principal, ceremony_id, body.value)
+    contribution_id = await run_in_threadpool(ceremonies.finish, runtime, principal, ceremony_id, body)
     return await _contributions.answer(runtime, principal, contribution_id, wait, response)

@@ -31,7 +31,7 @@ def refused(case: Case, state: State, code: str) -> None:
     """By whoever has the state, and by whoever has the key and its transcript alone."""
     for judge in (
         lambda: ceremony.verify(state, case.system, case.powers),
-        lambda: ceremony.finish(state, case.system, case.powers),
+        lambda: ceremony.finish(state, case.system, case.powers, development=True),
     ):
         with refuses(f"ceremony.{code}"):
             judge()
@@ -39,7 +39,7 @@ def refused(case: Case, state: State, code: str) -> None:
 
 def test_a_beacon_makes_a_key_that_its_transcript_shows(committed: Case, closed: State) -> None:
     assert (closed.people, closed.beacon) == (3, BEACON)
-    key = ceremony.finish(closed, committed.system, committed.powers).verifying_key
+    key = ceremony.finish(closed, committed.system, committed.powers, development=True).verifying_key
     assert len(key.contributions) == 4
     check(closed.transcript, key)
 
@@ -119,7 +119,7 @@ def test_a_beacon_alone_is_nobody_s_contribution(committed: Case) -> None:
     """Everybody knows the secrets of such a key: it must not be one of a ceremony."""
     alone = ceremony.add_beacon(committed.states[0], BEACON)
     with refuses("ceremony.no_contributions"):
-        ceremony.finish(alone, committed.system, committed.powers)
+        ceremony.finish(alone, committed.system, committed.powers, development=True)
     with refuses("ceremony.no_contributions"):
         check(alone.transcript, ceremony.verifying_key(alone))
 

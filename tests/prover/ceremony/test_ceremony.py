@@ -54,7 +54,7 @@ def trapdoor(case: Case) -> Trapdoor:
 
 
 def test_the_key_is_what_the_exponents_say(case: Case) -> None:
-    key, secret = ceremony.finish(case.state, case.system, case.powers), trapdoor(case)
+    key, secret = ceremony.finish(case.state, case.system, case.powers, development=True), trapdoor(case)
     expected = reference.key_exponents(case.system, secret)
     for name in ("private", "segments", "knowledge"):
         np.testing.assert_array_equal(getattr(key, name), in_g1(expected[name]), err_msg=name)
@@ -81,7 +81,10 @@ def test_the_quotient_is_that_of_the_exponents_but_for_a_multiple_of_z(case: Cas
 
 
 def test_segment_keys_and_links_are_what_the_exponents_say(committed: Case) -> None:
-    key, secret = (ceremony.finish(committed.state, committed.system, committed.powers), trapdoor(committed))
+    key, secret = (
+        ceremony.finish(committed.state, committed.system, committed.powers, development=True),
+        trapdoor(committed),
+    )
     for segment, sigma in zip(key.verifying_key.segments, secret.sigma, strict=True):
         assert segment.knowledge_g2 == g2.compress(in_g2([sigma]))
     for index, (k_1, k_2) in enumerate(secret.links):
@@ -115,7 +118,7 @@ def test_three_contributors_make_a_key_that_proves(case: Case, tmp_path: Path) -
         ceremony.verify(state, case.system, case.powers, threads=2)
     case.state.save(tmp_path / "state")
     state = State.load(tmp_path / "state", threads=2)
-    key = ceremony.finish(state, case.system, case.powers)
+    key = ceremony.finish(state, case.system, case.powers, development=True)
     key.save(tmp_path / "key")
     assert prove_and_verify(case, ProvingKey.load(tmp_path / "key")) == "ok"
 
@@ -125,7 +128,7 @@ def test_one_linked_segment_and_one_contributor(powers: PowersOfTau) -> None:
     block = SparseBlock("product", csr([{3: 1}]), csr([{5: 1}]), csr([{1: 1}]))
     system = ConstraintSystem(1, 1, (block,), 1, (Segment("model", 1, linked=True),))
     state = ceremony.contribute(ceremony.start(system, powers), "Ada")
-    key, basis = ceremony.finish(state, system, powers), CommitmentKey.of(powers)
+    key, basis = ceremony.finish(state, system, powers, development=True), CommitmentKey.of(powers)
     opening = basis.commit(fr.from_ints([5]))
     proof = groth16.prove(key, system, fr.from_ints([1, 35, 0, 5, 0, 7]), openings=[opening])
     assert groth16.verify(key.verifying_key, [35], proof, [opening.commitment])
@@ -138,13 +141,16 @@ def test_one_linked_segment_and_one_contributor(powers: PowersOfTau) -> None:
 def test_ceremonies_for_any_statement(case: tuple[ConstraintSystem, list[int]]) -> None:
     (system, z), powers = case, known_powers(5)
     state = ceremony.contribute(ceremony.start(system, powers), "Ada")
-    key = ceremony.finish(state, system, powers)
+    key = ceremony.finish(state, system, powers, development=True)
     proof = groth16.prove(key, system, fr.from_ints(z))
     assert groth16.verify(key.verifying_key, z[1 : 1 + system.public], proof)
 
 
 def test_labels_say_who_made_the_key(case: Case) -> None:
-    alone = ceremony.finish(case.state, case.system, case.powers).verifying_key
+    with refuses("ceremony.no_contributions") as refused:
+        ceremony.finish(case.state, case.system, case.powers)
+    assert refused.value.field == "development"
+    alone = ceremony.finish(case.state, case.system, case.powers, development=True).verifying_key
     _, hashes = case.state.chain
     assert (alone.setup, alone.contributions) == ("development", hashes)
     shared = replace(case.powers, contributions=2)
@@ -156,7 +162,9 @@ def test_labels_say_who_made_the_key(case: Case) -> None:
     assert (together.setup, together.contributions) == ("ceremony", state.chain[1])
     assert VerifyingKey.from_bytes(together.to_bytes()) == together
     with refuses("ceremony.origin"):
-        ceremony.finish(replace(case.state, powers_contributions=2), case.system, case.powers)
+        ceremony.finish(
+            replace(case.state, powers_contributions=2), case.system, case.powers, development=True
+        )
 
 
 def test_each_contributor_finds_the_own_hash_in_the_key(case: Case) -> None:
