@@ -51,6 +51,11 @@ UNTYPED = {
         "cli",
         "zenserve import",
     ): "asks for scikit-learn, and a reader's module: tests/service/test_import_cli.py",
+    ("kubernetes", "kubectl"): "asks for a cluster: tests/service/test_kubernetes.py renders what it applies",
+    (
+        "kubernetes",
+        "pip install checkov",
+    ): "takes 300 MB: tests/service/test_kubernetes.py runs it if it is there",
     ("papers", "zenserve tables"): "takes minutes: tests/service/test_tables_cli.py",
     ("coverage", ""): "asks for a suite: tests/bench/test_coverage.py makes one",
     ("performance", ""): "benchmarks: tests/bench runs each, on small sizes",

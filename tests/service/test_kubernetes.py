@@ -1,14 +1,11 @@
-"""deploy/kubernetes runs what docker-compose.yml runs, on a cluster: the same processes, settings, ports and files."""
+"""deploy/kubernetes runs what docker-compose.yml runs: the same processes, settings, ports and files."""
 
 from __future__ import annotations
 
-import importlib.util
 import re
 import shutil
 import subprocess
-import sys
 import tomllib
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +14,7 @@ import yaml  # type: ignore[import-untyped]
 
 from service.runtime import Runtime
 from service.settings import Settings
-from service.storage.remote import Remote
-from tests.service.test_deployment import FILLED_IN, GIVEN, OURS, ROOT, SERVICES, example, substituted
+from tests.service.test_deployment import FILLED_IN, GIVEN, OURS, ROOT, SERVICES, substituted
 
 DEPLOY = ROOT / "deploy"
 BASE: dict[str, Any] = yaml.safe_load((DEPLOY / "kustomization.yaml").read_text())
@@ -46,6 +42,7 @@ OTHERWISE = {
 }
 """Variables of docker-compose.yml that a cluster gives otherwise, and how."""
 OWN = {"CREDENTIALS_DIRECTORY", "AWS_SHARED_CREDENTIALS_FILE"}
+GUIDE = (ROOT / "docs" / "kubernetes.md").read_text()
 SECRETS = ("zenserve_secret_key", "zenserve_database_url", "zenserve_broker_url", "aws_credentials")
 
 
@@ -72,7 +69,9 @@ def component(selector: dict[str, Any]) -> str:
 
 def test_there_is_a_workload_for_each_service() -> None:
     assert set(WORKLOADS) == set(SERVICES) - STORES
-    assert all(component(each["spec"]["template"]["metadata"]["labels"]) == name for name, each in WORKLOADS.items())
+    assert all(
+        component(each["spec"]["template"]["metadata"]["labels"]) == name for name, each in WORKLOADS.items()
+    )
 
 
 @pytest.mark.parametrize("name", WORKLOADS)
@@ -120,20 +119,6 @@ def test_our_processes_start_with_these_settings_and_files(
 def test_a_pod_stops_within_the_services_grace(name: str) -> None:
     grace = PODS[name]["terminationGracePeriodSeconds"]
     assert grace == int(OURS[name].get("stop_grace_period", "30s").removesuffix("s"))
-
-
-def test_the_stores_credentials_are_taken_from_a_file(
-    s3: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    assert Path(SHARED["AWS_SHARED_CREDENTIALS_FILE"]).name in SECRETS
-    file = tmp_path / "aws_credentials"
-    file.write_text("[default]\naws_access_key_id = of_the_file\naws_secret_access_key = secret\n")
-    for variable in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
-        monkeypatch.delenv(variable)
-    monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", str(file))
-    remote = Remote(f"{s3}/kubernetes")
-    remote.write("ab" * 32, b"artifact")
-    assert remote._objects.session._credentials.access_key == "of_the_file"
 
 
 def test_the_owner_of_the_tables_alone_migrates_them() -> None:
@@ -234,11 +219,15 @@ def test_a_pod_may_do_little(name: str) -> None:
         user = re.search(r"^USER (\d+)$", (ROOT / "Dockerfile").read_text(), re.MULTILINE)
         assert user is not None
         assert pod["securityContext"]["runAsUser"] == pod["securityContext"]["fsGroup"] == int(user[1])
-    assert {"cpu", "memory"} <= set(container["resources"]["limits"]) & set(container["resources"]["requests"])
+    assert {"cpu", "memory"} <= set(container["resources"]["limits"]) & set(
+        container["resources"]["requests"]
+    )
 
 
 def test_probes_ask_what_answers_while_the_database_is_away() -> None:
-    probes = [CONTAINERS["api"][f"{kind}Probe"]["httpGet"]["path"] for kind in ("startup", "liveness", "readiness")]
+    probes = [
+        CONTAINERS["api"][f"{kind}Probe"]["httpGet"]["path"] for kind in ("startup", "liveness", "readiness")
+    ]
     assert probes == ["/healthz"] * 3
     assert not any("livenessProbe" in CONTAINERS[name] for name in OURS if name != "api")
 
@@ -248,7 +237,11 @@ def test_workers_are_scaled_by_how_long_jobs_wait(queue: str, runtime: Runtime) 
     from service.api.metrics import Requests, exposition
 
     spec = of("ScaledObject")[f"worker-{queue}"]["spec"]
-    assert spec["scaleTargetRef"] == {"apiVersion": "apps/v1", "kind": "StatefulSet", "name": f"worker-{queue}"}
+    assert spec["scaleTargetRef"] == {
+        "apiVersion": "apps/v1",
+        "kind": "StatefulSet",
+        "name": f"worker-{queue}",
+    }
     assert "replicas" not in WORKLOADS[f"worker-{queue}"]["spec"]
     (trigger,) = spec["triggers"]
     (asked,) = re.findall(r"^max\((.+)\)$", trigger["metadata"]["query"])
@@ -272,19 +265,84 @@ def test_kubernetes_knows_these_objects(file: str) -> None:
             validate.validate(document, validate.latest_version(), strict=True)
 
 
-def kustomize(folder: Path) -> list[dict[str, Any]]:
+def kustomize(folder: Path) -> str:
     command = shutil.which("kubectl")
     if command is None:
         pytest.skip("kubectl is not installed")
-    done = subprocess.run([command, "kustomize", str(folder)], check=True, capture_output=True)
-    return list(yaml.safe_load_all(done.stdout))
+    return subprocess.run(
+        [command, "kustomize", str(folder)], check=True, stdout=subprocess.PIPE, text=True
+    ).stdout
+
+
+def by_name(rendered: str) -> dict[tuple[str, str], dict[str, Any]]:
+    return {(each["kind"], each["metadata"]["name"]): each for each in yaml.safe_load_all(rendered)}
 
 
 def test_the_base_renders_to_what_was_read_here() -> None:
-    rendered = {(each["kind"], each["metadata"]["name"]): each for each in kustomize(DEPLOY)}
+    rendered = by_name(kustomize(DEPLOY))
+    made = {each["name"] for each in BASE["configMapGenerator"]}
+    read = {(each["kind"], each["metadata"]["name"]) for each in OBJECTS}
+    assert {(kind, name.rpartition("-")[0]) for kind, name in rendered.keys() - read} == {
+        ("ConfigMap", name) for name in made
+    }
+    assert {name for _, name in read - rendered.keys()} == {"worker-gpu"}
     assert {each["metadata"].get("namespace", "zenserve") for each in rendered.values()} == {"zenserve"}
-    made = {kind for kind, name in rendered if (kind, name) not in {(o["kind"], o["metadata"]["name"]) for o in OBJECTS}}
-    assert made == {"ConfigMap"}
-    assert len(rendered) == len(OBJECTS) + len(BASE["configMapGenerator"]) - 3  # without those of GPUs
-    container = rendered["StatefulSet", "worker-cpu"]["spec"]["template"]["spec"]["containers"]
-    assert container == [CONTAINERS["worker-cpu"]]
+    pod = rendered["StatefulSet", "worker-cpu"]["spec"]["template"]["spec"]
+    assert pod["containers"] == [CONTAINERS["worker-cpu"]]
+
+
+def test_the_guides_overlay_renders(tmp_path: Path) -> None:
+    fence = re.search(r"^```yaml\n(.+?)^```$", GUIDE, re.MULTILINE | re.DOTALL)
+    assert fence is not None
+    overlay = yaml.safe_load(fence[1])
+    (tmp_path / "zenserve").symlink_to(ROOT)
+    (tmp_path / "cluster").mkdir()
+    (tmp_path / "cluster/kustomization.yaml").write_text(fence[1])
+    for secret in overlay["secretGenerator"]:
+        for file in secret["files"]:
+            (tmp_path / "cluster" / file.rpartition("=")[2]).write_text("secret")
+    rendered = by_name(kustomize(tmp_path / "cluster"))
+    (settings,) = (
+        each["data"] for (_, name), each in rendered.items() if name == "zenserve" and "data" in each
+    )
+    assert settings["ZENSERVE_RETENTION_DAYS"] == "90"
+    gpu = rendered["StatefulSet", "worker-gpu"]["spec"]["template"]["spec"]
+    assert gpu["containers"][0]["image"].startswith("registry.example.com/zenserve-gpu:")
+    secrets = {
+        name.rpartition("-")[0]: set(each["data"])
+        for (kind, name), each in rendered.items()
+        if kind == "Secret"
+    }
+    assert secrets == {
+        "zenserve": set(SECRETS),
+        "zenserve-owner": {"zenserve_database_url"},
+        "tls": {"tls.crt", "tls.key"},
+    }
+    (volume,) = (each for each in gpu["volumes"] if each["name"] == "secrets")
+    assert ("Secret", volume["secret"]["secretName"]) in rendered
+
+
+def test_the_guide_has_the_pods_and_times() -> None:
+    for name, line in re.findall(r"^\| \w+ `([\w-]+)` \| (.+) \|$", GUIDE, re.MULTILINE):
+        scaled = of("ScaledObject").get(name, {}).get("spec")
+        count = WORKLOADS[name]["spec"].get("replicas", 1)
+        pods = f"{scaled['minReplicaCount']} to {scaled['maxReplicaCount']}" if scaled else str(count)
+        assert line.startswith(pods), name
+        if name not in ("migrate", "worker-gpu"):
+            assert f" {PODS[name]['terminationGracePeriodSeconds']} s" in line, name
+
+
+def test_checkov_finds_nothing(tmp_path: Path) -> None:
+    checkov = shutil.which("checkov")
+    if checkov is None:
+        pytest.skip("checkov is not installed: docs/kubernetes.md")
+    (tmp_path / "rendered.yaml").write_text(kustomize(DEPLOY))
+    command = [
+        checkov,
+        "--config-file",
+        str(DEPLOY / "checkov.yaml"),
+        "--file",
+        str(tmp_path / "rendered.yaml"),
+    ]
+    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)
+    assert done.returncode == 0, done.stdout
