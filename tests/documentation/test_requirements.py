@@ -23,9 +23,7 @@ ASKED = {
 def locked(name: str) -> dict[str, str]:
     """Versions by package; each has hashes."""
     text = (ROOT / "requirements" / f"{name}.txt").read_text()
-    entries = re.findall(
-        r"^([\w.-]+)==(\S+).*((?:\\\n    --hash=sha256:[0-9a-f]{64} ?)+)$", text, re.MULTILINE
-    )
+    entries = re.findall(r"^([\w.-]+)==(\S+).*(?:\\\n    --hash=sha256:[0-9a-f]{64} ?)+$", text, re.MULTILINE)
     assert len(entries) == len(re.findall(r"^\w", text, re.MULTILINE))
     return dict(entries)
 
