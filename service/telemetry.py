@@ -22,6 +22,7 @@ from opentelemetry.trace import Span, SpanKind, StatusCode, Tracer, TracerProvid
 from zenerrors import RequestError
 
 ENDPOINT = "OTEL_EXPORTER_OTLP_ENDPOINT"
+_EXPORTER: Final = "opentelemetry-sdk opentelemetry-exporter-otlp-proto-http"
 
 _tracer: Tracer | None = None
 
@@ -41,7 +42,7 @@ def configure(process: str) -> None:
         from opentelemetry.sdk.trace.export import BatchSpanProcessor
     except ImportError:
         raise RequestError(
-            "request.settings", f"{ENDPOINT} needs pip install 'zenserve[production]'", field=ENDPOINT
+            "request.settings", f"{ENDPOINT} needs pip install {_EXPORTER}", field=ENDPOINT
         ) from None
     name = os.environ.get("OTEL_SERVICE_NAME", f"zenserve-{process}")
     provider = Provider(resource=Resource.create({"service.name": name}))

@@ -69,9 +69,11 @@ UNTYPED = {
     ("quickstart", "make install"): "what make test has done here",
     ("quickstart", "export ZENSERVE_URL=https"): "asks for somebody else's service",
     ("releasing", "make packages"): "tests/client/test_packages.py makes them",
+    ("releasing", "make wheel"): "takes minutes: tests/wheel/test_wheel.py does it",
+    ("releasing", "git tag"): "publishes: tests/wheel/test_wheel.py reads the workflow",
+    ("releasing", "pypi-attestations"): "asks for what was published",
     ("releasing", "twine upload"): "asks for an account: tests/client/test_packages.py checks what it sends",
     ("releasing", "rsync"): "asks for a host: tests/documentation/test_site.py makes what it copies",
-    ("releasing", "npm publish"): "asks for an account: tests/web/test_npm.py installs what it sends",
     ("releasing", "uv pip compile"): "asks an index what is the newest",
     ("schemes", "python -m examples.hospital"): "tests/examples/test_schemes.py runs them",
     (

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import shutil
+import subprocess
 import tomllib
 from pathlib import Path
 
@@ -37,3 +39,14 @@ def test_what_is_asked_for_is_locked(name: str) -> None:
 @pytest.mark.parametrize("name", ["production", "gpu"])
 def test_the_image_has_the_versions_that_ci_tests(name: str) -> None:
     assert locked(name).items() <= locked("dev").items()
+
+
+def test_nothing_says_that_zenserve_is_on_pypi_before_it_is() -> None:
+    """Whoever registers the name first would be installed (docs/releasing.md)."""
+    git = shutil.which("git")
+    if git is None or not (ROOT / ".git").exists():
+        pytest.skip("asks git for the files")
+    told = r"pip install( -[^ ]+)* ['\"]?zenserve(\[|['\"` ]|$)"
+    command = [git, "grep", "-nE", told, "--", ".", ":!CHANGELOG.md", ":!docs/releasing.md"]
+    found = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, check=False)
+    assert found.stdout == ""
