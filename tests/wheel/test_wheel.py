@@ -46,7 +46,16 @@ def test_it_installs_and_proves_without_a_compiler(wheel: Path, tmp_path: Path) 
         name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "ZENSERVE"))
     }
     environment |= {"PATH": str(folder), "CC": "false", "CXX": "false", "HOME": str(tmp_path)}
-    install = [folder / "python", "-m", "pip", "install", "--quiet", "--only-binary", ":all:", wheel]
+    install: list[str | Path] = [
+        folder / "python",
+        "-m",
+        "pip",
+        "install",
+        "--quiet",
+        "--only-binary",
+        ":all:",
+        wheel,
+    ]
     subprocess.run(install, env=environment, cwd=tmp_path, check=True)
     done = subprocess.run(
         [folder / "python", ROOT / "tests" / "wheel" / "proves.py"],
