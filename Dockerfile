@@ -13,21 +13,21 @@ FROM python AS builder
 # hadolint ignore=DL3008
 RUN apt-get update \
  && apt-get install --yes --no-install-recommends g++ python3-dev python3-venv
-RUN python3 -m venv /opt/zenserve
+RUN python3 -m venv /opt/build && python3 -m venv /opt/zenserve
 ENV PATH=/opt/zenserve/bin:$PATH PIP_NO_CACHE_DIR=1 PIP_DISABLE_PIP_VERSION_CHECK=1
 # `production,gpu` for an image that also proves on a GPU: CUDA's compiler comes from PyPI and the driver from
 # the host (NVIDIA Container Toolkit), so no CUDA image is needed beneath.
 ARG EXTRAS=production
 WORKDIR /source
-# Dependencies change less often than the code, and take longer. The first is zenserve-client, built below.
-COPY pyproject.toml ./
-RUN python -c "import tomllib; p = tomllib.load(open('pyproject.toml', 'rb'))['project']; \
-print(*p['dependencies'][1:], *(d for e in '${EXTRAS}'.split(',') for d in p['optional-dependencies'][e]), sep='\n')" \
-    > requirements.txt \
- && pip install --requirement requirements.txt
+# Dependencies change less often than the code, and take longer. Each is the locked version, by its hashes.
+COPY requirements requirements
+RUN /opt/build/bin/pip install --require-hashes --requirement requirements/build.txt \
+ && pip install --require-hashes $(for extra in $(echo $EXTRAS | tr , ' '); do echo --requirement requirements/$extra.txt; done)
 COPY . .
 # Kernels for every x86-64; which of them the processor can run is found out when they are loaded.
-RUN pip install --no-deps ./packages/client . \
+RUN PATH=/opt/build/bin:$PATH pip wheel --no-deps --no-build-isolation --wheel-dir /opt/build/wheels ./packages/client . \
+ && pip install --no-deps /opt/build/wheels/*.whl \
+ && pip check \
  && pip uninstall --yes pip setuptools
 
 FROM python

@@ -9,7 +9,7 @@ PROCESSES = $(shell expr $$(nproc) + 1)
 # Tests start the service many times over: without it each process would compile all modules anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: install demo test test-all check bench web packages site image image-test sanitize clean
+.PHONY: install demo test test-all check bench web packages wheel site image image-test sanitize clean
 
 install: $(VENV)/.installed
 
@@ -55,6 +55,10 @@ packages: $(VENV)/.installed-dev web/node_modules/.installed
 	scripts/build_client.sh dist
 	scripts/build_npm.sh dist
 	cd dist && sha256sum *
+
+# zenserve for this kind of machine; releases are built by .github/workflows/release.yml.
+wheel: $(VENV)/.installed-dev
+	scripts/build_wheel.sh dist
 
 # The documentation as pages for any web server: build/site. A link or an anchor that is not there is an error.
 site: $(VENV)/.installed-dev

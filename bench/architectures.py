@@ -1,6 +1,6 @@
 """PyTorch's architectures as suites of ONNX files, by each of its exporters (bench/suite.py).
 
-    pip install 'zenserve[torch]'
+    pip install torch onnxscript
     python -m bench.architectures DIR      makes DIR/pytorch-export and DIR/pytorch-torchscript
 
 What people build with torch.nn, in sizes that a test affords: as published but for widths, depths and images.

@@ -1,7 +1,7 @@
 """Models of tables as a suite of ONNX files (bench/suite.py): what scikit-learn, XGBoost, LightGBM and
 CatBoost train, as their users export it.
 
-    pip install 'zenserve[bench]'
+    pip install '.[bench]'
     python -m bench.estimators DIR      makes DIR/estimators
 
 Each is trained on three quarters of a table that scikit-learn has built in. The input beside a file is a row

@@ -1,6 +1,6 @@
 """Forests of a hundred trees on real tables, private rows, committed models: what a proof costs and loses.
 
-    pip install 'zenserve[bench]'
+    pip install '.[bench]'
     python -m bench.forests [--only NAME] [--json FILE] [--quick]
 
 Trained on three quarters of tables that scikit-learn has built in; accuracies are of the last quarter, of

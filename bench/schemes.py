@@ -358,7 +358,7 @@ def bench(report: Report, net: str, schemes: Sequence[str], repetitions: int) ->
                 try:
                     found.append(bench.peer())
                 except ImportError:
-                    report.say("EZKL is not installed here: pip install 'zenserve[bench]'.")
+                    report.say("EZKL is not installed here: pip install '.[bench]'.")
     for row in found:
         if row.peer:
             report.say(f"{net}: in turn, EZKL's proof takes {row.ratio:.1f}x as long as our inference's.")

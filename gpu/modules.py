@@ -42,7 +42,7 @@ def missing() -> str | None:
     try:
         nvrtc.getVersion()
     except (ImportError, OSError, RuntimeError) as error:
-        return f"NVRTC cannot be loaded ({error}); install zenserve[gpu]"
+        return f"NVRTC cannot be loaded ({error}): pip install cupy-cuda13x 'nvidia-cuda-nvrtc==13.*'"
     return None
 
 

@@ -183,6 +183,7 @@ def serve_beat(settings: Settings) -> None:
     """
     with _process(settings) as (runtime, stopped):
         schema.require(runtime.database)
+        telemetry.configure("beat")
         with _running(Reaper(runtime), Courier(runtime)):
             log.event("beat.started")
             stopped.wait()

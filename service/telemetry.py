@@ -1,15 +1,19 @@
 """Traces with OpenTelemetry, if ``OTEL_EXPORTER_OTLP_ENDPOINT`` is set; otherwise all this does nothing.
 
 One span for each request, and one for each attempt at a job, within the request that made the job and with
-a child for each stage. Spans carry ids, kinds and states. What an exception says is never recorded: it may
-quote an input.
+a child for each stage. Spans carry ids, kinds and states. An unexpected error that is logged is an event
+``exception`` of the span that it happened in, or of one of its own, as trackers of errors read them: class,
+frames, and the ids that the log has. What an exception says is never recorded: it may quote an input.
 """
 
 from __future__ import annotations
 
+import logging
 import os
+import traceback
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from typing import Final
 
 from opentelemetry import context, trace
 from opentelemetry.propagate import extract
@@ -18,6 +22,7 @@ from opentelemetry.trace import Span, SpanKind, StatusCode, Tracer, TracerProvid
 from zenerrors import RequestError
 
 ENDPOINT = "OTEL_EXPORTER_OTLP_ENDPOINT"
+_EXPORTER: Final = "opentelemetry-sdk opentelemetry-exporter-otlp-proto-http"
 
 _tracer: Tracer | None = None
 
@@ -37,7 +42,7 @@ def configure(process: str) -> None:
         from opentelemetry.sdk.trace.export import BatchSpanProcessor
     except ImportError:
         raise RequestError(
-            "request.settings", f"{ENDPOINT} needs pip install 'zenserve[production]'", field=ENDPOINT
+            "request.settings", f"{ENDPOINT} needs pip install {_EXPORTER}", field=ENDPOINT
         ) from None
     name = os.environ.get("OTEL_SERVICE_NAME", f"zenserve-{process}")
     provider = Provider(resource=Resource.create({"service.name": name}))
@@ -49,6 +54,43 @@ def use(provider: TracerProvider | None) -> None:
     """Make spans there, from now on; None: make none. What is left is sent when the process ends."""
     global _tracer
     _tracer = provider.get_tracer("zenserve") if provider else None
+    logger = logging.getLogger("zenserve")
+    (logger.addHandler if _tracer else logger.removeHandler)(_ERRORS)
+
+
+class _Errors(logging.Handler):
+    """Records the exceptions of log events on the current span."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        error = record.exc_info[1] if record.exc_info else None
+        if error is None or _tracer is None:
+            return
+        ids = {name: str(value) for name, value in getattr(record, "fields", {}).items()}
+        kind = type(error)
+        about = {
+            "exception.type": f"{kind.__module__}.{kind.__qualname__}",
+            "exception.stacktrace": "".join(_frames(error)),
+        }
+        span = trace.get_current_span()
+        if span.is_recording():
+            span.add_event("exception", ids | about)
+            return
+        with _tracer.start_as_current_span(record.getMessage()) as own:
+            own.set_status(StatusCode.ERROR)
+            own.add_event("exception", ids | about)
+
+
+_ERRORS: Final = _Errors()
+
+
+def _frames(error: BaseException) -> Iterator[str]:
+    """As ``traceback.format_exception`` has them, causes first, without what the exceptions say."""
+    cause = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
+    if cause is not None:
+        yield from _frames(cause)
+    yield "Traceback (most recent call last):\n"
+    yield from traceback.format_tb(error.__traceback__)
+    yield f"{type(error).__qualname__}\n"
 
 
 def current_trace() -> str | None:

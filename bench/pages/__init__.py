@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Final
 
-from bench.pages import aims, coverage, gpu, lowbit, performance, robustness
+from bench.pages import aims, coverage, gpu, load, lowbit, performance, robustness
 from bench.pages.tables import RESULTS, ROOT
 from bench.report import read
 
@@ -23,7 +23,7 @@ TABLES: Final[Mapping[str, Mapping[str, Callable[[], str]]]] = {
     "coverage": coverage.TABLES,
     "gpu": gpu.TABLES,
     "lowbit": lowbit.TABLES | {"what was wanted": aims.aims},
-    "performance": performance.TABLES,
+    "performance": performance.TABLES | load.TABLES,
     "robustness": robustness.TABLES,
 }
 

@@ -67,8 +67,7 @@ def _exported(exporter: Callable[[Any, NDArray[Any]], bytes], model: Any, exampl
     except ImportError as missing:
         raise ModelError(
             "model.no_exporter",
-            f"{missing.name} is not installed: pip install 'zenserve[estimators]', or export the file "
-            "elsewhere",
+            f"{missing.name} is not installed: pip install skl2onnx, or export the file elsewhere",
         ) from None
     except ModelError:
         raise

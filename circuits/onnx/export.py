@@ -25,7 +25,7 @@ def export_torch(module: Any, *examples: Any) -> bytes:
     except ImportError:
         raise ModelError(
             "model.no_pytorch",
-            "PyTorch is not installed: pip install 'zenserve[torch]', or export the file elsewhere",
+            "PyTorch is not installed: pip install torch onnxscript, or export the file elsewhere",
         ) from None
     if not isinstance(module, torch.nn.Module):
         raise ModelError("model.export", f"a {type(module).__name__} is no torch.nn.Module and no ONNX file")

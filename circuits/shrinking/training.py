@@ -45,7 +45,7 @@ def require_pytorch() -> None:
     except ImportError:
         raise ModelError(
             "model.no_pytorch",
-            "networks are trained by PyTorch: pip install 'zenserve[torch]', or leave epochs out, and what"
+            "networks are trained by PyTorch: pip install torch onnxscript, or leave epochs out, and what"
             " remains of them is fitted in closed form",
             field="epochs",
         ) from None

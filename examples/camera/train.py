@@ -1,6 +1,6 @@
 """Train a camera's networks on CIFAR-10 and on faces, and write their weights in 8 bits beside this file.
 
-    pip install 'zenserve[torch]'
+    pip install torch onnxscript
     python -m examples.camera.train --data FOLDER [--bank NAME] [--only NAME]      (docs/streams.md)
 
 CIFAR-10 by two of its five batches, faces by one of the ten shots of each person; with flips and shifts. The

@@ -1,6 +1,6 @@
 """Train low-bit networks on real images: quantisation-aware, by a straight-through estimator.
 
-    pip install 'zenserve[torch]'
+    pip install torch onnxscript
     python -m examples.lowbit.train --data FOLDER      (docs/lowbit.md)
 
 Writes NAME.npz into ``circuits/zoo/trained`` (``circuits.zoo.lowbit``), and lowbit.json, which says how good

@@ -1,6 +1,6 @@
 """Train 784-128-10 on MNIST so that linear bounds prove its answers within 8/255 of an image.
 
-    pip install 'zenserve[torch]'
+    pip install torch onnxscript
     python -m examples.robustness.train --data FOLDER      (docs/robustness.md)
 
 Writes ``weights.npz`` beside this file, rounded to float16. The loss is the cross-entropy of the worst

@@ -1,7 +1,7 @@
 """Train networks of images so that bounds prove their answers: two convolutions and a dense layer on MNIST
 within 8/255, on CIFAR-10 within 2/255 and on ORL's faces within 4/255, and lenet-small on CIFAR-10.
 
-    pip install 'zenserve[torch]'
+    pip install torch onnxscript
     python -m examples.robustness.train_images --data FOLDER      (docs/robustness.md)
 
 Writes ``NAME.npz`` beside this file, rounded to float16. The loss is the cross-entropy of

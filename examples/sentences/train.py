@@ -1,6 +1,6 @@
 """Train the transformers that read sentences on SST-2, and write a file of weights in 8 bits for each depth.
 
-    pip install 'zenserve[torch]'
+    pip install torch onnxscript
     python -m examples.sentences.train --data FOLDER --to FOLDER [--layers N ...] [--seen N]
 
 Seeded, though PyTorch promises no equal results between machines.

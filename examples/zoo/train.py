@@ -1,6 +1,6 @@
 """Train the zoo's shallownet, lenet-small and lenet-face-small on real images.
 
-    pip install 'zenserve[torch]'
+    pip install torch onnxscript
     python -m examples.zoo.train --data FOLDER      (docs/zoo.md)
 
 Writes NAME.npz, weights rounded to float16, into ``circuits/zoo/trained``; ``examples.zoo.evaluate`` then

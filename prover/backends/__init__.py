@@ -81,5 +81,5 @@ def _missing_gpu(index: int) -> str | None:
     except OSError:
         return "NVIDIA's driver is not installed"
     except ImportError as error:
-        return f"{error}; install zenserve[gpu]"
+        return f"{error}: pip install cupy-cuda13x 'nvidia-cuda-nvrtc==13.*'"
     return device.missing(index) or modules.missing()

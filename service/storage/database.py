@@ -112,7 +112,7 @@ def _postgresql(url: str) -> tuple[Engine, Engine, Engine]:
     if find_spec("psycopg") is None:
         raise RequestError(
             "request.settings",
-            "ZENSERVE_DATABASE_URL: PostgreSQL needs pip install 'zenserve[production]'",
+            "ZENSERVE_DATABASE_URL: PostgreSQL needs pip install 'psycopg[binary]'",
             field="ZENSERVE_DATABASE_URL",
         )
     engine = create_engine(

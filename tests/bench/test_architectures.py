@@ -28,8 +28,8 @@ def test_the_list_is_what_the_maker_makes() -> None:
 
 @pytest.mark.parametrize("exporter", ["pytorch-export", "pytorch-torchscript"])
 def test_networks_come_with_their_inputs(tmp_path: Path, exporter: str) -> None:
-    pytest.importorskip("torch", reason="PyTorch is not installed: pip install 'zenserve[torch]'")
-    pytest.importorskip("onnxscript", reason="onnxscript is not installed: pip install 'zenserve[torch]'")
+    pytest.importorskip("torch", reason="PyTorch is not installed: pip install torch onnxscript")
+    pytest.importorskip("onnxscript", reason="onnxscript is not installed: pip install torch onnxscript")
     from bench.architectures import made, write
 
     write("siamese", tmp_path / exporter)

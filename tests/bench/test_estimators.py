@@ -27,7 +27,7 @@ def test_the_list_is_what_the_maker_makes() -> None:
 
 def test_networks_come_with_an_input_and_what_calibrates(tmp_path: Path) -> None:
     for package in ("catboost", "lightgbm", "skl2onnx", "xgboost"):
-        pytest.importorskip(package, reason=f"{package} is not installed: pip install 'zenserve[bench]'")
+        pytest.importorskip(package, reason=f"{package} is not installed: pip install '.[bench]'")
     from bench.estimators import made, write
 
     write("linear_regression", tmp_path)

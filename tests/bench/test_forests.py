@@ -16,7 +16,7 @@ ROOT = Path(__file__).parents[2]
 @pytest.mark.large
 def test_a_small_forest_is_measured(tmp_path: Path) -> None:
     for package in ("sklearn", "skl2onnx"):
-        pytest.importorskip(package, reason="pip install 'zenserve[bench]'")
+        pytest.importorskip(package, reason="pip install '.[bench]'")
     output = tmp_path / "rows.json"
     command = [sys.executable, "-m", "bench.forests", "--quick", "--json", str(output)]
     subprocess.run(command, cwd=ROOT, check=True, capture_output=True)

@@ -30,7 +30,7 @@ def installed(monkeypatch: pytest.MonkeyPatch, name: str, **members: Any) -> Non
 
 def test_what_is_missing_is_named_with_what_installs_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "skl2onnx", None)
-    with refuses("model.no_exporter", match=r"pip install 'zenserve\[estimators\]'"):
+    with refuses("model.no_exporter", match=r"pip install skl2onnx"):
         export_model(of("sklearn"), np.zeros((1, 3)))
 
 
@@ -77,7 +77,7 @@ def test_what_an_exporter_does_not_take_is_refused_with_its_reason() -> None:
 
 
 def test_a_pipeline_is_read_with_both_outputs() -> None:
-    pytest.importorskip("skl2onnx", reason="skl2onnx is not installed: pip install 'zenserve[estimators]'")
+    pytest.importorskip("skl2onnx", reason="skl2onnx is not installed: pip install skl2onnx")
     from sklearn.linear_model import LogisticRegression
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import StandardScaler
@@ -105,7 +105,7 @@ def test_words_are_refused_and_none_is_quoted() -> None:
 
 @pytest.mark.parametrize("words", [False, True])
 def test_scores_of_a_machine_are_in_the_order_of_its_labels(words: bool) -> None:
-    pytest.importorskip("skl2onnx", reason="skl2onnx is not installed: pip install 'zenserve[estimators]'")
+    pytest.importorskip("skl2onnx", reason="skl2onnx is not installed: pip install skl2onnx")
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import StandardScaler
     from sklearn.svm import SVC
@@ -124,7 +124,7 @@ def test_scores_of_a_machine_are_in_the_order_of_its_labels(words: bool) -> None
 
 @pytest.mark.parametrize("kind", ["SVC", "KMeans"])
 def test_what_does_not_rank_classes_is_shown_as_values(kind: str) -> None:
-    pytest.importorskip("skl2onnx", reason="skl2onnx is not installed: pip install 'zenserve[estimators]'")
+    pytest.importorskip("skl2onnx", reason="skl2onnx is not installed: pip install skl2onnx")
     from skl2onnx import to_onnx
     from sklearn.cluster import KMeans
     from sklearn.svm import SVC
@@ -142,7 +142,7 @@ def test_what_does_not_rank_classes_is_shown_as_values(kind: str) -> None:
 
 @pytest.mark.parametrize("named", [False, True])
 def test_columns_by_name_and_categories_that_are_numbers_are_read(named: bool) -> None:
-    pytest.importorskip("skl2onnx", reason="skl2onnx is not installed: pip install 'zenserve[estimators]'")
+    pytest.importorskip("skl2onnx", reason="skl2onnx is not installed: pip install skl2onnx")
     pandas = pytest.importorskip("pandas", reason="pandas is not installed")
     from sklearn.compose import ColumnTransformer
     from sklearn.linear_model import LogisticRegression

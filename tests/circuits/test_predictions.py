@@ -43,7 +43,7 @@ def test_what_cannot_be_asked_for_is_left_out_and_what_fails_is_refused_without_
 
 @pytest.mark.parametrize("words", [False, True])
 def test_a_pipeline_answers_as_its_file_does(words: bool) -> None:
-    pytest.importorskip("skl2onnx", reason="skl2onnx is not installed: pip install 'zenserve[estimators]'")
+    pytest.importorskip("skl2onnx", reason="skl2onnx is not installed: pip install skl2onnx")
     from sklearn.linear_model import LogisticRegression
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import StandardScaler

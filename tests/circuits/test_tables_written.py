@@ -71,9 +71,7 @@ def test_onnxruntime_runs_what_is_written(name: str, monkeypatch: pytest.MonkeyP
 
 @pytest.mark.parametrize("package", ["xgboost", "lightgbm", "catboost"])
 def test_the_installed_library_s_models_are_written_so_too(package: str) -> None:
-    library = pytest.importorskip(
-        package, reason=f"{package} is not installed: pip install 'zenserve[bench]'"
-    )
+    library = pytest.importorskip(package, reason=f"{package} is not installed: pip install '.[bench]'")
     pytest.importorskip("sklearn", reason="scikit-learn is not installed")
     names = {"xgboost": "XGB", "lightgbm": "LGBM", "catboost": "CatBoost"}
     x = np.random.default_rng(2).normal(size=(100, 3)).round(1)
@@ -95,7 +93,7 @@ def test_the_installed_library_s_models_are_written_so_too(package: str) -> None
     "options", [{"loss": "gamma"}, {"loss": "poisson"}, {"categorical_features": [1]}, {"loss": "quantile"}]
 )
 def test_histograms_are_written_with_their_links_and_their_categories(options: dict[str, Any]) -> None:
-    pytest.importorskip("skl2onnx", reason="skl2onnx is not installed: pip install 'zenserve[estimators]'")
+    pytest.importorskip("skl2onnx", reason="skl2onnx is not installed: pip install skl2onnx")
     ensemble = import_module("sklearn.ensemble")
     draw = np.random.default_rng(5)
     x = np.column_stack([draw.normal(size=200), draw.integers(-2, 9, 200) * 3, draw.normal(size=200)])

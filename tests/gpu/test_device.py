@@ -32,7 +32,7 @@ def test_copies_of_any_length_arrive_whole(words: int) -> None:
 
 
 def test_a_full_memory_is_an_error_with_a_remedy(monkeypatch: pytest.MonkeyPatch) -> None:
-    cupy = pytest.importorskip("cupy", reason="zenserve[gpu] is not installed")
+    cupy = pytest.importorskip("cupy", reason="pip install '.[gpu]'")
     spec = spec_from_file_location("real_device", Path(gpu.__file__).with_name("device.py"))
     assert spec is not None
     assert spec.loader is not None

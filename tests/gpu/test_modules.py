@@ -19,7 +19,7 @@ ARCHITECTURE = "sm_90a"
 @pytest.fixture(scope="module")
 def modules() -> ModuleType:
     """``gpu.modules`` itself, whatever stands in its place for other tests."""
-    pytest.importorskip("cupy", reason="zenserve[gpu] is not installed")
+    pytest.importorskip("cupy", reason="pip install '.[gpu]'")
     spec = spec_from_file_location("real_modules", Path(gpu.__file__).with_name("modules.py"))
     assert spec is not None
     assert spec.loader is not None

@@ -121,7 +121,7 @@ def test_the_first_page_leads_to_the_dashboard(shared_url: str) -> None:
 
 def test_postgresql_without_its_driver_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("service.storage.database.find_spec", lambda _: None)
-    with pytest.raises(RequestError, match=re.escape("pip install 'zenserve[production]'")):
+    with pytest.raises(RequestError, match=re.escape("pip install 'psycopg[binary]'")):
         Database("postgresql://user:password@host/name")
 
 

@@ -169,3 +169,15 @@ def test_what_a_dead_process_left_unfinished_goes(tmp_path: Path) -> None:
     os.utime(unfinished, (0, 0))
     store.put(b"y")
     assert not unfinished.exists()
+
+
+def test_credentials_may_be_a_file(url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As on Kubernetes (deploy/kubernetes/settings.yaml)."""
+    file = tmp_path / "aws_credentials"
+    file.write_text("[default]\naws_access_key_id = of_the_file\naws_secret_access_key = secret\n")
+    for variable in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+        monkeypatch.delenv(variable)
+    monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", str(file))
+    objects = Remote(url)
+    objects.write("ab" * 32, b"artifact")
+    assert objects._objects.session._credentials.access_key == "of_the_file"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -11,10 +12,12 @@ import pytest
 from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+from opentelemetry.trace import StatusCode
 
 from client import Client, Model
-from service import telemetry
+from service import log, telemetry
 from service.runtime import Runtime
+from service.worker.tasks import TASKS
 from tests.service.support import SECRET, until, work_on
 
 JOB = ("prf_1", "proof", 1)
@@ -90,6 +93,62 @@ def test_what_an_exception_says_is_not_recorded(spans: InMemorySpanExporter) -> 
         assert not span.events
         assert str(SECRET) not in span.to_json()
     assert {span.name for span in spans.get_finished_spans()} == {"job proof", "load model"}
+
+
+def fail() -> None:
+    try:
+        raise ValueError(f"quotes {SECRET}")
+    except ValueError as cause:
+        raise RuntimeError(f"quotes {SECRET}, too") from cause
+
+
+def log_failure() -> None:
+    try:
+        fail()
+    except RuntimeError:
+        log.event("job.broke", level=40, failed=True)
+
+
+def test_an_error_is_reported_on_the_jobs_span_by_class_and_frames_alone(spans: InMemorySpanExporter) -> None:
+    with log.context(job_id="prf_1"), telemetry.job_span(*JOB, None):
+        log_failure()
+    span = named(spans, "job proof")
+    (event,) = span.events
+    attributes = dict(event.attributes or {})
+    assert (event.name, attributes["job_id"]) == ("exception", "prf_1")
+    assert attributes["exception.type"] == "builtins.RuntimeError"
+    frames = str(attributes["exception.stacktrace"])
+    assert re.findall(r"^\w+Error$", frames, re.MULTILINE) == ["ValueError", "RuntimeError"]
+    assert "in fail" in frames
+    assert str(SECRET) not in span.to_json()
+    assert "exception.message" not in attributes
+
+
+def test_an_error_of_no_request_and_no_job_is_a_span_of_its_own(spans: InMemorySpanExporter) -> None:
+    log_failure()
+    span = named(spans, "job.broke")
+    assert [event.name for event in span.events] == ["exception"]
+    assert span.status.status_code is StatusCode.ERROR
+    telemetry.use(None)
+    log_failure()
+    assert len(spans.get_finished_spans()) == 1
+
+
+def test_a_job_that_breaks_reports_the_error(
+    with_model: Runtime,
+    api: Client,
+    model: Model,
+    spans: InMemorySpanExporter,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setitem(TASKS, "proof", lambda runtime, hold: fail())
+    proof = api.create_proof(model.id, [SECRET, 0.2, 0.3, 0.4])
+    work_on(with_model, proof.id)
+    reported = [
+        event for span in spans.get_finished_spans() for event in span.events if span.name == "job proof"
+    ]
+    assert {(event.attributes or {})["job_id"] for event in reported} == {proof.id}
+    assert not any(str(SECRET) in span.to_json() for span in spans.get_finished_spans())
 
 
 def test_a_request_has_a_span_with_its_route_and_nothing_of_its_path(

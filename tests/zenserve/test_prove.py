@@ -238,8 +238,8 @@ def test_onnx_files_take_no_pytorch(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_the_module_of_the_page_is_proven(capsys: pytest.CaptureFixture[str]) -> None:
-    pytest.importorskip("torch", reason="PyTorch is not installed: pip install 'zenserve[torch]'")
-    pytest.importorskip("onnxscript", reason="onnxscript is not installed: pip install 'zenserve[torch]'")
+    pytest.importorskip("torch", reason="PyTorch is not installed: pip install torch onnxscript")
+    pytest.importorskip("onnxscript", reason="onnxscript is not installed: pip install torch onnxscript")
     page = (ROOT / "docs" / "python.md").read_text()
     example, _ = re.findall(r"^```python untyped\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
     names: dict[str, Any] = {}

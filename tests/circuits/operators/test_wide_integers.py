@@ -97,7 +97,7 @@ def test_a_vocabulary_may_have_70_000_words() -> None:
 
 
 def test_classes_may_have_names_of_many_bits() -> None:
-    pytest.importorskip("skl2onnx", reason="skl2onnx is not installed: pip install 'zenserve[estimators]'")
+    pytest.importorskip("skl2onnx", reason="skl2onnx is not installed: pip install skl2onnx")
     x = RNG.normal(size=(60, 3)).astype(np.float32)
     model = LogisticRegression().fit(x, (x[:, 0] > 0) * 100_000 + 7)
     proof = zenserve.prove(model, x[0], calibration=x, reveal={"output_label": "values"})
