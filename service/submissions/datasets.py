@@ -57,20 +57,22 @@ def add(
         estimate = estimates.of_shard(runtime, model, row.shard_size, measuring)
         with runtime.database.read() as session:
             routed(session, runtime.settings, terms, estimate)
-    content, *others = (file.read(runtime, caller.tenant_id) for file in handed)
+    content, *others = (file.open(runtime, caller.tenant_id) for file in handed)
     saturate = b"saturate" if model.saturate else b""
     if row.compared == "labels":
-        parts = [quantised, named.encode(), content, b"".join(others), saturate]
-        read = sandbox.run(caller.tenant_id, "read_dataset", *parts)
+        parts = quantised, named.encode(), content, *(others or [b""]), saturate
+        read = sandbox.run_to_file(caller.tenant_id, "read_dataset", *parts)
     else:
-        parts = [quantised, named.encode(), model.weight_privacy.encode(), content, *others, saturate]
-        read = sandbox.run(caller.tenant_id, "read_measured", *parts)
+        measuring_by = quantised, named.encode(), model.weight_privacy.encode()
+        read = sandbox.run_to_file(
+            caller.tenant_id, "read_measured", *measuring_by, content, *others, saturate
+        )
     row.id = new_id("dst")
     row.picked_for = model.commitment
-    row.sha256 = read[:_HASH_BYTES].hex()
-    row.size = len(encryption.unpack(read[_HASH_BYTES:])["labels"].values)
-    row.samples = encryption.put(runtime, f"dataset:{row.id}", read[_HASH_BYTES:])
-    terms = replace(terms, size=len(read) - _HASH_BYTES)
+    row.sha256 = read.read(_HASH_BYTES).hex()
+    row.size = int.from_bytes(read.read(intake.COUNT_BYTES), "little")
+    row.samples, size = encryption.put_file(runtime, f"dataset:{row.id}", read)
+    terms = replace(terms, size=size)
     return jobs.submit(
         runtime, caller, "dataset", row, terms, "dataset.create", handed=handed, stored=[row.samples]
     )

@@ -107,7 +107,7 @@ def _profile(
     """``intake.profiled``, packed: a file is read apart."""
     if not isinstance(samples, Handed):
         return encryption.pack(intake.profiled(bank, samples, given.labels or []))
-    content = samples.read(runtime, caller.tenant_id)
+    content = samples.open(runtime, caller.tenant_id)
     labels = b"" if given.labels is None else canonical(given.labels)
     members = [
         part

@@ -39,6 +39,15 @@ def siblings(places: Sequence[int], log_leaves: int) -> list[int]:
     return found
 
 
+def siblings_count(places: Sequence[int], log_leaves: int) -> int:
+    """How many ``siblings`` there are."""
+    known, count = {(1 << log_leaves) + place for place in places}, 0
+    for _ in range(log_leaves):
+        above = {node // 2 for node in known}
+        known, count = above, count + 2 * len(above) - len(known)
+    return count
+
+
 def top(leaves: Mapping[int, bytes], log_leaves: int, path: Sequence[bytes]) -> bytes:
     """Node 1, by the leaves at some places and the hashes of ``siblings``, exactly as many."""
     given = iter(path)

@@ -178,9 +178,16 @@ async def create_model(
     Each file is sent along, or was brought before (`PUT /v1/uploads/…`) and is named by its SHA-256. Neither
     the ONNX file nor the calibration is kept, only the quantised and the float network, encrypted.
     """
-    files = [handed("model", model, model_sha256), handed("calibration", calibration, calibration_sha256)]
+    files = [
+        await run_in_threadpool(handed, "model", model, model_sha256),
+        await run_in_threadpool(handed, "calibration", calibration, calibration_sha256),
+    ]
     if calibration_labels is not None or calibration_labels_sha256 is not None:
-        files.append(handed("calibration_labels", calibration_labels, calibration_labels_sha256))
+        files.append(
+            await run_in_threadpool(
+                handed, "calibration_labels", calibration_labels, calibration_labels_sha256
+            )
+        )
     row = Model(
         name=name,
         system=system,
