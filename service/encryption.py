@@ -38,9 +38,7 @@ def get(runtime: Runtime, place: str, digest: str) -> bytes:
     return runtime.vault.open(runtime.store.get(digest), place)
 
 
-def put_file(
-    runtime: Runtime, place: str, file: BinaryIO, length: int | None = None
-) -> tuple[str, int]:
+def put_file(runtime: Runtime, place: str, file: BinaryIO, length: int | None = None) -> tuple[str, int]:
     """``put`` the next ``length`` bytes of a file, or all that follow. Their digest in the store, and how
     many there were."""
     sealing, size = runtime.vault.sealing(place), 0

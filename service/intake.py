@@ -132,9 +132,9 @@ def read_dataset(
     quantised: bytes, output: bytes, content: bytes, labels: bytes, saturate: bytes = b""
 ) -> bytes:
     """The content hash (32 bytes), how many samples there are (``COUNT_BYTES``), then samples
-    int64[n, *input_shape], quantised, and labels int64[n], packed. ``output``: the name of the one that labels are of. ``labels``: a file of them, or nothing: then
-    ``content`` has them. ``saturate``: anything, where samples beyond the input's range are taken as its
-    ends.
+    int64[n, *input_shape], quantised, and labels int64[n], packed. ``output``: the name of the one that
+    labels are of. ``labels``: a file of them, or nothing: then ``content`` has them. ``saturate``: anything,
+    where samples beyond the input's range are taken as its ends.
 
     Raises ``TensorError``: files that cannot be read, other shapes, labels that are no class; and
     ``StatementError`` for an output without classes, or one that no accuracy can be of.

@@ -77,9 +77,7 @@ def register(
     row.id = new_id("mdl")
     row.report = said["report"]
     row.bits = max(layer["bits"] or 0 for layer in row.report["tuning"]["layers"])
-    row.quantised, size = encryption.put_file(
-        runtime, f"model:{row.id}", networks, said["quantised_bytes"]
-    )
+    row.quantised, size = encryption.put_file(runtime, f"model:{row.id}", networks, said["quantised_bytes"])
     row.floats, more = encryption.put_file(runtime, f"floats:{row.id}", networks)
     row.accept_difference = precision.accept_difference
     terms = replace(terms, size=size + more)

@@ -35,7 +35,6 @@ class Opening:
         return b"".join(opened) + b"".join(self.path)
 
 
-
 @dataclass(frozen=True)
 class Folded:
     """What is told of a vector, but for openings (``verifier.spartan.folding``): ``messages``, the roots of

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, File, Form, Response, UploadFile
@@ -148,10 +149,8 @@ async def create_dataset(
         shard_size=shard_size,
         compared="targets" if measured else "labels",
     )
-    dataset_id = await run_in_threadpool(
-        datasets.add, runtime, principal, row, files, job_labels, idempotency_key
-    )
-    return await _jobs.answer(runtime, principal, dataset_id, wait, response)
+    ask = partial(datasets.add, runtime, principal, row, files, job_labels, idempotency_key)
+    return await _jobs.answer(runtime, principal, ask, wait, response)
 
 
 @router.get("/datasets", responses=problems.responses())

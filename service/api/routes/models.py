@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, File, Form, Response, UploadFile
@@ -196,7 +197,7 @@ async def create_model(
         require_ceremony=require_ceremony,
         saturate=saturate,
     )
-    model_id = await run_in_threadpool(
+    ask = partial(
         models.register,
         *(runtime, principal, row, files, sizes),
         Precision(
@@ -209,7 +210,7 @@ async def create_model(
         ),
         *(labels, idempotency_key),
     )
-    return await _jobs.answer(runtime, principal, model_id, wait, response)
+    return await _jobs.answer(runtime, principal, ask, wait, response)
 
 
 @router.post(
@@ -230,8 +231,8 @@ async def create_twin(
     that system, keys and a receipt, which lists the model. Proofs of either may name the `system` that they
     are to be of.
     """
-    twin_id = await run_in_threadpool(models.add_twin, runtime, principal, model_id, body, idempotency_key)
-    return await _jobs.answer(runtime, principal, twin_id, wait, response)
+    ask = partial(models.add_twin, runtime, principal, model_id, body, idempotency_key)
+    return await _jobs.answer(runtime, principal, ask, wait, response)
 
 
 @router.get("/models", responses=problems.responses())
