@@ -40,9 +40,9 @@ _ENTRY_BYTES: Final = 16
 _LEAST_BYTES: Final = 8 << 20
 
 BESIDE_SECONDS: Final = 0.25
-"""What a worker takes beside a proof, however small: to open and read the network, compare its floats, load the
-key, write the statement, verify the proof, and for the database. A worker that has just proven about the same
-network takes about a third of it.
+"""What a worker takes beside a proof, however small: to open and read the network, compare its floats, load
+the key, write the statement, verify the proof, and for the database. A worker that has just proven about the
+same network takes about a third of it.
 """
 
 _COMPILERS: Final[Mapping[str, str]] = {
@@ -225,8 +225,8 @@ def digest_of(
 
 
 def cost(system: ProofSystem, size: Size) -> float:
-    """Seconds that a job with one proof takes on one processor, by this host's speed. What proofs took is kept
-    with their circuit."""
+    """Seconds that a job with one proof takes on one processor, by this host's speed. What proofs took is
+    kept with their circuit."""
     return round(BESIDE_SECONDS + sum(system.estimate(size, 1).proof_seconds.values()), 3)
 
 

@@ -72,7 +72,7 @@ async def receive(
 
 
 def _keep(runtime: Runtime, principal: Principal, sha256: str, size: int, path: Path) -> Upload:
-    tenant_id, content = principal.tenant_id, runtime.store.adopt(path)
+    tenant_id, content = principal.tenant_id, runtime.store.put_file(path)
     try:
         with runtime.database.write() as session:
             uploads = Uploads(session)

@@ -120,11 +120,12 @@ class Vault:
     def open_file(self, sealed: BinaryIO, place: str, fresh: Callable[[], BinaryIO]) -> BinaryIO:
         """``open`` what is too large to be held at once: a ``fresh`` file with it, at its beginning."""
         for keys in (self._present, *self._previous):
-            plain = fresh()
-            if keys.open_file(sealed, place, plain):
-                plain.seek(0)
-                return plain
-            plain.close()
+            with contextlib.ExitStack() as failing:
+                plain = failing.enter_context(fresh())
+                if keys.open_file(sealed, place, plain):
+                    plain.seek(0)
+                    failing.pop_all()
+                    return plain
         raise _sealed_otherwise(place)
 
     def resealed(self, sealed: bytes, place: str) -> bytes | None:

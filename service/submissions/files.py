@@ -24,7 +24,7 @@ class Handed:
     content: BinaryIO | None = None
 
     def open(self, runtime: Runtime, tenant_id: str) -> BinaryIO:
-        """Raises ``NotFoundError`` where there is no such upload."""
+        """The file, to be closed. Raises ``NotFoundError`` where there is no such upload."""
         if self.content is not None:
             return self.content
         with runtime.database.read() as session:

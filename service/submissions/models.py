@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import replace
 from typing import Any, Final
 
@@ -67,18 +68,23 @@ def register(
             return earlier
         _check_parent(Models(session, caller.tenant_id), row)
         taken = _output_taken(runtime, Models(session, caller.tenant_id), precision.input_from)
-    onnx, samples, *classes = (file.open(runtime, caller.tenant_id) for file in handed)
-    asked = precision.asked(row.weight_privacy, taken)
-    parts = onnx, samples, asked, *(classes or [b""]), shapes.encode()
-    networks = sandbox.run_to_file(caller.tenant_id, "read_model", *parts)
-    said: dict[str, Any] = json.loads(networks.readline())
-    if row.weight_privacy == "committed":
-        basis.basis_length(runtime, system, said["committed"])
-    row.id = new_id("mdl")
-    row.report = said["report"]
-    row.bits = max(layer["bits"] or 0 for layer in row.report["tuning"]["layers"])
-    row.quantised, size = encryption.put_file(runtime, f"model:{row.id}", networks, said["quantised_bytes"])
-    row.floats, more = encryption.put_file(runtime, f"floats:{row.id}", networks)
+    with ExitStack() as opened:
+        onnx, samples, *classes = (
+            opened.enter_context(file.open(runtime, caller.tenant_id)) for file in handed
+        )
+        asked = precision.asked(row.weight_privacy, taken)
+        parts = onnx, samples, asked, *(classes or [b""]), shapes.encode()
+        networks = opened.enter_context(sandbox.run_to_file(caller.tenant_id, "read_model", *parts))
+        said: dict[str, Any] = json.loads(networks.readline())
+        if row.weight_privacy == "committed":
+            basis.basis_length(runtime, system, said["committed"])
+        row.id = new_id("mdl")
+        row.report = said["report"]
+        row.bits = max(layer["bits"] or 0 for layer in row.report["tuning"]["layers"])
+        row.quantised, size = encryption.put_file(
+            runtime, f"model:{row.id}", networks, said["quantised_bytes"]
+        )
+        row.floats, more = encryption.put_file(runtime, f"floats:{row.id}", networks)
     row.accept_difference = precision.accept_difference
     terms = replace(terms, size=size + more)
     return jobs.submit(

@@ -17,7 +17,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterable
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from threading import Event, Timer
 from typing import BinaryIO, Final
@@ -49,11 +49,12 @@ def run(tenant_id: str, operation: str, *parts: bytes | BinaryIO) -> bytes:
     Raises what the operation raises, ``ResourceError`` where a limit was hit or too many wait
     (``resource.busy``), and ``ModelError`` (``model.unreadable``) where the parser died.
     """
-    return run_to_file(tenant_id, operation, *parts).read()
+    with run_to_file(tenant_id, operation, *parts) as said:
+        return said.read()
 
 
 def run_to_file(tenant_id: str, operation: str, *parts: bytes | BinaryIO) -> BinaryIO:
-    """``run``, where the answer may be large: the rest of a file."""
+    """``run``, where the answer may be large: the rest of a file, which is the caller's to close."""
     try:
         with spool() as given, _turns.turn(tenant_id):
             if _stopped.is_set():
@@ -62,6 +63,15 @@ def run_to_file(tenant_id: str, operation: str, *parts: bytes | BinaryIO) -> Bin
             status, said = _in_child(operation, given)
     except subprocess.TimeoutExpired:
         raise _too_slow(operation, f"{WALL_SECONDS} seconds") from None
+    try:
+        return _judged(operation, status, said)
+    except BaseException:
+        said.close()
+        raise
+
+
+def _judged(operation: str, status: int, said: BinaryIO) -> BinaryIO:
+    """What the child said, at its result. Raises what its end, or its error, comes to."""
     if status != 0 and _stopped.is_set():
         raise _stopping()
     if status in (-24, -9):  # SIGXCPU at the soft limit, SIGKILL at the hard one
@@ -76,28 +86,32 @@ def run_to_file(tenant_id: str, operation: str, *parts: bytes | BinaryIO) -> Bin
 
 def _in_child(operation: str, given: BinaryIO) -> tuple[int, BinaryIO]:
     """How the child ended, and what it said. Raises ``subprocess.TimeoutExpired``."""
-    said, command = spool(), [sys.executable, "-P", "-m", _MODULE, operation]
-    ends = time.monotonic() + WALL_SECONDS
-    with subprocess.Popen(  # noqa: S603  a fixed command; the untrusted bytes are its standard input
-        command,
-        stdin=given,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        env=_environment() | {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"},
-    ) as child:
+    command, ends = [sys.executable, "-P", "-m", _MODULE, operation], time.monotonic() + WALL_SECONDS
+    with (
+        ExitStack() as failing,
+        subprocess.Popen(  # noqa: S603  a fixed command; the untrusted bytes are its standard input
+            command,
+            stdin=given,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            env=_environment() | {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"},
+        ) as child,
+    ):
         late = Timer(WALL_SECONDS, child.kill)
         late.start()
         try:
+            said = failing.enter_context(spool())
             assert child.stdout is not None  # noqa: S101  narrows the type
             shutil.copyfileobj(child.stdout, said, PIECE)
             status = child.wait()
         finally:
             late.cancel()
             child.kill()
-    if status != 0 and time.monotonic() >= ends:
-        raise subprocess.TimeoutExpired(command, WALL_SECONDS)
-    said.seek(0)
-    return status, said
+        if status != 0 and time.monotonic() >= ends:
+            raise subprocess.TimeoutExpired(command, WALL_SECONDS)
+        said.seek(0)
+        failing.pop_all()
+        return status, said
 
 
 def _write(given: BinaryIO, parts: Iterable[bytes | BinaryIO]) -> None:
