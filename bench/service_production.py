@@ -17,6 +17,7 @@ from typing import Any, Final, NamedTuple
 import httpx
 import numpy as np
 import psutil
+from numpy.typing import NDArray
 from onnx import helper, numpy_helper
 
 from base.processors import usable_cores
@@ -139,13 +140,15 @@ def growth(folder: Path, _report: Report, quick: bool) -> list[Row]:
         side = int((largest // 4) ** 0.5)
         positions = 64 if quick else POSITIONS
         wide = {"model": dense(side), "calibration": npy((2, side))}
-        samples = npy((largest // 256 - 8, *np.load(DIGITS / "calibration.npy").shape[1:]))
+        shape = np.load(DIGITS / "calibration.npy").shape[1:]
+        count = largest * 63 // 64 // (4 * int(np.prod(shape)))
+        dataset = {"samples": npy((count, *shape)), "labels": saved(np.zeros(count, np.uint8))}
         uploads: dict[str, tuple[str, dict[str, str], dict[str, bytes]]] = {
             f"attention over {positions:,} positions": (
                 "/v1/models", {}, {"model": attention(positions), "calibration": npy((2, positions, 2))},
             ),
             "a network": ("/v1/models", {}, wide),
-            "samples": ("/v1/datasets", {"model_id": digits.id}, {"samples": samples}),
+            "samples": ("/v1/datasets", {"model_id": digits.id}, dataset),
             "no network": ("/v1/models", {}, {"model": bytes(largest), "calibration": calibration}),
         }  # fmt: skip
         return [_grown(server, http, name, *upload) for name, upload in uploads.items()]
@@ -177,8 +180,12 @@ class _Alone(psutil.Process):
 
 def npy(shape: tuple[int, ...]) -> bytes:
     """Samples of this shape, as float32."""
+    return saved(np.random.default_rng(1).random(shape, dtype=np.float32))
+
+
+def saved(values: NDArray[Any]) -> bytes:
     content = io.BytesIO()
-    np.save(content, np.random.default_rng(1).random(shape, dtype=np.float32))
+    np.save(content, values)
     return content.getvalue()
 
 

@@ -33,9 +33,14 @@ def pieces(file: IO[bytes], length: int | None = None) -> Iterator[bytes]:
 class FormFile(SpooledTemporaryFile[bytes]):
     """A file of a form: what is small is in this process, and all else in a ``spool``."""
 
+    _rolled: bool
+
     def rollover(self) -> None:
-        if not self._rolled:
-            small, self._file = self._file, spool()  # type: ignore[has-type]
-            self._file.write(small.getvalue())
-            self._file.seek(small.tell())
-            self._rolled = True
+        if self._rolled:
+            return
+        small, large = self._file, spool()
+        at = small.tell()
+        small.seek(0)
+        large.write(small.read())
+        large.seek(at)
+        self._file, self._rolled = large, True

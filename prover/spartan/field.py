@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 import kernels
 from kernels import FrArray, fr, multilinear
 from verifier.spartan.field import FR, Field
-from verifier.spartan.merkle import DIGEST_BYTES, LEAF_KEY, NODE_KEY
-from verifier.spartan.proof import Opening
+from verifier.spartan.merkle import DIGEST_BYTES, LEAF_KEY, NODE_KEY, Opened
 
 _FEW_BYTES: Final = 1 << 10
 """Of elements that are looked at sooner than a kernel is called."""
@@ -56,7 +55,7 @@ class KernelField(Field):
         return int(fr.to_ints(multilinear.dot(fr.from_ints(weights), factors[0]))[0])
 
     def tree_tops(
-        self, log_leaves: int, places: Sequence[int], openings: Sequence[Opening]
+        self, log_leaves: int, places: Sequence[int], openings: Sequence[Opened]
     ) -> Sequence[bytes]:
         trees, level = len(openings), np.stack([_leaves(each) for each in openings])
         nodes = np.array(places, dtype=np.int64) + (1 << log_leaves)
@@ -113,7 +112,7 @@ def _rows_of(columns: Sequence[bytes]) -> FrArray:
     return words.swapaxes(0, 1).astype(np.uint64, order="C")
 
 
-def _leaves(opening: Opening) -> NDArray[np.uint8]:
+def _leaves(opening: Opened) -> NDArray[np.uint8]:
     salts = _digests(opening.salts) if any(opening.salts) else None
     return kernels.blake3.columns(_rows_of(opening.columns), LEAF_KEY, salts=salts)
 

@@ -7,12 +7,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from verifier.spartan import merkle
-
-if TYPE_CHECKING:
-    from verifier.spartan.proof import Opening
 
 
 @dataclass(frozen=True)
@@ -81,7 +78,7 @@ class Field:
         return result
 
     def tree_tops(
-        self, log_leaves: int, places: Sequence[int], openings: Sequence[Opening]
+        self, log_leaves: int, places: Sequence[int], openings: Sequence[merkle.Opened]
     ) -> Sequence[bytes]:
         """Node 1 of the trees that were opened at these places, ascending."""
         tops = []

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Final
+from typing import Final, Protocol
 
 from blake3 import blake3
 
@@ -11,6 +11,17 @@ DIGEST_BYTES: Final = 32
 LEAF_KEY: Final = blake3(b"zenserve spartan 1: leaf").digest()
 NODE_KEY: Final = blake3(b"zenserve spartan 1: node").digest()
 _ROOT_KEY: Final = blake3(b"zenserve spartan 1: root").digest()
+
+
+class Opened(Protocol):
+    """Columns of a tree with their salts, which may be empty, and the hashes of ``siblings``."""
+
+    @property
+    def salts(self) -> Sequence[bytes]: ...
+    @property
+    def columns(self) -> Sequence[bytes]: ...
+    @property
+    def path(self) -> Sequence[bytes]: ...
 
 
 def leaf(salt: bytes, column: bytes) -> bytes:
