@@ -45,7 +45,6 @@ PAGE: Final = "page-2026-11-28-epyc"
 SERVICE: Final = "service-2026-11-22-epyc-avx512"
 SERVICE_BUSY: Final = "service-2026-11-22-epyc-busy"
 FIRST: Final = "first-2026-11-28-epyc"
-PRODUCTION: Final = "service-production-2026-11-29"
 DEAREST: Final = 8
 
 
@@ -204,21 +203,6 @@ def loads(file: str, *topics: str) -> str:
     return listed(rows(file, *topics), said | taken)
 
 
-def production() -> str:
-    said = {"": name, "connections": size, "per s": more("per_s"), "p99 ms": more("p99_ms")}
-    taken = {"API ms": "cpu_ms", "database ms": "database_cpu_ms", "client ms": "client_cpu_ms"}
-    rest = {"room for": "most_per_s", "/healthz p99 ms": "healthz_p99_ms"}
-    return listed(
-        rows(PRODUCTION, "production"), said | {head: more(key) for head, key in (taken | rest).items()}
-    )
-
-
-def growth() -> str:
-    said = {"upload": name, "MB": lambda row: number(round((row.size or 0) / 2**20, 1))}
-    grown = {"grew MB": lambda row: number(round(row.median, 1)), "stayed MB": more("left_mb")}
-    return listed(rows(PRODUCTION, "growth"), said | grown | {"status": more("status"), "code": more("code")})
-
-
 def strangers() -> str:
     dearest = sorted(rows(SERVICE_BUSY, "strangers"), key=lambda row: row.median, reverse=True)[:DEAREST]
     said = {"request": name, "path": more("path"), "KB": more("kb"), "status": more("status")}
@@ -271,7 +255,5 @@ TABLES: Final[dict[str, Callable[[], str]]] = {
     "streams": partial(loads, SERVICE_BUSY, "streams"),
     "strangers": strangers,
     "first": first,
-    "production": production,
-    "growth": growth,
     "ezkl": ezkl,
 }
