@@ -57,24 +57,21 @@ class KernelField(Field):
     def tree_tops(
         self, log_leaves: int, places: Sequence[int], openings: Sequence[Opened]
     ) -> Sequence[bytes]:
-        trees, level = len(openings), np.stack([_leaves(each) for each in openings])
+        level = np.stack([_leaves(each) for each in openings], axis=1)
+        given = np.stack([_digests(each.path) for each in openings], axis=1)
         nodes = np.array(places, dtype=np.int64) + (1 << log_leaves)
-        given = np.stack([_digests(each.path) for each in openings])
         while nodes[0] > 1:
-            # Of two that are siblings, the second one stands behind the first.
-            second = np.zeros(len(nodes) + 1, dtype=bool)
-            second[1:-1] = (nodes[1:] ^ nodes[:-1]) == 1
-            first, second = ~second[:-1], second[1:]
-            alone = first & ~second
-            left, right = nodes[first] & 1 == 0, alone[first]
-            own, other = level[:, first], np.empty((trees, len(left), DIGEST_BYTES), np.uint8)
-            other[:, ~right] = level[:, ~first]
-            count = int(alone.sum())
-            other[:, right], given = given[:, :count], given[:, count:]
-            pairs = np.where(left[:, np.newaxis], [own, other], [other, own])
+            first = np.ones(len(nodes) + 1, dtype=bool)  # of its parent's children
+            first[1:-1] = nodes[1:] >> 1 != nodes[:-1] >> 1
+            alone, parents = first[:-1] & first[1:], np.cumsum(first[:-1]) - 1
+            pairs = np.empty((2, parents[-1] + 1, *level.shape[1:]), dtype=np.uint8)
+            pairs[nodes & 1, parents] = level
+            told = np.flatnonzero(alone)
+            pairs[~nodes[told] & 1, parents[told]] = given[: len(told)]
+            given, nodes = given[len(told) :], nodes[first[:-1]] >> 1
             hashes = kernels.blake3.columns(pairs.view(np.uint64).reshape(2, -1, 4), NODE_KEY)
-            level, nodes = hashes.reshape(trees, -1, DIGEST_BYTES), nodes[first] >> 1
-        return [top.tobytes() for top in level[:, 0]]
+            level = hashes.reshape(pairs.shape[1:])
+        return [top.tobytes() for top in level[0]]
 
     def are_canonical(self, data: bytes) -> bool:
         if len(data) <= _FEW_BYTES:
