@@ -71,7 +71,7 @@ def _kinds(server: Server) -> dict[str, Asked]:
         for system in ("groth16", "spartan"):
             model = registered(client, system)
             body = {"model_id": model.id, "input": image()}
-            proof = succeeded(client.wait(client.create_proof(**body, challenge="bench")))
+            proof = succeeded(client.wait(client.create_proof(model.id, image(), challenge="bench")))
             document = checked(ProofDocument, client.get_proof_document(proof.id))
             verified = {"proof": document.model_dump(mode="json")}
             kinds[f"{system}: verify"] = Asked("/v1/verify", json.dumps(verified).encode())
