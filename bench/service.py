@@ -1,6 +1,6 @@
 """The service under load: a real API over HTTP, and its callers in a process of their own, beside it.
 
-    python -m bench.service [--topics verify submissions pages strangers streams first] [--json FILE]
+    python -m bench.service [--topics TOPIC …] [--json FILE]
 
 verify: one proof of the digits network (weights committed, input private), asked for again and again on kept
 connections; also 64 in a request. Before it, what verification takes of this on one thread, next to arkworks
@@ -14,6 +14,10 @@ programs are installed.
 strangers: what the dearest single requests of callers without a key cost one API process: most are attacks.
 streams: `/healthz`, asked ten times a second, beside 700 streams of events. "CPU ms" is for each time, with
 all that the streams take meanwhile.
+
+production: one process on PostgreSQL and Redis, on two cores: verifications and submissions by one caller and
+by eight, and the 99th percentile of `/healthz` beside them; the processor time of API, database and client.
+growth: how far the API's own process grows by uploads, the largest that it takes among them.
 
 first: from `zenserve serve` in an empty folder to the first proof that is verified, under each proof system,
 with weights committed: until it answers, the registration with its proof and keys, the proof, the verdict.
@@ -35,7 +39,7 @@ from typing import Any, Final, TypeVar
 import numpy as np
 
 from base.processors import usable_cores
-from bench import strangers
+from bench import service_production, strangers
 from bench.digits import DIGITS
 from bench.measure import argument_parser, measure
 from bench.report import Report, Row
@@ -190,6 +194,8 @@ TOPICS: Final[dict[str, Callable[[Path, Report, bool], list[Row]]]] = {
     "strangers": unknown_callers,
     "streams": streams,
     "first": first,
+    "production": service_production.under_load,
+    "growth": service_production.growth,
 }
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import secrets
 import signal
 import socket
 import statistics
@@ -136,30 +137,37 @@ def load(
     server: Server, name: str, path: str, body: bytes, *, connections: int, duration: float, items: int = 1
 ) -> Row:
     """What ``connections`` get that post ``body`` for ``duration`` seconds, after a moment of the same."""
-    alone(_ask, server.url, path, body, connections, 1.0)
+    alone(ask, server.url, path, body, connections, 1.0)
     before = server.cpu_seconds()
-    (times, refused), _ = alone(_ask, server.url, path, body, connections, duration)
+    (times, refused, _), _ = alone(ask, server.url, path, body, connections, duration)
     cpu = (server.cpu_seconds() - before) / (items * (len(times) + refused))
     return load_row(server, name, times, duration / items, cpu, refused, connections)
 
 
-def _ask(url: str, path: str, body: bytes, connections: int, duration: float) -> tuple[list[float], int]:
-    """Seconds of each answer with status 200, and how many others there were."""
+def ask(
+    url: str, path: str, body: bytes, connections: int, duration: float, unique: bool = False
+) -> tuple[list[float], int, float]:
+    """Seconds of each answer with status 200 or 202, how many others there were, and the processor seconds of
+    asking. ``unique``: each request has an Idempotency-Key of its own."""
     host, port = url.removeprefix("http://").split(":")
     head = f"POST {path} HTTP/1.1\r\nHost: {host}\r\nContent-Type: application/json\r\n"
-    request = f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body
-    times: list[float] = []
+    rest = f"Content-Length: {len(body)}\r\n\r\n".encode() + body
+    began, times = time.process_time(), list[float]()
     refused = 0
+
+    def request() -> bytes:
+        key = f"Idempotency-Key: {secrets.token_hex(16)}\r\n" if unique else ""
+        return f"{head}{key}".encode() + rest
 
     async def caller(until: float) -> None:
         nonlocal refused
         reader, writer = await asyncio.open_connection(host, int(port))
         while (start := time.perf_counter()) < until:
-            writer.write(request)
+            writer.write(request())
             answer = await reader.readuntil(b"\r\n\r\n")
             length = answer.lower().partition(b"content-length: ")[2].partition(b"\r\n")[0]
             await reader.readexactly(int(length))
-            if answer.startswith(b"HTTP/1.1 200"):
+            if answer.startswith((b"HTTP/1.1 200", b"HTTP/1.1 202")):
                 times.append(time.perf_counter() - start)
             else:
                 refused += 1
@@ -170,7 +178,7 @@ def _ask(url: str, path: str, body: bytes, connections: int, duration: float) ->
         await asyncio.gather(*(caller(until) for _ in range(connections)))
 
     asyncio.run(all_callers())
-    return times, refused
+    return times, refused, time.process_time() - began
 
 
 def _answers(url: str) -> bool:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from fastapi import FastAPI
 from fastapi_offline import FastAPIOffline
-from starlette.formparsers import MultiPartParser
+from starlette import formparsers
 from starlette.middleware.cors import CORSMiddleware
 
 from service import dashboard
@@ -40,6 +40,7 @@ from service.api.verifier import Verifier
 from service.api.watcher import Watcher
 from service.runtime import Runtime
 from service.settings import Settings
+from service.spool import FormFile
 from zenerrors import RequestError
 
 if TYPE_CHECKING:
@@ -95,8 +96,8 @@ def create_app(runtime: Runtime) -> FastAPI:
     app.state.verifier = Verifier(runtime)
     app.state.watcher = Watcher(runtime)
     app.state.drain = Drain(app.state.watcher, runtime.settings.api_drain_seconds)
-    # Larger parts would be spooled to a temporary file in the clear.
-    MultiPartParser.spool_max_size = runtime.settings.max_body_bytes
+    # Else large parts are spooled to a temporary file in the clear.
+    formparsers.SpooledTemporaryFile = FormFile  # type: ignore[misc]
     app.add_middleware(BodyLimit, limit=runtime.settings.max_body_bytes)
     app.state.verifications = SharedBuckets("verify", runtime.settings.verify_per_minute, shelf)
     app.add_middleware(

@@ -5,12 +5,13 @@ from __future__ import annotations
 import io
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
 
 from service import deleted
+from service.spool import pieces, spool
 
 if TYPE_CHECKING:  # the sandbox packs secrets, and has no use for a database and a broker
     from service.runtime import Runtime
@@ -35,6 +36,26 @@ def put(runtime: Runtime, place: str, data: bytes) -> str:
 def get(runtime: Runtime, place: str, digest: str) -> bytes:
     """What ``put`` stored. Raises ``FileFormatError``."""
     return runtime.vault.open(runtime.store.get(digest), place)
+
+
+def put_file(runtime: Runtime, place: str, file: BinaryIO, length: int | None = None) -> tuple[str, int]:
+    """``put`` the next ``length`` bytes of a file, or all that follow. Their digest in the store, and how
+    many there were."""
+    sealing, size = runtime.vault.sealing(place), 0
+    with runtime.store.scratch() as path:
+        with path.open("wb") as sealed:
+            sealed.write(sealing.start())
+            for piece in pieces(file, length):
+                size += len(piece)
+                sealed.write(sealing.update(piece))
+            sealed.write(sealing.finish())
+        return runtime.store.put_file(path), size
+
+
+def get_file(runtime: Runtime, place: str, digest: str) -> BinaryIO:
+    """``get``, as a file in memory."""
+    with runtime.store.opened(digest) as sealed:
+        return runtime.vault.open_file(sealed, place, spool)
 
 
 def of_upload(tenant_id: str, sha256: str) -> str:

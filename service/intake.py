@@ -47,6 +47,7 @@ from verifier.stream import MOST_OUTPUTS, MOST_SAMPLES
 from zenerrors import ConflictError, RequestError, StatementError, TensorError
 
 Floats = NDArray[np.float64]
+COUNT_BYTES: Final = 8
 _KEPT_BYTES: Final = 1 << 20
 _PROFILED: Final = "profile.samples"
 _RIGHT: Final = "profile.labels"
@@ -87,7 +88,7 @@ def read_model(onnx: bytes, calibration: bytes, precision: bytes, labels: bytes,
         "committed": count_of(qgraph, weight_privacy) if weight_privacy == "committed" else None,
     }
     line = json.dumps(said, allow_nan=False).encode()
-    return line + b"\n" + quantised + graph_to_bytes(read.graph)
+    return b"".join((line, b"\n", quantised, graph_to_bytes(read.graph)))
 
 
 def quantise(
@@ -130,10 +131,10 @@ def _of_calibration() -> Iterator[None]:
 def read_dataset(
     quantised: bytes, output: bytes, content: bytes, labels: bytes, saturate: bytes = b""
 ) -> bytes:
-    """The content hash (32 bytes), then samples int64[n, *input_shape], quantised, and labels int64[n],
-    packed. ``output``: the name of the one that labels are of. ``labels``: a file of them, or nothing: then
-    ``content`` has them. ``saturate``: anything, where samples beyond the input's range are taken as its
-    ends.
+    """The content hash (32 bytes), how many samples there are (``COUNT_BYTES``), then samples
+    int64[n, *input_shape], quantised, and labels int64[n], packed. ``output``: the name of the one that
+    labels are of. ``labels``: a file of them, or nothing: then ``content`` has them. ``saturate``: anything,
+    where samples beyond the input's range are taken as its ends.
 
     Raises ``TensorError``: files that cannot be read, other shapes, labels that are no class; and
     ``StatementError`` for an output without classes, or one that no accuracy can be of.
@@ -149,7 +150,7 @@ def read_dataset(
     _require_one_each(images, classes, "labels")
     quantised_samples = _quantised_all(graph, entry, images, saturate=bool(saturate))
     secrets = {"samples": quantised_samples, "labels": Secret(classes)}
-    return LabelledData.of(images, classes).sha256 + pack(secrets)
+    return _counted(LabelledData.of(images, classes).sha256, len(classes)) + pack(secrets)
 
 
 def read_measured(
@@ -178,7 +179,11 @@ def read_measured(
         "labels": Secret(data.labels),
         "targets": Secret(quantise_targets(data.targets_of(graph.size(output.decode())), kind)),
     }
-    return data.sha256 + pack(secrets)
+    return _counted(data.sha256, len(data.labels)) + pack(secrets)
+
+
+def _counted(sha256: bytes, count: int) -> bytes:
+    return sha256 + count.to_bytes(COUNT_BYTES, "little")
 
 
 def _require_one_each(samples: Floats, others: NDArray[Any], field: str) -> None:

@@ -97,11 +97,12 @@ def add(
 def check(session: Session, commitments: Collection[str]) -> None:
     """Raises ``ConflictError`` (``conflict.retired``, ``conflict.restored``) where one of these, in hex, is
     not to be opened."""
-    ledger = Ledgers(session).peek()
-    if ledger is not None and ledger.seen > ledger.spent and Roots(session, ledger.epoch).known(commitments):
+    found = Ledgers(session).known(commitments)
+    if any(each.seen > each.spent for each in found):
         raise _restored(_FEWER)
-    if ledger and (retired := Roots(session, ledger.epoch).retired(commitments)):
-        raise _retired(retired, _UNKNOWN)
+    for each in found:
+        if each.root_epoch != each.epoch:
+            raise _retired(each.root, _UNKNOWN)
 
 
 @dataclass(frozen=True)

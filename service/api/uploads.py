@@ -32,8 +32,7 @@ def handed(field: str, file: UploadFile | None, sha256: str | None) -> Handed:
         raise RequestError("request.invalid", f"{field}: {reason}", field=field)
     if file is None:
         return Handed(field, sha256 or "")
-    content = file.file.read()
-    return Handed(field, hashlib.sha256(content).hexdigest(), content)
+    return Handed(field, hashlib.file_digest(file.file, "sha256").hexdigest(), file.file)
 
 
 async def receive(
@@ -73,7 +72,7 @@ async def receive(
 
 
 def _keep(runtime: Runtime, principal: Principal, sha256: str, size: int, path: Path) -> Upload:
-    tenant_id, content = principal.tenant_id, runtime.store.adopt(path)
+    tenant_id, content = principal.tenant_id, runtime.store.put_file(path)
     try:
         with runtime.database.write() as session:
             uploads = Uploads(session)

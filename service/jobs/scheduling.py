@@ -74,11 +74,11 @@ def routed(session: Session, settings: Settings, terms: Terms, estimate: dict[st
     if estimate is None:
         return terms
     memory, cost = int(estimate["memory"]), float(estimate["cost"])
-    most, ever = Workers(session).memory(), Workers(session).largest_ever()
+    most = Workers(session).memory()
     queue: QueueName = "cpu"
     if cost >= settings.gpu_from_seconds and most.get("gpu", 0) >= memory:
         queue = "gpu"
-    largest = most.get(queue, ever.get(queue, memory))
+    largest = most[queue] if queue in most else Workers(session).largest_ever().get(queue, memory)
     if memory > largest:
         raise ResourceError("resource.capacity", too_large(memory, largest, estimate["constraints"]))
     return replace(terms, queue=queue, memory=memory, cost=cost)

@@ -17,6 +17,7 @@ import time
 from collections.abc import Iterator, Set
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import BinaryIO
 
 from service.settings import Settings
 from service.storage.remote import CLAIMS, NO_ROOM, Remote
@@ -56,6 +57,14 @@ class Store:
             path.write_bytes(data)
             return self.adopt(path)
 
+    def put_file(self, path: Path) -> str:
+        """``put`` a finished file of ``scratch``."""
+        if self._remote is None:
+            return self.adopt(path)
+        digest = _sha256(path)
+        self._remote.upload(path, digest)
+        return digest
+
     def get(self, digest: str) -> bytes:
         """Raises ``FileFormatError`` (``file.missing``, ``file.corrupt``)."""
         try:
@@ -65,6 +74,21 @@ class Store:
         if hashlib.sha256(data).hexdigest() != digest:
             raise _corrupt(digest)
         return data
+
+    @contextmanager
+    def opened(self, digest: str) -> Iterator[BinaryIO]:
+        """``get``, as a file. Raises as ``get``."""
+        try:
+            if self._remote is None:
+                with self._place(digest).open("rb") as file:
+                    yield _intact(file, digest)
+                return
+            with self.scratch() as path:
+                self._remote.download(digest, path)
+                with path.open("rb") as file:
+                    yield _intact(file, digest)
+        except FileNotFoundError as error:
+            raise _missing(digest) from error
 
     @contextmanager
     def scratch(self) -> Iterator[Path]:
@@ -264,6 +288,14 @@ class Store:
 def _sha256(path: Path) -> str:
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _intact(file: BinaryIO, digest: str) -> BinaryIO:
+    """The file, at its beginning. Raises ``FileFormatError`` (``file.corrupt``)."""
+    if hashlib.file_digest(file, "sha256").hexdigest() != digest:
+        raise _corrupt(digest)
+    file.seek(0)
+    return file
 
 
 def _sync(path: Path) -> None:

@@ -6,8 +6,9 @@ import contextlib
 import hashlib
 import hmac
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import BinaryIO, Final
 
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -19,10 +20,12 @@ from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 from service.settings import Settings
+from service.spool import pieces
 from zenerrors import FileFormatError, RequestError
 
 KEY_FILE = "secret.key"
 _NONCE_BYTES = 12
+_TAG_BYTES: Final = 16
 
 
 class Sealing:
@@ -58,6 +61,21 @@ class _Keys:
             return self.cipher.decrypt(sealed[:_NONCE_BYTES], sealed[_NONCE_BYTES:], place.encode())
         except (InvalidTag, ValueError):
             return None
+
+    def open_file(self, sealed: BinaryIO, place: str, plain: BinaryIO) -> bool:
+        """``open`` piece by piece: what is in ``plain`` is good only if all of it is."""
+        length = sealed.seek(0, os.SEEK_END) - _NONCE_BYTES - _TAG_BYTES
+        if length < 0:
+            return False
+        sealed.seek(0)
+        decryptor = Cipher(AES(self.seal), GCM(sealed.read(_NONCE_BYTES))).decryptor()
+        decryptor.authenticate_additional_data(place.encode())
+        plain.writelines(map(decryptor.update, pieces(sealed, length)))
+        try:
+            plain.write(decryptor.finalize_with_tag(sealed.read(_TAG_BYTES)))
+        except InvalidTag:
+            return False
+        return True
 
     def mac(self, parts: Sequence[bytes]) -> bytes:
         mac = hmac.new(self._mac, digestmod=hashlib.sha256)
@@ -97,11 +115,18 @@ class Vault:
         for keys in (self._present, *self._previous):
             if (plaintext := keys.open(sealed, place)) is not None:
                 return plaintext
-        raise FileFormatError(
-            "file.sealed",
-            f"the stored {place.partition(':')[0]} cannot be decrypted: it was sealed with another"
-            " ZENSERVE_SECRET_KEY, or changed on disk",
-        )
+        raise _sealed_otherwise(place)
+
+    def open_file(self, sealed: BinaryIO, place: str, fresh: Callable[[], BinaryIO]) -> BinaryIO:
+        """``open`` what is too large to be held at once: a ``fresh`` file with it, at its beginning."""
+        for keys in (self._present, *self._previous):
+            with contextlib.ExitStack() as failing:
+                plain = failing.enter_context(fresh())
+                if keys.open_file(sealed, place, plain):
+                    plain.seek(0)
+                    failing.pop_all()
+                    return plain
+        raise _sealed_otherwise(place)
 
     def resealed(self, sealed: bytes, place: str) -> bytes | None:
         """The same, sealed with the present secret; None if it is. Raises ``FileFormatError``."""
@@ -130,6 +155,14 @@ class Vault:
     def macs(self, *parts: bytes) -> tuple[bytes, ...]:
         """The fingerprint, and those that previous secrets gave it."""
         return tuple(keys.mac(parts) for keys in (self._present, *self._previous))
+
+
+def _sealed_otherwise(place: str) -> FileFormatError:
+    return FileFormatError(
+        "file.sealed",
+        f"the stored {place.partition(':')[0]} cannot be decrypted: it was sealed with another"
+        " ZENSERVE_SECRET_KEY, or changed on disk",
+    )
 
 
 def _derive(secret: bytes, purpose: bytes) -> bytes:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import replace
 
 from prover import registry
@@ -57,20 +58,20 @@ def add(
         estimate = estimates.of_shard(runtime, model, row.shard_size, measuring)
         with runtime.database.read() as session:
             routed(session, runtime.settings, terms, estimate)
-    content, *others = (file.read(runtime, caller.tenant_id) for file in handed)
-    saturate = b"saturate" if model.saturate else b""
-    if row.compared == "labels":
-        parts = [quantised, named.encode(), content, b"".join(others), saturate]
-        read = sandbox.run(caller.tenant_id, "read_dataset", *parts)
-    else:
-        parts = [quantised, named.encode(), model.weight_privacy.encode(), content, *others, saturate]
-        read = sandbox.run(caller.tenant_id, "read_measured", *parts)
-    row.id = new_id("dst")
-    row.picked_for = model.commitment
-    row.sha256 = read[:_HASH_BYTES].hex()
-    row.size = len(encryption.unpack(read[_HASH_BYTES:])["labels"].values)
-    row.samples = encryption.put(runtime, f"dataset:{row.id}", read[_HASH_BYTES:])
-    terms = replace(terms, size=len(read) - _HASH_BYTES)
+    with ExitStack() as opened:
+        content, *others = (opened.enter_context(file.open(runtime, caller.tenant_id)) for file in handed)
+        about, saturate = (quantised, named.encode()), b"saturate" if model.saturate else b""
+        if row.compared == "labels":
+            kind, parts = "read_dataset", (*about, content, *(others or [b""]), saturate)
+        else:
+            kind, parts = "read_measured", (*about, model.weight_privacy.encode(), content, *others, saturate)
+        read = opened.enter_context(sandbox.run_to_file(caller.tenant_id, kind, *parts))
+        row.id = new_id("dst")
+        row.picked_for = model.commitment
+        row.sha256 = read.read(_HASH_BYTES).hex()
+        row.size = int.from_bytes(read.read(intake.COUNT_BYTES), "little")
+        row.samples, size = encryption.put_file(runtime, f"dataset:{row.id}", read)
+    terms = replace(terms, size=size)
     return jobs.submit(
         runtime, caller, "dataset", row, terms, "dataset.create", handed=handed, stored=[row.samples]
     )

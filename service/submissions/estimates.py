@@ -64,8 +64,9 @@ def _largest(runtime: Runtime, system: str, circuits: Iterable[Planned]) -> Esti
 
 
 def _of(runtime: Runtime, system: str, circuit: Planned) -> Estimate:
+    proves = registry.find(system)
     return {
-        "memory": registry.find(system).estimate(circuit.size, runtime.settings.threads).memory,
-        "cost": engine.cost(circuit.size),
+        "memory": proves.estimate(circuit.size, runtime.settings.threads).memory,
+        "cost": engine.cost(proves, circuit.size),
         "constraints": circuit.constraints,
     }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import BinaryIO
 
 from sqlalchemy.orm import Session
 
@@ -16,19 +17,19 @@ from service.storage.repositories.uploads import Uploads
 
 @dataclass(frozen=True)
 class Handed:
-    """A file of a request: the bytes that came with it, or the hash of an upload."""
+    """A file of a request: one that came with it, or the hash of an upload."""
 
     field: str
     sha256: str
-    content: bytes | None = None
+    content: BinaryIO | None = None
 
-    def read(self, runtime: Runtime, tenant_id: str) -> bytes:
-        """Raises ``NotFoundError`` where there is no such upload."""
+    def open(self, runtime: Runtime, tenant_id: str) -> BinaryIO:
+        """The file, to be closed. Raises ``NotFoundError`` where there is no such upload."""
         if self.content is not None:
             return self.content
         with runtime.database.read() as session:
             upload = Uploads(session).get(tenant_id, self.sha256, f"{self.field}_sha256")
-        return encryption.get(runtime, encryption.of_upload(tenant_id, self.sha256), upload.content)
+        return encryption.get_file(runtime, encryption.of_upload(tenant_id, self.sha256), upload.content)
 
 
 def use_up(session: Session, tenant_id: str, files: Iterable[Handed]) -> list[str]:

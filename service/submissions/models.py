@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import replace
 from typing import Any, Final
 
@@ -67,21 +68,25 @@ def register(
             return earlier
         _check_parent(Models(session, caller.tenant_id), row)
         taken = _output_taken(runtime, Models(session, caller.tenant_id), precision.input_from)
-    onnx, samples, *classes = (file.read(runtime, caller.tenant_id) for file in handed)
-    parts = onnx, samples, precision.asked(row.weight_privacy, taken), b"".join(classes), shapes.encode()
-    read = sandbox.run(caller.tenant_id, "read_model", *parts)
-    line, _, networks = read.partition(b"\n")
-    said: dict[str, Any] = json.loads(line)
-    quantised, floats = networks[: said["quantised_bytes"]], networks[said["quantised_bytes"] :]
-    if row.weight_privacy == "committed":
-        basis.basis_length(runtime, system, said["committed"])
-    row.id = new_id("mdl")
-    row.report = said["report"]
-    row.bits = max(layer["bits"] or 0 for layer in row.report["tuning"]["layers"])
-    row.quantised = encryption.put(runtime, f"model:{row.id}", quantised)
-    row.floats = encryption.put(runtime, f"floats:{row.id}", floats)
+    with ExitStack() as opened:
+        onnx, samples, *classes = (
+            opened.enter_context(file.open(runtime, caller.tenant_id)) for file in handed
+        )
+        asked = precision.asked(row.weight_privacy, taken)
+        parts = onnx, samples, asked, *(classes or [b""]), shapes.encode()
+        networks = opened.enter_context(sandbox.run_to_file(caller.tenant_id, "read_model", *parts))
+        said: dict[str, Any] = json.loads(networks.readline())
+        if row.weight_privacy == "committed":
+            basis.basis_length(runtime, system, said["committed"])
+        row.id = new_id("mdl")
+        row.report = said["report"]
+        row.bits = max(layer["bits"] or 0 for layer in row.report["tuning"]["layers"])
+        row.quantised, size = encryption.put_file(
+            runtime, f"model:{row.id}", networks, said["quantised_bytes"]
+        )
+        row.floats, more = encryption.put_file(runtime, f"floats:{row.id}", networks)
     row.accept_difference = precision.accept_difference
-    terms = replace(terms, size=len(networks))
+    terms = replace(terms, size=size + more)
     return jobs.submit(
         runtime,
         caller,

@@ -42,7 +42,8 @@ def ask(runtime: Runtime, caller: Principal, body: ProofRequest, idempotency_key
         model = orders.model_of(session, tenant_id, body)
         order = orders.order(runtime, session, tenant_id, body, model)
         estimate = _estimate(runtime, session, model, order, body.scheme)
-        terms = _timed(terms, body, clock(session))
+        if body.deadline_seconds is not None or body.expires_in_days is not None:
+            terms = _timed(terms, body, clock(session))
     row = Proof(
         id=new_id("prf"),
         model_id=model.id,

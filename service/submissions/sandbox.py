@@ -2,7 +2,8 @@
 
 Parent: ``run(tenant_id, "read_model", onnx, calibration, precision, labels, sizes)``. The child is this
 module run as a program; both sides speak length-prefixed byte strings, so nothing that the child says can be
-more than bytes to the parent.
+more than bytes to the parent. Question and answer are files in memory (``service.spool``): the parent holds
+neither, however large they are.
 """
 
 from __future__ import annotations
@@ -10,15 +11,19 @@ from __future__ import annotations
 import json
 import os
 import resource
+import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
-from contextlib import suppress
+import time
+from collections.abc import Callable, Iterable
+from contextlib import ExitStack, suppress
 from pathlib import Path
-from threading import Event
+from threading import Event, Timer
+from typing import BinaryIO, Final
 
 import zenerrors
+from service.spool import PIECE, pieces, spool
 from service.submissions.turns import Turns
 from zencodes import known
 from zenerrors import ModelError, ResourceError, ZenError
@@ -34,45 +39,105 @@ _turns = Turns(AT_ONCE, MOST_WAITING)
 _MODULE = "service.submissions.sandbox"
 _stopped = Event()
 _PASSED_ON = ("PYTHON", "LC_", "LD_")
+_MOST_ERROR_BYTES: Final = 1 << 20
+_LENGTH_BYTES: Final = 8
 
 
-def run(tenant_id: str, operation: str, *parts: bytes) -> bytes:
-    """The answer of ``service.intake``'s untrusted operation to these byte strings.
+def run(tenant_id: str, operation: str, *parts: bytes | BinaryIO) -> bytes:
+    """The answer of ``service.intake``'s untrusted operation to these byte strings, or those in files.
 
     Raises what the operation raises, ``ResourceError`` where a limit was hit or too many wait
     (``resource.busy``), and ``ModelError`` (``model.unreadable``) where the parser died.
     """
+    with run_to_file(tenant_id, operation, *parts) as said:
+        return said.read()
+
+
+def run_to_file(tenant_id: str, operation: str, *parts: bytes | BinaryIO) -> BinaryIO:
+    """``run``, where the answer may be large: the rest of a file, which is the caller's to close."""
     try:
-        with _turns.turn(tenant_id):
+        with spool() as given, _turns.turn(tenant_id):
             if _stopped.is_set():
                 raise _stopping()
-            status, said = _in_child(operation, _pack(parts))
+            _write(given, parts)
+            status, said = _in_child(operation, given)
     except subprocess.TimeoutExpired:
         raise _too_slow(operation, f"{WALL_SECONDS} seconds") from None
+    try:
+        return _judged(operation, status, said)
+    except BaseException:
+        said.close()
+        raise
+
+
+def _judged(operation: str, status: int, said: BinaryIO) -> BinaryIO:
+    """What the child said, at its result. Raises what its end, or its error, comes to."""
     if status != 0 and _stopped.is_set():
         raise _stopping()
     if status in (-24, -9):  # SIGXCPU at the soft limit, SIGKILL at the hard one
         raise _too_slow(operation, f"{CPU_SECONDS} seconds of a processor")
-    answer = _unpack(said)
-    if status != 0 or len(answer) != 2:
+    error = _error_in(said) if status == 0 else None
+    if error is None:
         raise ModelError("model.unreadable", "the parser broke down on these files")
-    error, result = answer
     if error:
         raise _error_from(json.loads(error))
-    return result
+    return said
 
 
-def _in_child(operation: str, given: bytes) -> tuple[int, bytes]:
-    """How the child ended, and what it said."""
-    child = subprocess.run(  # noqa: S603  a fixed command; the untrusted bytes go to its standard input
-        [sys.executable, "-P", "-m", _MODULE, operation],
-        input=given,
-        capture_output=True,
-        timeout=WALL_SECONDS,
-        env=_environment() | {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"},
-        check=False,
-    )
-    return child.returncode, child.stdout
+def _in_child(operation: str, given: BinaryIO) -> tuple[int, BinaryIO]:
+    """How the child ended, and what it said. Raises ``subprocess.TimeoutExpired``."""
+    command, ends = [sys.executable, "-P", "-m", _MODULE, operation], time.monotonic() + WALL_SECONDS
+    with (
+        ExitStack() as failing,
+        subprocess.Popen(  # noqa: S603  a fixed command; the untrusted bytes are its standard input
+            command,
+            stdin=given,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            env=_environment() | {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"},
+        ) as child,
+    ):
+        late = Timer(WALL_SECONDS, child.kill)
+        late.start()
+        try:
+            said = failing.enter_context(spool())
+            assert child.stdout is not None  # noqa: S101  narrows the type
+            shutil.copyfileobj(child.stdout, said, PIECE)
+            status = child.wait()
+        finally:
+            late.cancel()
+            child.kill()
+        if status != 0 and time.monotonic() >= ends:
+            raise subprocess.TimeoutExpired(command, WALL_SECONDS)
+        said.seek(0)
+        failing.pop_all()
+        return status, said
+
+
+def _write(given: BinaryIO, parts: Iterable[bytes | BinaryIO]) -> None:
+    """``_pack`` to a file, from its beginning on."""
+    for part in parts:
+        size = len(part) if isinstance(part, bytes) else part.seek(0, os.SEEK_END)
+        given.write(size.to_bytes(_LENGTH_BYTES, "little"))
+        if isinstance(part, bytes):
+            given.write(part)
+        else:
+            part.seek(0)
+            given.writelines(pieces(part, size))
+    given.flush()
+    given.seek(0)
+
+
+def _error_in(said: BinaryIO) -> bytes | None:
+    """The first of two byte strings; what follows in the file then is the second one. None where there are
+    not two."""
+    end = said.seek(0, os.SEEK_END)
+    said.seek(0)
+    size = int.from_bytes(said.read(_LENGTH_BYTES), "little")
+    if size > _MOST_ERROR_BYTES:
+        return None
+    error, rest = said.read(size), int.from_bytes(said.read(_LENGTH_BYTES), "little")
+    return error if end == 2 * _LENGTH_BYTES + size + rest else None
 
 
 def stop() -> None:
@@ -130,14 +195,14 @@ def _error_from(error: dict[str, str | None]) -> ZenError:
 
 
 def _pack(parts: tuple[bytes, ...]) -> bytes:
-    return b"".join(len(part).to_bytes(8, "little") + part for part in parts)
+    return b"".join(len(part).to_bytes(_LENGTH_BYTES, "little") + part for part in parts)
 
 
 def _unpack(data: bytes) -> list[bytes]:
     parts = []
     while data:
-        end = 8 + int.from_bytes(data[:8], "little")
-        parts.append(data[8:end])
+        end = _LENGTH_BYTES + int.from_bytes(data[:_LENGTH_BYTES], "little")
+        parts.append(data[_LENGTH_BYTES:end])
         data = data[end:]
     return parts
 

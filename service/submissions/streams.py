@@ -107,7 +107,6 @@ def _profile(
     """``intake.profiled``, packed: a file is read apart."""
     if not isinstance(samples, Handed):
         return encryption.pack(intake.profiled(bank, samples, given.labels or []))
-    content = samples.read(runtime, caller.tenant_id)
     labels = b"" if given.labels is None else canonical(given.labels)
     members = [
         part
@@ -119,7 +118,8 @@ def _profile(
         )
     ]
     most = str(intake.most_profiled(bank)).encode()
-    return sandbox.run(caller.tenant_id, "read_profile", content, labels, most, *members)
+    with samples.open(runtime, caller.tenant_id) as content:
+        return sandbox.run(caller.tenant_id, "read_profile", content, labels, most, *members)
 
 
 def _samples(given: ProfileRequest) -> Floats | Handed:

@@ -1,13 +1,14 @@
 from __future__ import annotations
 
 import copy
+import io
 import shutil
 import tempfile
 from collections.abc import Iterator
 from functools import cache, partial
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, BinaryIO
 
 import httpx
 import pytest
@@ -57,8 +58,9 @@ def _requests_are_cheap_and_patient() -> Iterator[None]:
 def _untrusted_files_are_read_here() -> Iterator[None]:
     """In the test's own process: a child loads for longer than most tests take. See ``in_a_child``."""
 
-    def here(operation: str, given: bytes) -> tuple[int, bytes]:
-        return 0, sandbox._answer(sandbox._operations()[operation], operation, given)
+    def here(operation: str, given: BinaryIO) -> tuple[int, BinaryIO]:
+        answer = sandbox._answer(sandbox._operations()[operation], operation, given.read())
+        return 0, io.BytesIO(answer)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sandbox, "_in_child", here)

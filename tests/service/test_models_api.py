@@ -290,7 +290,7 @@ def test_a_parser_that_takes_too_long_or_crashes_is_cut_off(monkeypatch: pytest.
     with pytest.raises(ResourceError, match=r"more than 0\.001 seconds;"):
         sandbox.run("t", "read_model", tiny_onnx(), tiny_calibration(), b"{}", b"", b"{}")
     monkeypatch.undo()
-    monkeypatch.setattr(sandbox, "_in_child", lambda *_: (-24, b""))
+    monkeypatch.setattr(sandbox, "_in_child", lambda *_: (-24, io.BytesIO()))
     with pytest.raises(ResourceError, match=f"more than {CPU_SECONDS} seconds of a processor;"):
         sandbox.run("t", "read_model")
     monkeypatch.undo()
@@ -313,7 +313,7 @@ def test_the_sandbox_does_not_see_the_service_s_secrets(monkeypatch: pytest.Monk
     seen = {}
     for name in ("ZENSERVE_SECRET_KEY", "AWS_SECRET_ACCESS_KEY"):
         monkeypatch.setenv(name, "x" * 32)
-    monkeypatch.setattr(subprocess, "run", lambda *_, env, **__: seen.update(env) or 1 / 0)
+    monkeypatch.setattr(subprocess, "Popen", lambda *_, env, **__: seen.update(env) or 1 / 0)
     with pytest.raises(ZeroDivisionError):
         sandbox.run("t", "read_model")
     assert not [name for name in seen if name.startswith(("ZENSERVE_", "AWS_"))]

@@ -45,12 +45,18 @@ def test_what_is_put_is_there_until_it_is_deleted(store: Store, tmp_path: Path) 
     assert store.put(b"sealed") == sealed
     assert store.get(sealed) == b"sealed"
     assert store.get(key) == store.path(key).read_bytes() == b"key"
+    with store.scratch() as path:
+        path.write_bytes(b"sealed")
+        assert store.put_file(path) == sealed
+    with store.opened(sealed) as file:
+        assert file.read() == b"sealed"
     assert not list((tmp_path / "store" / "incoming").iterdir())
     for digest in (sealed, key):
         store.delete(digest)
         store.delete(digest)
-        with pytest.raises(FileFormatError, match="not in the store"):
-            store.get(digest)
+        for ask in (store.get, lambda digest: store.opened(digest).__enter__()):
+            with pytest.raises(FileFormatError, match="not in the store"):
+                ask(digest)
     assert copies(tmp_path / "store") == set()
 
 
@@ -58,6 +64,9 @@ def test_sealed_bytes_of_a_remote_store_are_never_copied(url: str, tmp_path: Pat
     here, there = Store(tmp_path / "here", url), Store(tmp_path / "there", url)
     digest = here.put(b"sealed")
     assert there.get(digest) == b"sealed"
+    with there.opened(digest) as opened, here.scratch() as path:
+        path.write_bytes(opened.read())
+        assert here.put_file(path) == digest
     assert copies(tmp_path / "here") | copies(tmp_path / "there") == set()
     here.delete(digest)
     with pytest.raises(FileFormatError, match="not in the store"):
@@ -76,7 +85,7 @@ def test_a_copy_is_checked_when_it_is_made(url: str, tmp_path: Path) -> None:
     digest = adopt(Store(tmp_path / "here", url), b"key")
     Remote(url).write(digest, b"not the key")
     there = Store(tmp_path / "there", url)
-    for ask in (there.path, there.get):
+    for ask in (there.path, there.get, lambda digest: there.opened(digest).__enter__()):
         with pytest.raises(FileFormatError, match="changed in the store"):
             ask(digest)
     with pytest.raises(FileFormatError, match="not in the store"):

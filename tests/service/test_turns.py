@@ -108,7 +108,7 @@ def test_broken_files_of_one_tenant_do_not_cost_another_its_turn(monkeypatch: py
         raise ZeroDivisionError
 
     monkeypatch.setattr(sandbox, "_turns", Turns(PLACES, QUEUE))
-    monkeypatch.setattr(subprocess, "run", parser)
+    monkeypatch.setattr(subprocess, "Popen", parser)
     with ThreadPoolExecutor(64) as callers:
         broken = [callers.submit(sandbox.run, "noisy", "read_model") for _ in range(20)]
         until(lambda: sent_away(broken) == 20 - PLACES - QUEUE, "the queue to be full")

@@ -1,4 +1,6 @@
-"""Prime fields as Python integers in [0, p): what a verifier without kernels computes with."""
+"""Prime fields as Python integers in [0, p), and trees over columns of their elements: what a verifier
+without kernels computes with. Verifiers with kernels replace the methods (``prover.spartan.field``).
+"""
 
 from __future__ import annotations
 
@@ -6,6 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
+
+from verifier.spartan import merkle
 
 
 @dataclass(frozen=True)
@@ -37,6 +41,12 @@ class Field:
             table = [value * part % p for value in table for part in (1 - r, r)]
         return table
 
+    def eq_first(self, point: Sequence[int], count: int) -> Sequence[int]:
+        """The first ``count`` values of ``eq``."""
+        last = len(point) - (count - 1).bit_length()
+        factor = self.eq_at(point[:last], [0] * last)
+        return [factor * value % self.modulus for value in self.eq(point[last:])[:count]]
+
     def eq_at(self, point: Sequence[int], other: Sequence[int]) -> int:
         """eq(point, other)."""
         result = 1
@@ -46,6 +56,36 @@ class Field:
 
     def dot(self, a: Sequence[int], b: Sequence[int]) -> int:
         return sum(x * y for x, y in zip(a, b, strict=True)) % self.modulus
+
+    def combine(self, weights: Sequence[int], columns: Sequence[bytes]) -> list[int]:
+        """The inner product of ``weights`` with each column, whose bytes are canonical elements."""
+        return [self.dot(weights, self.from_bytes(column)) for column in columns]
+
+    def words_at(
+        self, log_length: int, places: Sequence[int], weights: Sequence[int], point: Sequence[int]
+    ) -> int:
+        """The multilinear extension, at ``point``, of what makes a row's coefficients its code word's entries
+        at these places, weighted."""
+        root = self.root_of_unity(log_length)
+        return self.dot(weights, [self.powers_at(pow(root, place, self.modulus), point) for place in places])
+
+    def powers_at(self, x: int, point: Sequence[int]) -> int:
+        """The multilinear extension of 1, x, x^2, x^3, .."""
+        result = 1
+        for r in reversed(point):
+            result = result * (1 - r + r * x) % self.modulus
+            x = x * x % self.modulus
+        return result
+
+    def tree_tops(
+        self, log_leaves: int, places: Sequence[int], openings: Sequence[merkle.Opened]
+    ) -> Sequence[bytes]:
+        """Node 1 of the trees that were opened at these places, ascending."""
+        tops = []
+        for each in openings:
+            leaves = map(merkle.leaf, each.salts, each.columns)
+            tops.append(merkle.top(dict(zip(places, leaves, strict=True)), log_leaves, each.path))
+        return tops
 
     def encode(self, coefficients: Sequence[int], log_length: int) -> Sequence[int]:
         """The polynomial's values at the 2^log_length-th roots of unity, in the order of their exponents."""

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from verifier.spartan.code import Code
 from verifier.spartan.field import Field
-from verifier.spartan.proof import Folded, Reader
+from verifier.spartan.proof import Folded, Reader, roots
 from verifier.spartan.shape import Folding
 from verifier.spartan.transcript import Transcript
 from verifier.verdict import OK
@@ -29,23 +29,6 @@ class Claim(NamedTuple):
     product: int
     columns: Sequence[int]
     at: Callable[[Sequence[int], Sequence[int]], int]
-
-
-def powers_at(field: Field, x: int, point: Sequence[int]) -> int:
-    """The multilinear extension of 1, x, x^2, x^3, .."""
-    result = 1
-    for r in reversed(point):
-        result = result * (1 - r + r * x) % field.modulus
-        x = x * x % field.modulus
-    return result
-
-
-def words_at(code: Code, places: Sequence[int], weights: Sequence[int], point: Sequence[int]) -> int:
-    """The extension of what makes a row's coefficients its code word's entries at these places, weighted."""
-    field = code.field
-    root = field.root_of_unity(code.log_length)
-    each = (powers_at(field, pow(root, place, field.modulus), point) for place in places)
-    return field.dot(weights, list(each))
 
 
 class _Opened(NamedTuple):
@@ -76,16 +59,17 @@ def _left(folding: Folding, claim: Claim, told: Folded, transcript: Transcript, 
             transcript.absorb("row", told.messages[index + 1])
             places = transcript.places("places", code.queries, code.log_length)
             (opening,) = reader.openings([height], places, code.log_length, [False])
-            if opening.root(code, height * code.degree, 0, places) != told.messages[index]:
+            if roots(code, places, [opening], [(height * code.degree, 0)]) != [told.messages[index]]:
                 return None
             weights, by_row = transcript.challenges("weights", len(places)), field.eq(drawn)
-            entries = [field.dot(by_row, field.from_bytes(column)) for column in opening.columns]
-            value += field.dot(weights, entries)
+            value += field.dot(weights, field.combine(by_row, opening.columns))
             opened.append(_Opened(code, places, weights))
     weight = claim.at(first, point)
     for each in opened:
-        weight += words_at(each.code, each.places, each.weights, point[-each.code.log_degree :])
-    last = field.dot(field.eq(point[-folding.told :]), field.from_bytes(told.messages[-1]))
+        weight += field.words_at(
+            each.code.log_length, each.places, each.weights, point[-each.code.log_degree :]
+        )
+    (last,) = field.combine(field.eq(point[-folding.told :]), [told.messages[-1]])
     return (value - last * weight) % field.modulus
 
 

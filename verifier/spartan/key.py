@@ -5,7 +5,8 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, Final
 
 from verifier.document import as_list, check_header, from_hex
@@ -13,7 +14,7 @@ from verifier.spartan import ledger
 from verifier.spartan.admission import Commitment, Sizes, require_sure, shape_of
 from verifier.spartan.code import LOG_BLOWUP, Code
 from verifier.spartan.commitment import Rows
-from verifier.spartan.field import FR
+from verifier.spartan.field import FR, Field
 from verifier.spartan.shape import Shape
 from verifier.system import TRANSPARENT
 from zenerrors import FileFormatError, StatementError
@@ -35,7 +36,7 @@ class SpartanKey:
     tail: int | None
     setup = TRANSPARENT
 
-    @property
+    @cached_property
     def digest(self) -> bytes:
         text = json.dumps(self.to_json(), sort_keys=True, separators=(",", ":"))
         return hashlib.sha256(text.encode()).digest()
@@ -56,13 +57,23 @@ class SpartanKey:
     def basis(self) -> bytes | None:
         return None if self.tail is None else Rows(self.code, self.tail).identity
 
-    @property
+    @cached_property
     def shape(self) -> Shape:
         """Of its proofs, with chains of renewals. Raises ``StatementError`` for numbers that make none."""
         linked = [Commitment(b"", size, self.tail or 0) for size in self.linked_sizes]
         shape = shape_of(self.sizes, self.code, linked)
         require_sure([*ledger.terms(shape), *ledger.of_chains(shape)])
         return shape
+
+    def shape_over(self, field: Field) -> Shape:
+        """``shape``, computed with by ``field``."""
+        if field not in self._shapes:
+            self._shapes[field] = replace(self.shape, code=replace(self.shape.code, field=field))
+        return self._shapes[field]
+
+    @cached_property
+    def _shapes(self) -> dict[Field, Shape]:
+        return {}
 
     def to_json(self) -> dict[str, Any]:
         sizes = self.sizes

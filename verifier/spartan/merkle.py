@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Final
+from typing import Final, Protocol
 
 from blake3 import blake3
 
@@ -11,6 +11,17 @@ DIGEST_BYTES: Final = 32
 LEAF_KEY: Final = blake3(b"zenserve spartan 1: leaf").digest()
 NODE_KEY: Final = blake3(b"zenserve spartan 1: node").digest()
 _ROOT_KEY: Final = blake3(b"zenserve spartan 1: root").digest()
+
+
+class Opened(Protocol):
+    """Columns of a tree with their salts, which may be empty, and the hashes of ``siblings``."""
+
+    @property
+    def salts(self) -> Sequence[bytes]: ...
+    @property
+    def columns(self) -> Sequence[bytes]: ...
+    @property
+    def path(self) -> Sequence[bytes]: ...
 
 
 def leaf(salt: bytes, column: bytes) -> bytes:
@@ -37,6 +48,15 @@ def siblings(places: Sequence[int], log_leaves: int) -> list[int]:
         found += [node ^ 1 for node in known if node ^ 1 not in present]
         known = list(dict.fromkeys([node // 2 for node in known]))
     return found
+
+
+def siblings_count(places: Sequence[int], log_leaves: int) -> int:
+    """How many ``siblings`` there are."""
+    known, count = {(1 << log_leaves) + place for place in places}, 0
+    for _ in range(log_leaves):
+        above = {node // 2 for node in known}
+        known, count = above, count + 2 * len(above) - len(known)
+    return count
 
 
 def top(leaves: Mapping[int, bytes], log_leaves: int, path: Sequence[bytes]) -> bytes:

@@ -11,7 +11,7 @@ from verifier.spartan import merkle
 from verifier.spartan.claims import Said
 from verifier.spartan.code import Code
 from verifier.spartan.field import Field
-from verifier.spartan.merkle import DIGEST_BYTES, siblings
+from verifier.spartan.merkle import DIGEST_BYTES, siblings_count
 from verifier.spartan.shape import Folding, Shape
 
 
@@ -33,13 +33,6 @@ class Opening:
         salts = self.salts if self.salted else [b""] * len(self.salts)
         opened = (salt + column for salt, column in zip(salts, self.columns, strict=True))
         return b"".join(opened) + b"".join(self.path)
-
-    def root(self, code: Code, values: int, tail: int, places: Sequence[int]) -> bytes:
-        """Of the tree that this is of, at these places, if it is over so many values."""
-        columns = zip(places, self.salts, self.columns, strict=True)
-        leaves = {place: merkle.leaf(salt, column) for place, salt, column in columns}
-        top = merkle.top(leaves, code.log_length, self.path)
-        return merkle.root(top, values, tail, code.log_degree, code.log_length)
 
 
 @dataclass(frozen=True)
@@ -82,6 +75,15 @@ class Body:
         return b"".join([*self.roots, *parts])
 
 
+def roots(
+    code: Code, places: Sequence[int], openings: Sequence[Opening], sizes: Sequence[tuple[int, int]]
+) -> list[bytes]:
+    """The roots of the trees that were opened at these places, if each is over so many values, with a tail of
+    so many places in each row."""
+    tops = zip(code.field.tree_tops(code.log_length, places, openings), sizes, strict=True)
+    return [merkle.root(top, *size, code.log_degree, code.log_length) for top, size in tops]
+
+
 class Reader:
     """Takes a proof apart. Raises ``MalformedError`` for wrong lengths and numbers that are no elements."""
 
@@ -112,7 +114,7 @@ class Reader:
         self, rows: Sequence[int], places: Sequence[int], log_leaves: int, salted: Sequence[bool]
     ) -> list[Opening]:
         """Those of matrices of so many rows, at the same places. ``salted``: which ones have salts."""
-        hashes = len(siblings(places, log_leaves))
+        hashes = siblings_count(places, log_leaves)
         column_bytes = DIGEST_BYTES * sum(salted) + self._field.element_bytes * sum(rows)
         self._require(len(places) * column_bytes + DIGEST_BYTES * hashes * len(rows))
         kinds = zip(rows, salted, strict=True)
@@ -123,10 +125,10 @@ class Reader:
             raise MalformedError("the proof is longer than its statement's are")
 
     def _opening(self, rows: int, places: int, hashes: int, salt_bytes: int) -> Opening:
-        salts, columns = [], []
-        for _ in range(places):
-            salts.append(self._take(salt_bytes))
-            columns.append(self._take(rows * self._field.element_bytes))
+        opened_bytes = salt_bytes + rows * self._field.element_bytes
+        data = self._take(places * opened_bytes)
+        opened = [data[index * opened_bytes : (index + 1) * opened_bytes] for index in range(places)]
+        salts, columns = [each[:salt_bytes] for each in opened], [each[salt_bytes:] for each in opened]
         self._check(b"".join(columns))
         return Opening(salts, columns, self.digests(hashes), salt_bytes > 0)
 

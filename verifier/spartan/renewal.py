@@ -15,8 +15,8 @@ from functools import partial
 
 from verifier.spartan.commitment import Rows
 from verifier.spartan.field import Field
-from verifier.spartan.folding import Claim, shown, words_at
-from verifier.spartan.proof import Folded, MalformedError, Reader
+from verifier.spartan.folding import Claim, shown
+from verifier.spartan.proof import Folded, MalformedError, Reader, roots
 from verifier.spartan.shape import renewal_folding
 from verifier.spartan.transcript import Transcript
 from verifier.verdict import OK
@@ -83,17 +83,17 @@ def _holds(rows: Rows, size: int, old: bytes, new: bytes, reader: Reader) -> boo
     transcript.absorb("row", told.messages[0])
     places = transcript.places("places", code.queries, code.log_length)
     openings = reader.openings([count, count, 2], places, code.log_length, [True] * 3)
-    sizes = ((size, rows.tail), (size, rows.tail), (2 * code.degree, 0))
-    for opening, (values, tail), expected in zip(openings, sizes, (old, new, mask_root), strict=True):
-        if opening.root(code, values, tail, places) != expected:
-            return False
-    by_row = [*field.eq(r)[:count]]
-    *both, masks = ([field.from_bytes(column) for column in opening.columns] for opening in openings)
-    entries = [
-        (mask[which] + factor * field.dot(by_row, column)) % field.modulus
+    sizes = [(size, rows.tail), (size, rows.tail), (2 * code.degree, 0)]
+    if roots(code, places, openings, sizes) != [old, new, mask_root]:
+        return False
+    by_row, size = [*field.eq(r)[:count]], field.element_bytes
+    *both, masks = (opening.columns for opening in openings)
+    masked = [
+        mask[which * size :][:size] + column
         for which, columns in enumerate(both)
         for mask, column in zip(masks, columns, strict=True)
     ]
+    entries = field.combine([1, *(factor * weight for weight in by_row)], masked)
     claim = Claim(product, entries, partial(_at, rows, s, places))
     reason = shown(folding, claim, told, transcript, reader)
     reader.finish()
@@ -105,8 +105,9 @@ def _at(
 ) -> int:
     """``Claim.at`` for both rows, of which the point's first number chooses one."""
     which, *column = point
-    old, new = (words_at(rows.code, places, half, column) for half in _halves(weights))
-    compared = eq_below(rows.code.field, rows.code.degree - rows.tail, s, column)
+    field, length = rows.code.field, rows.code.log_length
+    old, new = (field.words_at(length, places, half, column) for half in _halves(weights))
+    compared = eq_below(field, rows.code.degree - rows.tail, s, column)
     return (1 - 2 * which) * compared + (1 - which) * old + which * new
 
 

@@ -176,6 +176,4 @@ def _judge(field: Field, key: SpartanKey, matrices: Matrices, claim: Claim) -> V
         if root is None:
             return verdict(LINK_MISMATCH, index)
         roots.append(root)
-    shape = key.shape
-    shape = replace(shape, code=replace(shape.code, field=field))
-    return verify(shape, matrices, claim.public_inputs, roots, proof)
+    return verify(key.shape_over(field), matrices, claim.public_inputs, roots, proof)

@@ -8,8 +8,8 @@ from typing import Final, Protocol
 
 from verifier.spartan.claims import FORMS, Drawn, Known, combined, forms
 from verifier.spartan.field import Field
-from verifier.spartan.folding import Claim, shown, words_at
-from verifier.spartan.proof import Body, MalformedError, Opening, Reader
+from verifier.spartan.folding import Claim, shown
+from verifier.spartan.proof import Body, MalformedError, Opening, Reader, roots
 from verifier.spartan.shape import Shape
 from verifier.spartan.transcript import Transcript
 from verifier.verdict import LINK_MISMATCH, OK, Verdict
@@ -116,9 +116,9 @@ class _Verifier:
         drawn = self._draw()
         places = transcript.places("columns", shape.code.queries, shape.code.log_length)
         openings = self._openings(places)
-        for part, opening, expected in zip(shape.parts, openings, self._roots, strict=True):
-            if opening.root(shape.code, part.size, part.tail, places) != expected:
-                return verdict("opening")
+        sizes = [(part.size, part.tail) for part in shape.parts]
+        if roots(shape.code, places, openings, sizes) != self._roots:
+            return verdict("opening")
         weights = self._field.eq(drawn.inner[: shape.row_variables])
         claim = self._claim(drawn, places, self._entries(weights, drawn.mask, openings))
         reason = shown(shape.folding, claim, self._body.row, transcript, self._reader)
@@ -152,20 +152,18 @@ class _Verifier:
 
     def _entries(self, weights: Sequence[int], factor: int, openings: Sequence[Opening]) -> list[int]:
         """Of the row's code word, at the opened places: the mask, and ``factor`` times the weighted rows."""
-        field, parts, entries = self._field, self._shape.parts, list[int]()
-        own = [*weights[parts[0].first : parts[-1].first + parts[-1].rows]]
-        for each in zip(*(opening.columns for opening in openings), strict=True):
-            *column, mask = field.from_bytes(b"".join(each))
-            entries.append((mask + factor * field.dot(own, column)) % field.modulus)
-        return entries
+        parts = self._shape.parts
+        own = weights[parts[0].first : parts[-1].first + parts[-1].rows]
+        columns = map(b"".join, zip(*(opening.columns for opening in openings), strict=True))
+        return self._field.combine([*(factor * weight for weight in own), 1], [*columns])
 
     def _claim(self, drawn: Drawn, places: Sequence[int], entries: Sequence[int]) -> Claim:
         """Of the row: its product with eq at the columns' coordinates, and its code word's entries."""
         shape = self._shape
-        columns = drawn.inner[shape.row_variables :]
+        columns, field, length = drawn.inner[shape.row_variables :], self._field, shape.code.log_length
 
         def at(weights: Sequence[int], point: Sequence[int]) -> int:
-            return self._field.eq_at(columns, point) + words_at(shape.code, places, weights, point)
+            return field.eq_at(columns, point) + field.words_at(length, places, weights, point)
 
         return Claim(self._body.product, entries, at)
 
@@ -180,14 +178,12 @@ class _Verifier:
         places = transcript.places("pad columns", pads.code.queries, pads.code.log_length)
         (opening,) = self._reader.openings([2], places, pads.code.log_length, [True])
         self._reader.finish()
-        if opening.root(pads.code, pads.count, pads.code.queries, places) != self._pads_root:
+        if roots(pads.code, places, [opening], [(pads.count, pads.code.queries)]) != [self._pads_root]:
             return verdict("opening")
         pad_row = field.from_bytes(body.pad_row)
         encoded = field.encode(pad_row, pads.code.log_length)
-        for place, column in zip(places, opening.columns, strict=True):
-            row, mask = field.from_bytes(column)
-            if (mask + factor * row - encoded[place]) % field.modulus:
-                return verdict("proximity")
+        if field.combine([factor, 1], opening.columns) != [encoded[place] for place in places]:
+            return verdict("proximity")
         equations = forms(pads, body.said, drawn, self._compute(drawn, weights))
         functional, value = combined(equations, combiners, pads.count)
         if (field.dot(functional, pad_row[: pads.count]) - body.pad_mask - factor * value) % field.modulus:
@@ -196,7 +192,8 @@ class _Verifier:
 
     def _compute(self, drawn: Drawn, weights: Sequence[int]) -> Known:
         shape, field = self._shape, self._field
-        column_weights = field.eq(drawn.inner[shape.row_variables :])
+        most = min(len(self._known), shape.code.degree)
+        column_weights = field.eq_first(drawn.inner[shape.row_variables :], most)
         return Known(
             self._matrices.evaluate(shape, drawn.outer, drawn.inner, drawn.matrices),
             known_part(field, self._known, weights, column_weights),

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Annotated, Final
 
 from fastapi import APIRouter, Path, Request, Response
 from fastapi.responses import FileResponse
-from starlette.concurrency import run_in_threadpool
 
 from service.access.principal import Principal, Scope
 from service.api import problems
@@ -91,8 +91,8 @@ async def open_ceremony(
     It belongs to the tenant of the model. Opening takes the scope admin, since all models that share a
     circuit, of whichever tenant, take its key in the end.
     """
-    ceremony_id = await run_in_threadpool(ceremonies.start, runtime, principal, body, idempotency_key)
-    return await _ceremonies.answer(runtime, principal, ceremony_id, wait, response)
+    ask = partial(ceremonies.start, runtime, principal, body, idempotency_key)
+    return await _ceremonies.answer(runtime, principal, ask, wait, response)
 
 
 @router.get("/ceremonies", responses=problems.responses())
@@ -161,10 +161,8 @@ async def create_contribution(
     faster, or is being verified, it is refused (`conflict.stale`, `conflict.contribution`): fetch the states
     again.
     """
-    contribution_id = await run_in_threadpool(
-        ceremonies.contribute, runtime, principal, ceremony_id, body, idempotency_key
-    )
-    return await _contributions.answer(runtime, principal, contribution_id, wait, response)
+    ask = partial(ceremonies.contribute, runtime, principal, ceremony_id, body, idempotency_key)
+    return await _contributions.answer(runtime, principal, ask, wait, response)
 
 
 @router.post("/ceremonies/{ceremony_id}/close", responses=problems.responses(400, 404, 409, 415))
@@ -197,5 +195,5 @@ async def finish_ceremony(
     Where nobody contributed to the powers of tau, the keys would say `development`: the request is refused
     (`ceremony.no_contributions`) unless it says `"development": true`.
     """
-    contribution_id = await run_in_threadpool(ceremonies.finish, runtime, principal, ceremony_id, body)
-    return await _contributions.answer(runtime, principal, contribution_id, wait, response)
+    ask = partial(ceremonies.finish, runtime, principal, ceremony_id, body)
+    return await _contributions.answer(runtime, principal, ask, wait, response)

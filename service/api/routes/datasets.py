@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, File, Form, Response, UploadFile
@@ -130,14 +131,15 @@ async def create_dataset(
     One proof is about `shard_size` of them; as many as fit the memory, unless given. Each file is sent along,
     or was brought before (`PUT /v1/uploads/…`) and is named by its SHA-256.
     """
-    files, measured = [handed("samples", samples, samples_sha256)], (targets or targets_sha256) is not None
+    files = [await run_in_threadpool(handed, "samples", samples, samples_sha256)]
+    measured = (targets or targets_sha256) is not None
     labelled = (labels or labels_sha256) is not None
     if measured and labelled:
         raise RequestError("request.invalid", "targets: give labels or targets, one of them", field="targets")
     if labelled:
-        files.append(handed("labels", labels, labels_sha256))
+        files.append(await run_in_threadpool(handed, "labels", labels, labels_sha256))
     if measured:
-        files.append(handed("targets", targets, targets_sha256))
+        files.append(await run_in_threadpool(handed, "targets", targets, targets_sha256))
     row = Dataset(
         model_id=model_id,
         name=name,
@@ -147,10 +149,8 @@ async def create_dataset(
         shard_size=shard_size,
         compared="targets" if measured else "labels",
     )
-    dataset_id = await run_in_threadpool(
-        datasets.add, runtime, principal, row, files, job_labels, idempotency_key
-    )
-    return await _jobs.answer(runtime, principal, dataset_id, wait, response)
+    ask = partial(datasets.add, runtime, principal, row, files, job_labels, idempotency_key)
+    return await _jobs.answer(runtime, principal, ask, wait, response)
 
 
 @router.get("/datasets", responses=problems.responses())

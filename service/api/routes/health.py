@@ -37,7 +37,7 @@ class Readiness(BaseModel):
 
 
 @router.get("/healthz")
-def get_health() -> Health:
+async def get_health() -> Health:
     """The process is alive."""
     return Health()
 

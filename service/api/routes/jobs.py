@@ -43,12 +43,22 @@ class JobRoutes(Generic[View]):
         }
 
     async def answer(
-        self, runtime: Runtime, principal: Principal, job_id: str, patience: Patience, response: Response
+        self,
+        runtime: Runtime,
+        principal: Principal,
+        ask: Callable[[], str],
+        patience: Patience,
+        response: Response,
     ) -> View:
-        """What was made, as soon as it is over or the caller's patience is."""
-        response.headers["Location"] = f"/v1/{self.place}/{job_id}"
-        view = partial(self.show, runtime, principal, job_id)
-        return await settled(await run_in_threadpool(view), view, patience, response)
+        """What is made by ``ask``, which gives its id, as soon as it is over or the caller's patience is."""
+
+        def asked() -> View:
+            return self.show(runtime, principal, ask())
+
+        seen = await run_in_threadpool(asked)
+        response.headers["Location"] = f"/v1/{self.place}/{seen.id}"
+        view = partial(self.show, runtime, principal, seen.id)
+        return await settled(seen, view, patience, response)
 
     def add_get(self, description: str) -> None:
         self._add("get", "", self.shown(), description, problems.responses(404))

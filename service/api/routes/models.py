@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, File, Form, Response, UploadFile
@@ -178,9 +179,16 @@ async def create_model(
     Each file is sent along, or was brought before (`PUT /v1/uploads/…`) and is named by its SHA-256. Neither
     the ONNX file nor the calibration is kept, only the quantised and the float network, encrypted.
     """
-    files = [handed("model", model, model_sha256), handed("calibration", calibration, calibration_sha256)]
+    files = [
+        await run_in_threadpool(handed, "model", model, model_sha256),
+        await run_in_threadpool(handed, "calibration", calibration, calibration_sha256),
+    ]
     if calibration_labels is not None or calibration_labels_sha256 is not None:
-        files.append(handed("calibration_labels", calibration_labels, calibration_labels_sha256))
+        files.append(
+            await run_in_threadpool(
+                handed, "calibration_labels", calibration_labels, calibration_labels_sha256
+            )
+        )
     row = Model(
         name=name,
         system=system,
@@ -189,7 +197,7 @@ async def create_model(
         require_ceremony=require_ceremony,
         saturate=saturate,
     )
-    model_id = await run_in_threadpool(
+    ask = partial(
         models.register,
         *(runtime, principal, row, files, sizes),
         Precision(
@@ -202,7 +210,7 @@ async def create_model(
         ),
         *(labels, idempotency_key),
     )
-    return await _jobs.answer(runtime, principal, model_id, wait, response)
+    return await _jobs.answer(runtime, principal, ask, wait, response)
 
 
 @router.post(
@@ -223,8 +231,8 @@ async def create_twin(
     that system, keys and a receipt, which lists the model. Proofs of either may name the `system` that they
     are to be of.
     """
-    twin_id = await run_in_threadpool(models.add_twin, runtime, principal, model_id, body, idempotency_key)
-    return await _jobs.answer(runtime, principal, twin_id, wait, response)
+    ask = partial(models.add_twin, runtime, principal, model_id, body, idempotency_key)
+    return await _jobs.answer(runtime, principal, ask, wait, response)
 
 
 @router.get("/models", responses=problems.responses())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 from fastapi import APIRouter, Response
 from fastapi.responses import JSONResponse, StreamingResponse
@@ -44,7 +45,7 @@ router = APIRouter(tags=["proofs"], route_class=ApiRoute)
 
 def _view(runtime: Runtime, principal: Principal, proof_id: str) -> ProofView:
     with runtime.database.read() as session:
-        return proof_view(Proofs(session, principal.sight).get(proof_id))
+        return proof_view(Proofs(session, principal.sight).shown(proof_id))
 
 
 _jobs = JobRoutes(router, "proof", "proofs", ProofView, _view)
@@ -96,8 +97,8 @@ async def create_proof(
     if preference.dry_run:
         tried = await run_in_threadpool(dry_run, runtime, principal.tenant_id, body)
         return JSONResponse(tried.model_dump(mode="json"), headers={"Preference-Applied": "dry-run"})
-    proof_id = await run_in_threadpool(proofs.ask, runtime, principal, body, idempotency_key)
-    return await _jobs.answer(runtime, principal, proof_id, patience, response)
+    ask = partial(proofs.ask, runtime, principal, body, idempotency_key)
+    return await _jobs.answer(runtime, principal, ask, patience, response)
 
 
 @router.get("/proofs", responses=problems.responses())

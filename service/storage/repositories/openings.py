@@ -8,6 +8,7 @@ import secrets
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import NamedTuple
 
 from sqlalchemy import ColumnElement, delete, func, or_, select, update
 from sqlalchemy.exc import IntegrityError
@@ -19,6 +20,16 @@ from service.storage.records.openings import Ledger, Root
 from service.storage.records.resources import Commitment
 
 _ONLY = 1
+
+
+class Known(NamedTuple):
+    """A root and its epoch, and what the ledger says."""
+
+    root: str
+    root_epoch: str
+    epoch: str
+    seen: int
+    spent: int
 
 
 class Ledgers:
@@ -34,6 +45,14 @@ class Ledgers:
     def peek(self) -> Ledger | None:
         """The row, to be looked at."""
         return self._session.get(Ledger, _ONLY)
+
+    def known(self, roots: Collection[str]) -> Sequence[Known]:
+        """Those of these roots that there are, each beside the row; none where there is none."""
+        if not roots:
+            return []
+        columns = Root.root, Root.epoch, Ledger.epoch, Ledger.seen, Ledger.spent
+        both = select(*columns).join(Ledger, Ledger.id == _ONLY).where(Root.root.in_(roots))
+        return [Known(*row) for row in self._session.execute(both.order_by(Root.root))]
 
     def begin(self) -> Ledger:
         """The row, made unless another was first."""

@@ -12,7 +12,8 @@ from typing import Any, Final, TypeVar
 
 from sqlalchemy import ColumnElement, Select, delete, exists, or_, select, update
 from sqlalchemy.dialects import postgresql, sqlite
-from sqlalchemy.orm import InstrumentedAttribute, Session
+from sqlalchemy.orm import InstrumentedAttribute, Session, defer, lazyload, raiseload
+from sqlalchemy.orm.interfaces import ORMOption
 
 from service.storage.database import clock, is_postgresql
 from service.storage.records.accounts import Tenant, Upload
@@ -38,6 +39,11 @@ from verifier.system import CEREMONY
 from zenerrors import ConflictError, NotFoundError
 
 Row = TypeVar("Row")
+_TO_ASK: Final = (
+    lazyload(Model.verification_key),
+    *(defer(column) for column in (Model.registration, Model.receipt, Model.report, Model.setup)),
+)
+"""Of a model that something is asked of, what nobody reads is left: most of its row."""
 _AT_ONCE: Final = 1000
 """So many are cleared away in one round; the next is soon."""
 
@@ -47,17 +53,18 @@ class Models:
         self._session = session
         self._owner = owner
 
-    def get(self, model_id: str, field: str = "model_id") -> Model:
+    def get(self, model_id: str, field: str = "model_id", options: Sequence[ORMOption] = ()) -> Model:
         """Raises ``NotFoundError``."""
-        return _found(self._session.scalar(self._mine(model_id)), "model", model_id, field)
+        query = self._mine(model_id).options(*options)
+        return _found(self._session.scalar(query), "model", model_id, field)
 
     def known(self, model_ids: Collection[str]) -> set[str]:
         """Those of these that there are, whoever's."""
         return set(self._session.scalars(select(Model.id).where(Model.id.in_(model_ids))))
 
-    def ready(self, model_id: str, field: str = "model_id") -> Model:
+    def ready(self, model_id: str, field: str = "model_id", options: Sequence[ORMOption] = ()) -> Model:
         """A registered model. Raises ``NotFoundError``, ``ConflictError`` (``conflict.model_not_ready``)."""
-        model = self.get(model_id, field)
+        model = self.get(model_id, field, options)
         if model.job.state != "succeeded":
             raise ConflictError(
                 "conflict.model_not_ready",
@@ -79,7 +86,7 @@ class Models:
         """A registered model, or the newest of its twins under the proof system of this id, if one is named.
         Raises as ``ready``, and ``NotFoundError`` where there is none.
         """
-        model = self.ready(model_id)
+        model = self.ready(model_id, options=_TO_ASK)
         if system in (None, model.system):
             return model
         twins = [each for each in self.twins(model) if each.system == system]
@@ -213,6 +220,11 @@ class Proofs:
     def get(self, proof_id: str) -> Proof:
         """Raises ``NotFoundError``."""
         return _found(self._session.scalar(self._mine(proof_id)), "proof", proof_id, "proof_id")
+
+    def shown(self, proof_id: str) -> Proof:
+        """``get``, without the model's row: what views show has nothing of it."""
+        query = self._mine(proof_id).options(raiseload(Proof.model))
+        return _found(self._session.scalar(query), "proof", proof_id, "proof_id")
 
     def each(self, proof_ids: Sequence[str]) -> Sequence[Proof]:
         """Those that there are, in no order."""

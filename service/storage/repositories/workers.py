@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, Final, cast
 
-from sqlalchemy import func, select
+from sqlalchemy import ColumnElement, func, select
 from sqlalchemy.orm import Session
 
 from service.settings import QueueName
@@ -47,22 +47,25 @@ class Workers:
 
     def live(self) -> Sequence[Worker]:
         """Those that have lately shown life."""
-        lately = clock(self._session) - SILENCE
         return self._session.scalars(
-            select(Worker).where(Worker.heartbeat_at >= lately).order_by(Worker.started_at, Worker.id)
+            select(Worker).where(self._lives()).order_by(Worker.started_at, Worker.id)
         ).all()
 
     def memory(self) -> dict[QueueName, int]:
         """By queue, what a job may take of the live worker that has the most."""
         most: dict[QueueName, int] = {}
-        for worker in self.live():
-            for queue in worker.queues or ():
-                most[queue] = max(most.get(queue, 0), worker.memory)
+        columns = select(Worker.queues, Worker.memory).where(self._lives())
+        for queues, memory in self._session.execute(columns):
+            for queue in queues or ():
+                most[queue] = max(most.get(queue, 0), memory)
         return most
 
     def largest_ever(self) -> dict[QueueName, int]:
         """By queue, what a job could take of the largest worker that ever lived."""
         return cast("dict[QueueName, int]", Totals(self._session).counts(_LARGEST))
+
+    def _lives(self) -> ColumnElement[bool]:
+        return Worker.heartbeat_at >= clock(self._session) - SILENCE
 
     def forget(self, seconds: float) -> None:
         """Delete the rows of those that were killed."""

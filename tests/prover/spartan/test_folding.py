@@ -17,7 +17,7 @@ from tests.prover.spartan.test_forgeries import forgetting, plus, vanishing
 from verifier.spartan import shape as geometry
 from verifier.spartan.code import Code
 from verifier.spartan.field import FR, Field
-from verifier.spartan.folding import Claim, _left, powers_at, shown, words_at
+from verifier.spartan.folding import Claim, _left, shown
 from verifier.spartan.proof import Folded, MalformedError, Opening, Reader
 from verifier.spartan.renewal import eq_below
 from verifier.spartan.shape import Folding
@@ -51,7 +51,7 @@ class Case:
         columns = [OVER.encode(self.vector, CODE.log_length)[place] for place in PLACES]
 
         def at(weights: Sequence[int], point: Sequence[int]) -> int:
-            return OVER.eq_at(self.point, point) + words_at(CODE, PLACES, weights, point)
+            return OVER.eq_at(self.point, point) + OVER.words_at(CODE.log_length, PLACES, weights, point)
 
         product = OVER.dot(OVER.eq(self.point), self.vector) + more
         self.claim, self._lie, self._last = Claim(product % P, columns, at), lie, last
@@ -153,8 +153,8 @@ def test_forms_are_what_their_tables_say() -> None:
     point, other = ([random.randrange(P) for _ in range(5)] for _ in range(2))
     weights = [random.randrange(P) for _ in PLACES]
     table = words_table(CODE, PLACES, weights)
-    assert words_at(CODE, PLACES, weights, point) == OVER.dot(table, OVER.eq(point))
-    assert powers_at(OVER, 7, point) == OVER.dot([pow(7, i, P) for i in range(32)], OVER.eq(point))
+    assert OVER.words_at(CODE.log_length, PLACES, weights, point) == OVER.dot(table, OVER.eq(point))
+    assert OVER.powers_at(7, point) == OVER.dot([pow(7, i, P) for i in range(32)], OVER.eq(point))
     for end in (0, 1, 6, 17, 31):
         below = OVER.dot(OVER.eq(point)[:end], OVER.eq(other)[:end])
         assert eq_below(OVER, end, point, other) == below

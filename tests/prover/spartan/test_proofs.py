@@ -30,6 +30,7 @@ from tests.prover.statements import (
     cubic_statement,
     idle_statement,
 )
+from verifier.spartan import merkle, verification
 from verifier.spartan import shape as geometry
 from verifier.spartan.admission import shape_of
 from verifier.spartan.code import Code
@@ -117,6 +118,34 @@ def test_the_kernels_field_is_the_plain_one() -> None:
     assert FR.are_canonical(b"")
     for log_length in (8, 9):
         assert list(KERNEL_FR.encode(numbers, log_length)) == FR.encode(numbers, log_length)
+    columns = [FR.to_bytes(numbers[start : start + 3]) for start in range(8)]
+    for weights in (numbers[:3], KERNEL_FR.eq(numbers[:2])[:3]):
+        assert KERNEL_FR.combine(weights, columns) == FR.combine(list(weights), columns)
+    with pytest.raises(ValueError, match="3 elements are not combined by 2"):
+        KERNEL_FR.combine(numbers[:2], columns)
+    for count in (1, 2, 5, 8):
+        assert list(KERNEL_FR.eq_first(numbers[:3], count)) == FR.eq(numbers[:3])[:count]
+    for log_length, places in ((3, [0, 1, 7]), (8, [5, 200]), (1, [1])):
+        for variables in (0, 1, 5):
+            of = log_length, places, numbers[: len(places)], numbers[7 : 7 + variables]
+            assert KERNEL_FR.words_at(*of) == FR.words_at(*of)
+
+
+@pytest.mark.parametrize("places", [[0], [7], [2, 3], [1, 2], [0, 1, 4, 5, 6], [*range(8)]])
+def test_the_kernels_trees_are_the_plain_ones(places: list[int]) -> None:
+    def digests(count: int, first: int) -> list[bytes]:
+        return [bytes([first + index]) * 32 for index in range(count)]
+
+    hashes = len(merkle.siblings(places, 3))
+    assert hashes == merkle.siblings_count(places, 3)
+    salted, plain = digests(len(places), 9), [b""] * len(places)
+    openings = [
+        Opening(salted, digests(len(places), 1), digests(hashes, 40)),
+        Opening(plain, [each * 3 for each in digests(len(places), 2)], digests(hashes, 80)),
+    ]
+    tops = KERNEL_FR.tree_tops(3, places, openings)
+    assert tops == FR.tree_tops(3, places, openings)
+    assert len({*tops}) == 2
 
 
 @pytest.fixture(scope="module")
@@ -293,14 +322,14 @@ def openings(case: Case, monkeypatch: pytest.MonkeyPatch) -> Callable[[bytes], l
 
     def found(proof: bytes) -> list[Opening]:
         seen = list[Opening]()
-        real = Opening.root
+        real = verification.roots
 
-        def noted(self: Opening, *arguments: Any) -> bytes:
-            seen.append(self)
-            return real(self, *arguments)
+        def noted(*arguments: Any) -> list[bytes]:
+            seen.extend(arguments[2])
+            return real(*arguments)
 
         with monkeypatch.context() as patch:
-            patch.setattr(Opening, "root", noted)
+            patch.setattr(verification, "roots", noted)
             roots = [each.root for each in case.linked]
             assert verify(case.shape, SystemMatrices(case.system), case.public, roots, proof)
         return seen
@@ -375,14 +404,18 @@ def test_more_proofs_than_there_are_openings_tell_what_a_commitment_hides(
     case: Case, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Where nobody counts them. In as many as are counted there are fewer columns than places of tail."""
-    points, real = dict[int, int](), Opening.root
+    points, real = dict[int, int](), verification.roots
 
-    def noted(self: Opening, code: Code, values: int, tail: int, places: Sequence[int]) -> bytes:
-        if tail == TAIL and values == 2:  # the model's, not the input's
-            points.update(zip(places, (FR.from_bytes(column)[0] for column in self.columns), strict=True))
-        return real(self, code, values, tail, places)
+    def noted(
+        code: Code, places: Sequence[int], openings: Sequence[Opening], sizes: Sequence[tuple[int, int]]
+    ) -> list[bytes]:
+        for opening, size in zip(openings, sizes, strict=True):
+            if size == (2, TAIL):  # the model's, not the input's
+                told = (FR.from_bytes(column)[0] for column in opening.columns)
+                points.update(zip(places, told, strict=True))
+        return real(code, places, openings, sizes)
 
-    monkeypatch.setattr(Opening, "root", noted)
+    monkeypatch.setattr(verification, "roots", noted)
     (model, _), proofs = case.linked, 0
     while len(points) < CODE.degree:
         assert case.reason(case.prove()) == "ok"

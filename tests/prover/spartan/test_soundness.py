@@ -24,7 +24,7 @@ from verifier.spartan import shape as geometry
 from verifier.spartan.admission import shape_of
 from verifier.spartan.code import Code
 from verifier.spartan.field import FR, Field
-from verifier.spartan.proof import Body, Folded, Opening
+from verifier.spartan.proof import Body, Folded
 from verifier.spartan.renewal import is_renewed
 from verifier.spartan.shape import Shape
 from verifier.spartan.transcript import Transcript
@@ -66,7 +66,8 @@ def _drawn(
     with monkeypatch.context() as patch:
         patch.setattr(Transcript, "draw", noted)
         # What is opened is another matter: all is drawn whatever it is.
-        patch.setattr(Opening, "root", lambda *_: ANY)
+        for module in (verification, folding):
+            patch.setattr(module, "roots", lambda _code, _places, openings, _sizes: [ANY] * len(openings))
         patch.setattr(verification, "shown", believed)
         verify(shape, MATRICES, [public], [], body.to_bytes(OVER) + bytes(1 << 14))
     return drawn
