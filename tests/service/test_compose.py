@@ -205,3 +205,14 @@ def test_metrics_and_what_is_too_large_stay_outside(caller: Client) -> None:
         assert answer.headers["content-type"] == "application/problem+json"
         assert answer.json()["status"] == status
     assert answers[413].json()["code"] == "request.too_large"
+
+
+def test_the_proxy_says_that_the_api_is_away(program: Find) -> None:
+    """As while it is started again: callers who may send a request again do so, and no sooner."""
+    proxy = Nginx(program, f"127.0.0.1:{free_port()}")
+    try:
+        answer = httpx.get(f"{proxy.url}/v1/proofs", verify=ssl.create_default_context(cafile=proxy.certificate))
+    finally:
+        proxy.close()
+    assert (answer.status_code, answer.headers["retry-after"]) == (503, "1")
+    assert (answer.json()["status"], answer.json()["code"]) == (503, "resource.busy")
