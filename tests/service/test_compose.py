@@ -210,8 +210,9 @@ def test_metrics_and_what_is_too_large_stay_outside(caller: Client) -> None:
 def test_the_proxy_says_that_the_api_is_away(program: Find) -> None:
     """As while it is started again: callers who may send a request again do so, and no sooner."""
     proxy = Nginx(program, f"127.0.0.1:{free_port()}")
+    context = ssl.create_default_context(cafile=proxy.certificate)
     try:
-        answer = httpx.get(f"{proxy.url}/v1/proofs", verify=ssl.create_default_context(cafile=proxy.certificate))
+        answer = httpx.get(f"{proxy.url}/v1/proofs", verify=context)
     finally:
         proxy.close()
     assert (answer.status_code, answer.headers["retry-after"]) == (503, "1")
