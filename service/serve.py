@@ -238,12 +238,13 @@ def another_api() -> object:
 
 
 def _follow_parent() -> None:
-    """Stop once the supervisor is gone without a word: a process left behind would hold the address."""
+    """Stop, as by SIGTERM, once the supervisor is gone without a word: a process left behind would hold the
+    address. Before there is a server to stop, that signal ends the process."""
     parent = multiprocessing.parent_process()
     if parent is not None:
         parent.join()
         log.event("api.orphaned", level=30)
-        os.kill(os.getpid(), signal.SIGINT)  # no notice: whoever is next waits for the address
+        os.kill(os.getpid(), signal.SIGTERM)
 
 
 def _notice(settings: Settings) -> float:

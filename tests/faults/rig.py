@@ -295,6 +295,7 @@ class Rig:
             todo.insert(len(todo) * index // (len(steps) + 1), step)  # type: ignore[arg-type]
         for number, what in enumerate(todo):
             self._wait_for(self._jobs * number / len(todo), self._minutes * 60 / len(todo))
+            self._service.client.is_ready()  # waits for that, with a caller's patience
             time.sleep(random.uniform(0, 1))
             if callable(what):
                 what()
