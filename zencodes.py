@@ -226,7 +226,7 @@ MEANINGS: Final[Mapping[Code, str]] = {
     "resource.schema": "the database's schema is of another version: `zenserve migrate`",
     "resource.storage": "the store is full or away",
     "resource.verification": "more to verify than one request may have",
-    "resource.worker_lost": "the worker stopped without a word",
+    "resource.worker_lost": "nothing more was heard of the worker",
     "statement.adaptive": "a constraint on a challenge reads what the prover can still change",
     "statement.audit": "the circuit is not what its description says",
     "statement.basis": "the basis is no powers of a secret, or does not go with the segments",

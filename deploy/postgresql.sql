@@ -1,5 +1,6 @@
--- The database and its two roles, by a superuser, once. zenserve_owner has the tables and migrates them;
--- zenserve_service reads and writes rows, and can change no table.
+-- The database and its two roles, by a superuser. zenserve_owner has the tables and migrates them;
+-- zenserve_service reads and writes rows, and can change no table. Another database, for a restore, has the same
+-- roles: add `-v database=NAME`.
 --
 --   ZENSERVE_OWNER_PASSWORD=… ZENSERVE_SERVICE_PASSWORD=… psql -v ON_ERROR_STOP=1 -f deploy/postgresql.sql
 \getenv owner_password ZENSERVE_OWNER_PASSWORD
@@ -8,8 +9,10 @@
   \set database zenserve
 \endif
 
-CREATE ROLE zenserve_owner LOGIN PASSWORD :'owner_password';
-CREATE ROLE zenserve_service LOGIN PASSWORD :'service_password';
+SELECT format('CREATE ROLE %I LOGIN', name) FROM unnest(ARRAY['zenserve_owner', 'zenserve_service']) AS name
+  WHERE NOT EXISTS (SELECT FROM pg_roles WHERE rolname = name) \gexec
+ALTER ROLE zenserve_owner PASSWORD :'owner_password';
+ALTER ROLE zenserve_service PASSWORD :'service_password';
 CREATE DATABASE :"database" OWNER zenserve_owner;
 REVOKE ALL ON DATABASE :"database" FROM PUBLIC;
 GRANT CONNECT ON DATABASE :"database" TO zenserve_service;

@@ -9,6 +9,7 @@ from __future__ import annotations
 import errno
 import fcntl
 import gc
+import multiprocessing
 import os
 import resource
 import secrets
@@ -230,11 +231,22 @@ class _Server(uvicorn.Server):
 
 
 def another_api() -> object:
-    """The API's application, in a process of its own."""
+    """The API's application, in a process of its own, which ends with the one that supervises it."""
+    threading.Thread(target=_follow_parent, name="parent", daemon=True).start()
     settings = Settings.read()
     log.configure(settings.log_level, settings.log_format)
     telemetry.configure("api")
     return _application(Runtime.open(settings), _notice(settings))
+
+
+def _follow_parent() -> None:
+    """Stop, as by SIGTERM, once the supervisor is gone without a word: a process left behind would hold the
+    address. Before there is a server to stop, that signal ends the process."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        log.event("api.orphaned", level=30)
+        os.kill(os.getpid(), signal.SIGTERM)
 
 
 def _notice(settings: Settings) -> float:

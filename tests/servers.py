@@ -8,7 +8,9 @@ process that started them, however it ends.
 from __future__ import annotations
 
 import os
+import re
 import secrets
+import shlex
 import shutil
 import signal
 import socket
@@ -17,9 +19,10 @@ import tempfile
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
+import httpx
 import psycopg
 import pytest
 import redis
@@ -29,6 +32,7 @@ from tests.programs import Find
 
 START_SECONDS = 60.0
 PASSWORD = "not a secret"  # noqa: S105  of servers that live as long as a test
+ROOT = Path(__file__).parents[1]
 
 
 class Server(ABC):
@@ -158,6 +162,68 @@ class Redis(Server):
         return f"redis://:{PASSWORD.replace(' ', '%20')}@127.0.0.1:{self.port}/0"
 
 
+class Nginx(Server):
+    """The proxy of ``deploy/nginx.conf``, in front of the API at ``HOST:PORT``, with the certificate that
+    docs/operations.md has made for a trial."""
+
+    programs = ("nginx", "openssl")
+
+    def __init__(self, find: Find, api: str, config: Path = ROOT / "deploy" / "nginx.conf") -> None:
+        self._api, self._config = api, config
+        super().__init__(find)
+
+    @property
+    def url(self) -> str:
+        return f"https://localhost:{self.port}"
+
+    @property
+    def certificate(self) -> Path:
+        return self.folder / "deploy" / "tls.crt"
+
+    def prepare(self) -> None:
+        command = re.search(r"`(openssl req -x509 [^`]+)`", (ROOT / "docs" / "operations.md").read_text())
+        assert command is not None
+        (self.folder / "deploy").mkdir()
+        subprocess.run(shlex.split(command[1]), cwd=self.folder, check=True, stderr=subprocess.DEVNULL)
+
+    def command(self) -> list[str]:
+        here = {
+            "listen 8443": f"listen 127.0.0.1:{self.port}",
+            "api:8000": self._api,
+            "/run/secrets/tls_certificate": str(self.certificate),
+            "/run/secrets/tls_key": str(self.folder / "deploy" / "tls.key"),
+            "/tmp/": f"{self.folder}/",  # noqa: S108
+        }
+        places = "|".join(map(re.escape, here))
+        config = self.folder / "nginx.conf"
+        config.write_text(re.sub(places, lambda found: here[found[0]], self._config.read_text()))
+        return [self.paths["nginx"], "-c", str(config), "-g", "daemon off;"]
+
+    def answers(self) -> bool:
+        """Be it that nobody is behind it."""
+        with suppress(httpx.TransportError):
+            return httpx.get(f"{self.url}/healthz", verify=False).status_code > 0  # noqa: S501
+        return False
+
+    def kill(self) -> None:
+        """In good order: its workers would outlive it."""
+        self.process.terminate()
+        self.process.wait()
+
+
+def documented_roles(url: str, find: Find, database: str = "zenserve") -> dict[str, str]:
+    """Have ``deploy/postgresql.sql`` make the database on this server; its URLs, by role."""
+    command = [find("psql"), "-v", "ON_ERROR_STOP=1", "-v", f"database={database}", "-q", "-d", url]
+    passwords = {f"ZENSERVE_{role}_PASSWORD": "of a test" for role in ("OWNER", "SERVICE")}
+    file = ROOT / "deploy" / "postgresql.sql"
+    subprocess.run([*command, "-f", str(file)], env=os.environ | passwords, check=True)
+    server = url.rpartition("@")[2].rpartition("/")[0]
+    return {
+        role: f"postgresql://zenserve_{role}:of%20a%20test@{server}/{database}"
+        for role in ("owner", "service")
+    }
+
+
 def free_port() -> int:
     """One that no connection is given by chance while a server is down: those have ports from 32,768 on."""
     while True:
@@ -205,22 +271,34 @@ def redis_url(program: Find) -> Iterator[str]:
     server.close()
 
 
+@contextmanager
+def object_store() -> Iterator[str]:
+    """``s3://BUCKET`` of an empty bucket, with ``AWS_*`` in the environment for it."""
+    import s3fs  # type: ignore[import-untyped]
+    from moto.server import ThreadedMotoServer
+
+    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
+    server.start()
+    host, port = server.get_host_and_port()
+    try:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setenv("AWS_ENDPOINT_URL", f"http://{host}:{port}")
+            patch.setenv("AWS_ACCESS_KEY_ID", "zenserve")
+            patch.setenv("AWS_SECRET_ACCESS_KEY", PASSWORD)
+            patch.setenv("AWS_DEFAULT_REGION", "us-east-1")
+            s3fs.S3FileSystem().mkdir("zenserve")
+            yield "s3://zenserve"
+    finally:
+        server.stop()
+
+
 @pytest.fixture(scope="session")
 def s3() -> Iterator[str]:
     """``s3://BUCKET`` of an empty bucket, with ``AWS_*`` in the environment for it; take a prefix there."""
     if given := os.environ.get("ZENSERVE_TEST_S3_URL"):
         yield given
         return
-    moto_server = pytest.importorskip("moto.server")
-    s3fs = pytest.importorskip("s3fs")
-    server = moto_server.ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
-    server.start()
-    host, port = server.get_host_and_port()
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("AWS_ENDPOINT_URL", f"http://{host}:{port}")
-        patch.setenv("AWS_ACCESS_KEY_ID", "zenserve")
-        patch.setenv("AWS_SECRET_ACCESS_KEY", PASSWORD)
-        patch.setenv("AWS_DEFAULT_REGION", "us-east-1")
-        s3fs.S3FileSystem().mkdir("zenserve")
-        yield "s3://zenserve"
-    server.stop()
+    for module in ("moto.server", "s3fs"):
+        pytest.importorskip(module)
+    with object_store() as url:
+        yield url

@@ -35,7 +35,7 @@ class Cause(BaseModel):
     code: str = Field(description="Stable: what programs may rely on.", examples=["resource.worker_lost"])
     detail: str = Field(
         description="What happened, and what helps; for people.",
-        examples=["the worker stopped without a word during attempt 3"],
+        examples=["nothing more was heard of the worker during attempt 3"],
     )
     field: str | None = Field(
         default=None, description="The field of the request at fault, if one is.", examples=["input"]

@@ -107,6 +107,6 @@ class Reaping:
 def lost_worker(attempt: int) -> dict[str, Any]:
     return {
         "code": LOST_WORKER,
-        "detail": f"the worker stopped without a word during attempt {attempt}"
-        " (killed, out of memory, or its host went down)",
+        "detail": f"nothing more was heard of the worker during attempt {attempt}"
+        " (killed, out of memory, or its host or its connection to the database went down)",
     }

@@ -19,22 +19,24 @@ from client import Client, Model
 from service.runtime import Runtime
 from service.settings import Settings
 from service.storage import schema
+from service.storage.database import Database
 from tests.faults.accident import DEAF, held_at
 from tests.programs import Find
-from tests.servers import Postgres, Redis, free_port
+from tests.servers import Postgres, Redis, documented_roles, free_port
 from tests.service.support import tiny_calibration, tiny_onnx, until
 
 INPUT = [0.1, 0.2, 0.3, 0.4]
 LEASE_SECONDS = 3600.0  # no stall outlasts it, and no test is rescued by its end
 OVER = ("succeeded", "failed", "canceled")
-_ZENSERVE = (sys.executable, "-c", "from service.cli import main; main()")
+ZENSERVE = (sys.executable, "-c", "from service.cli import main; main()")
 _IN_TRANSACTION = """SELECT count(*) FROM pg_stat_activity
     WHERE backend_type = 'client backend' AND state <> 'idle' AND pid <> pg_backend_pid()"""
 
 
 class Cluster:
     """Servers, and processes by name: ``api``, ``beat``, ``worker``, ``worker-2``, and whatever else is
-    started.
+    started. They have the role ``zenserve_service`` of ``deploy/postgresql.sql``; with a remote store each
+    is a host, with a data directory of its own.
 
     Each worker stays at the witness of its job as long as the file ``held`` is there.
     """
@@ -42,39 +44,53 @@ class Cluster:
     def __init__(self, folder: Path, find: Find, **settings: Any) -> None:
         self.folder = folder
         self.held = folder / "held"
-        for program in (*Postgres.programs, *Redis.programs):  # none is started where another is missing
+        for program in ("psql", *Postgres.programs, *Redis.programs):  # none is started where one is missing
             find(program)
+        self.find = find
         self.postgres, self.redis = Postgres(find), Redis(find)
-        self.settings = Settings(
-            data_dir=folder / "data",
-            database_url=SecretStr(self.postgres.url),
-            broker_url=SecretStr(self.redis.url),
-            secret_key=SecretStr("of a test"),
-            port=free_port(),
-            auth="off",
-            backend="cpu",
-            threads=1,
-            basis_points=256,
-            retry_seconds=0.0,
-            **{"lease_seconds": LEASE_SECONDS, **settings},
-        )
+        defaults: dict[str, Any] = {
+            "data_dir": folder / "data",
+            "database_url": SecretStr(self.make_database()),
+            "broker_url": SecretStr(self.redis.url),
+            "secret_key": SecretStr("of a test"),
+            "port": free_port(),
+            "auth": "off",
+            "backend": "cpu",
+            "threads": 1,
+            "basis_points": 256,
+            "retry_seconds": 0.0,
+            "lease_seconds": LEASE_SECONDS,
+        }
+        self.settings = Settings(**defaults | settings)
         self.runtime = Runtime.open(self.settings)
-        schema.migrate(self.runtime.database)
         self.client = Client(self.settings.url, retry_seconds=60.0)
         self.processes: dict[str, psutil.Popen] = {}
+
+    def make_database(self) -> str:
+        """An empty one, migrated by its owner; its URL for the service."""
+        urls = documented_roles(self.postgres.url, self.find)
+        owner = Database(urls["owner"])
+        schema.migrate(owner)
+        owner.close()
+        return urls["service"]
 
     def start(self, name: str, *command: str, **environment: str) -> psutil.Popen:
         """A process with the cluster's settings: ``zenserve name`` unless another command is given."""
         with (self.folder / "log").open("a") as log:
             process = psutil.Popen(
-                command or (*_ZENSERVE, name.partition("-")[0]),
+                command or (*ZENSERVE, name.partition("-")[0]),
                 stdout=log,
                 stderr=log,
-                env=os.environ | self.settings.environment() | held_at("witness", self.held) | environment,
+                env=self.environment(name) | held_at("witness", self.held) | environment,
                 start_new_session=True,
             )
         self.processes[name] = process
         return process
+
+    def environment(self, name: str) -> dict[str, str]:
+        """The environment of a process, on its host."""
+        host = {"ZENSERVE_DATA_DIR": str(self.folder / "hosts" / name)} if self.settings.store_url else {}
+        return os.environ | self.settings.environment() | host
 
     def kill(self, name: str) -> None:
         """Without a warning, and without its children: those have to notice."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 import threading
 import time
+from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -16,10 +17,11 @@ import pytest
 import redis
 from sqlalchemy import text
 
-from client import Model
+from client import Client, Model
 from client.webhooks import verify
-from tests.faults.cluster import Cluster
-from tests.service.support import until
+from tests.faults.cluster import INPUT, Cluster
+from tests.servers import free_port
+from tests.service.support import PATIENCE_SECONDS, until
 
 LOST = "resource.worker_lost"
 WAITING = "SELECT count(*) FROM pg_locks WHERE NOT granted"
@@ -122,6 +124,66 @@ def test_the_api_killed_in_the_middle_of_a_submission(
     assert proof == again
     assert cluster.jobs() == jobs + 1
     cluster.ended_well(proof)
+
+
+@pytest.fixture
+def another_api(cluster: Cluster) -> Iterator[str]:
+    """One of two processes beside the cluster's; its address."""
+    port = free_port()
+    cluster.start("api-2", ZENSERVE_PORT=str(port), ZENSERVE_PROCESSES="2")
+    url = f"http://127.0.0.1:{port}"
+    with Client(url, retry_seconds=PATIENCE_SECONDS) as client:
+        until(client.is_ready, "the other API")
+    until(lambda: len(_api_processes(cluster)) == 2)
+    yield url
+    if "api-2" in cluster.processes:
+        cluster.kill("api-2")
+
+
+def test_an_api_of_two_processes_told_to_stop_under_load(
+    cluster: Cluster, model: Model, another_api: str
+) -> None:
+    """Callers are answered, or told with 503 when to come back, until nobody listens any more."""
+    answers, started = Counter[tuple[int, bool]](), threading.Event()
+
+    def ask() -> None:
+        body = {"model_id": model.id, "input": INPUT}
+        while True:
+            try:
+                answer = httpx.post(
+                    f"{another_api}/v1/proofs", json=body, headers={"Prefer": "wait=1"}, timeout=60
+                )
+            except httpx.TransportError:
+                return  # the door is closed
+            answers[answer.status_code, "retry-after" in answer.headers] += 1
+            started.set()
+
+    with ThreadPoolExecutor(8) as pool:
+        callers = [pool.submit(ask) for _ in range(8)]
+        assert started.wait(PATIENCE_SECONDS)
+        cluster.stop("api-2")
+        for caller in callers:
+            caller.result(PATIENCE_SECONDS)
+    wrong = {status for status, told in answers if status >= 500 and not (status == 503 and told)}
+    assert not wrong, answers
+    assert answers.keys() & {(200, False), (201, False), (202, False)}, answers
+    for (proof,) in cluster.query("SELECT id FROM jobs WHERE state IN ('queued', 'running')"):
+        cluster.until_over(proof)
+
+
+def test_api_processes_end_with_their_supervisor(cluster: Cluster, another_api: str) -> None:
+    """One that was left behind would hold the address, and nobody would look after it."""
+    processes = _api_processes(cluster)
+    cluster.kill("api-2")
+    _, alive = psutil.wait_procs(processes, timeout=PATIENCE_SECONDS)
+    assert not alive
+    with pytest.raises(httpx.ConnectError):
+        httpx.get(f"{another_api}/healthz")
+
+
+def _api_processes(cluster: Cluster) -> list[psutil.Process]:
+    children: list[psutil.Process] = cluster.processes["api-2"].children()
+    return [child for child in children if "spawn_main" in " ".join(child.cmdline())]
 
 
 @pytest.mark.large

@@ -7,7 +7,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import shlex
 import socket
 import ssl
 import subprocess
@@ -25,7 +24,7 @@ import yaml  # type: ignore[import-untyped]
 
 from client import Client
 from tests.programs import Find
-from tests.servers import Postgres, free_port
+from tests.servers import Nginx, Postgres, free_port
 from tests.service.support import PATIENCE_SECONDS, tiny_calibration, tiny_onnx, until
 from tests.service.test_deployment import COMPOSE, FILLED_IN, ROOT, SERVICES, substituted
 
@@ -51,12 +50,9 @@ class Deployment:
             "objects:8333": urlsplit(os.environ["AWS_ENDPOINT_URL"]).netloc,
             "0.0.0.0": "127.0.0.1",  # noqa: S104
             SERVICES["proxy"]["networks"]["front"]["ipv4_address"]: "127.0.0.1",
-            "/tmp/": f"{folder}/",  # noqa: S108
-            "/run/secrets/": f"{folder}/",
         }
         for place in ("redis:6379", "api:8000"):
             self._here[place] = f"127.0.0.1:{free_port()}"
-        self.proxy_port = free_port()
 
     def start(self, name: str) -> None:
         about = SERVICES[name]
@@ -141,24 +137,13 @@ class Deployment:
         host, _, port = self._here["redis:6379"].partition(":")
         return self._run(self.program(name), *options, "--bind", host, "--port", port)
 
-    def _proxy(self) -> subprocess.Popen[bytes]:
-        self._here["listen 8443"] = f"listen 127.0.0.1:{self.proxy_port}"
-        make_certificate(self.folder)
-        for name, secret in yaml.safe_load(COMPOSE)["secrets"].items():
-            if name in SERVICES["proxy"]["secrets"]:
-                (self.folder / name).symlink_to(self.folder / substituted(secret["file"], {}))
-        (mounted,) = SERVICES["proxy"]["volumes"]
-        config = self.folder / "nginx.conf"
-        config.write_text(self._local((ROOT / mounted.partition(":")[0]).read_text()))
-        return self._run(self.program("nginx"), "-c", str(config), "-g", "daemon off;")
-
-
-def make_certificate(folder: Path) -> None:
-    """With the command that docs/operations.md has."""
-    command = re.search(r"`(openssl req -x509 [^`]+)`", (ROOT / "docs" / "operations.md").read_text())
-    assert command is not None
-    (folder / "deploy").mkdir()
-    subprocess.run(shlex.split(command[1]), cwd=folder, check=True, stderr=subprocess.DEVNULL)
+    def _proxy(self) -> None:
+        about = SERVICES["proxy"]
+        assert about["secrets"] == ["tls_certificate", "tls_key"]
+        assert yaml.safe_load(COMPOSE)["secrets"].keys() >= set(about["secrets"])
+        (mounted,) = about["volumes"]
+        self.proxy = Nginx(self.program, self._here["api:8000"], ROOT / mounted.partition(":")[0])
+        self._servers.callback(self.proxy.close)
 
 
 @pytest.fixture(scope="module")
@@ -185,8 +170,8 @@ def key(deployment: Deployment) -> str:
 @pytest.fixture
 def caller(deployment: Deployment, key: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Client]:
     """Somebody outside, who trusts the proxy's certificate, and calls from an address of its own."""
-    context = ssl.create_default_context(cafile=deployment.folder / "deploy" / "tls.crt")
-    with Client(f"https://localhost:{deployment.proxy_port}", api_key=key) as client:
+    context = ssl.create_default_context(cafile=deployment.proxy.certificate)
+    with Client(deployment.proxy.url, api_key=key) as client:
         client._http._transport = httpx.HTTPTransport(verify=context, local_address=CALLER)
         client._http.headers["X-Forwarded-For"] = LIE
         yield client
@@ -220,3 +205,15 @@ def test_metrics_and_what_is_too_large_stay_outside(caller: Client) -> None:
         assert answer.headers["content-type"] == "application/problem+json"
         assert answer.json()["status"] == status
     assert answers[413].json()["code"] == "request.too_large"
+
+
+def test_the_proxy_says_that_the_api_is_away(program: Find) -> None:
+    """As while it is started again: callers who may send a request again do so, and no sooner."""
+    proxy = Nginx(program, f"127.0.0.1:{free_port()}")
+    context = ssl.create_default_context(cafile=proxy.certificate)
+    try:
+        answer = httpx.get(f"{proxy.url}/v1/proofs", verify=context)
+    finally:
+        proxy.close()
+    assert (answer.status_code, answer.headers["retry-after"]) == (503, "1")
+    assert (answer.json()["status"], answer.json()["code"]) == (503, "resource.busy")

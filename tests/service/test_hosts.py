@@ -18,6 +18,7 @@ from service.settings import Settings
 from service.storage import schema
 from service.storage.database import Database
 from tests.programs import Find
+from tests.servers import documented_roles
 from tests.service.conftest import on_postgresql
 from tests.service.support import add_job, heart, run_job, serving
 
@@ -82,12 +83,8 @@ def test_credentials_of_systemd_are_settings(tmp_path: Path, monkeypatch: pytest
 @pytest.fixture
 def roles(postgres_url: str, program: Find) -> Iterator[dict[str, str]]:
     """The URLs of a database that ``postgresql.sql`` made, by role."""
-    name, password = f"roles_{secrets.token_hex(4)}", secrets.token_hex(16)
-    command = [program("psql"), "-v", "ON_ERROR_STOP=1", "-v", f"database={name}", "-q", "-d", postgres_url]
-    passwords = {"ZENSERVE_OWNER_PASSWORD": password, "ZENSERVE_SERVICE_PASSWORD": password}
-    subprocess.run([*command, "-f", str(DEPLOY / "postgresql.sql")], env=os.environ | passwords, check=True)
-    server = postgres_url.rpartition("@")[2].rpartition("/")[0]
-    yield {role: f"postgresql://zenserve_{role}:{password}@{server}/{name}" for role in ("owner", "service")}
+    name = f"roles_{secrets.token_hex(4)}"
+    yield documented_roles(postgres_url, program, name)
     with psycopg.connect(postgres_url, autocommit=True) as connection:
         connection.execute(sql.SQL("DROP DATABASE {} WITH (FORCE)").format(sql.Identifier(name)))
         for role in ("owner", "service"):
@@ -109,3 +106,23 @@ def test_the_owner_migrates_and_the_service_serves(roles: dict[str, str], tmp_pa
         for change in ("DROP TABLE jobs", "ALTER TABLE jobs ADD x int", "TRUNCATE jobs", "CREATE TABLE x()"):
             with pytest.raises(psycopg.errors.InsufficientPrivilege):
                 connection.execute(change)
+
+
+def test_another_database_has_the_same_roles(
+    roles: dict[str, str], postgres_url: str, program: Find, tmp_path: Path
+) -> None:
+    """As a restore takes one: the service's role can do with its tables what it can with the first one's."""
+    name = f"roles_{secrets.token_hex(4)}"
+    another = documented_roles(postgres_url, program, name)
+    try:
+        assert [url.rpartition("/")[2] for url in another.values()] == [name, name]
+        owner = Database(another["owner"])
+        schema.migrate(owner)
+        owner.close()
+        with psycopg.connect(another["service"]) as connection:
+            connection.execute("DELETE FROM jobs")
+        with psycopg.connect(roles["service"]) as connection:
+            connection.execute("SELECT")
+    finally:
+        with psycopg.connect(postgres_url, autocommit=True) as connection:
+            connection.execute(sql.SQL("DROP DATABASE {} WITH (FORCE)").format(sql.Identifier(name)))
