@@ -294,11 +294,12 @@ def left(runtime: Runtime, session: Session, model: Model) -> Left | None:
 
 def proofs_of(root: Root, key: Renewable) -> int:
     """Return how many proofs a root serves, with all that may take its place."""
-    each, top = key.openings - 1, key.renewals - 1
+    each: int = key.openings - 1
+    top = key.renewals - 1
     lowest = root.height if root.depth else max(root.height, key.renewals - root.renewals)
     grows = 0 if root.depth else 1
     heights = (min(lowest + grows * place, top) for place in range(root.renewals))
-    return root.proofs + sum(each ** (height + 1) for height in heights)
+    return root.proofs + sum(int(each ** (height + 1)) for height in heights)
 
 
 def note(runtime: Runtime) -> None:

@@ -33,6 +33,11 @@ TENANTS = {
     "tnt_north": "Northwind Labs",
     "tnt_x": HOSTILE,
 }
+CEREMONIES = {
+    phase: f"cer_5d1f0c77aa{place:02x}"
+    for place, phase in enumerate(("opening", "open", "closing", "finished", "failed"))
+}
+"""By their phases; the last could not be opened."""
 STAGES = {
     "load model": 0.03,
     "load key": 0.21,
@@ -84,6 +89,8 @@ class Day:
         self._workers()
         self._webhooks()
         self._audit()
+        self._ceremonies()
+        self._usage()
 
     def _add(self, *rows: Base) -> None:
         self._session.add_all(rows)
@@ -426,6 +433,69 @@ class Day:
                     )
                 )  # fmt: skip
 
+    def _ceremonies(self) -> None:
+        mine = select(Model).join(Job).where(Job.tenant_id == LOCAL_TENANT, Job.state == "succeeded")
+        model = self._session.scalars(mine.order_by(Model.id)).first()
+        assert model is not None
+        for place, (phase, ceremony_id) in enumerate(CEREMONIES.items()):
+            made, ended = self._ago(hours=7, minutes=place), self._ago(hours=6)
+            state = {"opening": "running", "failed": "failed"}.get(phase, "succeeded")
+            job = self._job(made, id=ceremony_id, kind="ceremony", state=state, started_at=made, attempt=1)
+            job.finished_at = None if phase == "opening" else ended
+            job.problem = NO_MEMORY if phase == "failed" else None
+            ceremony = Ceremony(id=ceremony_id, model_id=model.id, name=f"{model.name}, {phase}")
+            ceremony.powers, ceremony.asked = self._hex(64), [{"scheme": "inference"}]
+            ceremony.powers_contributions = 0 if phase == "finished" else 54
+            if phase in ("closing", "finished"):
+                ceremony.closes_with, ceremony.rounds = "drand quicknet, round 12345678", 10
+                ceremony.closing_at = self._ago(hours=2)
+            if phase == "finished":
+                ceremony.beacon = self._hex(64)
+            self._add(job)
+            self._add(ceremony)
+            if phase in ("open", "closing", "finished"):
+                self._contribute(ceremony, model)
+
+    def _contribute(self, ceremony: Ceremony, model: Model) -> None:
+        for position, scheme in enumerate(("inference", "robustness")):
+            circuit = CeremonyCircuit(ceremony_id=ceremony.id, position=position, form={"scheme": scheme})
+            circuit.circuit, circuit.statement = self._hex(64), self._hex(64)
+            circuit.start, circuit.state = self._hex(64), self._hex(64)
+            circuit.constraints, circuit.size, circuit.next_size = 1566, 812_345, 813_000
+            if ceremony.beacon and position == 0:
+                circuit.verification_key_id = model.verification_key_id
+            self._add(circuit)
+        for place, name in enumerate(("Ada", HOSTILE, *([None] if ceremony.beacon else [])), 1):
+            at = self._ago(hours=6 - place)
+            ended = {"state": "succeeded", "attempt": 1, "started_at": at, "finished_at": at}
+            job = self._job(at, id=self._id("ctb", 12), kind="contribution", **ended)
+            self._add(job)
+            self._add(
+                Contribution(
+                    id=job.id,
+                    ceremony_id=ceremony.id,
+                    place=place,
+                    name=name,
+                    beacon=None if name else ceremony.beacon,
+                    hashes=[self._hex(64), self._hex(64)],
+                )
+            )
+
+    def _usage(self) -> None:
+        """Of three tenants, one of which is gone."""
+        for place, tenant_id in enumerate((LOCAL_TENANT, "tnt_acme", "tnt_gone")):
+            for hours in (0.5, 30, 300):
+                self._add(
+                    Usage(
+                        tenant_id=tenant_id,
+                        kind="proof",
+                        ended_at=self._ago(hours=hours),
+                        seconds=4000 / (1 + place),
+                        rows=1_000_000,
+                        bytes=1 << 22,
+                    )
+                )
+
     def _audit(self) -> None:
         actions = (
             "key.create",
@@ -466,80 +536,6 @@ def fill_certificate(runtime: Runtime) -> str:
         course = json.dumps(circuit.course(q, 16)).encode()
         proof.margins = runtime.vault.seal(course, f"margins:{proof.id}")
         return proof.id
-
-
-def fill_ceremonies(runtime: Runtime) -> dict[str, str]:
-    """One ceremony in each phase, for one model. Their ids, by phase."""
-    made, made_at, ids = random.Random(5), now() - timedelta(hours=7), dict[str, str]()
-    with runtime.database.write() as session:
-        mine = select(Model).join(Job).where(Job.tenant_id == LOCAL_TENANT, Job.state == "succeeded")
-        model = session.scalars(mine.order_by(Model.id)).first()
-        assert model is not None
-        for place, phase in enumerate(("opening", "open", "closing", "finished", "failed")):
-            job = Job(id=f"cer_5d1f0c77aa{place:02x}", kind="ceremony", queue="cpu", attempt=1)
-            job.created_at = job.enqueued_at = job.started_at = made_at + timedelta(minutes=place)
-            job.state = {"opening": "running", "failed": "failed"}.get(phase, "succeeded")
-            job.problem = NO_MEMORY if phase == "failed" else None
-            job.finished_at = None if phase == "opening" else made_at + timedelta(hours=1)
-            ceremony = Ceremony(
-                id=job.id, model_id=model.id, name=f"{model.name}, for production", powers=_digest(made)
-            )
-            ceremony.asked, ceremony.powers_contributions = [{"scheme": "inference"}], 54
-            if phase in ("closing", "finished"):
-                ceremony.closes_with, ceremony.rounds = "drand quicknet, round 12345678", 10
-                ceremony.closing_at = made_at + timedelta(hours=5)
-            session.add(job)
-            session.flush()
-            if phase == "finished":
-                ceremony.beacon, ceremony.powers_contributions = _digest(made), 0
-            session.add(ceremony)
-            session.flush()
-            ids[phase] = job.id
-            if phase in ("open", "closing", "finished"):
-                key = model.verification_key_id if phase == "finished" else None
-                _contribute(session, ceremony, made, key)
-    return ids
-
-
-def _contribute(session: Session, ceremony: Ceremony, made: random.Random, key: str | None) -> None:
-    for position, scheme in enumerate(("inference", "robustness")):
-        circuit = CeremonyCircuit(ceremony_id=ceremony.id, position=position, form={"scheme": scheme})
-        circuit.circuit, circuit.statement, circuit.start, circuit.state = (_digest(made) for _ in range(4))
-        circuit.constraints, circuit.size, circuit.next_size = 1566, 812_345, 813_000
-        circuit.verification_key_id = key if position == 0 else None
-        session.add(circuit)
-    for place, name in enumerate(("Ada", HOSTILE, None), 1):
-        at = now() - timedelta(hours=8 - place)
-        job = Job(id=f"ctb_{made.getrandbits(48):012x}", kind="contribution", queue="cpu", attempt=1)
-        job.state, job.created_at, job.enqueued_at = "succeeded", at, at
-        job.started_at, job.finished_at = at, at + timedelta(minutes=1)
-        session.add(job)
-        session.flush()
-        beacon = ceremony.beacon if name is None else None
-        if name is not None or beacon:
-            session.add(
-                Contribution(
-                    id=job.id, ceremony_id=ceremony.id, place=place, name=name, beacon=beacon,
-                    hashes=[_digest(made), _digest(made)],
-                )
-            )  # fmt: skip
-
-
-def _digest(made: random.Random) -> str:
-    return f"{made.getrandbits(256):064x}"
-
-
-def fill_usage(runtime: Runtime) -> None:
-    """What three tenants used, one of which is gone."""
-    with runtime.database.write() as session:
-        for place, tenant in enumerate((LOCAL_TENANT, "tnt_acme", "tnt_gone")):
-            for day in range(3):
-                session.add(
-                    Usage(
-                        tenant_id=tenant, kind="proof", ended_at=now() - timedelta(days=day, hours=1),
-                        seconds=4000.0 / (1 + place), rows=1_000_000, bytes=1 << 22,
-                    )
-                )  # fmt: skip
 
 
 def fill_stream(runtime: Runtime, frames: int = 420) -> str:

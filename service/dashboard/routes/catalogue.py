@@ -110,7 +110,8 @@ def show_model(request: Request, runtime: RuntimeDep, visitor: Reader, model_id:
     with runtime.database.read() as session:
         browsing = Browsing(session, visitor.principal.sight)
         listed = browsing.model(model_id)
-        described = listed.model.verification_key and listed.model.verification_key.circuit
+        key = listed.model.verification_key
+        described = key.circuit if key else None
         seconds = _seconds(listed.circuit)
         report = listed.model.report
         tensors = report["tensors"] if report else []
@@ -124,7 +125,7 @@ def show_model(request: Request, runtime: RuntimeDep, visitor: Reader, model_id:
             listed=listed,
             model=listed.model,
             twins=Models(session, visitor.principal.sight).twins(listed.model),
-            key=key_of(session, visitor, listed.model.verification_key.id) if described else None,
+            key=key_of(session, visitor, key.id) if key else None,
             left=openings.left(runtime, session, listed.model),
             circuit=described,
             seconds=seconds,
