@@ -135,11 +135,12 @@ def views(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, str, 
                 View("proofs", "/admin/proofs", "Label 7"),
                 View("datasets", "/admin/datasets", "holdout 2026-10"),
                 View("ceremonies", "/admin/ceremonies", "closing"),
+                View("ceremony", f"/admin/ceremonies/{CEREMONIES['open']}", "When everybody has contributed"),
                 *(
-                    View(f"ceremony-{phase}", f"/admin/ceremonies/{ceremony_id}", "What is next")
+                    View(phase, f"/admin/ceremonies/{ceremony_id}", "What is next", ())
                     for phase, ceremony_id in CEREMONIES.items()
                 ),
-                View("health", "/admin/health", "What to do", ("desk", "phone")),
+                View("health", "/admin/health", "Findings", ("desk", "phone")),
                 View("models", "/admin/models", "Register a model"),
                 View("model", f"/admin/models/{model}", "dense1", ("desk", "phone")),
                 View("new-model", "/admin/models/new", "Calibration"),
@@ -285,7 +286,7 @@ def test_a_failure_is_found_and_read_and_tried_again(page: Any, site: Site) -> N
     cause.click()  # once the page has it: nobody reloads it
     page.locator(f'tr[data-key="{job_id}"] th a').click()
     assert CAUSE["detail"] in page.get_by_role("region", name="Why it failed").inner_text()
-    assert "Attempt 1" in page.get_by_role("region", name="Attempts that did not end well").inner_text()
+    assert "Attempt 1" in page.get_by_role("region", name="Failed attempts").inner_text()
     page.get_by_role("button", name="Retry").click()
     page.wait_for_selector(".verdict .state.queued")
     site.worker.resume()
