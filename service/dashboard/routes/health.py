@@ -27,7 +27,7 @@ def show_health(request: Request, runtime: RuntimeDep, visitor: Admin) -> Respon
         request,
         visitor,
         "health.html",
-        findings=[*doctor.examine(runtime)],
+        findings=[*doctor.examine_beside_work(runtime)],
         disk=shutil.disk_usage(runtime.settings.data_dir),
         database=database,
         artifacts=_artifacts(runtime),

@@ -29,7 +29,7 @@ def test_findings_stand_by_how_bad_they_are_with_what_to_do(
         Finding("basis", "warn", "there is none yet", "import one: `zenserve basis import POWERS`"),
         Finding("store", "fail", "<b>gone</b>", "see that it runs"),
     ]
-    monkeypatch.setattr("service.doctor.examine", lambda runtime: iter(found))
+    monkeypatch.setattr("service.doctor.examine_beside_work", lambda runtime: iter(found))
     page = quiet.visitor(*SCOPES).get("/admin/health").text
     assert [page.index(f">{name}</th>") for name in ("store", "basis", "clock")] == sorted(
         page.index(f">{name}</th>") for name in ("store", "basis", "clock")
@@ -44,6 +44,7 @@ def test_the_doctor_is_asked_and_room_is_measured(empty: Site) -> None:
     page = empty.visitor(*SCOPES).get("/admin/health").text
     for name in ("database", "schema", "store", "artifacts", "openings", "workers", "disk"):
         assert f">{name}</th>" in page
+    assert ">backend</th>" not in page, "a process of the API opened the GPU"
     tile = page.partition('aria-label="Store"')[2].partition("</section>")[0]
     assert "1.0 KiB" in tile
     assert "2 artifacts, files on this disk" in tile
