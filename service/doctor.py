@@ -53,6 +53,12 @@ class Finding:
 
 def examine(runtime: Runtime, *, deep: bool = False) -> Iterator[Finding]:
     """All findings, each as soon as it is there. ``deep``: read all artifacts against their digests."""
+    yield from examine_beside_work(runtime, deep=deep)
+    yield _checked("backend", _backend, runtime)
+
+
+def examine_beside_work(runtime: Runtime, *, deep: bool = False) -> Iterator[Finding]:
+    """All findings but the one that opens the GPU: a process that goes on would keep the GPU's memory."""
     yield _checked("database", _database, runtime)
     schema = _checked("schema", _schema, runtime)
     yield schema
@@ -73,7 +79,6 @@ def examine(runtime: Runtime, *, deep: bool = False) -> Iterator[Finding]:
     yield _checked("disk", _disk, runtime)
     yield _checked("memory", _memory, runtime)
     yield _checked("processor", _processor, runtime)
-    yield _checked("backend", _backend, runtime)
 
 
 def _checked(name: str, check: Callable[[Runtime], Finding], runtime: Runtime) -> Finding:

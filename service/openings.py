@@ -35,15 +35,19 @@ from sqlalchemy.orm import Session
 
 from base.progress import Progress, silent
 from kernels import FrArray
+from prover import registry
 from prover.system import CommitmentKey, Committing, Opening, Renewable
 from service import encryption, log
+from service.basis import load_bases
 from service.runtime import Runtime
 from service.storage.database import clock, is_postgresql
 from service.storage.records.accounts import AuditEntry
 from service.storage.records.openings import Ledger, Root
+from service.storage.records.resources import Model
 from service.storage.repositories.accounts import AuditLog
 from service.storage.repositories.openings import Counts, Ledgers, Roots, new_epoch
 from service.storage.witness import Witness
+from verifier.registry import SYSTEMS
 from zenerrors import ConflictError
 
 Values = Mapping[str, FrArray]
@@ -262,6 +266,41 @@ class Openings:
 
     def _roots(self, session: Session) -> Roots:
         return Roots(session, self._ledger(session).epoch)
+
+
+@dataclass(frozen=True)
+class Left:
+    """How many proofs can still open a commitment: ``now``, before another root takes its place, and in
+    ``total``, if no renewal comes to nothing."""
+
+    now: int
+    total: int
+
+
+def left(runtime: Runtime, session: Session, model: Model) -> Left | None:
+    """Return what is left of a model's commitment; None where any number of proofs does no harm."""
+    ledger = Ledgers(session).peek()
+    if ledger is None or model.commitment is None or model.verification_key is None:
+        return None
+    if Roots(session, ledger.epoch).get(model.commitment) is None:
+        return None
+    system = registry.find(model.system)
+    wanted = SYSTEMS[model.system].read_key(model.verification_key.document).basis
+    key = next((each for each in load_bases(runtime, system) if each.identity == wanted), None)
+    serving = Roots(session, ledger.epoch).serving(model.commitment)
+    if not isinstance(key, Renewable):
+        return None
+    return Left(sum(root.proofs for root in serving), sum(proofs_of(root, key) for root in serving))
+
+
+def proofs_of(root: Root, key: Renewable) -> int:
+    """Return how many proofs a root serves, with all that may take its place."""
+    each: int = key.openings - 1
+    top = key.renewals - 1
+    lowest = root.height if root.depth else max(root.height, key.renewals - root.renewals)
+    grows = 0 if root.depth else 1
+    heights = (min(lowest + grows * place, top) for place in range(root.renewals))
+    return root.proofs + sum(int(each ** (height + 1)) for height in heights)
 
 
 def note(runtime: Runtime) -> None:

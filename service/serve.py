@@ -34,6 +34,7 @@ from service.scheduler.reaper import Reaper
 from service.scheduler.webhooks import Courier
 from service.settings import Settings
 from service.storage import private, schema
+from service.storage.repositories.workers import Workers
 from zenerrors import ConflictError
 
 STOP_SECONDS = 10.0
@@ -65,7 +66,7 @@ class Supervisor(threading.Thread):
         while not self._stopping.is_set():
             name, started = f"worker_{secrets.token_hex(6)}", time.monotonic()
             status = self._run_worker(name)
-            self._free_jobs(name)
+            self._clear_away(name)
             if self._stopping.is_set():
                 return
             log.event("worker.died", level=30, worker=name, status=status)
@@ -87,10 +88,12 @@ class Supervisor(threading.Thread):
                 process.kill()
         self.join()
 
-    def _free_jobs(self, name: str) -> None:
+    def _clear_away(self, name: str) -> None:
+        """Free the job of a worker whose process is over, and forget the worker."""
         try:
             with self._runtime.database.write() as session:
                 Reaping(session).expire(name)
+                Workers(session).remove(name)
         except Exception:  # without it the leases run out by themselves
             log.event("worker.not_freed", level=30, worker=name, failed=True)
 

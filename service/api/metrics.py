@@ -6,15 +6,18 @@ from __future__ import annotations
 
 import os
 from collections import Counter as Tally
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 
 from prometheus_client import CollectorRegistry, Counter, Histogram, disable_created_metrics, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric, UnknownMetricFamily
 from prometheus_client.registry import Collector
+from prometheus_client.samples import Sample
 
 from service.runtime import Runtime
-from service.storage.database import clock
+from service.storage.database import clock, now
 from service.storage.records.jobs import Worker
 from service.storage.repositories.counts import Counts
 from service.storage.repositories.totals import Totals
@@ -25,10 +28,25 @@ _QUEUES = ("cpu", "gpu")
 disable_created_metrics()  # type: ignore[no-untyped-call]  # a second series for each of them, which nobody asks for
 
 
+@dataclass(frozen=True)
+class RouteCount:
+    """What became of the requests to one route: how many were ``refused`` (4xx) and how many ``failed``
+    (5xx). Half, and 99 of 100, were answered within so many seconds; infinity: in more than any bound.
+    """
+
+    route: str
+    requests: int
+    refused: int
+    failed: int
+    half: float
+    nearly_all: float
+
+
 class Requests:
     """The requests that this process answered."""
 
     def __init__(self) -> None:
+        self.since = now()
         self.registry = CollectorRegistry()
         self._process = str(os.getpid())
         self._count = Counter(
@@ -48,6 +66,37 @@ class Requests:
     def count(self, method: str, route: str, status: int, seconds: float) -> None:
         self._count.labels(self._process, method, route, status).inc()
         self._seconds.labels(self._process, route).observe(seconds)
+
+    def by_route(self) -> list[RouteCount]:
+        """Return all routes that were asked for: those that failed most first, then the busiest."""
+        statuses: defaultdict[str, Tally[str]] = defaultdict(Tally)
+        for sample in self._samples(self._count, "_total"):
+            statuses[sample.labels["route"]][sample.labels["status"][0]] += int(sample.value)
+        within: defaultdict[str, list[tuple[float, float]]] = defaultdict(list)
+        for sample in self._samples(self._seconds, "_bucket"):
+            within[sample.labels["route"]].append((float(sample.labels["le"]), sample.value))
+        rows = [
+            RouteCount(
+                route,
+                count.total(),
+                count["4"],
+                count["5"],
+                _bound(within[route], 0.5),
+                _bound(within[route], 0.99),
+            )
+            for route, count in statuses.items()
+        ]
+        return sorted(rows, key=lambda row: (-row.failed, -row.requests, row.route))
+
+    def _samples(self, metric: Counter | Histogram, ending: str) -> Iterator[Sample]:
+        for family in metric.collect():
+            yield from (sample for sample in family.samples if sample.name.endswith(ending))
+
+
+def _bound(within: Sequence[tuple[float, float]], share: float) -> float:
+    """The least bound within which this share of requests was answered; ``within``: how many, by bound."""
+    counted = max((count for _, count in within), default=0.0)
+    return min((bound for bound, count in within if count >= share * counted), default=float("inf"))
 
 
 def exposition(runtime: Runtime, requests: Requests) -> bytes:

@@ -8,7 +8,18 @@ from fastapi import APIRouter, FastAPI
 
 from service.api.rates import Buckets
 from service.dashboard.pages import PageRoute, compile_templates
-from service.dashboard.routes import accounts, audit, catalogue, jobs, overview, submissions, visits, webhooks
+from service.dashboard.routes import (
+    accounts,
+    audit,
+    catalogue,
+    ceremonies,
+    health,
+    jobs,
+    overview,
+    submissions,
+    visits,
+    webhooks,
+)
 from service.dashboard.visitors import ATTEMPTS_PER_MINUTE
 from zenerrors import NotFoundError
 
@@ -17,7 +28,8 @@ def install(app: FastAPI) -> None:
     """Add the pages to the application. They are no part of the API and of its description."""
     compile_templates()
     app.state.login_attempts = Buckets("login", ATTEMPTS_PER_MINUTE)
-    for room in (visits, overview, jobs, submissions, catalogue, accounts, webhooks, audit):
+    rooms = visits, overview, jobs, submissions, catalogue, ceremonies, accounts, webhooks, audit, health
+    for room in rooms:
         app.include_router(room.router, prefix="/admin", include_in_schema=False)
     app.include_router(_rest, prefix="/admin", include_in_schema=False)
 

@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
+from markupsafe import Markup, escape
+
 from circuits.comparison.differences import sentence
 
 _UNITS = ("B", "KiB", "MiB", "GiB", "TiB")
@@ -38,6 +40,17 @@ def duration(seconds: float | None) -> str:
     if hours < 48:
         return f"{hours} h {minutes:02} min"
     return f"{hours // 24} d {hours % 24} h"
+
+
+def estimated(seconds: float) -> str:
+    """An estimate, which holds within a factor, with no more digits than that: ``less than a second``,
+    ``about 8 s``, ``about 4 min``.
+    """
+    if seconds < 1:
+        return "less than a second"
+    if seconds < 60:
+        return f"about {float(f'{seconds:.1g}' if seconds < 10 else f'{seconds:.2g}'):.0f} s"
+    return f"about {span(round(seconds))}"
 
 
 def span(seconds: float) -> str:
@@ -87,6 +100,11 @@ def rounded(text: str) -> str:
     return re.sub(r"\d+\.\d{5,}(e-?\d+)?", lambda found: f"{float(found[0]):.4g}", text)
 
 
+def code(text: str) -> Markup:
+    """A sentence in which `commands` stand between backticks."""
+    return Markup(re.sub(r"`([^`]+)`", r"<code>\1</code>", str(escape(text))))  # noqa: S704  escaped before
+
+
 def told(value: Any) -> str:
     """What a request says: of several inputs or outputs by their names."""
     if isinstance(value, dict):
@@ -99,4 +117,6 @@ def difference(value: Mapping[str, Any]) -> str:
     return sentence(value)
 
 
-FILTERS = (exact, duration, span, relative, size, number, short, words, rounded, told, difference)
+FILTERS = (
+    exact, duration, estimated, span, relative, size, number, short, words, rounded, code, told, difference,
+)  # fmt: skip

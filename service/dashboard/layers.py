@@ -29,6 +29,11 @@ class Layer:
     low: float | None
     high: float | None
 
+    @property
+    def moves(self) -> bool:
+        """Whether it has neither rows nor weights, as layers that only move values do not."""
+        return bool(self.operator) and not self.rows and not self.weights
+
 
 def layers(circuit: Mapping[str, Any], seconds: float | None) -> list[Layer]:
     """The inputs, the nodes in order, the output and what they share; ``seconds``: what a proof takes."""

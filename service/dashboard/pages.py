@@ -16,7 +16,7 @@ from starlette.concurrency import run_in_threadpool
 
 from service.access.principal import Scope
 from service.api import pages
-from service.dashboard import formats
+from service.dashboard import formats, setups
 from service.dashboard.stages import EXPLAINED
 from service.dashboard.visitors import Visitor, visitor_of
 from service.storage.database import now
@@ -25,12 +25,16 @@ from zenerrors import AccessError, RequestError, ZenError
 _ROOMS: tuple[tuple[str, str, Scope], ...] = (
     ("Overview", "/admin", "read"),
     ("Jobs", "/admin/jobs", "read"),
+    ("Proofs", "/admin/proofs", "read"),
     ("Models", "/admin/models", "read"),
+    ("Datasets", "/admin/datasets", "read"),
+    ("Ceremonies", "/admin/ceremonies", "read"),
     ("Circuits", "/admin/circuits", "admin"),
     ("Webhooks", "/admin/webhooks", "manage"),
     ("Tenants", "/admin/tenants", "admin"),
     ("Keys", "/admin/keys", "manage"),
     ("Audit log", "/admin/audit", "manage"),
+    ("Health", "/admin/health", "admin"),
 )
 """Each with the scope that it takes, where one has not ``admin``."""
 
@@ -125,4 +129,10 @@ def _error(request: Request, problem: Response) -> HTMLResponse:
     return response
 
 
-_environment.globals |= {"explained": EXPLAINED, "link": link, "static": pages.address, "zip": zip}
+_environment.globals |= {
+    "explained": EXPLAINED,
+    "link": link,
+    "setups": setups.WORDS,
+    "static": pages.address,
+    "zip": zip,
+}

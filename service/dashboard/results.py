@@ -1,4 +1,4 @@
-"""What a proof shows, for its page: the answer, the network's outputs, a picture of a public input."""
+"""What a proof shows, for its page: the answer, the network's outputs, public inputs."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from circuits import svg
-from service.dashboard.pictures import Picture
+from service.dashboard.inputs import PublicInput, public_inputs
 from verifier.description import Group, as_list
 from verifier.scales import real_logits
 from verifier.schemes import BOUNDED, INPUT, OUTPUT, kind_of
@@ -48,7 +48,7 @@ class Result:
     answer: str
     statement: Mapping[str, Any]
     tables: Sequence[Table]
-    picture: Picture | None
+    inputs: Sequence[PublicInput]
 
 
 def result(document: Mapping[str, Any], circuit: Mapping[str, Any]) -> Result:
@@ -59,17 +59,18 @@ def result(document: Mapping[str, Any], circuit: Mapping[str, Any]) -> Result:
         answer=_first_sentence(statement) if in_words else _answer(statement),
         statement=statement,
         tables=[*_tables(statement["values"], circuit)],
-        picture=picture(document, circuit),
+        inputs=[*public_inputs(document, circuit)],
     )
 
 
-def picture(document: Mapping[str, Any], circuit: Mapping[str, Any]) -> Picture | None:
-    """Of the input, where it is public and has the shape of an image."""
-    values = document["statement"]["values"].get("input")
-    if values is None:
-        return None
-    group = next(group for group in circuit["public_inputs"] if group["name"] == "input")
-    return Picture.of(values, group["shape"], group["maximum"])
+def brief(scheme: str, values: Mapping[str, Any] | None, claim: str | None) -> str:
+    """Return a proof's answer for a list of proofs; of those that take a sentence to say, that sentence."""
+    if values is None or claim is None:
+        return "–"
+    try:
+        return _answer({"scheme": scheme, "values": values, "commitments": {}})
+    except KeyError:
+        return claim.partition(". ")[0]
 
 
 def margins(course: bytes, radius: int) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 EXPLAINED: Final = {
-    "waiting": "No worker has it: others are before it, or it pauses after an accident.",
+    "waiting": "No worker has it: others are before it, or it pauses after a failed attempt.",
     "starting": "A worker has taken the job and begins.",
     "size": "How many samples fit into one proof is worked out.",
     "load model": "The quantised network is opened and read.",
@@ -27,7 +27,7 @@ EXPLAINED: Final = {
     "constraints": "The values are put into the equations.",
     "quotient": "Whether all equations hold becomes one polynomial, by fast Fourier transforms.",
     "msm_quotient": "That polynomial becomes one point of the proof: a sum of many multiples of points.",
-    "msm_private": "The secret values become a point of the proof, likewise.",
+    "msm_private": "The secret values become another point of the proof.",
     "msm_a": "The left sides of the equations become the proof's point A.",
     "msm_b_g1": "The right sides become point B, in the first group.",
     "msm_b_g2": "The right sides become point B, in the second group, where sums take longer.",

@@ -71,6 +71,12 @@ class Remote:
         with self._asking():
             return {name.rpartition("/")[2] for name in self._objects.find(self._root)}
 
+    def sizes(self) -> list[int]:
+        """``Store.sizes``."""
+        with self._asking():
+            found = self._objects.find(self._root, detail=True)
+        return [about["size"] for name, about in found.items() if not self._is_claim(name)]
+
     def claim(self, root: str, left: int) -> bool:
         """``Store.claim``. No two callers ask for the same at once: the database numbers openings."""
         place = f"{self._root}/{CLAIMS}/{root}/{left}"
@@ -103,13 +109,16 @@ class Remote:
             old = [
                 name
                 for name, about in found.items()
-                if f"/{CLAIMS}/" not in name[len(self._root) :]
+                if not self._is_claim(name)
                 and name.rpartition("/")[2] not in digests
                 and about["LastModified"].timestamp() < oldest
             ]
             if old:
                 self._objects.rm(old)
         return len(old)
+
+    def _is_claim(self, name: str) -> bool:
+        return f"/{CLAIMS}/" in name[len(self._root) :]
 
     def _place(self, digest: str) -> str:
         return f"{self._root}/{digest[:2]}/{digest}"

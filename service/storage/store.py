@@ -206,6 +206,16 @@ class Store:
         """Room on the disk of the files here."""
         return shutil.disk_usage(self._root).free
 
+    def sizes(self) -> list[int]:
+        """Return the bytes of each artifact where it is kept."""
+        if self._remote is not None:
+            return self._remote.sizes()
+        found = []
+        for file in self._root.glob("??/*"):
+            with suppress(FileNotFoundError):  # deleted meanwhile
+                found.append(file.stat().st_size)
+        return found
+
     def delete(self, digest: str) -> None:
         if self._remote is not None:
             self._remote.delete(digest)

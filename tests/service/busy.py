@@ -16,8 +16,9 @@ from service.jobs.claims import late
 from service.jobs.reaping import LOST_WORKER, lost_worker
 from service.runtime import Runtime
 from service.storage.database import now
-from service.storage.records.accounts import AuditEntry, Tenant
+from service.storage.records.accounts import AuditEntry, Tenant, Usage
 from service.storage.records.base import LOCAL_TENANT, Base
+from service.storage.records.ceremonies import Ceremony, CeremonyCircuit, Contribution
 from service.storage.records.jobs import Job, JobEvent, JobLabel, Worker
 from service.storage.records.resources import Circuit, Dataset, Model, Proof, Shard, VerificationKey
 from service.storage.records.streams import Frame, Stream, StreamModel
@@ -32,6 +33,11 @@ TENANTS = {
     "tnt_north": "Northwind Labs",
     "tnt_x": HOSTILE,
 }
+CEREMONIES = {
+    phase: f"cer_5d1f0c77aa{place:02x}"
+    for place, phase in enumerate(("opening", "open", "closing", "finished", "failed"))
+}
+"""By their phases; the last could not be opened."""
 STAGES = {
     "load model": 0.03,
     "load key": 0.21,
@@ -83,6 +89,8 @@ class Day:
         self._workers()
         self._webhooks()
         self._audit()
+        self._ceremonies()
+        self._usage()
 
     def _add(self, *rows: Base) -> None:
         self._session.add_all(rows)
@@ -424,6 +432,69 @@ class Day:
                         next_at=at, created_at=at,
                     )
                 )  # fmt: skip
+
+    def _ceremonies(self) -> None:
+        mine = select(Model).join(Job).where(Job.tenant_id == LOCAL_TENANT, Job.state == "succeeded")
+        model = self._session.scalars(mine.order_by(Model.id)).first()
+        assert model is not None
+        for place, (phase, ceremony_id) in enumerate(CEREMONIES.items()):
+            made, ended = self._ago(hours=7, minutes=place), self._ago(hours=6)
+            state = {"opening": "running", "failed": "failed"}.get(phase, "succeeded")
+            job = self._job(made, id=ceremony_id, kind="ceremony", state=state, started_at=made, attempt=1)
+            job.finished_at = None if phase == "opening" else ended
+            job.problem = NO_MEMORY if phase == "failed" else None
+            ceremony = Ceremony(id=ceremony_id, model_id=model.id, name=f"{model.name}, {phase}")
+            ceremony.powers, ceremony.asked = self._hex(64), [{"scheme": "inference"}]
+            ceremony.powers_contributions = 0 if phase == "finished" else 54
+            if phase in ("closing", "finished"):
+                ceremony.closes_with, ceremony.rounds = "drand quicknet, round 12345678", 10
+                ceremony.closing_at = self._ago(hours=2)
+            if phase == "finished":
+                ceremony.beacon = self._hex(64)
+            self._add(job)
+            self._add(ceremony)
+            if phase in ("open", "closing", "finished"):
+                self._contribute(ceremony, model)
+
+    def _contribute(self, ceremony: Ceremony, model: Model) -> None:
+        for position, scheme in enumerate(("inference", "robustness")):
+            circuit = CeremonyCircuit(ceremony_id=ceremony.id, position=position, form={"scheme": scheme})
+            circuit.circuit, circuit.statement = self._hex(64), self._hex(64)
+            circuit.start, circuit.state = self._hex(64), self._hex(64)
+            circuit.constraints, circuit.size, circuit.next_size = 1566, 812_345, 813_000
+            if ceremony.beacon and position == 0:
+                circuit.verification_key_id = model.verification_key_id
+            self._add(circuit)
+        for place, name in enumerate(("Ada", HOSTILE, *([None] if ceremony.beacon else [])), 1):
+            at = self._ago(hours=6 - place)
+            ended = {"state": "succeeded", "attempt": 1, "started_at": at, "finished_at": at}
+            job = self._job(at, id=self._id("ctb", 12), kind="contribution", **ended)
+            self._add(job)
+            self._add(
+                Contribution(
+                    id=job.id,
+                    ceremony_id=ceremony.id,
+                    place=place,
+                    name=name,
+                    beacon=None if name else ceremony.beacon,
+                    hashes=[self._hex(64), self._hex(64)],
+                )
+            )
+
+    def _usage(self) -> None:
+        """Of three tenants, one of which is gone."""
+        for place, tenant_id in enumerate((LOCAL_TENANT, "tnt_acme", "tnt_gone")):
+            for hours in (0.5, 30, 300):
+                self._add(
+                    Usage(
+                        tenant_id=tenant_id,
+                        kind="proof",
+                        ended_at=self._ago(hours=hours),
+                        seconds=4000 / (1 + place),
+                        rows=1_000_000,
+                        bytes=1 << 22,
+                    )
+                )
 
     def _audit(self) -> None:
         actions = (

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
+from importlib import resources
 from importlib.metadata import version
 from typing import Any
 
@@ -49,3 +51,14 @@ def test_every_command_has_both_helps(run: Any, name: str) -> None:
 def test_the_version(run: Any) -> None:
     assert run("--version") == (0, f"zenserve {version('zenserve')}\n", "")
     assert run("verify", "--version") == (0, f"zenserve verify {version('zenserve')}\n", "")
+
+
+def test_pages_of_the_dashboard_name_commands_and_options_that_there_are() -> None:
+    templates = resources.files("service.dashboard").joinpath("templates").iterdir()
+    named = [line for each in templates for line in re.findall(r"<code>zenserve ([^<]+)", each.read_text())]
+    assert len(named) > 10
+    for line in named:
+        words = re.sub(r"\{\{.*?\}\}|\"[^\"]*\"", "ID", line).split()
+        name = next(" ".join(words[:count]) for count in (3, 2, 1) if " ".join(words[:count]) in ALL)
+        options = {option for parameter in ALL[name].params for option in parameter.opts} | {"--help"}
+        assert {word for word in words if word.startswith("--")} <= options, line

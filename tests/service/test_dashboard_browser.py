@@ -29,7 +29,7 @@ from service.storage.records.jobs import Job, Worker
 from service.storage.records.resources import Proof
 from service.storage.records.webhooks import Webhook
 from service.storage.repositories.workers import Workers
-from tests.service.busy import fill, fill_certificate, fill_stream, key_for
+from tests.service.busy import CEREMONIES, fill, fill_certificate, fill_stream, key_for
 from tests.service.conftest import BASIS_POINTS, open_runtime
 from tests.service.streaming import add_bank_over, frame, profile
 from tests.service.support import serving, tiny_calibration, tiny_onnx, until
@@ -132,6 +132,15 @@ def views(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, str, 
                 View("failure", f"/admin/jobs/{broken}", "Why it failed"),
                 View("stream", f"/admin/jobs/{stream}", "Which model proves it", ("desk", "phone", "night")),
                 View("shards", f"/admin/jobs/{sharded}", "Shards"),
+                View("proofs", "/admin/proofs", "Label 7"),
+                View("datasets", "/admin/datasets", "holdout 2026-10"),
+                View("ceremonies", "/admin/ceremonies", "closing"),
+                View("ceremony", f"/admin/ceremonies/{CEREMONIES['open']}", "When everybody has contributed"),
+                *(
+                    View(phase, f"/admin/ceremonies/{ceremony_id}", "What is next", ())
+                    for phase, ceremony_id in CEREMONIES.items()
+                ),
+                View("health", "/admin/health", "Findings", ("desk", "phone")),
                 View("models", "/admin/models", "Register a model"),
                 View("model", f"/admin/models/{model}", "dense1", ("desk", "phone")),
                 View("new-model", "/admin/models/new", "Calibration"),
@@ -277,7 +286,7 @@ def test_a_failure_is_found_and_read_and_tried_again(page: Any, site: Site) -> N
     cause.click()  # once the page has it: nobody reloads it
     page.locator(f'tr[data-key="{job_id}"] th a').click()
     assert CAUSE["detail"] in page.get_by_role("region", name="Why it failed").inner_text()
-    assert "Attempt 1" in page.get_by_role("region", name="Attempts that did not end well").inner_text()
+    assert "Attempt 1" in page.get_by_role("region", name="Failed attempts").inner_text()
     page.get_by_role("button", name="Retry").click()
     page.wait_for_selector(".verdict .state.queued")
     site.worker.resume()
@@ -334,6 +343,26 @@ def test_a_model_is_registered_and_asked_for_a_proof(page: Any, site: Site) -> N
     site.worker.resume()
     page.wait_for_selector(".verdict .state.succeeded")
     assert "lunch at twelve" in page.get_by_role("region", name="Result").inner_text()
+
+
+@pytest.mark.parametrize("page", ["phone"], indirect=True)
+def test_phones_have_a_menu(page: Any) -> None:
+    """Which needs no script: it is the browser's."""
+    page.goto("/admin/jobs")
+    rooms = page.get_by_role("navigation", name="Dashboard")
+    assert not rooms.is_visible()
+    page.get_by_role("button", name="Menu").click()
+    assert rooms.get_by_role("link", name="Verify a proof").is_visible()
+    picture(page, "menu", "phone", ("phone",))
+    page.keyboard.press("Escape")
+    assert not rooms.is_visible()
+    page.get_by_role("button", name="Menu").click()
+    rooms.get_by_role("link", name="Models", exact=True).click()
+    page.wait_for_url("**/admin/models")
+    page.set_viewport_size({"width": WIDTHS["desk"], "height": 800})
+    assert rooms.is_visible()
+    assert not page.get_by_role("button", name="Menu").is_visible()
+    page.set_viewport_size({"width": WIDTHS["phone"], "height": 800})
 
 
 @pytest.mark.parametrize("page", ["phone"], indirect=True)

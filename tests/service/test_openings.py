@@ -175,10 +175,28 @@ def test_a_commitment_ends(counted: Openings, key: ToyKey) -> None:
     with counted.runtime.database.write() as session:
         openings.add(counted.runtime, session, key, b"s" * 32, "mdl_2", spent=1)
     held, used = {"model": Toy((b"s" * 32,))}, Counter[bytes]()
+    for before in range(7, -1, -1):
+        with counted.runtime.database.read() as session:
+            serving = Roots(session, ledger_epoch(session)).serving((b"s" * 32).hex())
+            assert sum(openings.proofs_of(root, key) for root in serving) == before
+        if not before:
+            break
+        used[Reading().read_opening(counted.spend(held, KNOWN)["model"].to_bytes()).root] += 1
     with refuses("conflict.openings"):
         while True:
             used[Reading().read_opening(counted.spend(held, KNOWN)["model"].to_bytes()).root] += 1
     assert sorted(used.values()) == [1, 3, 3]  # two renewals, one of them the spare
+
+
+def ledger_epoch(session: Session) -> str:
+    return session.get_one(Ledger, 1).epoch
+
+
+def test_what_is_left_is_what_can_be_spent(counted: Openings, key: ToyKey) -> None:
+    """Ten openings in a root and chains of four: as docs/spartan.md says, and the spare one."""
+    with counted.runtime.database.read() as session:
+        (root,) = Roots(session, ledger_epoch(session)).serving(FIRST.commitment.hex())
+    assert openings.proofs_of(root, key) == 7385 + 9**4
 
 
 def test_one_that_comes_to_nothing_is_spent(counted: Openings, key: ToyKey) -> None:

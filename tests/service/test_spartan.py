@@ -26,7 +26,7 @@ from service.deleted import forget_deleted
 from service.runtime import Runtime
 from service.storage.records.openings import Ledger, Root
 from service.storage.records.resources import Proof
-from service.storage.repositories import Circuits
+from service.storage.repositories import Circuits, Models
 from tests.service.conftest import open_runtime
 from tests.service.support import (
     heart,
@@ -282,6 +282,10 @@ def test_proofs_go_on_when_openings_are_spent(service: Service) -> None:
     """Each documents the commitment that was registered, and opens what took its place."""
     model = service.registered(weight_privacy="committed")
     leave(service, model, 2)
+    with service.runtime.database.read() as session:
+        found = openings.left(service.runtime, session, Models(session).get(model.id))
+    assert found is not None
+    assert (found.now, found.total > 4000) == (2, True)
     links = []
     for _ in range(3):
         document = service.made(model, INPUT)

@@ -18,9 +18,10 @@ from service.jobs.jobs import Jobs
 from service.jobs.reaping import Reaping
 from service.runtime import Runtime
 from service.scheduler.reaper import reap
+from service.serve import Supervisor
 from service.settings import Settings
 from service.storage.records.jobs import Worker
-from service.storage.repositories.workers import SILENCE
+from service.storage.repositories.workers import SILENCE, Workers
 from service.worker import heartbeat, tasks
 from service.worker.attempts import run_next
 from service.worker.heartbeat import Heartbeat, Hold
@@ -274,6 +275,18 @@ def test_a_worker_shows_life_while_it_has_nothing_to_do_and_leaves_no_trace(runt
             assert session.get(Worker, "idle") is not None
     with runtime.database.read() as session:
         assert session.get(Worker, "idle") is None
+
+
+def test_a_worker_that_was_killed_leaves_no_trace_where_its_supervisor_lives(runtime: Runtime) -> None:
+    add_job(runtime, "prf_1")
+    with runtime.database.write() as session:
+        for name in ("worker_1", "worker_2"):
+            Workers(session).beat(name, 1, {"queues": ["cpu"]})
+        assert Claims(session).claim("prf_1", "worker_1", 60)
+    Supervisor(runtime)._clear_away("worker_1")
+    with runtime.database.write() as session:
+        assert [worker.id for worker in Workers(session).live()] == ["worker_2"]
+        assert [claim.id for claim in Reaping(session).lost()] == ["prf_1"]
 
 
 def test_a_heart_that_misses_beats_goes_on(runtime: Runtime, monkeypatch: pytest.MonkeyPatch) -> None:

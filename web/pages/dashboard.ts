@@ -127,8 +127,6 @@ document.querySelector("[data-filters]")?.addEventListener("formdata", (event) =
   for (const [name, value] of [...event.formData]) if (!value) event.formData.delete(name);
 });
 
-document.querySelector("[aria-current]")?.scrollIntoView({ inline: "center", block: "nearest" });
-
 /** The proof or stream of this page, which its visitor may fetch, and its keys, which anybody may. */
 async function handed(place: string): Promise<File[]> {
   const text = await (await fetch(place)).text();

@@ -13,11 +13,10 @@ from service.api import openapi, problems
 from service.api.routes.dependencies import Id, Manager, RuntimeDep, WindowDep
 from service.api.routes.strict import ApiRoute
 from service.api.schemas import Cause, Listing, listing
-from service.scheduler import outbound, webhooks
-from service.storage.database import clock, now
-from service.storage.records.base import new_id
-from service.storage.records.webhooks import Webhook
+from service.scheduler import webhooks
+from service.storage.database import clock
 from service.storage.repositories.webhooks import EVENTS, Deliveries, Webhooks
+from service.submissions import webhooks as submissions
 
 router = APIRouter(tags=["webhooks"], route_class=ApiRoute)
 
@@ -155,20 +154,8 @@ def create_webhook(
     """Tell an address when models, datasets and proofs are over. The secret is in this answer, and never
     shown again.
     """
-    outbound.check_url(body.url, runtime.settings.webhook_networks)
-    secret, webhook_id = webhooks.new_secret(), new_id("whk")
-    row = Webhook(
-        id=webhook_id,
-        tenant_id=principal.tenant_id,
-        url=body.url,
-        events=[event for event in EVENTS if event in body.events],
-        secret=runtime.vault.seal(secret.encode(), webhooks.place_of(webhook_id)),
-        created_at=now(),
-    )
-    with runtime.database.write() as session:
-        Webhooks(session).add(row)
-        audit.note(session, principal, "webhook.create", webhook_id)
-    response.headers["Location"] = f"/v1/webhooks/{webhook_id}"
+    row, secret = submissions.add(runtime, principal, body.url, body.events)
+    response.headers["Location"] = f"/v1/webhooks/{row.id}"
     response.headers["Cache-Control"] = "no-store"
     return NewWebhookView(**WebhookView.model_validate(row).model_dump(), secret=secret)
 
@@ -184,8 +171,7 @@ def get_webhook(runtime: RuntimeDep, principal: Manager, webhook_id: Id) -> Webh
 def delete_webhook(runtime: RuntimeDep, principal: Manager, webhook_id: Id) -> None:
     """Delete a webhook, what it was still to be told, and its log."""
     with runtime.database.write() as session:
-        Webhooks(session).delete(webhook_id, principal.tenant_id)
-        audit.note(session, principal, "webhook.delete", webhook_id)
+        submissions.delete(session, principal, webhook_id, principal.tenant_id)
 
 
 @router.post("/webhooks/{webhook_id}/rotate", responses=problems.responses(404))
@@ -210,8 +196,7 @@ def test_webhook(runtime: RuntimeDep, principal: Manager, webhook_id: Id) -> Del
     """Send a message about nothing, `webhook.test`."""
     with runtime.database.write() as session:
         webhook = Webhooks(session).get(webhook_id, principal.tenant_id)
-        row = Deliveries(session).add_test(webhook)
-        audit.note(session, principal, "webhook.test", webhook_id)
+        row = submissions.test(session, principal, webhook)
     return DeliveryView.model_validate(row)
 
 

@@ -5,16 +5,18 @@ from __future__ import annotations
 from functools import partial
 from typing import Annotated
 
-from fastapi import APIRouter, Form, Request, Response
+from fastapi import APIRouter, Form, Query, Request, Response
 
 from service.access import accounts, keys
 from service.access.principal import SCOPES, Scope
 from service.api.routes.dependencies import Id, RuntimeDep, WindowDep
 from service.dashboard.pages import PageRoute, page, see
 from service.dashboard.visitors import Admin, Manager, SendingAdmin, SendingManager, Visitor
-from service.storage.database import clock
+from service.storage.database import clock, now
 from service.storage.repositories.accounts import Keys, Tenants
 from service.storage.repositories.browsing import Browsing
+from service.storage.repositories.overview import RANGES, RangeName
+from service.storage.repositories.usage import Books
 from service.submissions.requests import MOST, MOST_DAYS, PRINTABLE
 from zenerrors import RequestError
 
@@ -26,7 +28,14 @@ Days = Annotated[int | None, Form(ge=1, le=MOST_DAYS)]
 
 
 @router.get("/tenants")
-def list_tenants(request: Request, runtime: RuntimeDep, visitor: Admin, window: WindowDep) -> Response:
+def list_tenants(
+    request: Request,
+    runtime: RuntimeDep,
+    visitor: Admin,
+    window: WindowDep,
+    name: Annotated[RangeName, Query(alias="range")] = "month",
+) -> Response:
+    moment, period = now(), RANGES[name]
     with runtime.database.read() as session:
         return page(
             request,
@@ -34,6 +43,9 @@ def list_tenants(request: Request, runtime: RuntimeDep, visitor: Admin, window: 
             "tenants.html",
             tenants=Tenants(session).page(window),
             jobs=Browsing(session, None).unfinished(),
+            used=Books(session, None).between(moment - period.count * period.slot, moment),
+            period=period,
+            periods=RANGES,
             window=window,
             limits=runtime.settings,
         )

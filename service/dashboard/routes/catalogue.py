@@ -1,25 +1,41 @@
-"""Models, and the circuits that they share."""
+"""Models, the circuits that they share, and lists of datasets and proofs."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Annotated, Final, cast, get_args
 
-from fastapi import APIRouter, Request, Response
+from fastapi import APIRouter, Query, Request, Response
 
 from circuits.quantisation.page import NOTE, histogram, plots
 from circuits.quantisation.plan import INPUT
 from circuits.quantisation.reporting import sentences
+from service import openings
 from service.api.headers import REPORT_HEADERS
 from service.api.routes.dependencies import Id, RuntimeDep, WindowDep
 from service.dashboard.layers import layers
 from service.dashboard.pages import PageRoute, page
+from service.dashboard.results import brief
+from service.dashboard.setups import key_of
 from service.dashboard.visitors import Admin, Reader
+from service.storage.paging import Window
+from service.storage.records.jobs import TERMINAL
 from service.storage.records.resources import Circuit
 from service.storage.repositories import Models
 from service.storage.repositories.browsing import Browsing
+from service.storage.repositories.lists import Filters
 from service.submissions import models
+from service.submissions.requests import PRINTABLE
+from verifier.schemes import Scheme
 
 router = APIRouter(route_class=PageRoute)
+
+STATES: Final = ("queued", "running", *TERMINAL)
+SCHEMES: Final = get_args(Scheme)
+CHOICES: Final = 50
+"""Models to choose from in a filter."""
+
+_Text = Annotated[str, Query(max_length=64, pattern=PRINTABLE)]
 
 
 @router.get("/models")
@@ -36,12 +52,66 @@ def list_models(request: Request, runtime: RuntimeDep, visitor: Reader, window: 
         )
 
 
+@router.get("/proofs")
+def list_proofs(
+    request: Request,
+    runtime: RuntimeDep,
+    visitor: Reader,
+    window: WindowDep,
+    state: _Text = "",
+    scheme: _Text = "",
+    model: _Text = "",
+) -> Response:
+    filters = Filters(state=state or None, scheme=cast("Scheme", scheme) or None, model_id=model or None)
+    with runtime.database.read() as session:
+        browsing = Browsing(session, visitor.principal.sight)
+        return page(
+            request,
+            visitor,
+            "proofs.html",
+            proofs=browsing.proofs(filters, window),
+            brief=brief,
+            wanted={"state": state, "scheme": scheme, "model": model},
+            states=STATES,
+            schemes=SCHEMES,
+            models=browsing.model_names(Window(CHOICES, None)),
+            window=window,
+            tenants=browsing.tenant_names(),
+        )
+
+
+@router.get("/datasets")
+def list_datasets(
+    request: Request,
+    runtime: RuntimeDep,
+    visitor: Reader,
+    window: WindowDep,
+    state: _Text = "",
+    model: _Text = "",
+) -> Response:
+    filters = Filters(state=state or None, model_id=model or None)
+    with runtime.database.read() as session:
+        browsing = Browsing(session, visitor.principal.sight)
+        return page(
+            request,
+            visitor,
+            "datasets.html",
+            datasets=browsing.datasets(filters, window),
+            wanted={"state": state, "model": model},
+            states=STATES,
+            models=browsing.model_names(Window(CHOICES, None)),
+            window=window,
+            tenants=browsing.tenant_names(),
+        )
+
+
 @router.get("/models/{model_id}")
 def show_model(request: Request, runtime: RuntimeDep, visitor: Reader, model_id: Id) -> Response:
     with runtime.database.read() as session:
         browsing = Browsing(session, visitor.principal.sight)
         listed = browsing.model(model_id)
-        described = listed.model.verification_key and listed.model.verification_key.circuit
+        key = listed.model.verification_key
+        described = key.circuit if key else None
         seconds = _seconds(listed.circuit)
         report = listed.model.report
         tensors = report["tensors"] if report else []
@@ -55,6 +125,8 @@ def show_model(request: Request, runtime: RuntimeDep, visitor: Reader, model_id:
             listed=listed,
             model=listed.model,
             twins=Models(session, visitor.principal.sight).twins(listed.model),
+            key=key_of(session, visitor, key.id) if key else None,
+            left=openings.left(runtime, session, listed.model),
             circuit=described,
             seconds=seconds,
             report=report,

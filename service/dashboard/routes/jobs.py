@@ -6,31 +6,35 @@ from typing import Annotated
 
 from fastapi import APIRouter, Depends, Query, Request, Response
 from fastapi.responses import StreamingResponse
+from sqlalchemy.orm import Session
 
 from service import documents
 from service.api.routes.dependencies import Id, RuntimeDep, WindowDep
 from service.dashboard.courses import MOST, Course, course_of
+from service.dashboard.inputs import public_inputs
 from service.dashboard.pages import PageRoute, page, see
-from service.dashboard.results import Result, margins, picture, result
+from service.dashboard.results import Result, margins, result
+from service.dashboard.routes.catalogue import CHOICES, STATES
+from service.dashboard.setups import Key, key_of
 from service.dashboard.timeline import ranked, timeline
 from service.dashboard.visitors import Reader, SendingKeeper, SendingProver, Visitor
 from service.jobs import events, progress
 from service.runtime import Runtime
 from service.storage.database import now
 from service.storage.paging import Window
-from service.storage.records.jobs import TERMINAL, Job
-from service.storage.records.resources import Proof
+from service.storage.records.jobs import Job
+from service.storage.records.resources import Model, Proof
 from service.storage.records.streams import Stream
 from service.storage.repositories import Streams
 from service.storage.repositories.browsing import KINDS, Browsing, Wanted
 from service.storage.repositories.webhooks import SUBJECTS
 from service.submissions import jobs, labels, streams
 from service.submissions.requests import PRINTABLE
+from verifier.schemes import INPUT
 from zenerrors import ConflictError, NotFoundError
 
 router = APIRouter(prefix="/jobs", route_class=PageRoute)
 
-_CHOICES = 50
 _KINDS = {kind: kind for kind in KINDS} | {"proof": "inference, recognition, robustness"}
 
 _Text = Annotated[str, Query(max_length=64, pattern=PRINTABLE)]
@@ -68,9 +72,9 @@ def list_jobs(
             overall=lambda job: progress.overall(job, moment),
             wanted=wanted,
             window=window,
-            states=("queued", "running", *TERMINAL),
+            states=STATES,
             kinds=_KINDS,
-            models=browsing.model_names(Window(_CHOICES, None)),
+            models=browsing.model_names(Window(CHOICES, None)),
             tenants=browsing.tenant_names(),
         )
 
@@ -91,6 +95,7 @@ def show_job(request: Request, runtime: RuntimeDep, visitor: Reader, job_id: Id)
             keeps=listed.job.kind in SUBJECTS
             and not visitor.principal.scopes.isdisjoint(jobs.KEEPERS[SUBJECTS[listed.job.kind]]),
             made=made,
+            key=_key(session, visitor, made),
             result=_result(browsing, listed.job, made),
             margins=_margins(runtime, visitor, made),
             overall=lambda job: progress.overall(job, moment),
@@ -122,15 +127,16 @@ def download_proof(runtime: RuntimeDep, visitor: Reader, job_id: Id) -> Response
 
 
 @router.get("/{job_id}/input.png")
-def show_input(runtime: RuntimeDep, visitor: Reader, job_id: Id) -> Response:
-    """The input that a proof shows, as a picture."""
+def show_input(runtime: RuntimeDep, visitor: Reader, job_id: Id, name: _Text = INPUT) -> Response:
+    """An input that a proof shows, as a picture."""
     with runtime.database.read() as session:
         browsing = Browsing(session, visitor.principal.sight)
         proof = _proof(browsing, job_id)
-        shown = picture(proof.document or {}, browsing.described(str(proof.verification_key_id)))
-    if shown is None:
+        shown = public_inputs(proof.document or {}, browsing.described(str(proof.verification_key_id)))
+        pictures = [each.picture for each in shown if each.name == name and each.picture]
+    if not pictures:
         raise NotFoundError("not_found", f"the input of {job_id} is no picture, or not public")
-    return Response(shown.png(), media_type="image/png", headers={"Cache-Control": "no-store"})
+    return Response(pictures[0].png(), media_type="image/png", headers={"Cache-Control": "no-store"})
 
 
 @router.post("/{job_id}/cancel")
@@ -151,6 +157,12 @@ def retry_job(runtime: RuntimeDep, visitor: SendingKeeper, job_id: Id) -> Respon
 def end_stream(runtime: RuntimeDep, visitor: SendingProver, job_id: Id) -> Response:
     streams.end(runtime, visitor.principal, job_id)
     return see(f"/admin/jobs/{job_id}")
+
+
+def _key(session: Session, visitor: Visitor, made: object) -> Key | None:
+    if not isinstance(made, (Proof, Model)) or made.verification_key_id is None:
+        return None
+    return key_of(session, visitor, made.verification_key_id)
 
 
 def _proof(browsing: Browsing, job_id: str) -> Proof:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated
 
 from fastapi import APIRouter, Query, Request, Response
 
@@ -10,11 +10,9 @@ from service.api.routes.dependencies import RuntimeDep
 from service.dashboard.pages import PageRoute, page
 from service.dashboard.visitors import Reader
 from service.storage.database import now
-from service.storage.repositories.overview import MOST_ENDED, RANGES, Overview
+from service.storage.repositories.overview import MOST_ENDED, RANGES, Overview, RangeName
 
 router = APIRouter(route_class=PageRoute)
-
-RangeName = Literal["hour", "day", "week", "month"]
 
 
 @router.get("")

@@ -2,25 +2,47 @@
 
 from __future__ import annotations
 
-from fastapi import APIRouter, Request, Response
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Form, Request, Response
 
 from service.access import audit
+from service.api import problems
 from service.api.routes.dependencies import Id, RuntimeDep, WindowDep
 from service.dashboard.pages import PageRoute, page, see
-from service.dashboard.visitors import Manager, SendingManager
+from service.dashboard.visitors import Manager, SendingManager, Visitor
+from service.runtime import Runtime
 from service.storage.repositories.browsing import Browsing
-from service.storage.repositories.webhooks import Deliveries
+from service.storage.repositories.webhooks import EVENTS, Deliveries
+from service.submissions import webhooks
+from zenerrors import RequestError, ZenError
 
 router = APIRouter(prefix="/webhooks", route_class=PageRoute)
 
 
 @router.get("")
 def list_webhooks(request: Request, runtime: RuntimeDep, visitor: Manager) -> Response:
-    with runtime.database.read() as session:
-        browsing = Browsing(session, visitor.principal.sight)
-        return page(
-            request, visitor, "webhooks.html", webhooks=browsing.webhooks(), tenants=browsing.tenant_names()
-        )
+    return _webhooks_page(request, runtime, visitor, {"events": EVENTS})
+
+
+@router.post("")
+def add_webhook(
+    request: Request,
+    runtime: RuntimeDep,
+    visitor: SendingManager,
+    url: Annotated[str, Form(max_length=2000)] = "",
+    event: Annotated[list[str] | None, Form()] = None,
+) -> Response:
+    """The page that follows shows the secret, once."""
+    given = {"url": url.strip(), "events": event or []}
+    try:
+        if not given["events"]:
+            raise RequestError("request.invalid", "event: choose at least one", field="event")
+        _, secret = webhooks.add(runtime, visitor.principal, url.strip(), event or [])
+    except ZenError as error:
+        return _webhooks_page(request, runtime, visitor, given, error)
+    return _webhooks_page(request, runtime, visitor, {"events": EVENTS}, fresh=secret)
 
 
 @router.get("/{webhook_id}")
@@ -40,6 +62,22 @@ def show_webhook(
         )
 
 
+@router.post("/{webhook_id}/test")
+def test_webhook(runtime: RuntimeDep, visitor: SendingManager, webhook_id: Id) -> Response:
+    with runtime.database.write() as session:
+        webhook = Browsing(session, visitor.principal.sight).webhook(webhook_id)
+        webhooks.test(session, visitor.principal, webhook)
+    return see(f"/admin/webhooks/{webhook_id}")
+
+
+@router.post("/{webhook_id}/delete")
+def delete_webhook(runtime: RuntimeDep, visitor: SendingManager, webhook_id: Id) -> Response:
+    with runtime.database.write() as session:
+        webhook = Browsing(session, visitor.principal.sight).webhook(webhook_id)
+        webhooks.delete(session, visitor.principal, webhook_id, webhook.tenant_id)
+    return see("/admin/webhooks")
+
+
 @router.post("/{webhook_id}/deliveries/{delivery_id}/redeliver")
 def redeliver(runtime: RuntimeDep, visitor: SendingManager, webhook_id: Id, delivery_id: Id) -> Response:
     with runtime.database.write() as session:
@@ -47,3 +85,28 @@ def redeliver(runtime: RuntimeDep, visitor: SendingManager, webhook_id: Id, deli
         Deliveries(session).again(delivery_id, webhook.id)
         audit.note(session, visitor.principal, "webhook.redeliver", delivery_id, tenant_id=webhook.tenant_id)
     return see(f"/admin/webhooks/{webhook_id}")
+
+
+def _webhooks_page(
+    request: Request,
+    runtime: Runtime,
+    visitor: Visitor,
+    given: Mapping[str, Any],
+    problem: ZenError | None = None,
+    fresh: str | None = None,
+) -> Response:
+    """``given``: what the form was sent with; ``fresh``: the secret of a webhook that was just added."""
+    with runtime.database.read() as session:
+        browsing = Browsing(session, visitor.principal.sight)
+        return page(
+            request,
+            visitor,
+            "webhooks.html",
+            problems.answer(problem).status_code if problem else 200,
+            webhooks=browsing.webhooks(),
+            tenants=browsing.tenant_names(),
+            events=EVENTS,
+            given=given,
+            problem=problem,
+            fresh=fresh,
+        )

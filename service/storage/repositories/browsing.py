@@ -14,11 +14,13 @@ from sqlalchemy.orm import Session, defer, raiseload
 
 from service.storage.paging import Page, Place, Window, page
 from service.storage.records.accounts import Tenant
+from service.storage.records.ceremonies import Contribution
 from service.storage.records.jobs import Job
 from service.storage.records.resources import Circuit, Dataset, Model, Proof, Shard, VerificationKey
 from service.storage.records.streams import Frame, Stream
 from service.storage.records.webhooks import Delivery, Webhook
 from service.storage.repositories.labelled import Labelled
+from service.storage.repositories.lists import Filters, Lists
 from zenerrors import NotFoundError
 
 KINDS = ("proof", "accuracy", "stream", "model", "dataset", "shard", "ceremony", "contribution")
@@ -74,6 +76,17 @@ class SeenFrame:
 
 
 @dataclass(frozen=True)
+class ListedProof:
+    """``values``: what its document shows. ``claim``, ``setup``: None before it is made."""
+
+    proof: Proof
+    name: str
+    values: Mapping[str, Any] | None
+    claim: str | None
+    setup: str | None
+
+
+@dataclass(frozen=True)
 class ListedModel:
     """``circuit``: of the default proof."""
 
@@ -107,13 +120,14 @@ class Browsing:
             raise NotFoundError("not_found", f"there is no job {job_id!r}")
         return self._about([job])[0]
 
-    def made_by(self, job_id: str) -> Model | Dataset | Proof | Stream | None:
+    def made_by(self, job_id: str) -> Model | Dataset | Proof | Stream | Contribution | None:
         """What this job makes."""
         return (
             self._session.get(Proof, job_id, options=(raiseload(Proof.model),))
             or self._session.get(Model, job_id, options=_LEAN_MODEL)
             or self._session.get(Dataset, job_id, options=(raiseload(Dataset.model),))
             or self._session.get(Stream, job_id)
+            or self._session.get(Contribution, job_id)
         )
 
     def frames(self, stream: Stream, most: int) -> Sequence[SeenFrame]:
@@ -177,10 +191,37 @@ class Browsing:
         proofs = select(func.count()).where(Proof.model_id == model_id)
         return ListedModel(model, circuit, self._session.scalars(proofs).one())
 
-    def circuits(self, window: Window) -> Page[Row[Circuit, str]]:
-        """Each with its scheme. They are nobody's: models of one architecture share them."""
+    def proofs(self, filters: Filters, window: Window) -> Page[ListedProof]:
+        found = Lists(self._session, self._owner).proofs(filters, window)
+        said = Proof.document["statement"]["claim"].as_string()
+        about = (
+            select(Proof.id, Model.name, said.label("claim"), _SETUP.label("setup"))
+            .join(Model, Model.id == Proof.model_id)
+            .outerjoin(VerificationKey, VerificationKey.id == Proof.verification_key_id)
+            .where(Proof.id.in_([proof.id for proof, _ in found.rows]))
+        )
+        rows = {row.id: row for row in self._session.execute(about)}
+        listed = [
+            ListedProof(proof, rows[proof.id].name, values, rows[proof.id].claim, rows[proof.id].setup)
+            for proof, values in found.rows
+        ]
+        return Page(listed, found.next_cursor)
+
+    def datasets(self, filters: Filters, window: Window) -> Page[tuple[Dataset, str]]:
+        """Each with the name of its model."""
+        found = Lists(self._session, self._owner).datasets(filters, window)
+        ids = {dataset.model_id for dataset in found.rows}
+        names = dict(self._session.execute(select(Model.id, Model.name).where(Model.id.in_(ids))).all())
+        return Page([(dataset, names[dataset.model_id]) for dataset in found.rows], found.next_cursor)
+
+    def setup(self, key_id: str | None) -> str | None:
+        """Who made this verification key; None where there is none yet."""
+        return self._session.scalar(select(_SETUP).where(VerificationKey.id == key_id))
+
+    def circuits(self, window: Window) -> Page[Row[Circuit, str, str]]:
+        """Each with its scheme and setup. They are nobody's: models of one architecture share them."""
         query = (
-            select(Circuit, VerificationKey.circuit["scheme"].as_string())
+            select(Circuit, VerificationKey.circuit["scheme"].as_string(), _SETUP)
             .join(VerificationKey)
             .options(_LEAN_CIRCUIT)
             .order_by(Circuit.created_at.desc(), Circuit.digest.desc())
@@ -293,6 +334,8 @@ class Browsing:
 # Keys and documents are large, and no page shows them.
 _LEAN_MODEL = (raiseload(Model.verification_key), defer(Model.registration), defer(Model.receipt))
 _LEAN_CIRCUIT = raiseload(Circuit.verification_key)
+
+_SETUP = VerificationKey.document["setup"].as_string()
 
 _SUBJECTS = union_all(
     select(Proof.id, Proof.model_id, Proof.scheme),

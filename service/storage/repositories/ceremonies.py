@@ -38,6 +38,14 @@ class Ceremonies:
         )
         return self._session.scalars(rows.order_by(Contribution.place)).all()
 
+    def of_key(self, key_id: str) -> str | None:
+        """Return the id of the ceremony that made this verification key."""
+        made = select(CeremonyCircuit.ceremony_id).where(CeremonyCircuit.verification_key_id == key_id)
+        if self._owner is not None:
+            mine = Job.id == CeremonyCircuit.ceremony_id, Job.tenant_id == self._owner
+            made = made.where(select(Job.id).where(*mine).exists())
+        return self._session.scalar(made.limit(1))
+
     def pending(self, ceremony_id: str) -> str | None:
         """The id of the contribution that is being verified."""
         rows = select(Contribution.id).join(Job, Job.id == Contribution.id)

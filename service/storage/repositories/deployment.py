@@ -1,13 +1,14 @@
-"""What ``zenserve doctor`` asks the database."""
+"""What ``zenserve doctor`` and the dashboard's page of the deployment ask the database."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sqlalchemy import Row, func, select
+from sqlalchemy import Row, func, select, text
 from sqlalchemy.orm import Session
 
 from service.settings import QueueName
+from service.storage.database import is_postgresql
 from service.storage.records.jobs import Job
 from service.storage.records.resources import Model
 
@@ -20,6 +21,12 @@ class Deployment:
         return self._session.scalar(
             select(Model).join(Job).order_by(Job.created_at.desc(), Job.id.desc()).limit(1)
         )
+
+    def database_bytes(self) -> int:
+        """Return how large the database is."""
+        pages = "SELECT page_count * page_size FROM pragma_page_count(), pragma_page_size()"
+        size = "SELECT pg_database_size(current_database())" if is_postgresql(self._session) else pages
+        return int(self._session.execute(text(size)).scalar_one())
 
     def waiting(self) -> Sequence[Row[QueueName, int, int]]:
         """Of each queue with queued jobs: its name, how many, and the memory that the largest takes."""

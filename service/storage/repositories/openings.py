@@ -129,6 +129,11 @@ class Roots:
         lower = Root.root == registered, Root.height < height
         self._session.execute(update(Root).where(*lower).values(height=height))
 
+    def serving(self, registered: str) -> Sequence[Root]:
+        """Return the registered root and those that took its place."""
+        mine = Root.registered == registered, Root.epoch == self.epoch
+        return self._session.scalars(select(Root).where(*mine)).all()
+
     def left_of_all(self) -> dict[str, int]:
         """How many openings each of them has left, for proofs and renewals."""
         rows = select(Root.root, Root.proofs + Root.renewals).where(Root.epoch == self.epoch)

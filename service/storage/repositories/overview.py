@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from statistics import median
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 from sqlalchemy import ColumnElement, case, func, select
 from sqlalchemy.orm import Session, aliased
@@ -42,6 +42,7 @@ class Range:
         return self.slot.total_seconds()
 
 
+RangeName = Literal["hour", "day", "week", "month"]
 RANGES = {
     each.name: each
     for each in (

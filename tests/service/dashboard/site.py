@@ -30,12 +30,16 @@ ROOMS = {
     "/admin": "read",
     "/admin/": "read",
     "/admin/jobs": "read",
+    "/admin/proofs": "read",
     "/admin/models": "read",
+    "/admin/datasets": "read",
+    "/admin/ceremonies": "read",
     "/admin/circuits": "admin",
     "/admin/tenants": "admin",
     "/admin/webhooks": "manage",
     "/admin/keys": "manage",
     "/admin/audit": "manage",
+    "/admin/health": "admin",
 }
 
 

@@ -45,6 +45,8 @@ def test_a_tenant_sees_its_own_things_alone(busy: Site) -> None:
         f"/admin/jobs/{first(busy, 'tnt_x', 'queued')}/cancel",
         f"/admin/jobs/{first(busy, 'tnt_north', 'failed')}/retry",
         f"/admin/webhooks/{webhook}/deliveries/{delivery}/redeliver",
+        f"/admin/webhooks/{webhook}/test",
+        f"/admin/webhooks/{webhook}/delete",
         f"/admin/keys/{key}/revoke",
     ):
         assert send(client, path).status_code == 404, path
@@ -144,3 +146,43 @@ def test_a_delivery_is_sent_again(empty: Site) -> None:
     send(empty.visitor(*SCOPES), f"/admin/webhooks/{row.webhook_id}/deliveries/{row.id}/redeliver")
     with empty.database.read() as session:
         assert session.get_one(Delivery, row.id).state == "waiting"
+
+
+def test_a_webhook_is_added_tried_and_deleted(empty: Site) -> None:
+    client = empty.visitor("read", "manage")
+    answer = send(client, "/admin/webhooks", url=" https://example.com/told ", event=["proof.failed"])
+    found = re.search(r'<code id="fresh-key">(whsec_[^<]+)</code>', answer.text)
+    assert (answer.status_code, answer.headers["Cache-Control"]) == (200, "no-store")
+    assert found is not None
+    assert found[1] not in client.get("/admin/webhooks").text, "it is shown once"
+    with empty.database.read() as session:
+        row = session.scalars(select(Webhook)).one()
+    assert (row.url, row.events, row.tenant_id) == (
+        "https://example.com/told", ["proof.failed"], LOCAL_TENANT
+    )  # fmt: skip
+    assert empty.runtime.vault.open(row.secret, f"webhook:{row.id}") == found[1].encode()
+    path = f"/admin/webhooks/{row.id}"
+    assert send(client, f"{path}/test").headers["Location"] == path
+    assert "webhook.test" in client.get(path).text
+    assert send(client, f"{path}/delete").headers["Location"] == "/admin/webhooks"
+    assert client.get(path).status_code == 404
+    with empty.database.read() as session:
+        noted = session.scalars(select(AuditEntry.action).where(AuditEntry.target == row.id)).all()
+    assert [*noted] == ["webhook.create", "webhook.test", "webhook.delete"]
+
+
+def test_an_address_that_cannot_be_told_is_refused_beside_its_field(empty: Site) -> None:
+    client = empty.visitor("manage", "read")
+    for url, events, said in (
+        (
+            "http://example.com/told",
+            ["proof.failed"],
+            'id="url-refusal">give a URL that begins with https://',
+        ),
+        ("https://example.com/told", [], 'id="event-refusal">choose at least one'),
+    ):
+        answer = send(client, "/admin/webhooks", url=url, event=events)
+        assert (answer.status_code, said in answer.text) == (422, True), answer.text
+        assert f'value="{url}"' in answer.text, "what was entered is lost"
+    with empty.database.read() as session:
+        assert session.scalars(select(Webhook)).all() == []

@@ -23,6 +23,9 @@ FORMS = (
     "/admin/models",
     "/admin/models/mdl_1/prove",
     "/admin/models/mdl_1/datasets",
+    "/admin/webhooks",
+    "/admin/webhooks/whk_1/test",
+    "/admin/webhooks/whk_1/delete",
     "/admin/webhooks/whk_1/deliveries/msg_1/redeliver",
 )
 
@@ -58,6 +61,9 @@ def test_another_site_cannot_log_anybody_in(quiet: Site) -> None:
         ("/admin/jobs/prf_1/retry", ("read", "manage"), "prove"),
         ("/admin/keys", ("read", "prove"), "manage"),
         ("/admin/keys/key_1/revoke", ("read", "prove"), "manage"),
+        ("/admin/webhooks", ("read", "prove"), "manage"),
+        ("/admin/webhooks/whk_1/test", ("read", "prove"), "manage"),
+        ("/admin/webhooks/whk_1/delete", ("read", "prove"), "manage"),
         ("/admin/webhooks/whk_1/deliveries/msg_1/redeliver", ("read", "prove"), "manage"),
         ("/admin/models", ("read", "prove", "admin"), "register"),
         ("/admin/models/mdl_1/prove", ("read", "register", "admin"), "prove"),

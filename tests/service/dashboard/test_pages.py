@@ -11,11 +11,12 @@ import pytest
 from sqlalchemy import select
 
 from service.access.principal import SCOPES
+from service.jobs.jobs import Jobs
 from service.runtime import Runtime
 from service.settings import Settings
 from service.storage import schema
 from service.storage.database import now
-from service.storage.records.jobs import Job
+from service.storage.records.jobs import Job, Worker
 from service.storage.repositories.overview import RANGES
 from tests.service.busy import HOSTILE, fill
 from tests.service.dashboard.site import ROOMS, Site, send
@@ -99,7 +100,7 @@ def test_the_overview_counts_what_is_there(busy: Site) -> None:
         assert row is not None
         assert int(row[1]) == causes.count(code)
     assert "NVIDIA H200" in page
-    assert re.search(r"silent for \d+ min", page)
+    assert re.search(r'class="state gone">.*gone for \d+ min', page), "it had no job: nothing is lost"
 
 
 def test_both_databases_show_the_same(each_runtime: Runtime) -> None:
@@ -127,6 +128,15 @@ def test_a_service_that_asks_for_no_keys_lets_its_host_in(tmp_path: Path) -> Non
         answer = client.post("/admin/tenants", data={"name": "x"}, headers={"Origin": "https://evil.example"})
         assert answer.status_code == 403
     runtime.close()
+
+
+def test_a_worker_that_is_silent_with_a_job_is_told_apart_from_one_that_left(empty: Site) -> None:
+    with empty.database.write() as session:
+        session.add(Worker(id="worker_1", pid=1, started_at=now(), heartbeat_at=now() - timedelta(minutes=3)))
+        job = Jobs(session).create("prf_1", "proof")
+        session.flush()
+        job.state, job.worker = "running", "worker_1"
+    assert "silent for 3 min" in empty.visitor(*SCOPES).get("/admin").text
 
 
 def test_the_report_of_a_model_is_linked_from_its_page(busy: Site) -> None:

@@ -13,9 +13,10 @@ import pytest
 from sqlalchemy import select
 
 from service.access.principal import SCOPES
-from service.dashboard.formats import rounded, told, words
+from service.dashboard.formats import estimated, rounded, told, words
+from service.dashboard.inputs import public_inputs
 from service.dashboard.pictures import Picture
-from service.dashboard.results import result
+from service.dashboard.results import brief, result
 from service.dashboard.timeline import Spent, ranked, timeline
 from service.storage.records.base import LOCAL_TENANT
 from service.storage.records.jobs import Job, JobEvent
@@ -45,7 +46,7 @@ def test_a_proof_shows_its_result(busy: Site) -> None:
     largest = max(values["logits"])
     weight, image = 0.005631092716665829, 0.14071362061981654  # of the last layer, in the description
     assert f">{largest * weight * image:.4g}</td>" in page
-    assert f'src="/admin/jobs/{job_id}/input.png" width="8" height="8"' in page
+    assert f'src="/admin/jobs/{job_id}/input.png?name=input" width="8" height="8"' in page
     job_id, values = proof_of(busy, "top")
     page = client.get(f"/admin/jobs/{job_id}").text
     assert f">Labels {', '.join(map(str, values['top']))}</p>" in page
@@ -119,6 +120,51 @@ def test_hidden_values_are_shown_by_where_they_lie() -> None:
         "is 0.03579, of 3.5 in steps of 1.25e-05"
     )
     assert told({"image": "private", "mask": [1, 2]}) == "image: private; mask: 1, 2"
+
+
+@pytest.mark.parametrize(
+    ("group", "integers", "said"),
+    [
+        ({"shape": [3], "scale": 0.5, "zero_point": 2}, [2, 3, 0], {"places": ["0", "0.5", "-1"]}),
+        ({"shape": [2, 2], "scale": 2.0}, [1, 2, 3, 4], {"rows": [["2", "4"], ["6", "8"]]}),
+        ({"shape": [1, 4], "scale": 1.0}, [101, 7592, 2088, 102], {"run": "101 7592 2088 102"}),
+        ({"shape": [300], "scale": 1.0}, [7] * 300, {"run": " ".join(["7"] * 200), "hidden": 100}),
+        ({"shape": [30], "scale": 0.1}, [0] * 30, {"places": ["0"] * 20, "hidden": 10}),
+        ({"shape": [20, 2, 15], "scale": 0.1}, [0] * 600, {"rows": [["0"] * 10] * 12, "hidden": 480}),
+        ({"shape": [], "scale": 0.5}, 3, {"places": ["1.5"]}),
+    ],
+)
+def test_public_inputs_are_runs_tables_and_lists(
+    group: dict[str, Any], integers: list[int] | int, said: dict[str, Any]
+) -> None:
+    count = len(integers) if isinstance(integers, list) else 1
+    of_circuit = {
+        "public_inputs": [{"name": "input/left", "first": 1, "count": count, "maximum": 9999} | group]
+    }
+    (found,) = public_inputs({"statement": {"values": {"input/left": integers}}}, of_circuit)
+    assert found.title == "Input left"
+    shown = {name: getattr(found, name) for name in ("run", "places", "rows", "hidden")}
+    assert {name: value for name, value in shown.items() if value} == said
+    hidden = public_inputs({"statement": {"values": {"label": 3}}}, of_circuit)
+    assert [*hidden] == [], "a private input was shown"
+
+
+def test_estimates_say_no_more_than_they_know() -> None:
+    for seconds, said in (
+        (0.005, "less than a second"),
+        (4.7, "about 5 s"),
+        (14.72, "about 15 s"),
+        (61, "about 1 min"),
+        (9000, "about 2 h"),
+    ):
+        assert estimated(seconds) == said
+
+
+def test_lists_have_a_sentence_where_a_number_does_not_do() -> None:
+    claim = "The mean squared error is 0.1. More."
+    assert brief("accuracy", {"mse": 3, "size": 9}, claim) == "The mean squared error is 0.1"
+    assert brief("inference", {"label": 7}, "…") == "Label 7"
+    assert brief("inference", None, None) == "–"
 
 
 @pytest.mark.parametrize(
