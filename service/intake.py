@@ -581,7 +581,7 @@ def revealed(quantised: bytes, asked: Reveal | dict[str, Reveal] | None) -> Reve
     graph = _graph(quantised)
     shown = all_shown(graph, asked)
     for name, reveal in shown.items():
-        require_outputs(graph.size(name), reveal)
+        require_outputs(graph, name, reveal)
     return next(iter(shown.values())) if len(graph.outputs) == 1 else shown
 
 

@@ -19,8 +19,12 @@ from circuits.graphs.graph import Values
 from circuits.graphs.tensors import by_name
 from circuits.graphs.types import FloatArray, Shape
 from circuits.onnx.constants import FLOATS
+from circuits.onnx.described import schema_of
+from circuits.onnx.estimators import export_tabular, is_of_tables
+from circuits.onnx.frames.exported import Tabular
 from circuits.onnx.message import entries, message, open_sizes
 from circuits.onnx.runtime import File
+from circuits.samples.schema import TableSchema, is_rows
 from verifier.datasets import numbers, one_input
 from zenerrors import TensorError
 from zenserve.committed import Committed
@@ -40,12 +44,42 @@ def plain(x: Any) -> Any:
 
 class Loaded(NamedTuple):
     """A network as it was read. ``file``: the ONNX file, or its bytes. ``sizes``: of the dimensions that it
-    only names. ``exported``: what the file was exported from, None where a file was handed in."""
+    only names. ``exported``: what the file was exported from, None where a file was handed in. ``schema``:
+    of the table whose rows it takes, if it is known; ``tabular``: how a model in memory takes them."""
 
     graph: Graph
     file: File
     sizes: Mapping[str, int]
     exported: Exported | None
+    schema: TableSchema | None = None
+    tabular: Tabular | None = None
+
+    def encoded(self, rows: Any, field: str) -> Any:
+        """What the network reads of rows of its table; all else as it is."""
+        if self.schema is None or rows is None:
+            return rows
+        if self.tabular is not None:
+            return self.tabular.encode(framed(rows), field)
+        return self.schema.encode(rows, field) if is_rows(rows) else rows
+
+    def ends(self, samples: Mapping[str, FloatArray]) -> dict[str, FloatArray] | None:
+        """Rows that reach as far as the schema lets any."""
+        if self.schema is None:
+            return None
+        return {name: self.schema.spread(values) for name, values in samples.items()}
+
+    def labels(self, labels: Any) -> NDArray[Any] | None:
+        """Words by the places of their classes. Raises ``TensorError``."""
+        if labels is None:
+            return None
+        known = array(labels)
+        if known.dtype.kind not in "OUS" or self.schema is None or not self.schema.classes:
+            return known
+        places = {name: place for place, name in enumerate(self.schema.classes)}
+        if not {*map(str, known)} <= {*places}:
+            reason = f"labels: one is none of the classes {', '.join(map(repr, places))}"
+            raise TensorError("input.out_of_range", reason, field="labels")
+        return np.array([places[str(each)] for each in known])
 
     def shown_by(self, reveal: Any) -> Graph:
         """The network whose outputs a proof shows. An ArgMax at the end, which labels do without, is there
@@ -68,12 +102,18 @@ class Loaded(NamedTuple):
         return differences
 
 
-def load(network: Any, x: Any, fixed: Mapping[str, int] | None = None) -> Loaded:
+def load(network: Any, x: Any, fixed: Mapping[str, int] | None = None, typical: Any = None) -> Loaded:
     """The network that takes ``x``: a model that is exported (``export_model``), the path or the bytes of an
     ONNX file, or an ONNX model. Dimensions that a file leaves open are as long as those of ``x``. ``fixed``:
-    of a file's inputs of a single whole number those that ``x`` has not. Raises ``ModelError``, and
-    ``TensorError`` (``input.names``) for a module's inputs by names.
+    of a file's inputs of a single whole number those that ``x`` has not. ``typical``: rows of a table that a
+    model takes, beside ``x``. Raises ``ModelError``, and ``TensorError`` (``input.names``) for a module's
+    inputs by names.
     """
+    rows = framed(x if typical is None else typical)
+    if is_of_tables(network, rows):
+        tabular = export_tabular(network, rows)
+        graph = load_onnx(tabular.file)
+        return Loaded(graph, tabular.file, {}, Exported.of_table(tabular), tabular.schema, tabular)
     file, exported = network, None
     if isinstance(network, ModelProto):
         file = network.SerializeToString()
@@ -87,8 +127,26 @@ def load(network: Any, x: Any, fixed: Mapping[str, int] | None = None) -> Loaded
         examples = x if isinstance(x, tuple) else (x,)
         file = export_model(network, *examples)
         exported = Exported.of(network, tuple(map(array, examples)), file)
+    if is_rows(x):
+        graph = load_onnx(file, fixed or {})
+        if schema := described(file, graph):
+            return Loaded(graph, file, fixed or {}, exported, schema)
     sizes = _sizes(file, x, fixed or {})
-    return Loaded(load_onnx(file, sizes), file, sizes, exported)
+    graph = load_onnx(file, sizes)
+    return Loaded(graph, file, sizes, exported, described(file, graph))
+
+
+def framed(rows: Any) -> Any:
+    """A row of pandas' as a table of one."""
+    is_row = hasattr(rows, "to_frame") and not hasattr(rows, "columns")
+    return rows.to_frame().T.infer_objects() if is_row else rows
+
+
+def described(file: File, graph: Graph) -> TableSchema | None:
+    """The schema in a file of a network that reads rows of a table."""
+    if len(graph.inputs) != 1 or len(graph.input.shape) != 1:
+        return None
+    return schema_of(file, graph.input.shape[0])
 
 
 def _sizes(file: bytes | os.PathLike[str], x: Any, fixed: Mapping[str, int]) -> dict[str, int]:
@@ -133,6 +191,12 @@ def _fitted(values: Any, shape: Shape, leading: int, field: str) -> FloatArray:
     x = array(values)
     x = numbers(x.astype(np.int64) if x.dtype == np.bool_ else x, field)
     return x.reshape(*x.shape[:leading], *shape) if one_input(x.shape[leading:], shape) else x
+
+
+def varied_rows(schema: TableSchema, x: FloatArray) -> FloatArray:
+    """As ``varied``, of a row of a table: categories and missing values stay such."""
+    factors = np.random.default_rng(0).uniform(1 - VARIED, 1 + VARIED, (VARIATIONS, len(schema.columns)))
+    return schema.varied(x, factors)
 
 
 def varied(x: NDArray[Any], values: Values = "real") -> FloatArray:

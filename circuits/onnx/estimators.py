@@ -13,7 +13,7 @@ from copy import copy
 from io import StringIO
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,9 +21,10 @@ from onnx import GraphProto
 from onnx.helper import make_node, make_opsetid
 
 from circuits.onnx.export import export_torch
+from circuits.onnx.frames.exported import Tabular, export_table, is_table
 from circuits.onnx.tables import catboost, hist_gradient, lightgbm, xgboost
 from circuits.onnx.tables.ensemble import ML, Ensemble, opsets
-from zenerrors import ModelError, TensorError
+from zenerrors import ModelError, TensorError, ZenError
 
 # As skl2onnx's converters for trees name them; it writes isolation forests in no newer one.
 _SETS: Final = opsets([])
@@ -32,6 +33,9 @@ _ENSEMBLES: Final[Mapping[str, Callable[[Any], Ensemble]]] = {
     "lightgbm": lightgbm.ensemble_of,
     "xgboost": xgboost.ensemble_of,
 }
+
+
+Made = TypeVar("Made")
 
 
 def export_model(model: Any, *examples: Any) -> bytes:
@@ -55,22 +59,42 @@ def export_model(model: Any, *examples: Any) -> bytes:
     )
 
 
+def export_tabular(model: Any, rows: Any) -> Tabular:
+    """A model of tables, and the schema of the tables that it takes. ``rows``: typical ones, a table of
+    pandas' or an array, with words and missing values as the model takes them. Raises as ``export_model``."""
+    kinds = [kind.__module__.partition(".")[0] for kind in type(model).__mro__]
+    if not {*kinds} & _LEARNED.keys():
+        raise ModelError("model.export", f"a {type(model).__name__} is no model of tables")
+    return _refusing(model, lambda: export_table(model, rows, export_model))
+
+
+def is_of_tables(model: Any, rows: Any) -> bool:
+    """Whether rows have names, words or gaps, and the model is of a library of such."""
+    kinds = {kind.__module__.partition(".")[0] for kind in type(model).__mro__}
+    return bool(kinds & _LEARNED.keys()) and is_table(rows)
+
+
 def _exported(exporter: Callable[[Any, NDArray[Any]], bytes], model: Any, examples: tuple[Any, ...]) -> bytes:
     if len(examples) != 1:
         raise ModelError("model.export", f"a {type(model).__name__} takes one input, not {len(examples)}")
     rows = _numbers(examples[0])
+    return _refusing(model, lambda: exporter(model, rows))
+
+
+def _refusing(model: Any, export: Callable[[], Made]) -> Made:
+    """What an exporter makes, or an error that says why there is nothing."""
     said = StringIO()
     try:
         with warnings.catch_warnings(), redirect_stdout(said), redirect_stderr(said):
             warnings.simplefilter("ignore")
-            return exporter(model, rows)
+            return export()
     except ImportError as missing:
         raise ModelError(
             "model.no_exporter",
             f"{missing.name} is not installed: pip install 'zenserve[estimators]', or export the file "
             "elsewhere",
         ) from None
-    except ModelError:
+    except ZenError:
         raise
     except Exception as refusal:  # whatever a model and an exporter may raise
         reason = (str(refusal.__cause__ or refusal).strip().splitlines() or [type(refusal).__name__])[0]
@@ -99,7 +123,9 @@ def _numbers(rows: Any) -> NDArray[Any]:
 def _columns(rows: Any) -> str:
     """Which of a table that has no numbers."""
     kinds = getattr(rows, "dtypes", None)
-    names = [] if kinds is None else [str(name) for name, kind in kinds.items() if kind.kind not in "biuf"]
+    if not hasattr(kinds, "items"):
+        return ""
+    names = [str(name) for name, kind in kinds.items() if kind.kind not in "biuf"]
     return f" in {', '.join(repr(name[:40]) for name in names[:8])}" if names else ""
 
 
@@ -253,10 +279,10 @@ _OF_CLASSES: Final = {
     "nocl": [True, False],
     "zipmap": [True, False, "columns"],
 }
-_EXPORTERS: Final[Mapping[str, Callable[[Any, NDArray[Any]], bytes]]] = {
+_LEARNED: Final[Mapping[str, Callable[[Any, NDArray[Any]], bytes]]] = {
     "catboost": _trees(catboost.ensemble_of, "predictions"),
-    "keras": _keras,
     "lightgbm": _trees(lightgbm.ensemble_of, "variable"),
     "sklearn": _sklearn,
     "xgboost": _trees(xgboost.ensemble_of, "variable"),
 }
+_EXPORTERS: Final = {"keras": _keras, **_LEARNED}

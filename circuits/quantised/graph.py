@@ -33,6 +33,8 @@ from verifier.preamble import Kind
 from verifier.schemes import INPUT, called
 from zenerrors import FileFormatError, ModelError, TensorError
 
+# What exporters of models of tables call the output that is the label.
+LABELS: Final = frozenset({"label", "output_label"})
 # What the output of a network of one is called.
 OUTPUT = "output"
 _ENCODING: Final = Encoding(Kind(b"qnet", 2), INTEGERS)
@@ -184,6 +186,15 @@ class QuantGraph:
     def output_scale(self) -> tuple[float, int] | None:
         """``scale_of`` the only output."""
         return self.scale_of(self.output)
+
+    @cached_property
+    def own_label(self) -> str | None:
+        """The output that is the label which a model of tables gives itself, beside scores of its classes, as
+        exporters call it; None where there is none."""
+        for name in LABELS.intersection(self.outputs):
+            if self.size(name) == 1 and self.scale_of(self.outputs[name]) == (1.0, 0):
+                return name if any(self.size(other) > 1 for other in self.outputs) else None
+        return None
 
     def scale_of(self, tensor: str) -> tuple[float, int] | None:
         """What the integers of an output stand for: ``real = scale (q - zero_point)``. None where they are
