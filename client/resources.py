@@ -102,6 +102,7 @@ class Model(Job):
     twins: list[dict[str, Any]] | None = None
     registration_key_id: str | None = None
     report: dict[str, Any] | None = None
+    table: dict[str, Any] | None = None
     description: dict[str, Any] | None = None
 
 
@@ -138,6 +139,8 @@ class Proof(Job):
     challenge: str | None
     verification_key_id: str | None
     label: int | None
+    class_name: str | None = None
+    unproven: str | None = None
     values: dict[str, Any] | None
     output_ids: dict[str, str] | None = None
     claim: str | None = None

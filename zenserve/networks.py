@@ -129,24 +129,17 @@ def load(network: Any, x: Any, fixed: Mapping[str, int] | None = None, typical: 
         exported = Exported.of(network, tuple(map(array, examples)), file)
     if is_rows(x):
         graph = load_onnx(file, fixed or {})
-        if schema := described(file, graph):
+        if schema := schema_of(file, graph):
             return Loaded(graph, file, fixed or {}, exported, schema)
     sizes = _sizes(file, x, fixed or {})
     graph = load_onnx(file, sizes)
-    return Loaded(graph, file, sizes, exported, described(file, graph))
+    return Loaded(graph, file, sizes, exported, schema_of(file, graph))
 
 
 def framed(rows: Any) -> Any:
     """A row of pandas' as a table of one."""
     is_row = hasattr(rows, "to_frame") and not hasattr(rows, "columns")
     return rows.to_frame().T.infer_objects() if is_row else rows
-
-
-def described(file: File, graph: Graph) -> TableSchema | None:
-    """The schema in a file of a network that reads rows of a table."""
-    if len(graph.inputs) != 1 or len(graph.input.shape) != 1:
-        return None
-    return schema_of(file, graph.input.shape[0])
 
 
 def _sizes(file: bytes | os.PathLike[str], x: Any, fixed: Mapping[str, int]) -> dict[str, int]:

@@ -44,9 +44,7 @@ def compare_integers(
         first_labels |= {name: 1 for name, each in graph.outputs.items() if is_of_classes(graph.shapes[each])}
     else:
         first_labels |= {
-            name: ranked[each]
-            for name, each in called.items()
-            if each in ranked and qgraph.size(each) > 1
+            name: ranked[each] for name, each in called.items() if each in ranked and qgraph.size(each) > 1
         }
     found = _reals(graph, qgraph, samples)
     gaps = gaps_of(

@@ -6,6 +6,7 @@ from typing import Final
 
 from onnx import ModelProto
 
+from circuits.graphs.graph import Graph
 from circuits.onnx.message import message
 from circuits.onnx.runtime import File
 from circuits.samples.schema import TableSchema
@@ -24,9 +25,12 @@ def with_schema(file: bytes, schema: TableSchema) -> bytes:
     return bytes(model.SerializeToString())
 
 
-def schema_of(file: File, size: int) -> TableSchema | None:
-    """The schema in a file; None where it has none. ``size``: how many entries the network reads. Raises
+def schema_of(file: File, graph: Graph) -> TableSchema | None:
+    """The schema in the file of a network that reads rows of a table; None where there is none. Raises
     ``ModelError`` for a schema that cannot be read, or of rows of another size."""
+    if len(graph.inputs) != 1 or len(graph.input.shape) != 1:
+        return None
+    size = graph.input.shape[0]
     found = [each.value for each in message(file).metadata_props if each.key == KEY]
     if not found:
         return None

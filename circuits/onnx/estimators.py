@@ -17,7 +17,7 @@ from typing import Any, Final, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
-from onnx import GraphProto
+from onnx import GraphProto, TensorProto
 from onnx.helper import make_node, make_opsetid
 
 from circuits.onnx.export import export_torch
@@ -147,6 +147,9 @@ def _sklearn(model: Any, rows: NDArray[Any]) -> bytes:
     # At the end of a pipeline its converter asks for an option that it refuses, unless another is named.
     options |= {type(parts[-1]): {"raw_scores": True}} if type(parts[-1]).__name__ == "LinearSVC" else {}
     made = to_onnx(model, _row(rows), target_opset=_SETS, options=options or None)
+    if any(each.data_type == TensorProto.STRING for each in made.graph.initializer):
+        # Names of classes that are looked up, by their places: the file's label is the place.
+        made = to_onnx(_numbered(model), _row(rows), target_opset=_SETS, options=options or None)
     if _scores_are_turned(parts[-1]):
         _turn_scores(made.graph)
     if ML not in {each.domain for each in made.opset_import}:
@@ -172,6 +175,19 @@ def _prepared(model: Any) -> Any:
             ]
         case "OneHotEncoder" if model.handle_unknown == "error":
             made.handle_unknown = "ignore"
+    return made
+
+
+def _numbered(model: Any) -> Any:
+    """A copy whose classes are called by their places."""
+    made = copy(model)
+    if hasattr(model, "steps"):
+        made.steps = [*model.steps[:-1], (model.steps[-1][0], _numbered(model.steps[-1][1]))]
+    else:
+        made.classes_ = np.arange(len(model.classes_))
+        if hasattr(model, "_label_binarizer"):
+            made._label_binarizer = copy(model._label_binarizer)
+            made._label_binarizer.classes_ = made.classes_
     return made
 
 

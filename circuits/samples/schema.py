@@ -177,6 +177,11 @@ class TableSchema(_Public):
         return sum(column.size for column in self.columns)
 
     @property
+    def entries(self) -> list[str]:
+        """The name of the column of each entry."""
+        return [column.name for column in self.columns for _ in range(column.size)]
+
+    @property
     def names(self) -> list[str]:
         return [column.name for column in self.columns]
 

@@ -23,7 +23,15 @@ from verifier.documents import KeyFile, ProofDocument
 from verifier.expected import Expected
 from verifier.fields import Opening
 from verifier.registry import FIRST
-from verifier.schemes import Compared, HeldKind, Measure, PublicOrCommitted, PublicOrPrivate, Scheme
+from verifier.schemes import (
+    Compared,
+    HeldKind,
+    Measure,
+    PublicOrCommitted,
+    PublicOrPrivate,
+    Scheme,
+    kind_of,
+)
 
 Item = TypeVar("Item")
 State = Literal["queued", "running", "succeeded", "failed", "canceled"]
@@ -340,6 +348,12 @@ class ModelView(ModelSummary):
         description="What quantisation did, on the calibration; null for models of older services."
     )
     registration_key_id: str | None = Field(description="Of the registration's proof.")
+    table: dict[str, Any] | None = Field(
+        default=None,
+        description="Of a model of a table, what its columns and classes are called, and which preparation of"
+        " the columns is not proven; null where its file does not say.",
+        examples=[{"columns": [{"name": "age"}], "classes": ["approve", "decline"]}],
+    )
     description: dict[str, Any] | None = Field(
         description="Architecture, quantisation and constraint counts per layer, once it is registered."
     )
@@ -412,6 +426,16 @@ class ProofView(JobView):
         description="The key that it verifies with, once it is there.", examples=["5d" * 32]
     )
     label: int | None = Field(description="The class that the network chose.", examples=[7])
+    class_name: str | None = Field(
+        default=None,
+        description="What the model's table calls that class, which nothing proves.",
+        examples=["approve"],
+    )
+    unproven: str | None = Field(
+        default=None,
+        description="What was done to the table's columns before the network, and is not proven.",
+        examples=[None],
+    )
     values: dict[str, int | list[int]] | None = Field(
         description="All that the proof shows, by name.", examples=[{"label": 7}]
     )
@@ -572,6 +596,7 @@ def model_view(model: Model, twins: Sequence[Model]) -> ModelView:
         twins=[TwinView(id=each.id, system=each.system, commitment=each.commitment) for each in twins],
         report=QuantisationReport.model_validate(model.report) if model.report else None,
         registration_key_id=key,
+        table=model.table,
         description=model.verification_key.circuit if model.verification_key else None,
     )
 
@@ -608,6 +633,17 @@ def proof_view(proof: Proof) -> ProofView:
     return view
 
 
+def _label(shown: dict[str, Any]) -> int | None:
+    """The only one, of whichever output."""
+    labels = [value for name, value in shown.items() if kind_of(name) == "label"]
+    return labels[0] if len(labels) == 1 and isinstance(labels[0], int) else None
+
+
+def _class_name(proof: Proof, label: int | None) -> str | None:
+    classes = (proof.model.table or {}).get("classes") or []
+    return classes[label] if label is not None and label < len(classes) else None
+
+
 def proof_summary(proof: Proof, values: dict[str, Any] | None) -> ProofView:
     """``values``: what its document shows, if there is one."""
     # While the shards are at work, what they are to show is nobody's to see: they may still fail.
@@ -620,7 +656,9 @@ def proof_summary(proof: Proof, values: dict[str, Any] | None) -> ProofView:
         dataset_id=proof.dataset_id,
         challenge=proof.request.get("challenge"),
         verification_key_id=proof.verification_key_id,
-        label=shown.get("label") if shown else None,
+        label=_label(shown or {}),
+        class_name=_class_name(proof, _label(shown or {})),
+        unproven=(proof.model.table or {}).get("unproven"),
         values=shown,
         output_ids=proof.request.get("output_ids") if shown is not None else None,
     )

@@ -170,10 +170,12 @@ def _samples(
     import numpy as np
 
     from circuits import zoo
+    from circuits.onnx.described import schema_of
     from circuits.samples import Samples
 
     if calibration is not None:
-        return reading.samples(calibration, "calibration", graph.entries), "file"
+        schema = schema_of(Path(network), graph) if Path(network).is_file() else None
+        return reading.samples(calibration, "calibration", graph.entries, schema), "file"
     if not Path(network).is_file():
         return Samples({graph.input.name: zoo.calibration(network)}), "zoo"
     rng = np.random.default_rng(0)

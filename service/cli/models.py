@@ -12,7 +12,7 @@ import typer
 from client.resources import Model
 from service.cli.answers import Answer, written
 from service.cli.precision import AcceptDifference, Bits, MaxLoss, Ranges, WeightBits
-from service.cli.samples import FILES, LabelColumn, LabelFile, Mean, Reading, Sizes, Std, shapes_in
+from service.cli.samples import FILES, LabelColumn, LabelFile, Mean, Reading, Sizes, Std, taken_in
 from service.cli.shared import (
     Labels,
     Limit,
@@ -78,7 +78,7 @@ def add_model(
     reading, given = Reading(label_column, mean, std), named.sizes(shape)
     made = service.create_model(
         model.read_bytes(),
-        reading.sent(calibration, "calibration", partial(shapes_in, model, given)),
+        reading.sent(calibration, "calibration", partial(taken_in, model, given)),
         calibration_labels=calibration_labels.read_bytes() if calibration_labels else None,
         name=name or model.stem,
         system=system,

@@ -15,7 +15,7 @@ from client.resources import Commitment, DryRun, Proof, ProofFields
 from service.cli.answers import Answer, written
 from service.cli.by_name import named, privacies
 from service.cli.precision import AcceptDifference
-from service.cli.samples import InputFile, MaybeInputFile, Mean, Reading, Std, shapes_of
+from service.cli.samples import InputFile, MaybeInputFile, Mean, Reading, Std, taken_by
 from service.cli.shared import (
     Labels,
     Limit,
@@ -56,7 +56,7 @@ def commit(
     std: Std = None,
 ) -> Commitment:
     """Commit to an input of MODEL, or to a reference: what it makes of an image."""
-    given = Reading(mean=mean, std=std).one(values, "values", shapes_of(service, model_id))
+    given = Reading(mean=mean, std=std).one(values, "values", taken_by(service, model_id))
     commitment = service.create_commitment(model_id, kind, given, name=name)
     if opening:
         written(service.get_commitment_opening(commitment.id), opening)
@@ -161,7 +161,7 @@ def prove(
             "--no-wait leaves nothing to write: zenserve proofs get, key and opening fetch it later",
         )
     committed = reference is not None and reference.startswith("cmt_")
-    reading, shapes = Reading(mean=mean, std=std), shapes_of(service, model_id)
+    reading, shapes = Reading(mean=mean, std=std), taken_by(service, model_id)
     values = reading.one(input_, "input", shapes) if input_ else None
     held = named("input", input_id) if input_id and "=" in input_id else {}
     given = values if isinstance(values, dict) else {}

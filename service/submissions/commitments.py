@@ -91,7 +91,8 @@ def _commit(
 ) -> Commitment:
     """The row, and in the store what opens it."""
     if body.kind == "input":
-        read = intake.read_input(quantised, body.values, "values", body.name, saturate=model.saturate)
+        said = {"saturate": model.saturate, "table": model.table}
+        read = intake.read_input(quantised, body.values, "values", body.name, **said)
         values = intake.committed_values(quantised, read, name=body.name)
     else:
         values = asking.reference(model, quantised, body.values, "values")

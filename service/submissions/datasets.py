@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -58,12 +59,15 @@ def add(
         with runtime.database.read() as session:
             routed(session, runtime.settings, terms, estimate)
     content, *others = (file.read(runtime, caller.tenant_id) for file in handed)
-    saturate = b"saturate" if model.saturate else b""
+    options = [
+        b"saturate" if model.saturate else b"",
+        json.dumps(model.table).encode() if model.table else b"",
+    ]
     if row.compared == "labels":
-        parts = [quantised, named.encode(), content, b"".join(others), saturate]
+        parts = [quantised, named.encode(), content, b"".join(others), *options]
         read = sandbox.run(caller.tenant_id, "read_dataset", *parts)
     else:
-        parts = [quantised, named.encode(), model.weight_privacy.encode(), content, *others, saturate]
+        parts = [quantised, named.encode(), model.weight_privacy.encode(), content, *others, *options]
         read = sandbox.run(caller.tenant_id, "read_measured", *parts)
     row.id = new_id("dst")
     row.picked_for = model.commitment

@@ -25,7 +25,7 @@ from verifier.registry import FIRST
 from zenerrors import NotFoundError, RequestError
 
 # What a twin has of the model whose network it is of.
-_SHARED: Final = ("name", "weight_privacy", "bits", "saturate", "accept_difference", "report")
+_SHARED: Final = ("name", "weight_privacy", "bits", "saturate", "accept_difference", "report", "table")
 
 
 def register(
@@ -77,6 +77,7 @@ def register(
         basis.basis_length(runtime, system, said["committed"])
     row.id = new_id("mdl")
     row.report = said["report"]
+    row.table = said["table"]
     row.bits = max(layer["bits"] or 0 for layer in row.report["tuning"]["layers"])
     row.quantised = encryption.put(runtime, f"model:{row.id}", quantised)
     row.floats = encryption.put(runtime, f"floats:{row.id}", floats)

@@ -48,6 +48,15 @@ Labels = Annotated[
         }
     ),
 ]
+Cell = (
+    Annotated[str, StringConstraints(max_length=10_000)]
+    | bool
+    | int
+    | Annotated[float, Field(allow_inf_nan=False)]
+    | None
+)
+Row = Annotated[dict[Annotated[str, StringConstraints(max_length=200)], Cell], Field(min_length=1)]
+"""A cell for each column of a table, by their names."""
 End = Annotated[float, Field(allow_inf_nan=False)]
 EndOf = End | Annotated[dict[OwnName, End], Field(min_length=1)]
 EndList = Annotated[list[End], Field(min_length=1, max_length=MOST_BOUNDS)]
@@ -67,8 +76,9 @@ class CommitmentRequest(BaseModel):
         description="`input`: to the values themselves; `reference`: to the embedding of them.",
         examples=["input"],
     )
-    values: list[Any] = Field(
-        description="Numbers, nested to the shape of the model's input: for a reference, an image of it."
+    values: list[Any] | Row = Field(
+        description="Numbers, nested to the shape of the model's input: for a reference, an image of it. Of a"
+        " model with a table, for an input, a cell for each column by its name, too."
     )
     name: OwnName | None = Field(
         default=None, description="Which input it is, of a model of several.", examples=["image"]
@@ -146,8 +156,11 @@ class ProofRequest(BaseModel):
     challenge: Challenge | None = Field(
         default=None, description="A text of whoever asks for the proof: it ends up in the statement."
     )
-    input: list[Any] | None = Field(
-        default=None, description="Numbers, nested to the shape of the model's input."
+    input: list[Any] | Row | None = Field(
+        default=None,
+        description="Numbers, nested to the shape of the model's input; or, of a model with a table, a cell for"
+        " each column by its name: a number, a word, true or false, or null for a missing value.",
+        examples=[{"age": 41, "city": "Hamburg", "income": None}],
     )
     input_privacy: PublicOrPrivate | None = Field(
         default=None, description="Whether the proof shows it. private"

@@ -16,12 +16,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from circuits.onnx.frames.asking import Asked, Column, Matrix
-from circuits.onnx.tables.ensemble import LEQ, LT, MEMBER, Ensemble, Trees
+from circuits.onnx.tables.ensemble import FLOAT_MAX, LEQ, LT, MEMBER, Ensemble, Trees
 from circuits.samples import schema
 from zenerrors import ModelError
 
-# Numbers so many times as far apart as those that were seen are asked for, too.
-_BEYOND: Final = 1000.0
+# Numbers so many times as far apart as those that were seen are asked for, too, if they can be.
+_BEYOND: Final = (1000.0, 10.0, 1.0, 0.1, 0.01)
 
 
 class _Condition(NamedTuple):
@@ -156,7 +156,9 @@ class _Folding:
             if reader is None or not reader.is_number:
                 continue
             own = reader.features[:, condition.feature]
-            if np.array_equal(own, reader.cells):
+            if condition.mode != MEMBER and abs(condition.values[0]) >= FLOAT_MAX:
+                found[condition] = condition.values[0] > 0
+            elif np.array_equal(own, reader.cells):
                 found[condition] = _Number(condition.mode, condition.values[0])
             elif condition.mode == MEMBER:
                 raise ModelError("model.export", "trees ask for members among numbers that are prepared")
@@ -169,15 +171,15 @@ class _Folding:
     def _bisected(self, column: Column, conditions: list[_Condition]) -> dict[_Condition, _Number | bool]:
         """By halving, among numbers of float32, all conditions at once."""
         low, high = column.cells[0], column.cells[-1]
-        span = max(high - low, abs(low), abs(high), 1.0) * _BEYOND
-        ends = self._asked.ask(column.name, [low - span, *column.cells, high + span])
         features = [each.feature for each in conditions]
+        low, high = self._reached(column, features, low, -1.0), self._reached(column, features, high, 1.0)
+        ends = self._asked.ask(column.name, [low, *column.cells, high])
         rises = np.diff(ends[:, features], axis=0)
         if not ((rises >= 0).all(axis=0) | (rises <= 0).all(axis=0)).all():
             raise ModelError("model.export", "a feature rises and falls with a column")
         first, last = (self._compared(conditions, ends[at, features]) for at in (0, -1))
-        below = np.full(len(conditions), _ordered(low - span))
-        above = np.full(len(conditions), _ordered(high + span))
+        below = np.full(len(conditions), _ordered(low))
+        above = np.full(len(conditions), _ordered(high))
         while (above - below > 1).any():
             middle = (below + above) // 2
             asked = self._asked.ask(column.name, _numbers(middle).tolist())
@@ -194,6 +196,16 @@ class _Folding:
                 mode, threshold = (LEQ, end) if _rounder(end, after) else (LT, after)
                 found[condition] = _Number(mode, threshold, turned=not first[at])
         return found
+
+
+    def _reached(self, column: Column, features: list[int], end: float, way: float) -> float:
+        """How far beyond its end numbers of a column are asked for: logarithms are of positive ones alone."""
+        span = max(column.cells[-1] - column.cells[0], abs(end), 1.0)
+        for times in _BEYOND:
+            far = end + way * span * times
+            if np.isfinite(self._asked.ask(column.name, [far])[0, features]).all():
+                return far
+        return end
 
 
 def _rounder(one: float, other: float) -> bool:

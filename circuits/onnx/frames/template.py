@@ -49,6 +49,7 @@ class Template:
             break
         if not transformers:
             categories = _native(estimator, names, kinds)
+            kinds = _categorical(kinds, categories)
         made = cls(rows, names, kinds, categories)
         made.base = {name: made._typical(name) for name in names}
         return made
@@ -125,6 +126,18 @@ class Template:
         return there[0] if there else None
 
 
+def _categorical(kinds: dict[str, Any], categories: Mapping[str, Sequence[Category]]) -> dict[str, Any]:
+    """With the type that boosters ask for of columns that came as words, as those of CSV files do."""
+    pandas = sys.modules.get("pandas")
+    if pandas is None:
+        return kinds
+    return kinds | {
+        name: pandas.CategoricalDtype([each for each in known if each is not None])
+        for name, known in categories.items()
+        if not hasattr(kinds[name], "categories")
+    }
+
+
 def _is_numeric(kind: Any) -> bool:
     return getattr(kind, "kind", "O") in "biuf"
 
@@ -170,7 +183,7 @@ def _native(estimator: Any, names: list[str], kinds: Mapping[str, Any]) -> dict[
     if package == "lightgbm":
         places: Mapping[int, Any] = dict(
             zip(
-                [place for place, name in enumerate(names) if hasattr(kinds[name], "categories")],
+                [place for place, name in enumerate(names) if not _is_numeric(kinds[name])],
                 lightgbm.categories_of(estimator),
                 strict=False,
             )

@@ -17,7 +17,7 @@ LEQ, LT, MEMBER = "LEQ", "LT", "MEMBER"
 # By TreeEnsemble's numbers.
 _MODES: Final = {LEQ: 0, LT: 1, MEMBER: 6}
 # No finite float32 lies beyond.
-_FLOAT_MAX: Final = float(np.finfo(np.float32).max)
+FLOAT_MAX: Final = float(np.finfo(np.float32).max)
 # Nodes of a file, at most: those that several lead to stand there several times.
 _MOST_NODES: Final = 1 << 21
 
@@ -55,7 +55,7 @@ class Trees:
     ) -> int:
         """A node; or the child that all inputs take. ``missing``: whether it holds where the feature is
         missing; None where none ever is."""
-        if mode != MEMBER and abs(values[0]) >= _FLOAT_MAX and missing in (None, values[0] > 0):
+        if mode != MEMBER and abs(values[0]) >= FLOAT_MAX and missing in (None, values[0] > 0):
             return holds if values[0] > 0 else fails
         if not values and not missing:
             return fails
@@ -98,7 +98,7 @@ class Trees:
 
         def split(made: Trees, at: int, holds: int, fails: int) -> int:
             mode, values = self.modes[at], self.values[at]
-            if mode != MEMBER and abs(values[0]) >= _FLOAT_MAX:
+            if mode != MEMBER and abs(values[0]) >= FLOAT_MAX:
                 return holds if values[0] > 0 else fails
             return made.split(self.features[at], mode, values, holds, fails) if values else fails
 
