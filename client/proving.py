@@ -30,7 +30,7 @@ class Proving(Calls):
         calibration_labels: bytes | None = None,
         name: str = "unnamed",
         system: str | None = None,
-        weight_privacy: PublicOrCommitted = "public",
+        weight_privacy: PublicOrCommitted | None = None,
         bits: int | Literal["auto"] = 8,
         weight_bits: int | None = None,
         max_loss: float | None = None,
@@ -44,9 +44,10 @@ class Proving(Calls):
         accept_difference: bool | None = None,
         idempotency_key: str | None = None,
     ) -> Flow[Model]:
-        """Register a network. ``calibration`` are typical inputs, a file as docs/inputs.md has them; with
-        ``calibration_labels``, one for each, the model's ``report`` has accuracies, too. ``bits``: of tensors
-        and weights, or ``auto`` for as few as a loss of ``max_loss`` percent allows. ``parent_id``: the model
+        """Register a network. ``weight_privacy``: ``committed``, hidden behind a commitment, unless
+        ``public`` is asked for or the network has no weights; the model says which. ``calibration`` are
+        typical inputs, a file as docs/inputs.md has them; with ``calibration_labels``, one for each, the
+        model's ``report`` has accuracies, too. ``bits``: of tensors and weights, or ``auto`` for as few as a loss of ``max_loss`` percent allows. ``parent_id``: the model
         that this is a new version of. ``input_from``: the model whose output is to be its input, of several
         outputs ``MODEL/NAME``. ``system``: the proof system, the service's own choice where none is named.
         ``labels``: what to find it by in lists. ``ranges``: the least and the largest integer of inputs of

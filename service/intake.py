@@ -71,8 +71,9 @@ def read_model(onnx: bytes, calibration: bytes, precision: bytes, labels: bytes,
     """A line of JSON, then the quantised network and the float one. The JSON: ``quantised_bytes``, the length
     of the first; the ``report`` on quantisation (``circuits.quantisation``), with the ``differences`` that
     ``circuits.comparison`` finds; the circuits that a registration makes keys of, ``planned``
-    (``circuits.schemes.planned``); ``committed``, by which the basis of a committed network is chosen;
-    ``table``, the schema in the file, or null.
+    (``circuits.schemes.planned``); ``weight_privacy``, the precision's or else the most private that the
+    network takes; ``committed``, by which the basis of a committed network is chosen; ``table``, the schema
+    in the file, or null.
 
     ``labels``: of the calibration's samples, or nothing: then those that the calibration's file has beside
     the samples; without any the report has no accuracies. ``precision``: JSON, what ``circuits.tune`` is to
@@ -81,12 +82,14 @@ def read_model(onnx: bytes, calibration: bytes, precision: bytes, labels: bytes,
     Raises ``ModelError``, ``TensorError``.
     """
     read = _read(onnx, calibration, precision, labels, sizes)
-    qgraph, weight_privacy = read.tuned.qgraph, json.loads(precision)["weight_privacy"]
+    qgraph = read.tuned.qgraph
+    weight_privacy = json.loads(precision)["weight_privacy"] or TypedGraph.most_private(qgraph)
     with _of_calibration():
         found = report(read.graph, qgraph, read.inputs, read.right).to_json()
     quantised, differences = qgraph.to_bytes(), [each.to_json() for each in read.differences]
     said = {
         "quantised_bytes": len(quantised),
+        "weight_privacy": weight_privacy,
         "report": found | {"tuning": read.tuned.to_json(), "differences": differences},
         "planned": [asdict(each) for each in planned.registered(qgraph, weight_privacy)],
         "committed": count_of(qgraph, weight_privacy) if weight_privacy == "committed" else None,

@@ -51,8 +51,12 @@ def add_model(
         str | None, typer.Option(help="The proof system: groth16 unless said, or spartan, without a setup.")
     ] = None,
     weight_privacy: Annotated[
-        PublicOrCommitted, typer.Option(help="Whether all may see the weights, or none.")
-    ] = "public",
+        PublicOrCommitted | None,
+        typer.Option(
+            help="committed hides the weights behind a commitment; public shows them to whoever has the key.",
+            show_default="committed; public where there are no weights",
+        ),
+    ] = None,
     bits: Bits = 8,
     weight_bits: WeightBits = None,
     max_loss: MaxLoss = 1.0,
@@ -74,7 +78,7 @@ def add_model(
     ] = False,
     wait: Annotated[bool, typer.Option(help="Wait until it is registered.")] = True,
 ) -> Model:
-    """Register the network in an ONNX FILE: commit to it, if its weights are hidden, and make its keys."""
+    """Register the network in an ONNX FILE: commit to its weights and make the keys of its proofs."""
     reading, given = Reading(label_column, mean, std), named.sizes(shape)
     made = service.create_model(
         model.read_bytes(),

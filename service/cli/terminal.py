@@ -38,6 +38,10 @@ _SETUPS = {
     "development": "development (a single party made the keys)",
     "ceremony": "ceremony (several parties did)",
 }
+_WEIGHTS = {
+    "committed": "committed (hidden; proofs name a commitment to them)",
+    "public": "public (whoever has a proof's key sees them)",
+}
 REFUSED, TROUBLE = 1, 2
 """Exit codes: something that was to be judged is no good; anything else went wrong."""
 
@@ -200,7 +204,7 @@ def _about(job: Job) -> dict[str, str]:
         case Model():
             rows = {
                 "name": escape(job.name),
-                "weights": job.weight_privacy,
+                "weights": _WEIGHTS[job.weight_privacy],
                 "inputs": "beyond the calibration are its ends" if job.saturate else None,
                 "network": job.network,
                 "commitment": job.commitment,

@@ -41,13 +41,14 @@ def register(
     """Read, quantise and check the network in the files, and queue the registration of ``row``. The model's
     id, or that which the ``Idempotency-Key`` made. Raises ``ZenError``.
 
+    ``row``: without a ``weight_privacy`` its weights are committed, and public where the network has none.
     ``handed``: the model, its calibration and, if there are any, the calibration's labels. ``sizes``: of
     dimensions that the file only names.
     """
     system = registry.find(row.system)
     row.system = system.id
     bits = precision.bits
-    options = [row.name, row.weight_privacy, bits, row.parent_id or "", *(f.sha256 for f in handed)]
+    options = [row.name, row.weight_privacy or "", bits, row.parent_id or "", *(f.sha256 for f in handed)]
     if precision != Precision(bits=bits):
         options.append(precision.model_dump_json())
     if row.require_ceremony:
@@ -73,6 +74,7 @@ def register(
     line, _, networks = read.partition(b"\n")
     said: dict[str, Any] = json.loads(line)
     quantised, floats = networks[: said["quantised_bytes"]], networks[said["quantised_bytes"] :]
+    row.weight_privacy = said["weight_privacy"]
     if row.weight_privacy == "committed":
         basis.basis_length(runtime, system, said["committed"])
     row.id = new_id("mdl")
@@ -192,6 +194,7 @@ def _check_parent(models: Models, row: Model) -> None:
             " register both with one system",
             field="parent_id",
         )
+    row.weight_privacy = row.weight_privacy or "committed"
     if row.weight_privacy != "committed" or parent.commitment is None:
         raise RequestError(
             "request.invalid",

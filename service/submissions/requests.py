@@ -108,7 +108,7 @@ class Precision(BaseModel):
     input_from: str | None = None
     accept_difference: bool = False
 
-    def asked(self, weight_privacy: Privacy, taken: dict[str, Any] | None = None) -> bytes:
+    def asked(self, weight_privacy: Privacy | None, taken: dict[str, Any] | None = None) -> bytes:
         """JSON, as ``circuits.tune`` takes it, and the type of the output that is ``taken``, if one is."""
         bits = None if self.bits == "auto" else int(self.bits)
         given = self.model_dump(exclude={"input_from"}) | {"bits": bits, "weight_privacy": weight_privacy}

@@ -118,9 +118,13 @@ async def create_model(
         Form(max_length=40, description="The proof system that proves what it computes.", examples=[FIRST]),
     ] = FIRST,
     weight_privacy: Annotated[
-        PublicOrCommitted,
-        Form(description="Whether everybody may know the weights, or proofs are about a commitment to them."),
-    ] = "public",
+        PublicOrCommitted | None,
+        Form(
+            description="`committed`: proofs are about a commitment to hidden weights. `public`: whoever has"
+            " a proof's key sees the weights. committed; public where the network has no weights",
+            examples=["committed"],
+        ),
+    ] = None,
     bits: Annotated[
         Bits,
         Form(
