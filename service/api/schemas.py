@@ -43,7 +43,7 @@ class Cause(BaseModel):
     code: str = Field(description="Stable: what programs may rely on.", examples=["resource.worker_lost"])
     detail: str = Field(
         description="What happened, and what helps; for people.",
-        examples=["the worker stopped without a word during attempt 3"],
+        examples=["worker lost during attempt 3: its heartbeat stopped"],
     )
     field: str | None = Field(
         default=None, description="The field of the request at fault, if one is.", examples=["input"]

@@ -24,9 +24,13 @@ from zenerrors import ModelError, RequestError, ZenError, in_words
 
 out, err = Console(), Console(stderr=True)
 
-Json = Annotated[bool, typer.Option("--json", help="Answer in JSON.")]
+_PANEL = "Answer"
+Json = Annotated[bool, typer.Option("--json", rich_help_panel=_PANEL, help="Answer in JSON.")]
 Field = Annotated[
-    str | None, typer.Option("--field", metavar="NAME", help="Answer with this field alone, such as id.")
+    str | None,
+    typer.Option(
+        "--field", metavar="NAME", rich_help_panel=_PANEL, help="Answer with this field alone, such as id."
+    ),
 ]
 
 

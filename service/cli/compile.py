@@ -67,7 +67,7 @@ def compile_network(
     range_: Ranges = None,
     measure: Annotated[
         Measure | None,
-        typer.Option(help="What may be lost; else by the labels and outputs that there are."),
+        typer.Option(help="Metric that --max-loss bounds. Default: accuracy with labels, agreement without."),
     ] = None,
     calibration: Annotated[Path | None, typer.Option(exists=True, help=f"Typical inputs: {FILES}")] = None,
     labels: LabelFile = None,

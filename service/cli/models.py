@@ -71,10 +71,16 @@ def add_model(
     label: Labels = None,
     accept_difference: AcceptDifference = False,
     require_ceremony: Annotated[
-        bool, typer.Option("--require-ceremony", help="Use keys of a ceremony alone.")
+        bool,
+        typer.Option(
+            "--require-ceremony", help="Refuse keys that a single party made: proofs take a ceremony's."
+        ),
     ] = False,
     saturate: Annotated[
-        bool, typer.Option("--saturate", help="Take inputs beyond the calibration as the ends of its range.")
+        bool,
+        typer.Option(
+            "--saturate", help="Clip inputs beyond the calibrated range to its ends. Default: refuse them."
+        ),
     ] = False,
     wait: Annotated[bool, typer.Option(help="Wait until it is registered.")] = True,
 ) -> Model:
@@ -142,7 +148,7 @@ def change_model(
         bool, typer.Option(help="Whether its proofs are made with keys of a ceremony alone.")
     ],
 ) -> Model:
-    """Say which keys proofs of a model may be made with."""
+    """Require ceremony keys for the proofs of a model, or stop requiring them."""
     return service.change_model(model_id, require_ceremony=require_ceremony)
 
 
@@ -156,7 +162,7 @@ def cancel_model(service: Client, model_id: ModelId) -> Model:
 @app.command("retry")
 @asking
 def retry_model(service: Client, model_id: ModelId) -> Model:
-    """Take up again a registration that failed."""
+    """Retry a failed registration."""
     return service.retry_model(model_id)
 
 

@@ -37,7 +37,7 @@ MaybeInputFile = Annotated[
 LabelFile = Annotated[
     Path | None,
     typer.Option(
-        "--labels", exists=True, dir_okay=False, help="What is right for each, where that file has it not."
+        "--labels", exists=True, dir_okay=False, help="Label of each sample, unless the samples' file has it."
     ),
 ]
 LabelColumn = Annotated[
@@ -50,10 +50,19 @@ Sizes = Annotated[
 Mean = Annotated[
     str | None,
     typer.Option(
-        metavar="X[,X,X]", help="Taken from pictures' values, 0 to 1: one, or one for each channel."
+        metavar="X[,X,X]",
+        rich_help_panel="Pictures",
+        help="Mean subtracted from pixels of 0 to 1: one number, or one per channel.",
     ),
 ]
-Std = Annotated[str | None, typer.Option(metavar="X[,X,X]", help="What these are then divided by, likewise.")]
+Std = Annotated[
+    str | None,
+    typer.Option(
+        metavar="X[,X,X]",
+        rich_help_panel="Pictures",
+        help="Standard deviation that pixels are divided by: one number, or one per channel.",
+    ),
+]
 
 
 @dataclass(frozen=True)

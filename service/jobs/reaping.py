@@ -107,6 +107,6 @@ class Reaping:
 def lost_worker(attempt: int) -> dict[str, Any]:
     return {
         "code": LOST_WORKER,
-        "detail": f"the worker stopped without a word during attempt {attempt}"
+        "detail": f"worker lost during attempt {attempt}: its heartbeat stopped"
         " (killed, out of memory, or its host went down)",
     }
