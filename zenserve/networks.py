@@ -157,6 +157,19 @@ def _named(values: Any, names: Iterable[str]) -> Any:
     return dict(zip(names, values, strict=False)) if isinstance(values, tuple) else values
 
 
+def first(samples: Any) -> Any:
+    """One of the samples: of arrays, of each of several, or a row of a table."""
+    if hasattr(samples, "iloc"):
+        return samples.iloc[:1]
+    if isinstance(samples, Mapping):
+        return {name: first(each) for name, each in samples.items()}
+    if isinstance(samples, tuple):
+        return tuple(map(first, samples))
+    if isinstance(samples, list) and is_rows(samples):
+        return samples[:1]
+    return array(samples)[0]
+
+
 def array(values: Any) -> NDArray[Any]:
     """Numbers of any kind, a tensor of PyTorch's too, and a table whose columns are of several."""
     made = np.asarray(values.detach().cpu() if hasattr(values, "detach") else values)

@@ -65,19 +65,23 @@ class Proof(Keyed):
 
     @property
     def shown(self) -> dict[str, float | NDArray[Any]]:
-        """What the proof shows by name: a label, a list of labels, and outputs or the input in their shape,
-        real numbers where the key says their scale.
+        """What the proof shows by name: a label, a list of labels, outputs or the input in their shape, real
+        numbers where the key says their scale, and the counts of an accuracy.
         """
         values: Mapping[str, Any] = self.statement.values
         groups = checked(Description, self.key.circuit).public_inputs
-        return {group.name: _real(group, values[group.name]) for group in groups if group.name in values}
+        reals = {group.name: _real(group, values[group.name]) for group in groups if group.name in values}
+        return reals | {name: counts for name, counts in values.items() if name not in reals}
 
     @property
     def answer(self) -> dict[str, Any]:
         """What ``shown`` has, with labels as the model's table calls them, and a row that is shown by its
         columns."""
         groups = {group.name: group for group in checked(Description, self.key.circuit).public_inputs}
-        return {name: self._called(groups[name], said) for name, said in self.shown.items()}
+        return {
+            name: self._called(groups[name], said) if name in groups else said
+            for name, said in self.shown.items()
+        }
 
     def _called(self, group: Group, said: float | NDArray[Any]) -> Any:
         if self.schema is None:
@@ -125,7 +129,7 @@ def verify(
     sentences what is verified and what is not.
 
     ``opening``: what shows the outputs that it commits to (``Committed.opened``), or the file of that.
-    ``dataset``: the samples [n, …] and labels int[n] that it is to be about.
+    ``dataset``: the samples [n, …] and the labels int[n], or targets, that it is to be about.
     ``expected``: what is known from elsewhere, by the fields of ``verifier.documents.Expected``: ``key``,
     ``network``, ``model``, ``challenge``, ``at_least`` and others. A folder's key is whoever's who filled it:
     compare ``key``, the id of one that you trust. Raises ``FileFormatError``, ``OSError``.
@@ -137,7 +141,9 @@ def verify(
         registration = Registration(beside.document, _opened(beside))
     if opening is not None and not isinstance(opening, OpeningFile):
         opening = _document(OpeningFile, Path(opening))
-    data = None if dataset is None else LabelledData.of(*dataset)
+    data = None
+    if dataset is not None:
+        data = LabelledData.compared(*dataset, checked(Description, proof.key.circuit).measure)
     known = Known(dataset=data, openings=opening, registration=registration)
     case = Case(proof.document, _opened(proof), checked(Expected, expected), known)
     return judge_each([case])[0]
