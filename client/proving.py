@@ -106,7 +106,9 @@ class Proving(Calls):
 
     @endpoint
     def get_model(self, model_id: str) -> Flow[Model]:
-        """A model, and how far its registration is."""
+        """A model by its id, or as ``NAME``, ``NAME@VERSION``, ``NAME@latest``, and how far its registration
+        is. All that takes a ``model_id`` takes these names: without a version the newest that is registered.
+        """
         return self._read(Model, get("models", model_id))
 
     @listing

@@ -88,6 +88,7 @@ class Model(Job):
     """
 
     name: str
+    version: int = 1
     system: str = _FIRST
     weight_privacy: PublicOrCommitted
     bits: int

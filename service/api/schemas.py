@@ -141,6 +141,7 @@ class ModelSummary(JobView):
     """A registered model, as lists show it."""
 
     name: str = Field(description="What its owner calls it.", examples=["digits"])
+    version: int = Field(description="Its number among the models of this name.", examples=[2])
     system: str = Field(description="The proof system that proves what it computes.", examples=[FIRST])
     weight_privacy: PublicOrCommitted = Field(
         description="Whether everybody may know the weights, or proofs are about a commitment to them.",
@@ -700,7 +701,7 @@ def upload_view(upload: Upload) -> UploadView:
 
 def _model_fields(model: Model) -> dict[str, Any]:
     names = (
-        *("name", "system", "weight_privacy", "bits", "parent_id", "network", "commitment"),
+        *("name", "version", "system", "weight_privacy", "bits", "parent_id", "network", "commitment"),
         *("setup", "verification_key_id", "require_ceremony", "saturate", "accept_difference"),
     )
     return job_fields(model.job) | {name: getattr(model, name) for name in names}

@@ -48,7 +48,12 @@ _OUTPUT = typer.Option("--output", "-o", callback=in_a_folder, dir_okay=False, h
 Output = Annotated[Path | None, _OUTPUT]
 OutputFile = Annotated[Path, _OUTPUT]
 Name = Annotated[str | None, typer.Option(help="What to call it.", show_default="the file's name")]
-ModelId = Annotated[str, typer.Argument(metavar="MODEL", help="The model's id, mdl_…")]
+ModelId = Annotated[
+    str,
+    typer.Argument(
+        metavar="MODEL", help="Id of the model, mdl_…, or its name: credit, credit@2, credit@latest."
+    ),
+]
 OfState = Annotated[
     str | None,
     typer.Option("--state", help="List one state only: queued, running, succeeded, failed or canceled."),

@@ -49,7 +49,7 @@ _SETUP = frozenset({"lagrange", "columns", "key_g1", "key_g2", "key_links", "sto
 """Stages that make keys: the first proof of a form has them, and no other."""
 
 _COLUMNS: dict[type, list[str]] = {
-    Model: ["id", "state", "created_at", "weight_privacy", "name"],
+    Model: ["id", "state", "created_at", "weight_privacy", "version", "name"],
     Dataset: ["id", "state", "created_at", "model_id", "size", "name"],
     Proof: ["id", "state", "created_at", "model_id", "scheme", "label"],
     Stream: ["id", "state", "created_at", "frames", "frames_over", "name"],
@@ -203,7 +203,7 @@ def _about(job: Job) -> dict[str, str]:
     match job:
         case Model():
             rows = {
-                "name": escape(job.name),
+                "name": f"{escape(job.name)}@{job.version}",
                 "weights": _WEIGHTS[job.weight_privacy],
                 "inputs": "beyond the calibration are its ends" if job.saturate else None,
                 "network": job.network,

@@ -97,7 +97,7 @@ def _commit(
     else:
         values = asking.reference(model, quantised, body.values, "values")
     opening = bases.commit(basis, values, runtime.settings.threads)
-    row = Commitment(id=new_id("cmt"), model_id=body.model_id, kind=body.kind, created_at=now())
+    row = Commitment(id=new_id("cmt"), model_id=model.id, kind=body.kind, created_at=now())
     row.commitment = opening.commitment.hex()
     secret = Secret(values, opening.to_bytes())
     row.opening = encryption.put_secrets(runtime, f"commitment:{row.id}", {"value": secret})

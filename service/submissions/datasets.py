@@ -48,6 +48,7 @@ def add(
         if earlier := Jobs(session).earlier(terms):
             return earlier
         model = Models(session, caller.tenant_id).ready(row.model_id)
+    row.model_id = model.id
     quantised = encryption.open_network(runtime, model)
     named = intake.measured_name(quantised, row.compared, row.output)
     row.output = named if len(intake.output_names(quantised)) > 1 else None

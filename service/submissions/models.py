@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
+from sqlalchemy.orm import Session
+
 from circuits.quantisation import page
 from prover import registry
 from service import basis, encryption, keys
@@ -18,14 +20,19 @@ from service.runtime import Runtime
 from service.storage.records.base import new_id
 from service.storage.records.resources import Model
 from service.storage.repositories import Models
+from service.storage.repositories.resources import LATEST, read_reference
 from service.submissions import asking, estimates, jobs, sandbox
+from service.submissions.estimates import Estimate
 from service.submissions.files import Handed
 from service.submissions.requests import Precision, TwinRequest
 from verifier.registry import FIRST
 from zenerrors import NotFoundError, RequestError
 
 # What a twin has of the model whose network it is of.
-_SHARED: Final = ("name", "weight_privacy", "bits", "saturate", "accept_difference", "report", "table")
+_SHARED: Final = (
+    *("name", "version", "weight_privacy", "bits"),
+    *("saturate", "accept_difference", "report", "table"),
+)
 
 
 def register(
@@ -45,6 +52,7 @@ def register(
     ``handed``: the model, its calibration and, if there are any, the calibration's labels. ``sizes``: of
     dimensions that the file only names.
     """
+    _check_name(row.name)
     system = registry.find(row.system)
     row.system = system.id
     bits = precision.bits
@@ -85,6 +93,11 @@ def register(
     row.floats = encryption.put(runtime, f"floats:{row.id}", floats)
     row.accept_difference = precision.accept_difference
     terms = replace(terms, size=len(networks))
+
+    def prepare(session: Session) -> Estimate:
+        row.version = Models(session).next_version(caller.tenant_id, row.name)
+        return estimates.of_keys(runtime, row.system, said["planned"])
+
     return jobs.submit(
         runtime,
         caller,
@@ -94,7 +107,7 @@ def register(
         "model.create",
         handed=handed,
         stored=[row.quantised, row.floats],
-        prepare=lambda _session: estimates.of_keys(runtime, row.system, said["planned"]),
+        prepare=prepare,
     )
 
 
@@ -158,7 +171,7 @@ def change(runtime: Runtime, caller: Principal, model_id: str, *, require_ceremo
         if require_ceremony:
             keys.check_ceremonies(registry.find(model.system))
         model.require_ceremony = require_ceremony
-        audit.note(session, caller, "model.change", model_id)
+        audit.note(session, caller, "model.change", model.id)
 
 
 def delete(runtime: Runtime, caller: Principal, model_id: str) -> None:
@@ -183,10 +196,18 @@ def _output_taken(runtime: Runtime, models: Models, place: str | None) -> dict[s
     return taken
 
 
+def _check_name(name: str) -> None:
+    """That it is told from ids and from versions. Raises ``RequestError``."""
+    if name.startswith("mdl_") or name.endswith(f"@{LATEST}") or read_reference(name)[1] is not None:
+        reason = f"name: it may neither begin with mdl_ nor end in @NUMBER or @{LATEST}: versions do"
+        raise RequestError("request.invalid", reason, field="name")
+
+
 def _check_parent(models: Models, row: Model) -> None:
     if row.parent_id is None:
         return
     parent = models.ready(row.parent_id, "parent_id")
+    row.parent_id = parent.id
     if parent.system != row.system:
         raise RequestError(
             "request.invalid",

@@ -24,10 +24,13 @@ from verifier.schemes import (
 from verifier.stream import MOST_BATCH, MOST_FRAMES, MOST_MODELS, MOST_SAMPLES, Rules
 
 PRINTABLE = r"^[^\x00-\x1f\x7f-\x9f]*$"
+MOST_REFERENCE: Final = 220
 Name = Annotated[str, StringConstraints(min_length=1, max_length=200, pattern=PRINTABLE)]
 OwnName = Annotated[str, StringConstraints(pattern=OWN_NAME)]
 """Of one of several inputs or outputs."""
 ResourceId = Annotated[str, StringConstraints(max_length=64, pattern=PRINTABLE)]
+ModelReference = Annotated[str, StringConstraints(max_length=MOST_REFERENCE, pattern=PRINTABLE)]
+"""An id, or NAME, NAME@VERSION, NAME@latest."""
 WidthBits = Annotated[int, Field(ge=1, le=16)]
 Bits = Annotated[
     str,
@@ -71,7 +74,9 @@ class CommitmentRequest(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    model_id: ResourceId = Field(description="The model whose input it is.", examples=["mdl_5d1f0c"])
+    model_id: ModelReference = Field(
+        description="The model whose input it is: its id, or NAME, NAME@VERSION.", examples=["mdl_5d1f0c"]
+    )
     kind: CommitmentKind = Field(
         description="`input`: to the values themselves; `reference`: to the embedding of them.",
         examples=["input"],
@@ -143,7 +148,10 @@ class ProofRequest(BaseModel):
         },
     )
 
-    model_id: ResourceId = Field(description="The registered model.", examples=["mdl_5d1f0c"])
+    model_id: ModelReference = Field(
+        description="The registered model: its id, or NAME, NAME@VERSION, NAME@latest.",
+        examples=["mdl_5d1f0c"],
+    )
     system: str | None = Field(
         default=None,
         max_length=40,
@@ -289,7 +297,7 @@ class StreamRequest(BaseModel):
         },
     )
 
-    models: list[ResourceId] = Field(
+    models: list[ModelReference] = Field(
         min_length=1,
         max_length=MOST_MODELS,
         description="Registered models of a bank (`circuits.priors`), the most accurate one first, and each"
@@ -389,7 +397,9 @@ class CeremonyRequest(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    model_id: ResourceId = Field(description="The registered model.", examples=["mdl_5d1f0c"])
+    model_id: ModelReference = Field(
+        description="The registered model: its id, or NAME, NAME@VERSION.", examples=["mdl_5d1f0c"]
+    )
     name: Name = Field(description="What to call it.", examples=["digits, for production"])
     circuits: list[CircuitRequest] = Field(
         min_length=1,

@@ -42,7 +42,15 @@ from service.storage.records.resources import Model
 from service.storage.repositories import Models
 from service.storage.repositories.lists import Lists
 from service.submissions import models
-from service.submissions.requests import Bits, MaxLoss, Name, Precision, ResourceId, TwinRequest, WidthBits
+from service.submissions.requests import (
+    Bits,
+    MaxLoss,
+    ModelReference,
+    Name,
+    Precision,
+    TwinRequest,
+    WidthBits,
+)
 from verifier.documents import ProofDocument, Receipt
 from verifier.registry import FIRST
 from verifier.schemes import PublicOrCommitted
@@ -59,7 +67,7 @@ def _view(runtime: Runtime, principal: Principal, model_id: str) -> ModelView:
 
 
 _jobs = JobRoutes(router, "model", "models", ModelView, _view)
-_jobs.add_get("A model, and how far its registration is.")
+_jobs.add_get("A model by its id, or as NAME, NAME@VERSION, NAME@latest, and how far its registration is.")
 _jobs.add_cancel(
     "Cancel a registration: at once while it is queued, at its next progress report while it runs."
 )
@@ -146,7 +154,7 @@ async def create_model(
         ),
     ] = 1.0,
     parent_id: Annotated[
-        ResourceId | None,
+        ModelReference | None,
         Form(description="The model that it is a new version of, both committed.", examples=["mdl_5d1f0c"]),
     ] = None,
     input_from: Annotated[
