@@ -38,18 +38,19 @@ _ENSEMBLES: Final[Mapping[str, Callable[[Any], Ensemble]]] = {
 Made = TypeVar("Made")
 
 
-def export_model(model: Any, *examples: Any) -> bytes:
+def export_model(model: Any, *examples: Any, batched: bool = False) -> bytes:
     """A model as the bytes of an ONNX file: a ``torch.nn.Module``, an estimator or a pipeline of
     scikit-learn's, a model or a booster of XGBoost's or LightGBM's, a model of CatBoost's or of Keras'.
 
-    ``examples``: what it takes, one input each, tensors or arrays; of estimators one row, or several. Raises
+    ``examples``: what it takes, one input each, tensors or arrays; of estimators one row, or several.
+    ``batched``: a module's are two rows of each, and its file takes any number of rows. Raises
     ``ModelError``: ``model.no_exporter``, ``model.no_pytorch`` where a package is missing, and
     ``model.export`` where ``model`` is of none of these, or its exporter does not take it.
     """
     for kind in type(model).__mro__:
         package = kind.__module__.partition(".")[0]
         if package == "torch":
-            return export_torch(model, *examples)
+            return export_torch(model, *examples, batched=batched)
         if package in _EXPORTERS:
             return _exported(_EXPORTERS[package], model, examples)
     raise ModelError(

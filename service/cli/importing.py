@@ -5,13 +5,12 @@ from __future__ import annotations
 import json
 import sys
 from importlib import import_module
-from inspect import isfunction
+from inspect import isfunction, signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from circuits.comparison.differences import require_near
 from service.cli import terminal
 from service.cli.answers import Answer, answering
 from service.cli.precision import AcceptDifference
@@ -19,11 +18,6 @@ from service.cli.terminal import in_words
 from zenerrors import ModelError, RequestError, TensorError, naming
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from circuits import Graph
-    from circuits.comparison.files import Exported
-    from circuits.onnx.frames.exported import Tabular
     from circuits.samples.schema import Column, TableSchema
 
 
@@ -39,11 +33,12 @@ def import_model(
     ],
     file: Annotated[Path, typer.Argument(help="The ONNX file to write.")],
     inputs: Annotated[
-        Path,
+        list[Path],
         typer.Option(
             "--input",
             exists=True,
-            help="What it takes: one sample or several, .npy, JSON, or .csv with names.",
+            help="Typical rows, .npy, JSON, or .csv with names. Of several inputs an option for each in"
+            " order, or one .npz with their names.",
         ),
     ],
     output: Annotated[
@@ -54,35 +49,33 @@ def import_model(
 ) -> Answer:
     """Write a model that Python has in memory as an ONNX file, if that gives the model's own answers. Its
     module, or its file, is run: import what you trust."""
-    from circuits import load_onnx
+    from circuits.importing import write
 
-    found, rows = _found(model), _rows(inputs)
-    whole, exported, tabular = _exported(found, rows)
-    made = _keeping(whole, output) if output else whole
+    found = _found(model)
+    rows = _in_order(found, [_rows(each) for each in inputs])
     with naming(model):
-        graph = load_onnx(made)
-        samples = tabular.encode(rows, "input") if tabular else exported.examples[0]
-        differences = _differences(made, graph, exported, samples, accept=accept_difference)
-    file.write_bytes(made)
+        made = write(found, rows, output, accept=accept_difference)
+    file.write_bytes(made.file)
+    graph, differences = made.graph, [each.to_json() for each in made.differences]
     takes = {name: [*shape] for name, shape in graph.entries.items()}
     makes = {name: [*graph.shapes[tensor]] for name, tensor in graph.outputs.items()}
     said = ", ".join(f"{name} {shape}" for name, shape in {**takes, **makes}.items())
     document: dict[str, Any] = {"file": str(file), "inputs": takes, "outputs": makes}
     document |= {"differences": differences}
     lines = [f"{file}: {said}", *map(in_words, differences)]
-    if tabular:
-        document["table"] = json.loads(tabular.schema.to_json())
-        lines += _table_in_words(tabular.schema)
+    if made.schema:
+        document["table"] = json.loads(made.schema.to_json())
+        lines += _table_in_words(made.schema)
     return Answer(document, tuple(lines))
 
 
 def _rows(inputs: Path) -> Any:
-    """Typical inputs: an array, or a table with names. Raises ``ZenError``."""
-    from verifier.datasets import load_array
+    """Typical inputs: an array, arrays by names, or a table with names. Raises ``ZenError``."""
+    from verifier.datasets import read_arrays
 
     with naming(str(inputs)):
         if inputs.suffix.lower() != ".csv":
-            return load_array(inputs)
+            return read_arrays(inputs)
         try:
             import pandas
         except ImportError:
@@ -94,17 +87,14 @@ def _rows(inputs: Path) -> Any:
             raise TensorError("input.unreadable", "it is no table with a line of names") from None
 
 
-def _exported(model: Any, rows: Any) -> tuple[bytes, Exported, Tabular | None]:
-    """The file, what to compare it with, and the schema of its table if rows have names, words or gaps."""
-    from circuits import export_model
-    from circuits.comparison.files import Exported
-    from circuits.onnx.estimators import export_tabular, is_of_tables
-
-    if is_of_tables(model, rows):
-        tabular = export_tabular(model, rows)
-        return tabular.file, Exported.of_table(tabular), tabular
-    whole = export_model(model, rows)
-    return whole, Exported.of(model, (rows,), whole), None
+def _in_order(model: Any, given: list[Any]) -> tuple[Any, ...]:
+    """Rows of each input as the model takes them; arrays by names in the order of its parameters, where these
+    have the names, else of the file."""
+    if len(given) > 1 or not isinstance(given[0], dict):
+        return tuple(given)
+    arrays = given[0]
+    asked = [*signature(model.forward).parameters] if hasattr(model, "forward") else []
+    return tuple(arrays[name] for name in (asked if {*asked} == {*arrays} else arrays))
 
 
 def _table_in_words(schema: TableSchema) -> list[str]:
@@ -119,25 +109,6 @@ def _column_in_words(column: Column) -> str:
     if column.kind == "category":
         return f"{name} (one of {len(column.categories)})"
     return f"{name} (may be missing)" if column.missing else name
-
-
-def _differences(
-    file: bytes, graph: Graph, exported: Exported, rows: NDArray[Any], *, accept: bool
-) -> list[dict[str, Any]]:
-    """How far the file is from the model and from what reads it, on the examples: one input, or rows of
-    them. Raises ``ModelError`` (``model.differs``) unless ``accept``."""
-    from circuits import compare_source
-    from circuits.comparison import gaps
-
-    ((name, shape),) = graph.entries.items()
-    samples = rows.reshape(-1, *shape)
-    compared = gaps.chosen(graph, {name: samples.astype(float)})
-    if len(samples) > 1 and exported.rows is None:
-        exported = exported._replace(examples=(rows[0],))
-    found = compare_source(file, {}, exported, compared, own=False)
-    if not accept:
-        require_near(found)
-    return [each.to_json() for each in found]
 
 
 def _found(place: str) -> Any:
@@ -174,21 +145,3 @@ def _unpickled(file: Path) -> Any:
         raise RequestError("request.invalid", reason, field="model") from None
     finally:
         sys.path.pop(0)
-
-
-def _keeping(made: bytes, wanted: list[str]) -> bytes:
-    """With these outputs alone."""
-    from onnx import ModelProto
-
-    model = ModelProto.FromString(made)
-    outputs = {each.name: each for each in model.graph.output}
-    if unknown := set(wanted) - set(outputs):
-        raise ModelError(
-            "model.outputs",
-            f"there is no output {min(unknown)[:80]!r}; those that there are: {', '.join(outputs)}",
-            field="output",
-        )
-    kept = [outputs[name] for name in outputs if name in wanted]
-    del model.graph.output[:]
-    model.graph.output.extend(kept)
-    return bytes(model.SerializeToString())
