@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,6 +15,7 @@ from circuits.comparison.differences import Difference, require_near
 from circuits.comparison.files import Exported, compare_source
 from circuits.graphs.graph import Graph
 from circuits.networks.files import load_onnx
+from circuits.onnx.described import with_schema
 from circuits.onnx.estimators import export_model, export_tabular, is_of_tables
 from circuits.samples.schema import TableSchema
 from zenerrors import ModelError
@@ -46,6 +48,13 @@ def write(model: Any, rows: tuple[Any, ...], output: list[str] | None, *, accept
             return _made(whole, exported, rows, output, accept=False)
     whole = export_model(model, *rows)
     return _made(whole, Exported.of(model, rows, whole), rows, output, accept=accept)
+
+
+def copied(onnx: Path, schema: TableSchema | None, output: list[str] | None) -> bytes:
+    """The file with these outputs, or all, and with the names of columns and classes in it."""
+    file = onnx.read_bytes()
+    kept = _keeping(file, output) if output else file
+    return with_schema(kept, schema) if schema else kept
 
 
 def _made(

@@ -118,7 +118,9 @@ def _read(onnx: bytes, calibration: bytes, precision: bytes, labels: bytes, size
     if not accept:
         require_near(of_file)
     right = samples.parse_labels(labels, "calibration_labels", schema=schema) if labels else given.labels
-    ends = schema and {name: schema.spread(values) for name, values in given.inputs.items()}
+    ends = None
+    if schema and schema.columns:
+        ends = {name: schema.spread(values) for name, values in given.inputs.items()}
     with _of_calibration():
         tuned = circuits.tune(graph, given.inputs, labels=right, ends=ends, **asked)
     of_integers = compare_integers(graph, tuned.qgraph, compared, own=False)
@@ -463,7 +465,7 @@ def read_input(
     """
     graph = _graph(quantised)
     if is_rows(values):
-        if table is None:
+        if table is None or not schema_of_model(table).columns:
             reason = f"{field}: the model's file does not name columns: give numbers in the input's shape"
             raise TensorError("input.not_numeric", reason, field=field)
         values = schema_of_model(table).encode(values, field).tolist()

@@ -15,6 +15,7 @@ from onnx import ModelProto
 from circuits import Graph, export_model, load_onnx
 from circuits.comparison.differences import Difference, require_near
 from circuits.comparison.files import Exported, compare_source
+from circuits.folders import Encoder, ModelFolder, open_folder, texts_in
 from circuits.graphs.graph import Values
 from circuits.graphs.tensors import by_name
 from circuits.graphs.types import FloatArray, Shape
@@ -45,7 +46,8 @@ def plain(x: Any) -> Any:
 class Loaded(NamedTuple):
     """A network as it was read. ``file``: the ONNX file, or its bytes. ``sizes``: of the dimensions that it
     only names. ``exported``: what the file was exported from, None where a file was handed in. ``schema``:
-    of the table whose rows it takes, if it is known; ``tabular``: how a model in memory takes them."""
+    of the table whose rows it takes, if it is known; ``tabular``: how a model in memory takes them.
+    ``texts``: what makes its inputs of texts."""
 
     graph: Graph
     file: File
@@ -53,10 +55,13 @@ class Loaded(NamedTuple):
     exported: Exported | None
     schema: TableSchema | None = None
     tabular: Tabular | None = None
+    texts: Encoder | None = None
 
     def encoded(self, rows: Any, field: str) -> Any:
         """What the network reads of rows of its table; all else as it is."""
-        if self.schema is None or rows is None:
+        if self.texts is not None and texts_in(rows):
+            return self.texts(rows)
+        if self.schema is None or rows is None or not self.schema.columns:
             return rows
         if self.tabular is not None:
             return self.tabular.encode(framed(rows), field)
@@ -64,7 +69,7 @@ class Loaded(NamedTuple):
 
     def ends(self, samples: Mapping[str, FloatArray]) -> dict[str, FloatArray] | None:
         """Rows that reach as far as the schema lets any."""
-        if self.schema is None:
+        if self.schema is None or not self.schema.columns:
             return None
         return {name: self.schema.spread(values) for name, values in samples.items()}
 
@@ -104,11 +109,13 @@ class Loaded(NamedTuple):
 
 def load(network: Any, x: Any, fixed: Mapping[str, int] | None = None, typical: Any = None) -> Loaded:
     """The network that takes ``x``: a model that is exported (``export_model``), the path or the bytes of an
-    ONNX file, or an ONNX model. Dimensions that a file leaves open are as long as those of ``x``. ``fixed``:
-    of a file's inputs of a single whole number those that ``x`` has not. ``typical``: rows of a table that a
-    model takes, beside ``x``. Raises ``ModelError``, and ``TensorError`` (``input.names``) for a module's
-    inputs by names.
+    ONNX file, a folder of MLflow's or Hugging Face's, or an ONNX model. Dimensions that a file leaves open
+    are as long as those of ``x``. ``fixed``: of a file's inputs of a single whole number those that ``x``
+    has not. ``typical``: rows of a table that a model takes, beside ``x``. Raises ``ModelError``, and
+    ``TensorError`` (``input.names``) for a module's inputs by names.
     """
+    if isinstance(network, str | os.PathLike) and Path(network).is_dir():
+        return _of_folder(open_folder(Path(network)), x, fixed or {}, typical)
     rows = framed(x if typical is None else typical)
     if is_of_tables(network, rows):
         tabular = export_tabular(network, rows)
@@ -134,6 +141,18 @@ def load(network: Any, x: Any, fixed: Mapping[str, int] | None = None, typical: 
     sizes = _sizes(file, x, fixed or {})
     graph = load_onnx(file, sizes)
     return Loaded(graph, file, sizes, exported, schema_of(file, graph))
+
+
+def _of_folder(folder: ModelFolder, x: Any, fixed: Mapping[str, int], typical: Any) -> Loaded:
+    """Of texts all inputs are as long as the longest."""
+    file, texts = folder.network, None
+    if given := texts_in(x):
+        texts = folder.encoder(entries(file), given + texts_in(typical))
+        x = texts(x)
+    elif folder.schema and folder.schema.columns and is_rows(x):
+        x = folder.schema.encode(x)[0]
+    loaded = load(file, x, fixed, typical)
+    return loaded._replace(schema=folder.schema or loaded.schema, texts=texts)
 
 
 def framed(rows: Any) -> Any:
@@ -168,6 +187,13 @@ def first(samples: Any) -> Any:
     if isinstance(samples, list) and is_rows(samples):
         return samples[:1]
     return array(samples)[0]
+
+
+def each(rows: Any) -> list[Any]:
+    """The rows of an array, or of a table each as a table of one."""
+    if hasattr(rows, "iloc"):
+        return [rows.iloc[place : place + 1] for place in range(len(rows))]
+    return [*array(rows)]
 
 
 def array(values: Any) -> NDArray[Any]:

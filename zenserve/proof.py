@@ -91,7 +91,7 @@ class Proof(Keyed):
                 return self.schema.class_name(float(said)) or said
             case "top":
                 return [self.schema.class_name(float(each)) or each for each in np.ravel(said)]
-            case "input":
+            case "input" if self.schema.columns:
                 # What is finer than a step is of the rounding.
                 digits = max(0, -math.ceil(math.log10(group.scale or 1.0)))
                 return self.schema.decode(np.round(np.asarray(said), digits))[0]

@@ -180,7 +180,7 @@ def calibrated(
     graph: Graph, own: Mapping[str, FloatArray], calibration: Any, schema: TableSchema | None = None
 ) -> dict[str, FloatArray]:
     """What is calibrated with: ``calibration``, or where there is none what an input tells of itself."""
-    if calibration is None and schema is not None:
+    if calibration is None and schema is not None and schema.columns:
         return {name: networks.varied_rows(schema, row) for name, row in own.items()}
     if calibration is None:
         return {entry.name: networks.varied(own[entry.name], entry.values) for entry in graph.inputs}

@@ -26,15 +26,15 @@ def with_schema(file: bytes, schema: TableSchema) -> bytes:
 
 
 def schema_of(file: File, graph: Graph) -> TableSchema | None:
-    """The schema in the file of a network that reads rows of a table; None where there is none. Raises
-    ``ModelError`` for a schema that cannot be read, or of rows of another size."""
+    """The schema in the file of a network that reads rows of a table, or whose classes have names; None where
+    there is none. Raises ``ModelError`` for a schema that cannot be read, or of rows of another size."""
+    found = [each.value for each in message(file).metadata_props if each.key == KEY]
+    schema = TableSchema.parse(found[-1]) if found else None
+    if schema is None or not schema.columns:
+        return schema
     if len(graph.inputs) != 1 or len(graph.input.shape) != 1:
         return None
     size = graph.input.shape[0]
-    found = [each.value for each in message(file).metadata_props if each.key == KEY]
-    if not found:
-        return None
-    schema = TableSchema.parse(found[-1])
     if schema.size != size:
         raise ModelError(
             "model.unreadable",

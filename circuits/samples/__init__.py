@@ -102,7 +102,7 @@ def parse(
     Raises ``TensorError`` about ``field``: ``input.unreadable``, ``input.not_numeric``, ``input.shape``,
     ``input.not_finite``, ``input.empty``.
     """
-    if schema and (rows := cells(data, field)) is not None:
+    if schema and schema.columns and (rows := cells(data, field)) is not None:
         ((name, _),) = shapes.items()
         if isinstance(rows, Table):
             return Samples({name: rows.by_names(schema, column)}, rows.labels_beside(schema, column))

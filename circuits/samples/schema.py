@@ -150,10 +150,11 @@ class _Unknown:
 
 
 class TableSchema(_Public):
-    """``columns`` in the order of the network's entries. ``classes``: names of the labels 0, 1 and so on,
+    """``columns`` in the order of the network's entries; none of a network of no table, whose classes have
+    names. ``classes``: names of the labels 0, 1 and so on,
     where they are words. ``unproven``: the preparation of the columns that the network does not have."""
 
-    columns: Annotated[tuple[Column, ...], Field(min_length=1, max_length=_MOST_COLUMNS)]
+    columns: Annotated[tuple[Column, ...], Field(max_length=_MOST_COLUMNS)] = ()
     classes: Annotated[tuple[_Text, ...], Field(max_length=_MOST_CATEGORIES)] | None = None
     unproven: Annotated[str, Field(max_length=500)] | None = None
 

@@ -28,19 +28,20 @@ def import_model(
         typer.Argument(
             metavar="MODULE:NAME",
             help="Where Python finds it: an estimator or a pipeline, a booster, a module of PyTorch's, a "
-            "model of Keras', or a function that returns one. Or a .pkl or .joblib file of one.",
+            "model of Keras', or a function that returns one. Or a .pkl or .joblib file of one, or a "
+            "folder that MLflow or Hugging Face's libraries saved.",
         ),
     ],
     file: Annotated[Path, typer.Argument(help="The ONNX file to write.")],
     inputs: Annotated[
-        list[Path],
+        list[Path] | None,
         typer.Option(
             "--input",
             exists=True,
             help="Typical rows, .npy, JSON, or .csv with names. Of several inputs an option for each in"
             " order, or one .npz with their names.",
         ),
-    ],
+    ] = None,
     output: Annotated[
         list[str] | None,
         typer.Option(help="Keep this output and what it needs: as often as you like. All of them otherwise."),
@@ -49,9 +50,20 @@ def import_model(
 ) -> Answer:
     """Write a model that Python has in memory as an ONNX file, if that gives the model's own answers. Its
     module, or its file, is run: import what you trust."""
-    from circuits.importing import write
+    from circuits.folders import open_folder
+    from circuits.importing import copied, write
 
-    found = _found(model)
+    folder = open_folder(Path(model)) if Path(model).is_dir() else None
+    if folder and folder.onnx:
+        file.write_bytes(copied(folder.onnx, folder.schema, output))
+        table = folder.schema and json.loads(folder.schema.to_json())
+        lines = _table_in_words(folder.schema) if folder.schema else []
+        return Answer({"file": str(file), "table": table}, (f"{file}: {folder.onnx}, as it is", *lines))
+    if folder and folder.example and not inputs:
+        inputs = [folder.example]
+    if not inputs:
+        raise RequestError("request.invalid", "give typical rows of each input", field="inputs")
+    found = _unpickled(folder.pickled) if folder and folder.pickled else _found(model)
     rows = _in_order(found, [_rows(each) for each in inputs])
     with naming(model):
         made = write(found, rows, output, accept=accept_difference)
@@ -75,7 +87,9 @@ def _rows(inputs: Path) -> Any:
 
     with naming(str(inputs)):
         if inputs.suffix.lower() != ".csv":
-            return read_arrays(inputs)
+            read = read_arrays(inputs)
+            is_split = isinstance(read, dict) and {"columns", "data"} <= {*read}  # an example of MLflow's
+            return _framed(read["columns"].tolist(), read["data"].tolist()) if is_split else read
         try:
             import pandas
         except ImportError:
@@ -85,6 +99,15 @@ def _rows(inputs: Path) -> Any:
             return pandas.read_csv(inputs)
         except (ValueError, UnicodeDecodeError):  # their words may quote cells
             raise TensorError("input.unreadable", "it is no table with a line of names") from None
+
+
+def _framed(columns: list[str], data: list[Any]) -> Any:
+    try:
+        import pandas
+    except ImportError:
+        reason = "rows with names take pandas: pip install pandas, or give an array as .npy"
+        raise ModelError("model.no_exporter", reason) from None
+    return pandas.DataFrame(data, columns=columns)
 
 
 def _in_order(model: Any, given: list[Any]) -> tuple[Any, ...]:
@@ -99,7 +122,7 @@ def _in_order(model: Any, given: list[Any]) -> tuple[Any, ...]:
 
 def _table_in_words(schema: TableSchema) -> list[str]:
     """Which columns a row has, what its classes are called, and what is not proven of it."""
-    lines = [f"a row has {', '.join(map(_column_in_words, schema.columns))}"]
+    lines = [f"a row has {', '.join(map(_column_in_words, schema.columns))}"] if schema.columns else []
     lines += [f"its classes are {', '.join(schema.classes)}"] if schema.classes else []
     return lines + ([schema.unproven] if schema.unproven else [])
 
@@ -132,6 +155,10 @@ def _found(place: str) -> Any:
 
 def _unpickled(file: Path) -> Any:
     """What a file of Python's own holds: whatever is in there is run."""
+    if file.suffix == ".pth":
+        import torch
+
+        return torch.load(file, weights_only=False, map_location="cpu")
     try:
         from joblib import load
     except ImportError:

@@ -197,7 +197,6 @@ class _Folding:
                 found[condition] = _Number(mode, threshold, turned=not first[at])
         return found
 
-
     def _reached(self, column: Column, features: list[int], end: float, way: float) -> float:
         """How far beyond its end numbers of a column are asked for: logarithms are of positive ones alone."""
         span = max(column.cells[-1] - column.cells[0], abs(end), 1.0)
