@@ -10,6 +10,7 @@ PyTorch is optional: of modules it is asked to export them, ONNX files need nump
 from zenerrors import ZenError
 from zenserve.accuracy import accuracy, certify_accuracy
 from zenserve.certificate import certify
+from zenserve.classifier import Prediction, ProvenClassifier
 from zenserve.committed import Committed
 from zenserve.proof import Proof, verify
 from zenserve.proving import prove
@@ -17,7 +18,9 @@ from zenserve.robustness import robustness
 
 __all__ = [
     "Committed",
+    "Prediction",
     "Proof",
+    "ProvenClassifier",
     "ZenError",
     "accuracy",
     "certify",
