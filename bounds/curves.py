@@ -405,7 +405,7 @@ def jet(tree: ast.expr, x: Interval) -> Jet:
             return _chained(_power(base.value, _number(again(right))), base)
         case ast.Call(func=ast.Name(id=name), args=arguments) if name in _FUNCTIONS:
             return _FUNCTIONS[name](*(again(argument) for argument in arguments))
-    raise ValueError(f"no bounds of {ast.unparse(tree)[:80]}")
+    raise ValueError(f"robustness bounds are not implemented for {ast.unparse(tree)[:80]}")
 
 
 class Curve:

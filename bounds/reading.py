@@ -34,7 +34,8 @@ def read(graph: Graph | QuantGraph) -> Network:
     if without:
         raise ModelError(
             "model.unsupported_operator",
-            f"there are no bounds of {', '.join(without)}; bound the part of the network without them",
+            f"robustness bounds are not implemented for {', '.join(without)}; bound the part of the network"
+            " without these operators",
         )
     types = graph.types if isinstance(graph, QuantGraph) else {}
     operations = list[Operation]()

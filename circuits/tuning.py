@@ -125,6 +125,7 @@ def tune(
     measure: Measure | None = None,
     labels: ArrayLike | None = None,
     ranges: Ranges | None = None,
+    ends: Mapping[str, FloatArray] | None = None,
     weight_privacy: Privacy | None = "public",
     progress: Progress = silent,
 ) -> Tuned:
@@ -134,7 +135,8 @@ def tune(
     ``calibration``, ``ranges``: as for ``quantise``. ``labels``: of the samples, as
     ``circuits.quantisation.labels`` has them; of targets nothing is made here.
     ``measure``: by default accuracy where these are classes, else agreement where there are as many outputs
-    as classes, else values. ``weight_privacy``: of the proof whose constraints are counted, None for
+    as classes, else values. ``ends``: further inputs by their names, [n, …], that types are to take, too, and
+    by which nothing is judged. ``weight_privacy``: of the proof whose constraints are counted, None for
     ``TypedGraph.most_private``.
 
     Raises as ``quantise``, ``TensorError`` for labels that do not fit, and ``ModelError``
@@ -144,7 +146,8 @@ def tune(
     if bits is None:
         _require_affordable(graph, len(next(iter(x.values()))))
     judge = _Judge(graph, x, measure, labels)
-    trials = _Trials(Calibrated.by(graph, x, ranges), judge, weight_privacy, progress)
+    seen = x if ends is None else {name: np.concatenate([each, ends[name]]) for name, each in x.items()}
+    trials = _Trials(Calibrated.by(graph, seen, ranges), judge, weight_privacy, progress)
     if bits is None:
         return _search(trials, weight_bits, max_loss)
     return trials.tuned(trials.best_of(bits, weight_bits), {}, None)

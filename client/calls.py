@@ -19,6 +19,7 @@ from client import resources
 from client.errors import ApiError, UnreachableError
 from client.flows import Effect, Flow, Item, Listen, NextLine, Pause, Request, Stream
 from client.resources import Ceremony, Contribution, Dataset, Job, JobKind, Model, Proof, read
+from zenerrors import RequestError
 
 T = TypeVar("T")
 
@@ -85,13 +86,16 @@ def post_form(
     return Request("POST", path(place), headers, {"files": parts}, repeatable=True)
 
 
-def pairs(labels: Mapping[str, str] | Mapping[str, int] | None) -> list[str]:
+def pairs(labels: Mapping[str, str] | Mapping[str, int] | None, field: str = "labels") -> list[str]:
     """As forms and addresses have them."""
-    return [f"{name}={value}" for name, value in (labels or {}).items()]
+    return [f"{name}={value}" for name, value in mapping_of(field, labels).items()]
 
 
 def path(*parts: str) -> str:
-    """Ids come from elsewhere: none of them leads to another place."""
+    """Ids come from elsewhere: none of them leads to another place. Raises ``RequestError`` for no text."""
+    for part in parts:
+        if not isinstance(part, str):
+            raise wrong_type("id", "an id, such as model.id", part)
     return "/v1/" + "/".join(quote(part, safe="") for part in parts)
 
 
@@ -281,8 +285,41 @@ def _retry_after(response: httpx.Response) -> float | None:
 
 
 def _written(body: Mapping[str, Any]) -> dict[str, str]:
+    """Arrays and tensors as nested lists. Raises ``RequestError`` for what JSON has not."""
     # Not httpx's own JSON: it refuses NaN, which the service answers with the place.
-    return {"content": json.dumps(body)}
+    fields = []
+    for name, value in body.items():
+        try:
+            fields.append(f"{json.dumps(name)}: {json.dumps(value, default=_as_lists)}")
+        except (TypeError, ValueError, RecursionError):
+            raise wrong_type(name, "nested lists of numbers, or an array", value) from None
+    return {"content": f"{{{', '.join(fields)}}}"}
+
+
+def _as_lists(value: Any) -> Any:
+    if not hasattr(value, "tolist"):
+        raise TypeError
+    return value.tolist()
+
+
+def wrong_type(field: str, wanted: str, given: Any) -> RequestError:
+    """The error of an argument that is of another type than ``wanted``."""
+    reason = f"{field}: give {wanted}, not an object of type {type(given).__name__}"
+    return RequestError("request.invalid", reason, field=field)
+
+
+def content_of(name: str, file: Any) -> bytes:
+    """The bytes of a file that is sent. Raises ``RequestError`` for its path."""
+    if not isinstance(file, bytes | bytearray | memoryview):
+        raise wrong_type(name, "the file's bytes, such as Path(…).read_bytes()", file)
+    return bytes(file)
+
+
+def mapping_of(name: str, value: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Raises ``RequestError`` for what is no mapping; of None none."""
+    if not isinstance(value, Mapping | None):
+        raise wrong_type(name, "a mapping from names to values", value)
+    return dict(value or {})
 
 
 def _given(values: Mapping[str, Any]) -> dict[str, Any]:

@@ -6,7 +6,19 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final, Literal, TypeVar, Unpack
 
-from client.calls import Calls, delete, get, new_key, pairs, patch, post, post_form
+from client.calls import (
+    Calls,
+    content_of,
+    delete,
+    get,
+    mapping_of,
+    new_key,
+    pairs,
+    patch,
+    post,
+    post_form,
+    wrong_type,
+)
 from client.errors import UnreachableError
 from client.flows import Flow, Request, Stream, endpoint, listing
 from client.resources import Commitment, Dataset, DryRun, InputFields, Model, Proof, ProofFields, State
@@ -30,7 +42,7 @@ class Proving(Calls):
         calibration_labels: bytes | None = None,
         name: str = "unnamed",
         system: str | None = None,
-        weight_privacy: PublicOrCommitted = "public",
+        weight_privacy: PublicOrCommitted | None = None,
         bits: int | Literal["auto"] = 8,
         weight_bits: int | None = None,
         max_loss: float | None = None,
@@ -44,16 +56,18 @@ class Proving(Calls):
         accept_difference: bool | None = None,
         idempotency_key: str | None = None,
     ) -> Flow[Model]:
-        """Register a network. ``calibration`` are typical inputs, a file as docs/inputs.md has them; with
-        ``calibration_labels``, one for each, the model's ``report`` has accuracies, too. ``bits``: of tensors
-        and weights, or ``auto`` for as few as a loss of ``max_loss`` percent allows. ``parent_id``: the model
-        that this is a new version of. ``input_from``: the model whose output is to be its input, of several
-        outputs ``MODEL/NAME``. ``system``: the proof system, the service's own choice where none is named.
-        ``labels``: what to find it by in lists. ``ranges``: the least and the largest integer of inputs of
-        integers, where that is more than calibration shows. ``sizes``: of dimensions that the file only
-        names. ``require_ceremony``: use keys of a ceremony alone. ``saturate``: take inputs beyond the
-        calibration as the ends of its range, which are refused otherwise. ``accept_difference``: take the
-        network although its file or its integers give other answers than its float network, beyond tolerance.
+        """Register a network. ``weight_privacy``: ``committed``, hidden behind a commitment, unless
+        ``public`` is asked for or the network has no weights; the model says which. ``calibration`` are
+        typical inputs, a file as docs/inputs.md has them; with ``calibration_labels``, one for each, the
+        model's ``report`` has accuracies, too. ``bits``: of tensors and weights, or ``auto`` for as few as a
+        loss of ``max_loss`` percent allows. ``parent_id``: the model that this is a new version of.
+        ``input_from``: the model whose output is to be its input, of several outputs ``MODEL/NAME``.
+        ``system``: the proof system, the service's own choice where none is named. ``labels``: what to find
+        it by in lists. ``ranges``: the least and the largest integer of inputs of integers, where that is
+        more than calibration shows. ``sizes``: of dimensions that the file only names. ``require_ceremony``:
+        use keys of a ceremony alone. ``saturate``: take inputs beyond the calibration as the ends of its
+        range, which are refused otherwise. ``accept_difference``: take the network although its file or its
+        integers give other answers than its float network, beyond tolerance.
         """
         fields = {
             "name": name,
@@ -62,8 +76,8 @@ class Proving(Calls):
             "bits": bits,
             "weight_bits": weight_bits,
             "max_loss": max_loss,
-            "range": pairs({name: f"{least}:{most}" for name, (least, most) in (ranges or {}).items()}),
-            "shape": pairs(sizes),
+            "range": pairs(_ends(ranges), "ranges"),
+            "shape": pairs(sizes, "sizes"),
             "parent_id": parent_id,
             "input_from": input_from,
             "label": pairs(labels),
@@ -86,13 +100,15 @@ class Proving(Calls):
         idempotency_key: str | None = None,
     ) -> Flow[Model]:
         """Register a model's network under another proof system, too: a model of its own, its twin."""
-        body = {"system": system, "labels": dict(labels) if labels else None}
+        body = {"system": system, "labels": mapping_of("labels", labels) or None}
         key = idempotency_key or new_key()
         return self._read(Model, post("models", model_id, "twins", body=body, idempotency_key=key))
 
     @endpoint
     def get_model(self, model_id: str) -> Flow[Model]:
-        """A model, and how far its registration is."""
+        """A model by its id, or as ``NAME``, ``NAME@VERSION``, ``NAME@latest``, and how far its registration
+        is. All that takes a ``model_id`` takes these names: without a version the newest that is registered.
+        """
         return self._read(Model, get("models", model_id))
 
     @listing
@@ -356,7 +372,7 @@ class Proving(Calls):
             "measure": measure,
             "challenge": challenge,
             "accept_difference": accept_difference,
-            "labels": dict(labels) if labels else None,
+            "labels": mapping_of("labels", labels) or None,
             "priority": priority,
             "deadline_seconds": deadline_seconds,
             "expires_in_days": expires_in_days,
@@ -431,7 +447,7 @@ class Proving(Calls):
     @endpoint
     def upload(self, content: bytes) -> Flow[str]:
         """Bring a file, unless the service has it: its SHA-256, by which later requests may name it."""
-        return self._upload(content)
+        return self._upload(content_of("content", content))
 
     @endpoint
     def delete_upload(self, sha256: str) -> Flow[None]:
@@ -457,10 +473,19 @@ class Proving(Calls):
     ) -> Flow[T]:
         small: dict[str, bytes] = {}
         named: dict[str, str] = {}
-        for name, content in files.items():
+        for name, file in files.items():
+            content = content_of(name, file)
             if len(content) > LARGE_FILE_BYTES:
                 named[f"{name}_sha256"] = yield from self._upload(content)
             else:
                 small[name] = content
         form = post_form(place, small, {**fields, **named}, idempotency_key or new_key())
         return (yield from self._read(kind, form))
+
+
+def _ends(ranges: Mapping[str, tuple[int, int]] | None) -> dict[str, str]:
+    """As ``LEAST:MOST``. Raises ``RequestError``."""
+    try:
+        return {name: f"{least}:{most}" for name, (least, most) in mapping_of("ranges", ranges).items()}
+    except (TypeError, ValueError):
+        raise wrong_type("ranges", "two integers for each name", ranges) from None

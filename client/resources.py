@@ -88,6 +88,7 @@ class Model(Job):
     """
 
     name: str
+    version: int = 1
     system: str = _FIRST
     weight_privacy: PublicOrCommitted
     bits: int
@@ -102,6 +103,7 @@ class Model(Job):
     twins: list[dict[str, Any]] | None = None
     registration_key_id: str | None = None
     report: dict[str, Any] | None = None
+    table: dict[str, Any] | None = None
     description: dict[str, Any] | None = None
 
 
@@ -138,6 +140,8 @@ class Proof(Job):
     challenge: str | None
     verification_key_id: str | None
     label: int | None
+    class_name: str | None = None
+    unproven: str | None = None
     values: dict[str, Any] | None
     output_ids: dict[str, str] | None = None
     claim: str | None = None

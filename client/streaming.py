@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any, Final
 
 from client import resources
-from client.calls import Calls, delete, get, listen, new_key, next_event, pairs, post
+from client.calls import Calls, delete, get, listen, mapping_of, new_key, next_event, pairs, post
 from client.errors import JobError, UnreachableError
 from client.flows import Flow, Item, Pause, Stream, endpoint, listing
 from client.resources import Frame, State, read
@@ -60,7 +60,7 @@ class Streaming(Calls):
             "deadline_seconds": deadline_seconds,
             "backlog": backlog,
             "batch_seconds": batch_seconds,
-            "labels": dict(job_labels) if job_labels else None,
+            "labels": mapping_of("job_labels", job_labels) or None,
             "priority": priority,
         }
         request = post("streams", body=body, idempotency_key=idempotency_key or new_key())

@@ -25,9 +25,11 @@ from circuits.comparison.integers import compare_integers
 from circuits.graphs.graph import Graph
 from circuits.lowering.parameters import DIGEST_LIMBS
 from circuits.networks.stored import graph_to_bytes
+from circuits.onnx.described import schema_of
 from circuits.quantisation import report
 from circuits.quantised import QuantInput
 from circuits.quantised.typed import TypedGraph
+from circuits.samples.schema import TableSchema, is_rows
 from circuits.schemes import planned
 from circuits.schemes.accuracy import measured_output, require_all_weights, sample_input, target_type
 from circuits.schemes.circuit import most_labels, require_classes
@@ -54,21 +56,25 @@ _RIGHT: Final = "profile.labels"
 
 
 class _Read(NamedTuple):
-    """A network with typical ``inputs`` by their names, what is ``right`` for each, its integers, and how far
-    its file, its floats and its integers are apart."""
+    """A network with typical ``inputs`` by their names, what is ``right`` for each, its integers, how far its
+    file, its floats and its integers are apart, and the ``schema`` of the table whose rows it reads, if the
+    file has one."""
 
     graph: Graph
     inputs: Mapping[str, NDArray[Any]]
     right: NDArray[Any] | None
     tuned: Tuned
     differences: Sequence[Difference]
+    schema: TableSchema | None
 
 
 def read_model(onnx: bytes, calibration: bytes, precision: bytes, labels: bytes, sizes: bytes) -> bytes:
     """A line of JSON, then the quantised network and the float one. The JSON: ``quantised_bytes``, the length
     of the first; the ``report`` on quantisation (``circuits.quantisation``), with the ``differences`` that
     ``circuits.comparison`` finds; the circuits that a registration makes keys of, ``planned``
-    (``circuits.schemes.planned``); ``committed``, by which the basis of a committed network is chosen.
+    (``circuits.schemes.planned``); ``weight_privacy``, the precision's or else the most private that the
+    network takes; ``committed``, by which the basis of a committed network is chosen; ``table``, the schema
+    in the file, or null.
 
     ``labels``: of the calibration's samples, or nothing: then those that the calibration's file has beside
     the samples; without any the report has no accuracies. ``precision``: JSON, what ``circuits.tune`` is to
@@ -77,15 +83,18 @@ def read_model(onnx: bytes, calibration: bytes, precision: bytes, labels: bytes,
     Raises ``ModelError``, ``TensorError``.
     """
     read = _read(onnx, calibration, precision, labels, sizes)
-    qgraph, weight_privacy = read.tuned.qgraph, json.loads(precision)["weight_privacy"]
+    qgraph = read.tuned.qgraph
+    weight_privacy = json.loads(precision)["weight_privacy"] or TypedGraph.most_private(qgraph)
     with _of_calibration():
         found = report(read.graph, qgraph, read.inputs, read.right).to_json()
     quantised, differences = qgraph.to_bytes(), [each.to_json() for each in read.differences]
     said = {
         "quantised_bytes": len(quantised),
+        "weight_privacy": weight_privacy,
         "report": found | {"tuning": read.tuned.to_json(), "differences": differences},
         "planned": [asdict(each) for each in planned.registered(qgraph, weight_privacy)],
         "committed": count_of(qgraph, weight_privacy) if weight_privacy == "committed" else None,
+        "table": read.schema and json.loads(read.schema.to_json()),
     }
     line = json.dumps(said, allow_nan=False).encode()
     return b"".join((line, b"\n", quantised, graph_to_bytes(read.graph)))
@@ -103,19 +112,23 @@ def _read(onnx: bytes, calibration: bytes, precision: bytes, labels: bytes, size
     graph, accept = circuits.load_onnx(onnx, named), asked.pop("accept_difference", False)
     if taken := asked.pop("taken", None):
         graph = taking(graph, taken)
-    given = samples.parse(calibration, graph.entries, "calibration")
+    schema = schema_of(onnx, graph)
+    given = samples.parse(calibration, graph.entries, "calibration", schema=schema)
     compared = gaps.chosen(graph, given.inputs)
     of_file = circuits.compare_source(onnx, named, None, compared, own=False)
     if not accept:
         require_near(of_file)
-    right = samples.parse_labels(labels, "calibration_labels") if labels else given.labels
+    right = samples.parse_labels(labels, "calibration_labels", schema=schema) if labels else given.labels
+    ends = None
+    if schema and schema.columns:
+        ends = {name: schema.spread(values) for name, values in given.inputs.items()}
     with _of_calibration():
-        tuned = circuits.tune(graph, given.inputs, labels=right, **asked)
+        tuned = circuits.tune(graph, given.inputs, labels=right, ends=ends, **asked)
     of_integers = compare_integers(graph, tuned.qgraph, compared, own=False)
     if not accept:
         require_near([of_integers])
     differences = [*of_file, of_integers]
-    return _Read(graph, given.inputs, right, tuned, differences)
+    return _Read(graph, given.inputs, right, tuned, differences, schema)
 
 
 @contextmanager
@@ -129,12 +142,18 @@ def _of_calibration() -> Iterator[None]:
 
 
 def read_dataset(
-    quantised: bytes, output: bytes, content: bytes, labels: bytes, saturate: bytes = b""
+    quantised: bytes,
+    output: bytes,
+    content: bytes,
+    labels: bytes,
+    saturate: bytes = b"",
+    table: bytes = b"",
 ) -> bytes:
     """The content hash (32 bytes), how many samples there are (``COUNT_BYTES``), then samples
     int64[n, *input_shape], quantised, and labels int64[n], packed. ``output``: the name of the one that
     labels are of. ``labels``: a file of them, or nothing: then ``content`` has them. ``saturate``: anything,
-    where samples beyond the input's range are taken as its ends.
+    where samples beyond the input's range are taken as its ends. ``table``: the model's schema, if it has
+    one.
 
     Raises ``TensorError``: files that cannot be read, other shapes, labels that are no class; and
     ``StatementError`` for an output without classes, or one that no accuracy can be of.
@@ -144,9 +163,10 @@ def read_dataset(
     require_classes(size, "labels", "give targets, to measure errors by")
     require_all_weights(graph, output.decode())
     entry = sample_input(graph, output.decode())
-    given = samples.parse(content, {entry.name: entry.shape}, "samples")
+    schema = TableSchema.parse(table) if table else None
+    given = samples.parse(content, {entry.name: entry.shape}, "samples", schema=schema)
     images = given.inputs[entry.name].astype(np.float64)
-    classes = _classes(_labels(given, labels), size, "labels")
+    classes = _classes(_labels(given, labels, schema=schema), size, "labels")
     _require_one_each(images, classes, "labels")
     quantised_samples = _quantised_all(graph, entry, images, saturate=bool(saturate))
     secrets = {"samples": quantised_samples, "labels": Secret(classes)}
@@ -160,6 +180,7 @@ def read_measured(
     content: bytes,
     targets: bytes,
     saturate: bytes = b"",
+    table: bytes = b"",
 ) -> bytes:
     """``read_dataset`` of samples with targets, one of each sample or as many as the output has values:
     int64[n, values], quantised. Raises ``StatementError`` for an output without one scale, or one that no
@@ -169,7 +190,8 @@ def read_measured(
     kind = target_type(graph, privacy, output.decode())
     require_all_weights(graph, output.decode())
     entry = sample_input(graph, output.decode())
-    given = samples.parse(content, {entry.name: entry.shape}, "samples")
+    schema = TableSchema.parse(table) if table else None
+    given = samples.parse(content, {entry.name: entry.shape}, "samples", schema=schema)
     images = given.inputs[entry.name].astype(np.float64)
     values = samples.parse_labels(targets, "targets")
     _require_one_each(images, values, "targets")
@@ -203,9 +225,11 @@ def _quantised_all(graph: QuantGraph, entry: QuantInput, samples: Floats, *, sat
     )
 
 
-def _labels(given: samples.Samples, labels: bytes, field: str = "labels") -> NDArray[Any]:
+def _labels(
+    given: samples.Samples, labels: bytes, field: str = "labels", schema: TableSchema | None = None
+) -> NDArray[Any]:
     if labels:
-        return samples.parse_labels(labels, field)
+        return samples.parse_labels(labels, field, schema=schema)
     if given.labels is None:
         raise TensorError(
             "input.unreadable",
@@ -216,12 +240,13 @@ def _labels(given: samples.Samples, labels: bytes, field: str = "labels") -> NDA
     return given.labels
 
 
-def as_json(quantised: bytes, data: bytes, field: bytes, name: bytes = b"") -> bytes:
-    """The input in a file as JSON, as requests have it; ``name``: which one, where it is of several. Raises
-    ``TensorError``.
+def as_json(quantised: bytes, data: bytes, field: bytes, name: bytes = b"", table: bytes = b"") -> bytes:
+    """The input in a file as JSON, as requests have it; ``name``: which one, where it is of several;
+    ``table``: the model's schema, if it has one. Raises ``TensorError``.
     """
     entry = _entry(_graph(quantised), name.decode() or None)
-    given = samples.parse(data, {entry.name: entry.shape}, field.decode())
+    schema = TableSchema.parse(table) if table else None
+    given = samples.parse(data, {entry.name: entry.shape}, field.decode(), schema=schema)
     return json.dumps(given.as_json()).encode()
 
 
@@ -431,15 +456,33 @@ def fillings(
 
 
 def read_input(
-    quantised: bytes, values: Any, field: str, name: str | None = None, *, saturate: bool = False
+    quantised: bytes,
+    values: Any,
+    field: str,
+    name: str | None = None,
+    *,
+    saturate: bool = False,
+    table: Mapping[str, Any] | None = None,
 ) -> Integers:
     """The network's input in its integers, of several the one of this name. ``saturate``: a value out of
-    range is its end.
+    range is its end. ``table``: the model's schema, by whose columns ``values`` may have cells.
 
     Raises ``TensorError`` for a wrong shape, a NaN (which index) or a value out of range.
     """
     graph = _graph(quantised)
-    return _fitting(graph, _entry(graph, name), numbers(values, field), field, saturate=saturate)
+    if is_rows(values):
+        if table is None or not schema_of_model(table).columns:
+            reason = f"{field}: the model's file does not name columns: give numbers in the input's shape"
+            raise TensorError("input.not_numeric", reason, field=field)
+        values = schema_of_model(table).encode(values, field).tolist()
+    columns = schema_of_model(table).entries if table else ()
+    entry = _entry(graph, name)
+    return _fitting(graph, entry, numbers(values, field), field, saturate=saturate, columns=columns)
+
+
+def schema_of_model(table: Mapping[str, Any]) -> TableSchema:
+    """As the database has it."""
+    return TableSchema.parse(json.dumps(table))
 
 
 @dataclass(frozen=True)
@@ -586,7 +629,7 @@ def revealed(quantised: bytes, asked: Reveal | dict[str, Reveal] | None) -> Reve
     graph = _graph(quantised)
     shown = all_shown(graph, asked)
     for name, reveal in shown.items():
-        require_outputs(graph.size(name), reveal)
+        require_outputs(graph, name, reveal)
     return next(iter(shown.values())) if len(graph.outputs) == 1 else shown
 
 
@@ -628,8 +671,10 @@ def _fitting(
     index: int | None = None,
     *,
     saturate: bool,
+    columns: Sequence[str] = (),
 ) -> Integers:
-    read = partial(graph.quantise_entry, entry.name, _fitted(values, entry.shape), saturate=saturate)
+    fitted = _fitted(values, entry.shape)
+    read = partial(graph.quantise_entry, entry.name, fitted, saturate=saturate, columns=columns)
     return _placed(read, field, index)
 
 

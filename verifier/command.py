@@ -131,7 +131,7 @@ def main(arguments: Sequence[str] | None = None, *, prog: str = "zenserve-verify
         trouble = error
     except Exception as accident:  # which Python would end with 1, as if there were a verdict
         traceback.print_exc()
-        trouble = ZenError("internal", f"an accident, and no verdict: {type(accident).__name__}")
+        trouble = ZenError("internal", f"internal error, no verdict: {type(accident).__name__}")
     print(printable(f"error: {in_words(trouble)}"), file=sys.stderr)
     if in_json:
         message = printable(named(trouble))

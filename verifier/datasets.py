@@ -20,7 +20,8 @@ from verifier import npy, npz
 from verifier.description import InputType, Quantisation
 from verifier.document import parse_json
 from verifier.fields import canonical
-from verifier.measures import Targets
+from verifier.measures import Targets, takes_targets
+from verifier.schemes import Measure
 from zenerrors import TensorError
 
 UNREADABLE: Final = (ValueError, RecursionError)
@@ -70,6 +71,12 @@ class LabelledData:
             )
         _require_some(x)
         return cls(x, np.zeros(len(x), np.int64), y.reshape(len(y), -1))
+
+    @classmethod
+    def compared(cls, samples: ArrayLike, truth: ArrayLike, measure: Measure) -> LabelledData:
+        """With what the measure compares the network's outputs with: labels, or targets. Raises
+        ``TensorError`` as ``of``."""
+        return (cls.with_targets if takes_targets(measure) else cls.of)(samples, truth)
 
     @property
     def size(self) -> int:

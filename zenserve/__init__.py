@@ -8,11 +8,24 @@ PyTorch is optional: of modules it is asked to export them, ONNX files need nump
 """
 
 from zenerrors import ZenError
-from zenserve.accuracy import certify_accuracy
+from zenserve.accuracy import accuracy, certify_accuracy
 from zenserve.certificate import certify
+from zenserve.classifier import Prediction, ProvenClassifier
 from zenserve.committed import Committed
 from zenserve.proof import Proof, verify
 from zenserve.proving import prove
 from zenserve.robustness import robustness
 
-__all__ = ["Committed", "Proof", "ZenError", "certify", "certify_accuracy", "prove", "robustness", "verify"]
+__all__ = [
+    "Committed",
+    "Prediction",
+    "Proof",
+    "ProvenClassifier",
+    "ZenError",
+    "accuracy",
+    "certify",
+    "certify_accuracy",
+    "prove",
+    "robustness",
+    "verify",
+]

@@ -1,5 +1,5 @@
-"""A proof of how many labels a network has right, and keeps near the samples, in one call
-(docs/robustness.md)."""
+"""A proof of how well a network does on samples, or keeps its labels near them (docs/robustness.md), in one
+call."""
 
 from __future__ import annotations
 
@@ -16,7 +16,9 @@ from circuits import Accuracy, compile_accuracy, parameters
 from circuits.comparison import gaps
 from circuits.comparison.differences import require_near
 from circuits.comparison.integers import compare_integers
+from circuits.quantisation.plan import input_names
 from circuits.quantised.typed import TypedGraph
+from circuits.schemes.accuracy import measured_output, sample_input
 from circuits.tuning import tune
 from kernels import fr
 from prover import registry
@@ -25,13 +27,53 @@ from relations.integers import IntArray
 from verifier.datasets import LabelledData
 from verifier.description import InputType
 from verifier.documents import Dataset, KeyFile, ProofDocument, Shard
+from verifier.measures import takes_targets
 from verifier.registry import FIRST
-from verifier.schemes import Norm, Privacy
+from verifier.schemes import Measure, Norm, Privacy, PublicOrPrivate
 from zenerrors import StatementError
 from zenserve import networks
 from zenserve.certificate import steps
 from zenserve.proof import Keyed, Proof, verify
 from zenserve.proving import THREADS, Party
+
+
+def accuracy(
+    network: Any,
+    samples: Any,
+    labels: Any,
+    *,
+    measure: Measure = "accuracy",
+    top: int = 1,
+    output: str | None = None,
+    data_privacy: PublicOrPrivate = "public",
+    calibration: Any = None,
+    bits: int | None = 8,
+    weight_privacy: Privacy | None = None,
+    shard_size: int | None = None,
+    challenge: str | None = None,
+    accept_difference: bool = False,
+    system: str = FIRST,
+    progress: Progress = silent,
+) -> Proof:
+    """A proof, verified, of how well ``network`` does on ``samples`` [n, …] with their ``labels``.
+
+    ``samples``: as ``prove`` takes ``calibration``, rows of a table too. ``labels``: int[n], or names of
+    classes; of the measures ``mse``, ``mae`` and ``r2`` targets, float[n] or [n, outputs]. ``measure``,
+    ``top``: what is counted (docs/schemes.md). ``output``: of which of several outputs the labels are.
+    ``data_privacy``: the samples are never in the proof. ``public``: it opens to whoever has them, and
+    ``verify`` takes them as its ``dataset``; ``private``: it opens to nobody. ``shard_size``: how many
+    samples are in one proof, all of them unless said; the proofs' counts are added up, and not shown.
+
+    All else is as ``prove`` has it; scales are from ``calibration``, else from the samples. Raises as
+    ``prove``, and ``ModelError`` (``model.memory``) where shards are too large.
+    """
+    asked = _Asked(measure, top, output, data_privacy, shard_size, challenge)
+    return _proven(
+        _Given(network, samples, labels, calibration, bits, weight_privacy, accept_difference),
+        asked,
+        system,
+        progress,
+    )
 
 
 def certify_accuracy(
@@ -53,44 +95,99 @@ def certify_accuracy(
     """A proof, verified, of how many of the ``samples`` [n, …] ``network`` gives their ``labels`` int[n], and
     every input near them, too: at least, for some that it does not count may be robust all the same.
 
-    ``shard_size``: how many samples are in one proof, all of them unless said; the proofs' counts are added
-    up, and not shown. Samples and labels are public: ``verify`` takes them as its ``dataset``. All else is as
-    ``certify`` has it; scales are from ``calibration``, else from the samples. Raises as ``certify``, but
-    for samples that are not certified, and ``ModelError`` (``model.memory``) where shards are too large.
+    Samples and labels are public: ``verify`` takes them as its ``dataset``. All else is as ``certify`` and
+    ``accuracy`` have it. Raises as ``certify``, but for samples that are not certified, and as ``accuracy``.
     """
+    asked = _Asked("certified", 1, None, "public", shard_size, challenge, eps, norm)
+    return _proven(
+        _Given(network, samples, labels, calibration, bits, weight_privacy, accept_difference),
+        asked,
+        system,
+        progress,
+    )
+
+
+class _Given(NamedTuple):
+    """What is to be proven about, as callers hand it in."""
+
+    network: Any
+    samples: Any
+    labels: Any
+    calibration: Any
+    bits: int | None
+    weight_privacy: Privacy | None
+    accept_difference: bool
+
+
+class _Asked(NamedTuple):
+    """What is to be proven. ``eps``, ``norm``: of the measure ``certified``."""
+
+    measure: Measure
+    top: int
+    output: str | None
+    data_privacy: PublicOrPrivate
+    shard_size: int | None
+    challenge: str | None
+    eps: float | None = None
+    norm: Norm = "inf"
+
+
+def _proven(given: _Given, asked: _Asked, system: str, progress: Progress) -> Proof:
     progress("read", 0.0)
-    samples = networks.array(samples)
-    loaded = networks.load(network, samples[0])
+    samples = given.samples
+    loaded = networks.load(given.network, networks.first(samples), None, samples)
     graph = loaded.graph
-    given = networks.samples(graph, samples)
-    typical = given if calibration is None else networks.samples(graph, calibration)
-    compared = gaps.chosen(graph, given)
-    differences = loaded.differences(compared, own=False, accept=accept_difference)
-    qgraph = tune(graph, typical, bits=bits, weight_privacy=weight_privacy, progress=progress).qgraph
-    weight_privacy = weight_privacy or TypedGraph.most_private(qgraph)
+    own = networks.samples(graph, loaded.encoded(samples, "samples"))
+    typical = own
+    if given.calibration is not None:
+        typical = networks.samples(graph, loaded.encoded(given.calibration, "calibration"))
+    compared = gaps.chosen(graph, own)
+    differences = loaded.differences(compared, own=False, accept=given.accept_difference)
+    qgraph = tune(
+        graph,
+        typical,
+        bits=given.bits,
+        ends=loaded.ends(typical),
+        weight_privacy=given.weight_privacy,
+        progress=progress,
+    ).qgraph
+    weight_privacy = given.weight_privacy or TypedGraph.most_private(qgraph)
     differences += (compare_integers(graph, qgraph, compared, own=False),)
-    if not accept_difference:
+    if not given.accept_difference:
         require_near(differences)
     progress("compile", 0.0)
-    (own,) = given.values()
-    data, radius = LabelledData.of(own, networks.array(labels)), steps(eps, qgraph.input.type.scale)
+    output = measured_output(qgraph, "targets" if takes_targets(asked.measure) else "labels", asked.output)
+    quantised = {name: own[entry] for entry, name in input_names(graph).items()}
+    values, truth = quantised[sample_input(qgraph, output).name], networks.array(loaded.labels(given.labels))
+    data = LabelledData.compared(values, truth, asked.measure)
     circuit = compile_accuracy(
         qgraph,
-        batch=shard_size or data.size,
+        batch=asked.shard_size or data.size,
         weight_privacy=weight_privacy,
-        measure="certified",
-        norm=norm,
+        measure=asked.measure,
+        top=asked.top,
+        output=output,
+        norm=asked.norm,
     )
+    radius = None if asked.eps is None else steps(asked.eps, qgraph.input.type.scale)
     with TemporaryDirectory() as folder:
         party = Party(registry.find(system), Path(folder), progress)
         weights = {"model": parameters(qgraph)} if weight_privacy == "committed" else {}
         party.commit(weights, max(map(len, shard_values(circuit, data))))
         registration = party.register(qgraph) if weights else None
         shards = shards_of(party, circuit, data, radius)
-        judged = prove_shards(party, circuit, party.key(circuit), data, shards, radius, challenge)
+        judged = prove_shards(party, circuit, party.key(circuit), data, shards, radius, asked)
     progress("verify", 0.0)
-    proof = Proof(judged.document, judged.key, registration, circuit=judged.circuit, differences=differences)
-    if not (verdict := verify(proof, dataset=(data.samples, data.labels))).valid:
+    proof = Proof(
+        judged.document,
+        judged.key,
+        registration,
+        circuit=judged.circuit,
+        differences=differences,
+        schema=loaded.schema,
+    )
+    known = None if asked.data_privacy == "private" else (values, truth)
+    if not (verdict := verify(proof, dataset=known)).valid:
         raise RuntimeError(f"the fresh proof does not verify: {verdict.reason}")
     return proof
 
@@ -105,7 +202,7 @@ class Counted(NamedTuple):
     openings: Mapping[str, Opening]
 
 
-def shards_of(party: Party, circuit: Accuracy, data: LabelledData, radius: int) -> list[Counted]:
+def shards_of(party: Party, circuit: Accuracy, data: LabelledData, radius: int | None) -> list[Counted]:
     """All shards, counted and committed to. Raises ``StatementError`` (``statement.openings``) where their
     proofs would open the model's commitment more often than it hides the weights."""
     shards = []
@@ -128,7 +225,8 @@ def shards_of(party: Party, circuit: Accuracy, data: LabelledData, radius: int) 
 def shard_values(circuit: Accuracy, data: LabelledData) -> Iterator[IntArray]:
     """What the shards' commitments are to, int64[n] each."""
     kind = InputType(shape=list(circuit.entry.shape), **vars(circuit.entry.type))
-    for values in data.shard_values(kind, circuit.batch, circuit.measurement.outputs):
+    measurement = circuit.measurement
+    for values in data.shard_values(kind, circuit.batch, measurement.outputs, measurement.targets):
         yield np.array(values, dtype=np.int64)
 
 
@@ -138,13 +236,13 @@ def prove_shards(
     key: KeyFile,
     data: LabelledData,
     shards: Sequence[Counted],
-    radius: int,
-    challenge: str | None = None,
+    radius: int | None,
+    asked: _Asked,
 ) -> Keyed:
     """A proof of each, for one statement."""
     values = circuit.totals([shard.counts for shard in shards], data.size, radius=radius)
-    dataset = _described(party, circuit, data, shards)
-    statement = party.state(circuit, key, values, dataset=dataset, challenge=challenge)
+    dataset = _described(party, circuit, data, shards, is_public=asked.data_privacy == "public")
+    statement = party.state(circuit, key, values, dataset=dataset, challenge=asked.challenge)
     proofs = [
         party.made(
             circuit,
@@ -156,25 +254,29 @@ def prove_shards(
     return Keyed(ProofDocument.of(statement, proofs), key, circuit=party.file_of(circuit, key))
 
 
-def _described(party: Party, circuit: Accuracy, data: LabelledData, shards: Sequence[Counted]) -> Dataset:
+def _described(
+    party: Party, circuit: Accuracy, data: LabelledData, shards: Sequence[Counted], *, is_public: bool
+) -> Dataset:
     basis, model = party.basis, party.openings.get("model")
     assert basis is not None  # noqa: S101  datasets are committed to
 
     def described(shard: Counted) -> Shard:
         dataset, correct = shard.openings["dataset"], shard.openings["correct"]
-        opened = basis.reveal(dataset, fr.from_int64(shard.values), threads=THREADS)
+        opened = None
+        if is_public:
+            opened = basis.reveal(dataset, fr.from_int64(shard.values), threads=THREADS).to_json()
         return Shard(
             size=int((shard.given[1] < circuit.filler).sum()),
             dataset=dataset.commitment.hex(),
             correct=correct.commitment.hex(),
-            opening=opened.to_json(),
+            opening=opened,
         )
 
     counts, openings = zip(
         *((each.counts.tolist(), each.openings["correct"]) for each in shards), strict=True
     )
     return Dataset(
-        sha256=data.sha256.hex(),
+        sha256=data.sha256.hex() if is_public else None,
         size=data.size,
         picked_for=model.commitment.hex() if model else None,
         shards=[described(shard) for shard in shards],

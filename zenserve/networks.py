@@ -15,12 +15,17 @@ from onnx import ModelProto
 from circuits import Graph, export_model, load_onnx
 from circuits.comparison.differences import Difference, require_near
 from circuits.comparison.files import Exported, compare_source
+from circuits.folders import Encoder, ModelFolder, open_folder, texts_in
 from circuits.graphs.graph import Values
 from circuits.graphs.tensors import by_name
 from circuits.graphs.types import FloatArray, Shape
 from circuits.onnx.constants import FLOATS
+from circuits.onnx.described import schema_of
+from circuits.onnx.estimators import export_tabular, is_of_tables
+from circuits.onnx.frames.exported import Tabular
 from circuits.onnx.message import entries, message, open_sizes
 from circuits.onnx.runtime import File
+from circuits.samples.schema import TableSchema, is_rows
 from verifier.datasets import numbers, one_input
 from zenerrors import TensorError
 from zenserve.committed import Committed
@@ -40,12 +45,46 @@ def plain(x: Any) -> Any:
 
 class Loaded(NamedTuple):
     """A network as it was read. ``file``: the ONNX file, or its bytes. ``sizes``: of the dimensions that it
-    only names. ``exported``: what the file was exported from, None where a file was handed in."""
+    only names. ``exported``: what the file was exported from, None where a file was handed in. ``schema``:
+    of the table whose rows it takes, if it is known; ``tabular``: how a model in memory takes them.
+    ``texts``: what makes its inputs of texts."""
 
     graph: Graph
     file: File
     sizes: Mapping[str, int]
     exported: Exported | None
+    schema: TableSchema | None = None
+    tabular: Tabular | None = None
+    texts: Encoder | None = None
+
+    def encoded(self, rows: Any, field: str) -> Any:
+        """What the network reads of rows of its table; all else as it is."""
+        if self.texts is not None and texts_in(rows):
+            return self.texts(rows)
+        if self.schema is None or rows is None or not self.schema.columns:
+            return rows
+        if self.tabular is not None:
+            return self.tabular.encode(framed(rows), field)
+        return self.schema.encode(rows, field) if is_rows(rows) else rows
+
+    def ends(self, samples: Mapping[str, FloatArray]) -> dict[str, FloatArray] | None:
+        """Rows that reach as far as the schema lets any."""
+        if self.schema is None or not self.schema.columns:
+            return None
+        return {name: self.schema.spread(values) for name, values in samples.items()}
+
+    def labels(self, labels: Any) -> NDArray[Any] | None:
+        """Words by the places of their classes. Raises ``TensorError``."""
+        if labels is None:
+            return None
+        known = array(labels)
+        if known.dtype.kind not in "OUS" or self.schema is None or not self.schema.classes:
+            return known
+        places = {name: place for place, name in enumerate(self.schema.classes)}
+        if not {*map(str, known)} <= {*places}:
+            reason = f"labels: one is none of the classes {', '.join(map(repr, places))}"
+            raise TensorError("input.out_of_range", reason, field="labels")
+        return np.array([places[str(each)] for each in known])
 
     def shown_by(self, reveal: Any) -> Graph:
         """The network whose outputs a proof shows. An ArgMax at the end, which labels do without, is there
@@ -68,12 +107,20 @@ class Loaded(NamedTuple):
         return differences
 
 
-def load(network: Any, x: Any, fixed: Mapping[str, int] | None = None) -> Loaded:
+def load(network: Any, x: Any, fixed: Mapping[str, int] | None = None, typical: Any = None) -> Loaded:
     """The network that takes ``x``: a model that is exported (``export_model``), the path or the bytes of an
-    ONNX file, or an ONNX model. Dimensions that a file leaves open are as long as those of ``x``. ``fixed``:
-    of a file's inputs of a single whole number those that ``x`` has not. Raises ``ModelError``, and
+    ONNX file, a folder of MLflow's or Hugging Face's, or an ONNX model. Dimensions that a file leaves open
+    are as long as those of ``x``. ``fixed``: of a file's inputs of a single whole number those that ``x``
+    has not. ``typical``: rows of a table that a model takes, beside ``x``. Raises ``ModelError``, and
     ``TensorError`` (``input.names``) for a module's inputs by names.
     """
+    if isinstance(network, str | os.PathLike) and Path(network).is_dir():
+        return _of_folder(open_folder(Path(network)), x, fixed or {}, typical)
+    rows = framed(x if typical is None else typical)
+    if is_of_tables(network, rows):
+        tabular = export_tabular(network, rows)
+        graph = load_onnx(tabular.file)
+        return Loaded(graph, tabular.file, {}, Exported.of_table(tabular), tabular.schema, tabular)
     file, exported = network, None
     if isinstance(network, ModelProto):
         file = network.SerializeToString()
@@ -87,8 +134,31 @@ def load(network: Any, x: Any, fixed: Mapping[str, int] | None = None) -> Loaded
         examples = x if isinstance(x, tuple) else (x,)
         file = export_model(network, *examples)
         exported = Exported.of(network, tuple(map(array, examples)), file)
+    if is_rows(x):
+        graph = load_onnx(file, fixed or {})
+        if schema := schema_of(file, graph):
+            return Loaded(graph, file, fixed or {}, exported, schema)
     sizes = _sizes(file, x, fixed or {})
-    return Loaded(load_onnx(file, sizes), file, sizes, exported)
+    graph = load_onnx(file, sizes)
+    return Loaded(graph, file, sizes, exported, schema_of(file, graph))
+
+
+def _of_folder(folder: ModelFolder, x: Any, fixed: Mapping[str, int], typical: Any) -> Loaded:
+    """Of texts all inputs are as long as the longest."""
+    file, texts = folder.network, None
+    if given := texts_in(x):
+        texts = folder.encoder(entries(file), given + texts_in(typical))
+        x = texts(x)
+    elif folder.schema and folder.schema.columns and is_rows(x):
+        x = folder.schema.encode(x)[0]
+    loaded = load(file, x, fixed, typical)
+    return loaded._replace(schema=folder.schema or loaded.schema, texts=texts)
+
+
+def framed(rows: Any) -> Any:
+    """A row of pandas' as a table of one."""
+    is_row = hasattr(rows, "to_frame") and not hasattr(rows, "columns")
+    return rows.to_frame().T.infer_objects() if is_row else rows
 
 
 def _sizes(file: bytes | os.PathLike[str], x: Any, fixed: Mapping[str, int]) -> dict[str, int]:
@@ -104,6 +174,26 @@ def _sizes(file: bytes | os.PathLike[str], x: Any, fixed: Mapping[str, int]) -> 
 def _named(values: Any, names: Iterable[str]) -> Any:
     """A tuple's by these names, in their order; others as they are."""
     return dict(zip(names, values, strict=False)) if isinstance(values, tuple) else values
+
+
+def first(samples: Any) -> Any:
+    """One of the samples: of arrays, of each of several, or a row of a table."""
+    if hasattr(samples, "iloc"):
+        return samples.iloc[:1]
+    if isinstance(samples, Mapping):
+        return {name: first(each) for name, each in samples.items()}
+    if isinstance(samples, tuple):
+        return tuple(map(first, samples))
+    if isinstance(samples, list) and is_rows(samples):
+        return samples[:1]
+    return array(samples)[0]
+
+
+def each(rows: Any) -> list[Any]:
+    """The rows of an array, or of a table each as a table of one."""
+    if hasattr(rows, "iloc"):
+        return [rows.iloc[place : place + 1] for place in range(len(rows))]
+    return [*array(rows)]
 
 
 def array(values: Any) -> NDArray[Any]:
@@ -133,6 +223,12 @@ def _fitted(values: Any, shape: Shape, leading: int, field: str) -> FloatArray:
     x = array(values)
     x = numbers(x.astype(np.int64) if x.dtype == np.bool_ else x, field)
     return x.reshape(*x.shape[:leading], *shape) if one_input(x.shape[leading:], shape) else x
+
+
+def varied_rows(schema: TableSchema, x: FloatArray) -> FloatArray:
+    """As ``varied``, of a row of a table: categories and missing values stay such."""
+    factors = np.random.default_rng(0).uniform(1 - VARIED, 1 + VARIED, (VARIATIONS, len(schema.columns)))
+    return schema.varied(x, factors)
 
 
 def varied(x: NDArray[Any], values: Values = "real") -> FloatArray:

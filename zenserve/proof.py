@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -13,6 +14,7 @@ from numpy.typing import NDArray
 
 from circuits.comparison.differences import Difference
 from circuits.quantisation import Report
+from circuits.samples.schema import TableSchema
 from prover.registry import SYSTEMS
 from verifier.datasets import LabelledData
 from verifier.description import Description, Group, as_list
@@ -25,6 +27,7 @@ from zenerrors import naming
 from zenserve.committed import Committed
 
 PROOF: Final = ("proof.json", "key.json", "circuit.zen")
+TABLE: Final = "table.json"
 REGISTRATION: Final = ("registration.json", "registration_key.json", "registration_circuit.zen")
 
 
@@ -45,13 +48,15 @@ class Proof(Keyed):
     ``registration``: the proof that committed weights are of their types. ``report``: what quantisation
     costs, where there were labels. ``committed``: the outputs that it published commitments to, by their
     names, "output" of an only one: for their owner. ``differences``: how far the model, its file and the
-    integers were apart, which the prover saw and nothing proves.
+    integers were apart, which the prover saw and nothing proves. ``schema``: what the columns and classes of
+    the model's table are called, which nothing proves either.
     """
 
     registration: Keyed | None = None
     report: Report | None = field(default=None, compare=False)
     committed: Mapping[str, Committed] = field(default_factory=dict, repr=False, compare=False)
     differences: tuple[Difference, ...] = field(default=(), compare=False)
+    schema: TableSchema | None = field(default=None, compare=False)
 
     @property
     def statement(self) -> Statement:
@@ -60,23 +65,51 @@ class Proof(Keyed):
 
     @property
     def shown(self) -> dict[str, float | NDArray[Any]]:
-        """What the proof shows by name: a label, a list of labels, and outputs or the input in their shape,
-        real numbers where the key says their scale.
+        """What the proof shows by name: a label, a list of labels, outputs or the input in their shape, real
+        numbers where the key says their scale, and the counts of an accuracy.
         """
         values: Mapping[str, Any] = self.statement.values
         groups = checked(Description, self.key.circuit).public_inputs
-        return {group.name: _real(group, values[group.name]) for group in groups if group.name in values}
+        reals = {group.name: _real(group, values[group.name]) for group in groups if group.name in values}
+        return reals | {name: counts for name, counts in values.items() if name not in reals}
+
+    @property
+    def answer(self) -> dict[str, Any]:
+        """What ``shown`` has, with labels as the model's table calls them, and a row that is shown by its
+        columns."""
+        groups = {group.name: group for group in checked(Description, self.key.circuit).public_inputs}
+        return {
+            name: self._called(groups[name], said) if name in groups else said
+            for name, said in self.shown.items()
+        }
+
+    def _called(self, group: Group, said: float | NDArray[Any]) -> Any:
+        if self.schema is None:
+            return said
+        match group.kind:
+            case "label":
+                return self.schema.class_name(float(said)) or said
+            case "top":
+                return [self.schema.class_name(float(each)) or each for each in np.ravel(said)]
+            case "input" if self.schema.columns:
+                # What is finer than a step is of the rounding.
+                digits = max(0, -math.ceil(math.log10(group.scale or 1.0)))
+                return self.schema.decode(np.round(np.asarray(said), digits))[0]
+        return said
 
     def save(self, folder: str | os.PathLike[str]) -> None:
         """Write what ``zenserve-verify`` takes into the folder, which is made: ``proof.json`` and
         ``key.json``; with committed weights ``registration.json`` and ``registration_key.json``, too; of a
-        system without a setup the circuits of both, ``circuit.zen`` and ``registration_circuit.zen``.
+        system without a setup the circuits of both, ``circuit.zen`` and ``registration_circuit.zen``; of a
+        model of a table ``table.json``, what its columns and classes are called.
         """
         place = Path(folder)
         place.mkdir(parents=True, exist_ok=True)
         _write(place, PROOF, self)
         if self.registration:
             _write(place, REGISTRATION, self.registration)
+        if self.schema:
+            (place / TABLE).write_text(self.schema.to_json() + "\n")
 
 
 def _real(group: Group, said: int | list[int]) -> float | NDArray[Any]:
@@ -96,7 +129,7 @@ def verify(
     sentences what is verified and what is not.
 
     ``opening``: what shows the outputs that it commits to (``Committed.opened``), or the file of that.
-    ``dataset``: the samples [n, …] and labels int[n] that it is to be about.
+    ``dataset``: the samples [n, …] and the labels int[n], or targets, that it is to be about.
     ``expected``: what is known from elsewhere, by the fields of ``verifier.documents.Expected``: ``key``,
     ``network``, ``model``, ``challenge``, ``at_least`` and others. A folder's key is whoever's who filled it:
     compare ``key``, the id of one that you trust. Raises ``FileFormatError``, ``OSError``.
@@ -108,7 +141,9 @@ def verify(
         registration = Registration(beside.document, _opened(beside))
     if opening is not None and not isinstance(opening, OpeningFile):
         opening = _document(OpeningFile, Path(opening))
-    data = None if dataset is None else LabelledData.of(*dataset)
+    data = None
+    if dataset is not None:
+        data = LabelledData.compared(*dataset, checked(Description, proof.key.circuit).measure)
     known = Known(dataset=data, openings=opening, registration=registration)
     case = Case(proof.document, _opened(proof), checked(Expected, expected), known)
     return judge_each([case])[0]

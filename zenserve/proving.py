@@ -28,6 +28,7 @@ from circuits.quantisation import report
 from circuits.quantisation.plan import input_names
 from circuits.quantisation.quantiser import Ranges
 from circuits.quantised.typed import TypedGraph
+from circuits.samples.schema import TableSchema
 from circuits.schemes import proving
 from circuits.schemes.inference import all_shown
 from circuits.schemes.intervals import Number, integer_bounds
@@ -103,15 +104,16 @@ def prove(
     """
     progress("read", 0.0)
     taken, x = x if isinstance(x, Committed) else None, networks.plain(x)
-    loaded = networks.load(network, x, fixed)
+    loaded = networks.load(network, x, fixed, calibration)
+    x, calibration = loaded.encoded(x, "input"), loaded.encoded(calibration, "calibration")
     graph = loaded.shown_by(reveal)
     own = networks.inputs(graph, x)
     if taken:
         graph = taking(graph, taken.output.described)
-    samples = calibrated(graph, own, calibration)
+    samples = calibrated(graph, own, calibration, loaded.schema)
     compared = gaps.chosen(graph, samples, own)
     differences = loaded.differences(compared, own=True, accept=accept_difference)
-    known = None if labels is None else networks.array(labels)
+    known = loaded.labels(labels)
     qgraph = tune(
         graph,
         samples,
@@ -119,6 +121,7 @@ def prove(
         max_loss=max_loss,
         labels=known,
         ranges=ranges,
+        ends=loaded.ends(samples),
         weight_privacy=weight_privacy,
         progress=progress,
     ).qgraph
@@ -166,14 +169,19 @@ def prove(
         circuit=judged.circuit,
         committed=committed,
         differences=differences,
+        schema=loaded.schema,
     )
     if not (verdict := verify(proof)).valid:
         raise RuntimeError(f"the fresh proof does not verify: {verdict.reason}")
     return proof
 
 
-def calibrated(graph: Graph, own: Mapping[str, FloatArray], calibration: Any) -> dict[str, FloatArray]:
+def calibrated(
+    graph: Graph, own: Mapping[str, FloatArray], calibration: Any, schema: TableSchema | None = None
+) -> dict[str, FloatArray]:
     """What is calibrated with: ``calibration``, or where there is none what an input tells of itself."""
+    if calibration is None and schema is not None and schema.columns:
+        return {name: networks.varied_rows(schema, row) for name, row in own.items()}
     if calibration is None:
         return {entry.name: networks.varied(own[entry.name], entry.values) for entry in graph.inputs}
     return networks.samples(graph, calibration)

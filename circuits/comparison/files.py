@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final, NamedTuple
 
@@ -23,6 +23,7 @@ from circuits.comparison.gaps import (
 from circuits.graphs.graph import Graph
 from circuits.networks.files import load_onnx, trace_onnx
 from circuits.onnx import runtime
+from circuits.onnx.frames.exported import Tabular
 from circuits.onnx.message import decode, entries
 from circuits.onnx.predictions import predictions
 from circuits.onnx.runtime import File
@@ -36,16 +37,23 @@ _DECLARED: Final = 0.02
 
 class Exported(NamedTuple):
     """A model in memory, an example of each of its inputs, and the names that its exporter gave to its
-    outputs, both in order."""
+    outputs, both in order. ``rows``: of entries [n, …] of the network what the model takes, where these are
+    rows of a table with words or gaps."""
 
     model: Any
     examples: tuple[NDArray[Any], ...]
     outputs: Sequence[str]
+    rows: Callable[[NDArray[Any]], Any] | None = None
 
     @classmethod
     def of(cls, model: Any, examples: tuple[NDArray[Any], ...], file: bytes) -> Exported:
         """``file``: that the model was exported to, with all outputs."""
         return cls(model, examples, [each.name for each in decode(file).graph.output])
+
+    @classmethod
+    def of_table(cls, made: Tabular) -> Exported:
+        """A model of tables with names, words or gaps (``export_tabular``)."""
+        return cls.of(made.model, (np.zeros(made.schema.size),), made.file)._replace(rows=made.asked)
 
     def answers(self, file: File, samples: Samples) -> Mapping[str, NDArray[Any]]:
         """What the model itself makes of the samples, by the names of outputs."""
@@ -56,6 +64,8 @@ class Exported(NamedTuple):
             else np.broadcast_to(x, (count, *x.shape))
             for name, x in zip(entries(file), self.examples, strict=False)
         ]
+        if self.rows is not None:
+            given = [self.rows(given[0])]
         return predictions(self.model, *given, names=self.outputs)
 
 

@@ -43,7 +43,9 @@ def compare_integers(
     if ranked is None:
         first_labels |= {name: 1 for name, each in graph.outputs.items() if is_of_classes(graph.shapes[each])}
     else:
-        first_labels |= {name: ranked[each] for name, each in called.items() if each in ranked}
+        first_labels |= {
+            name: ranked[each] for name, each in called.items() if each in ranked and qgraph.size(each) > 1
+        }
     found = _reals(graph, qgraph, samples)
     gaps = gaps_of(
         outputs_of(graph, samples), found, exact_outputs(graph), tolerance, first_labels, steps_of(graph)

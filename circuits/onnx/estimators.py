@@ -13,17 +13,18 @@ from copy import copy
 from io import StringIO
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
-from onnx import GraphProto
+from onnx import GraphProto, TensorProto
 from onnx.helper import make_node, make_opsetid
 
 from circuits.onnx.export import export_torch
+from circuits.onnx.frames.exported import Tabular, export_table, is_table
 from circuits.onnx.tables import catboost, hist_gradient, lightgbm, xgboost
 from circuits.onnx.tables.ensemble import ML, Ensemble, opsets
-from zenerrors import ModelError, TensorError
+from zenerrors import ModelError, TensorError, ZenError
 
 # As skl2onnx's converters for trees name them; it writes isolation forests in no newer one.
 _SETS: Final = opsets([])
@@ -34,18 +35,22 @@ _ENSEMBLES: Final[Mapping[str, Callable[[Any], Ensemble]]] = {
 }
 
 
-def export_model(model: Any, *examples: Any) -> bytes:
+Made = TypeVar("Made")
+
+
+def export_model(model: Any, *examples: Any, batched: bool = False) -> bytes:
     """A model as the bytes of an ONNX file: a ``torch.nn.Module``, an estimator or a pipeline of
     scikit-learn's, a model or a booster of XGBoost's or LightGBM's, a model of CatBoost's or of Keras'.
 
-    ``examples``: what it takes, one input each, tensors or arrays; of estimators one row, or several. Raises
+    ``examples``: what it takes, one input each, tensors or arrays; of estimators one row, or several.
+    ``batched``: a module's are two rows of each, and its file takes any number of rows. Raises
     ``ModelError``: ``model.no_exporter``, ``model.no_pytorch`` where a package is missing, and
     ``model.export`` where ``model`` is of none of these, or its exporter does not take it.
     """
     for kind in type(model).__mro__:
         package = kind.__module__.partition(".")[0]
         if package == "torch":
-            return export_torch(model, *examples)
+            return export_torch(model, *examples, batched=batched)
         if package in _EXPORTERS:
             return _exported(_EXPORTERS[package], model, examples)
     raise ModelError(
@@ -55,21 +60,41 @@ def export_model(model: Any, *examples: Any) -> bytes:
     )
 
 
+def export_tabular(model: Any, rows: Any) -> Tabular:
+    """A model of tables, and the schema of the tables that it takes. ``rows``: typical ones, a table of
+    pandas' or an array, with words and missing values as the model takes them. Raises as ``export_model``."""
+    kinds = [kind.__module__.partition(".")[0] for kind in type(model).__mro__]
+    if not {*kinds} & _LEARNED.keys():
+        raise ModelError("model.export", f"a {type(model).__name__} is no model of tables")
+    return _refusing(model, lambda: export_table(model, rows, export_model))
+
+
+def is_of_tables(model: Any, rows: Any) -> bool:
+    """Whether rows have names, words or gaps, and the model is of a library of such."""
+    kinds = {kind.__module__.partition(".")[0] for kind in type(model).__mro__}
+    return bool(kinds & _LEARNED.keys()) and is_table(rows)
+
+
 def _exported(exporter: Callable[[Any, NDArray[Any]], bytes], model: Any, examples: tuple[Any, ...]) -> bytes:
     if len(examples) != 1:
         raise ModelError("model.export", f"a {type(model).__name__} takes one input, not {len(examples)}")
     rows = _numbers(examples[0])
+    return _refusing(model, lambda: exporter(model, rows))
+
+
+def _refusing(model: Any, export: Callable[[], Made]) -> Made:
+    """What an exporter makes, or an error that says why there is nothing."""
     said = StringIO()
     try:
         with warnings.catch_warnings(), redirect_stdout(said), redirect_stderr(said):
             warnings.simplefilter("ignore")
-            return exporter(model, rows)
+            return export()
     except ImportError as missing:
         raise ModelError(
             "model.no_exporter",
             f"{missing.name} is not installed: pip install skl2onnx, or export the file elsewhere",
         ) from None
-    except ModelError:
+    except ZenError:
         raise
     except Exception as refusal:  # whatever a model and an exporter may raise
         reason = (str(refusal.__cause__ or refusal).strip().splitlines() or [type(refusal).__name__])[0]
@@ -98,7 +123,9 @@ def _numbers(rows: Any) -> NDArray[Any]:
 def _columns(rows: Any) -> str:
     """Which of a table that has no numbers."""
     kinds = getattr(rows, "dtypes", None)
-    names = [] if kinds is None else [str(name) for name, kind in kinds.items() if kind.kind not in "biuf"]
+    if not hasattr(kinds, "items"):
+        return ""
+    names = [str(name) for name, kind in kinds.items() if kind.kind not in "biuf"]
     return f" in {', '.join(repr(name[:40]) for name in names[:8])}" if names else ""
 
 
@@ -120,6 +147,9 @@ def _sklearn(model: Any, rows: NDArray[Any]) -> bytes:
     # At the end of a pipeline its converter asks for an option that it refuses, unless another is named.
     options |= {type(parts[-1]): {"raw_scores": True}} if type(parts[-1]).__name__ == "LinearSVC" else {}
     made = to_onnx(model, _row(rows), target_opset=_SETS, options=options or None)
+    if any(each.data_type == TensorProto.STRING for each in made.graph.initializer):
+        # Names of classes that are looked up, by their places: the file's label is the place.
+        made = to_onnx(_numbered(model), _row(rows), target_opset=_SETS, options=options or None)
     if _scores_are_turned(parts[-1]):
         _turn_scores(made.graph)
     if ML not in {each.domain for each in made.opset_import}:
@@ -145,6 +175,19 @@ def _prepared(model: Any) -> Any:
             ]
         case "OneHotEncoder" if model.handle_unknown == "error":
             made.handle_unknown = "ignore"
+    return made
+
+
+def _numbered(model: Any) -> Any:
+    """A copy whose classes are called by their places."""
+    made = copy(model)
+    if hasattr(model, "steps"):
+        made.steps = [*model.steps[:-1], (model.steps[-1][0], _numbered(model.steps[-1][1]))]
+    else:
+        made.classes_ = np.arange(len(model.classes_))
+        if hasattr(model, "_label_binarizer"):
+            made._label_binarizer = copy(model._label_binarizer)
+            made._label_binarizer.classes_ = made.classes_
     return made
 
 
@@ -252,10 +295,10 @@ _OF_CLASSES: Final = {
     "nocl": [True, False],
     "zipmap": [True, False, "columns"],
 }
-_EXPORTERS: Final[Mapping[str, Callable[[Any, NDArray[Any]], bytes]]] = {
+_LEARNED: Final[Mapping[str, Callable[[Any, NDArray[Any]], bytes]]] = {
     "catboost": _trees(catboost.ensemble_of, "predictions"),
-    "keras": _keras,
     "lightgbm": _trees(lightgbm.ensemble_of, "variable"),
     "sklearn": _sklearn,
     "xgboost": _trees(xgboost.ensemble_of, "variable"),
 }
+_EXPORTERS: Final = {"keras": _keras, **_LEARNED}

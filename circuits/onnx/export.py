@@ -11,11 +11,12 @@ from typing import Any
 from zenerrors import ModelError
 
 
-def export_torch(module: Any, *examples: Any) -> bytes:
+def export_torch(module: Any, *examples: Any, batched: bool = False) -> bytes:
     """A ``torch.nn.Module`` as the bytes of an ONNX file with all weights inside, for inputs of the
     ``examples``' shapes.
 
-    ``examples``: what the module takes, one input each, tensors or arrays. The module is exported as in
+    ``examples``: what the module takes, one input each, tensors or arrays. ``batched``: they are two rows of
+    each, and the file is to take any number of rows. The module is exported as in
     ``eval()`` and left in the mode it was in: by torch.export, or, where that fails, as TorchScript. Raises
     ``ModelError``: ``model.no_pytorch`` when PyTorch is not installed, ``model.export`` where ``module`` is
     none of its modules, or neither exporter takes it.
@@ -34,7 +35,7 @@ def export_torch(module: Any, *examples: Any) -> bytes:
     with in_evaluation(module), _silenced():
         for exporter in (_exported, _traced):
             try:
-                return exporter(module, tensors)
+                return exporter(module, tensors, batched=batched)
             except Exception as refusal:  # whatever a module and an exporter may raise
                 refusals.append(f"{exporter.__doc__}: {_reason(refusal)}")
     raise ModelError("model.export", f"PyTorch does not export the module; {'; '.join(refusals)}")
@@ -49,22 +50,27 @@ def _tensor(example: Any) -> Any:
     return made if given else made.to(torch.get_default_dtype())
 
 
-def _exported(module: Any, examples: tuple[Any, ...]) -> bytes:
+def _exported(module: Any, examples: tuple[Any, ...], *, batched: bool) -> bytes:
     """torch.export"""
     import torch
 
     file = io.BytesIO()
-    program = torch.onnx.export(module, examples, dynamo=True, verbose=False)
+    shapes = tuple({0: torch.export.Dim("batch")} for _ in examples) if batched else None
+    program = torch.onnx.export(module, examples, dynamo=True, dynamic_shapes=shapes, verbose=False)
     program.save(file, external_data=False)
     return file.getvalue()
 
 
-def _traced(module: Any, examples: tuple[Any, ...]) -> bytes:
+def _traced(module: Any, examples: tuple[Any, ...], *, batched: bool) -> bytes:
     """TorchScript"""
     import torch
 
     file = io.BytesIO()
-    torch.onnx.export(module, examples, file, dynamo=False)
+    named: dict[str, Any] = {}
+    if batched:
+        names = [f"input_{place}" for place in range(len(examples))]
+        named = {"input_names": names, "dynamic_axes": {name: {0: "batch"} for name in names}}
+    torch.onnx.export(module, examples, file, dynamo=False, **named)
     return file.getvalue()
 
 

@@ -15,6 +15,7 @@ from onnx.defs import onnx_opset_version
 
 from circuits.graphs.graph import Values
 from circuits.onnx.constants import FLOATS, MOST_DIMENSIONS, WHOLE
+from circuits.onnx.foreign import not_onnx
 from circuits.onnx.functions import inlined
 from circuits.onnx.naming import quote, where
 from zenerrors import ModelError
@@ -51,9 +52,9 @@ def decode(data: bytes) -> ModelProto:
     try:
         model.ParseFromString(data)
     except DecodeError as error:
-        raise ModelError("model.not_onnx", "the file is not an ONNX model: it does not decode") from error
+        raise not_onnx(data, "it does not decode") from error
     if not model.ir_version or not model.graph.node:
-        raise ModelError("model.not_onnx", "the file is not an ONNX model: it holds no graph")
+        raise not_onnx(data, "it holds no graph")
     if model.functions:
         model = inlined(model, _MOST_NODES)
     if len(model.graph.node) > _MOST_NODES:

@@ -98,6 +98,8 @@ def _in_order(rows: Sequence[Sequence[Any]], names: Sequence[str]) -> Answers:
 
 def _table(model: Any, inputs: tuple[Any, ...], names: Sequence[str]) -> Answers:
     """An estimator, or a booster that says by its class how it is asked."""
+    if hasattr(inputs[0], "columns"):
+        return {name: answer for role, answer in _asked(model, inputs[0]).items() for name in _NAMES[role]}
     rows = np.asarray(inputs[0])
     rows = rows.reshape(len(rows), -1)
     try:

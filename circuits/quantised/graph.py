@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import math
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Final
@@ -33,6 +33,8 @@ from verifier.preamble import Kind
 from verifier.schemes import INPUT, called
 from zenerrors import FileFormatError, ModelError, TensorError
 
+# What exporters of models of tables call the output that is the label.
+LABELS: Final = frozenset({"label", "output_label"})
 # What the output of a network of one is called.
 OUTPUT = "output"
 _ENCODING: Final = Encoding(Kind(b"qnet", 2), INTEGERS)
@@ -52,6 +54,13 @@ class Output:
 Integers = NDArray[np.integer[Any]] | Mapping[str, NDArray[np.integer[Any]]]
 
 
+_BEYOND: Final = (
+    "calibrate with numbers that reach as far, or register the model with --saturate (saturate), which takes a"
+    " number beyond the range as its nearest end; where the file itself quantises its input to this range, clip"
+    " it before"
+)
+
+
 @dataclass(frozen=True)
 class QuantInput:
     """What a network of integers reads: a tensor of this type."""
@@ -61,10 +70,16 @@ class QuantInput:
     type: Affine
 
     def quantise(
-        self, x: ArrayLike, field: str = "input", *, saturate: bool = False, names: bool = False
+        self,
+        x: ArrayLike,
+        field: str = "input",
+        *,
+        saturate: bool = False,
+        names: bool = False,
+        columns: Sequence[str] = (),
     ) -> IntArray:
         """The integers of the real numbers ``x``, int64[*shape]. ``saturate``: those beyond the type's range
-        are its ends, unless they are ``names`` of entries.
+        are its ends, unless they are ``names`` of entries. ``columns``: what entries are called.
 
         Raises ``TensorError``: ``input.not_numeric``, ``input.shape``, ``input.not_finite``, and
         ``input.out_of_range`` for a value outside the type's range by more than rounding.
@@ -73,12 +88,11 @@ class QuantInput:
         low, high = self.type.interval
         bad = first_index((tensor < low) | (tensor > high))
         if bad is not None and (names or not saturate):
-            remedy = "calibrate with numbers that reach as far, or let them saturate; where the file itself "
-            remedy += "quantises its input to this range, clip it before"
+            place = f"{field}: column {columns[bad[-1]]!r}" if columns else f"{field}{list(bad)}"
             raise TensorError(
                 "input.out_of_range",
-                f"{field}{list(bad)} lies outside the calibrated range, [{low:.6g}, {high:.6g}]:"
-                f" {'it names none of the entries that there are' if names else remedy}",
+                f"{place} lies outside the calibrated range, [{low:.6g}, {high:.6g}]:"
+                f" {'it names none of the entries that there are' if names else _BEYOND}",
                 field=field,
             )
         return self.type.quantise(tensor)
@@ -185,6 +199,15 @@ class QuantGraph:
         """``scale_of`` the only output."""
         return self.scale_of(self.output)
 
+    @cached_property
+    def own_label(self) -> str | None:
+        """The output that is the label which a model of tables gives itself, beside scores of its classes, as
+        exporters call it; None where there is none."""
+        for name in LABELS.intersection(self.outputs):
+            if self.size(name) == 1 and self.scale_of(self.outputs[name]) == (1.0, 0):
+                return name if any(self.size(other) > 1 for other in self.outputs) else None
+        return None
+
     def scale_of(self, tensor: str) -> tuple[float, int] | None:
         """What the integers of an output stand for: ``real = scale (q - zero_point)``. None where they are
         sums that have no one scale, or one that no statement holds.
@@ -247,10 +270,17 @@ class QuantGraph:
         }
 
     def quantise_entry(
-        self, name: str, x: ArrayLike, field: str = "input", *, saturate: bool = False
+        self,
+        name: str,
+        x: ArrayLike,
+        field: str = "input",
+        *,
+        saturate: bool = False,
+        columns: Sequence[str] = (),
     ) -> IntArray:
         """``QuantInput.quantise`` of this input, and ``require_taken``."""
-        q = self.entries[name].quantise(x, field, saturate=saturate, names=name in self._taken)
+        entry, named = self.entries[name], name in self._taken
+        q = entry.quantise(x, field, saturate=saturate, names=named, columns=columns)
         self.require_taken(name, q, field)
         return q
 

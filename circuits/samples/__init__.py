@@ -24,6 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from circuits.samples.pictures import SUFFIXES, Scaling, read_picture, read_pictures
+from circuits.samples.schema import TableSchema, is_rows
 from circuits.samples.table import Table
 from verifier import npy, npz
 from verifier.datasets import UNREADABLE, one_input, read_npy, read_npz
@@ -63,11 +64,17 @@ class Samples:
 
 
 def read(
-    path: Path, shapes: Shapes, field: str, *, column: str | None = None, scaling: Scaling | None = None
+    path: Path,
+    shapes: Shapes,
+    field: str,
+    *,
+    column: str | None = None,
+    scaling: Scaling | None = None,
+    schema: TableSchema | None = None,
 ) -> Samples:
     """From a file, or a folder of pictures, which become numbers by ``scaling``: else as for ``parse``."""
     if not is_pictures(path):
-        return parse(path.read_bytes(), shapes, field, column=column)
+        return parse(path.read_bytes(), shapes, field, column=column, schema=schema)
     name, shape = _only(shapes, field, "pictures")
     scaling = scaling or Scaling()
     if path.is_dir():
@@ -81,12 +88,25 @@ def is_pictures(path: Path) -> bool:
     return path.is_dir() or path.suffix.lower() in SUFFIXES
 
 
-def parse(data: bytes, shapes: Shapes, field: str, *, column: str | None = None) -> Samples:
+def parse(
+    data: bytes,
+    shapes: Shapes,
+    field: str,
+    *,
+    column: str | None = None,
+    schema: TableSchema | None = None,
+) -> Samples:
     """From the bytes of a file. ``column``: that of the labels in a CSV file; None: ``label``, if it has one.
+    ``schema``: of the table whose rows the network reads; CSV and JSON then have cells by names of columns.
 
     Raises ``TensorError`` about ``field``: ``input.unreadable``, ``input.not_numeric``, ``input.shape``,
     ``input.not_finite``, ``input.empty``.
     """
+    if schema and schema.columns and (rows := cells(data, field)) is not None:
+        ((name, _),) = shapes.items()
+        if isinstance(rows, Table):
+            return Samples({name: rows.by_names(schema, column)}, rows.labels_beside(schema, column))
+        return Samples({name: schema.encode(rows, field)})
     content = _content(data, field)
     if isinstance(content, Table):
         values, labels = content.columns(sum(map(math.prod, shapes.values())), column)
@@ -105,11 +125,13 @@ def array(data: bytes, field: str) -> Array | None:
     return content if isinstance(content, np.ndarray) else None
 
 
-def parse_labels(data: bytes, field: str, *, column: str | None = None) -> Array:
+def parse_labels(
+    data: bytes, field: str, *, column: str | None = None, schema: TableSchema | None = None
+) -> Array:
     """Labels in a file of their own: an array, or a column of a CSV file. Raises as ``parse``."""
     content = _content(data, field)
     if isinstance(content, Table):
-        return content.labels(column)
+        return content.labels(column, schema.classes if schema else None)
     if isinstance(content, dict) and LABELS in content:
         return content[LABELS]
     if isinstance(content, dict | list):
@@ -129,6 +151,20 @@ def to_npz(samples: Array) -> bytes:
     out = io.BytesIO()
     np.savez_compressed(out, samples=samples)
     return out.getvalue()
+
+
+def cells(data: bytes, field: str) -> Any:
+    """A CSV file (``Table``), or JSON of cells by names of columns; None of anything else. Raises as
+    ``parse``."""
+    if data.startswith((npy.MAGIC, npz.MAGIC)):
+        return None
+    try:
+        if not data.lstrip().startswith((b"[", b"{")):
+            return Table.parse(data, field)
+        value = parse_json(data)
+    except UNREADABLE as error:
+        raise _unreadable(field, f"neither a .npy or .npz file, JSON nor CSV of cells: {error}") from None
+    return value if is_rows(value) and _EZKL not in value else None
 
 
 def _content(data: bytes, field: str) -> Array | dict[str, Array] | list[Any] | Table:

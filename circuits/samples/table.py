@@ -11,6 +11,7 @@ from typing import Any, Final, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from circuits.samples.schema import TableSchema
 from zenerrors import TensorError
 
 _LABEL: Final = "label"
@@ -73,14 +74,36 @@ class Table:
             )
         return self._values(kept), None if place is None else self._labels(place)
 
-    def labels(self, label: str | None) -> NDArray[Any]:
-        """Those in the column ``label``, or in the only one."""
+    def by_names(self, schema: TableSchema, label: str | None) -> NDArray[np.float64]:
+        """Rows [n, schema.size], by the names of columns. Of a file without names, whose columns must be the
+        schema's in their order, ``label`` aside."""
+        names = list(self.names)
+        if not names:
+            names = schema.names
+            if len(self.rows[0]) != len(names):
+                raise self._wrong(
+                    "input.shape",
+                    f"there is no line of names, and a row has {len(self.rows[0])} cells: the columns are "
+                    f"{', '.join(map(repr, names[:_SHOWN]))}",
+                )
+        self._place(label)
+        schema.require_names(names, self.field)
+        cells = [[row[names.index(name)] for row in self.rows] for name in schema.names]
+        return schema.encode_cells(cells, self.field, self.numbers)
+
+    def labels_beside(self, schema: TableSchema, label: str | None) -> NDArray[Any] | None:
+        """Those in the column ``label``, if there is one, and the schema has none that is called so."""
+        place = None if (label or _LABEL) in schema.names else self._place(label)
+        return None if place is None else self._labels(place, schema.classes)
+
+    def labels(self, label: str | None, known: Sequence[str] | None = None) -> NDArray[Any]:
+        """Those in the column ``label``, or in the only one. ``known``: names of classes by their places."""
         place = self._place(label)
         if place is None and len(self.rows[0]) == 1:
             place = 0
         if place is None:
             raise self._wrong("input.shape", f"there must be one column, or one that is called {_LABEL!r}")
-        return self._labels(place)
+        return self._labels(place, known)
 
     def _place(self, label: str | None) -> int | None:
         """Of the column of labels."""
@@ -90,9 +113,16 @@ class Table:
         wanted = label or _LABEL
         return list(self.names).index(wanted) if wanted in self.names else None
 
-    def _labels(self, place: int) -> NDArray[Any]:
-        """Numbers as they are; of texts the place of each among all in the alphabet's order."""
+    def _labels(self, place: int, known: Sequence[str] | None = None) -> NDArray[Any]:
+        """Numbers as they are; of texts the place of each among those that are ``known``, or all in the
+        alphabet's order."""
         cells = [row[place].strip() for row in self.rows]
+        if known and {*cells} & {*known}:
+            for index, cell in enumerate(cells):
+                if cell not in known:
+                    reason = f"it is none of the classes {', '.join(map(repr, known[:_SHOWN]))}"
+                    raise self._at("input.out_of_range", index, place, reason)
+            return np.array([[*known].index(cell) for cell in cells])
         if not _is_number(cells[0]):
             return classes(cells)
         values = self._values([place])[:, 0]

@@ -106,7 +106,8 @@ class Inference(Circuit):
         graph, most = self.qgraph, self.qgraph.size(name) - 1
         tensor = graph.outputs[name]
         kind, shape = self.typed.tensors[tensor], graph.shapes[tensor] or (1,)
-        label = public_group(self._called("label", name), self._batched(()), 0, most)
+        last = kind.high if name == graph.own_label else most
+        label = public_group(self._called("label", name), self._batched(()), 0, last)
         reveal = self.reveal[name]
         if reveal == "commitment":
             return []
@@ -179,12 +180,16 @@ class Inference(Circuit):
     def _values(self, name: str, logits: IntArray, bounds: Sequence[int]) -> Values:
         reveal = self.reveal[name]
         if self.batch > 1:
-            return {self._called("label", name): logits.reshape(self.batch, -1).argmax(axis=1).tolist()}
+            rows = logits.reshape(self.batch, -1)
+            own = name == self.qgraph.own_label
+            return {self._called("label", name): (rows[:, 0] if own else rows.argmax(axis=1)).tolist()}
         if reveal == "commitment":
             return {}
         if intervals := self._intervals(name):
             return intervals.values(logits, bounds)
         group = self._called(reveal, name)
+        if name == self.qgraph.own_label:
+            return {group: logits.tolist() if reveal == "values" else int(logits[0])}
         order = np.argsort(-logits, kind="stable")[: self.top].tolist()
         if reveal == "top":
             return {group: order}
@@ -282,6 +287,11 @@ def lower_inference(
             shown |= {each.name: each for each in given}
             relations += said
             continue
+        if output == typed.qgraph.own_label and kind == "label":
+            name = called("label", output, typed.outputs)
+            shown[name] = Tensor(f"output/{name}", tensor.shape, tensor.bound)
+            relations.append(Linear(f"output/{name}", shown[name], (Term(tensor),)))
+            continue
         if kind != "values":
             name = called("top" if kind == "top" else "label", output, typed.outputs)
             labels = typed.batch, top if kind == "top" else 1
@@ -341,10 +351,13 @@ def _typed(
 
 
 def all_shown(qgraph: QuantGraph, reveal: Reveal | Mapping[str, Reveal] | None) -> dict[str, Reveal]:
-    """What is shown of each output that is, by its name, in the network's order. Raises ``StatementError``
-    (``statement.reveal``) for names that no output has, and where nothing is shown.
+    """What is shown of each output that is, by its name, in the network's order. The label is the one that the
+    model itself gives, where it has an output for it. Raises ``StatementError`` (``statement.reveal``) for
+    names that no output has, and where nothing is shown.
     """
     outputs = qgraph.outputs
+    if reveal in (None, "label") and (own := qgraph.own_label):
+        return {own: "label"}
     if reveal is None:
         return {name: shown_by_default(qgraph.size(name), values=name in qgraph.values) for name in outputs}
     given = dict.fromkeys(outputs, reveal) if isinstance(reveal, str) else reveal
@@ -360,11 +373,12 @@ def shown_by_default(outputs: int, *, values: bool = False) -> Reveal:
     return "label" if 2 <= outputs <= _MOST_LIKELY_CLASSES and not values else "values"
 
 
-def require_outputs(outputs: int, reveal: Reveal) -> None:
-    """That so many outputs can be shown so. Raises ``StatementError``: ``statement.classes``,
+def require_outputs(qgraph: QuantGraph, name: str, reveal: Reveal) -> None:
+    """That an output can be shown so. Raises ``StatementError``: ``statement.classes``,
     ``statement.reveal``.
     """
-    if reveal in ("label", "logits", "top"):
+    outputs = qgraph.size(name)
+    if reveal in ("label", "logits", "top") and (name != qgraph.own_label or reveal != "label"):
         require_classes(outputs, "reveal", "reveal the values")
     if reveal in ("logits", "values", *BOUNDED):
         require_few(outputs, "reveal")
@@ -419,7 +433,7 @@ def _require_shown(
 
 def _require_output(typed: TypedGraph, name: str, reveal: Reveal, top: int) -> None:
     tensor, size = typed.tensors[typed.qgraph.outputs[name]], typed.qgraph.size(name)
-    require_outputs(size, reveal)
+    require_outputs(typed.qgraph, name, reveal)
     if reveal in ("logits", "values", *BOUNDED) and max(-tensor.low, tensor.high + 1) >= JSON_LIMIT:
         raise StatementError(
             "statement.reveal",
@@ -449,6 +463,9 @@ def _plan(
             others += intervals.cost(level)
             continue
         size, wanted = typed.qgraph.size(name), top if kind == "top" else 1
+        if name == typed.qgraph.own_label:
+            others += Cost(rows=size)
+            continue
         if kind != "values":
             others += argmax_cost(tools, typed.batch, size, wanted, typed.outputs[name].bound.interval)
         if kind in ("logits", "values"):

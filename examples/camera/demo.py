@@ -73,7 +73,10 @@ SHOWS: Final = {
 def main(folder: Path = FOLDER, batch: int | None = None, bank: str = CIFAR.name) -> int:
     """Run the demonstration; 0 if everything went as it should."""
     show = SHOWS[bank]
-    data = show.images(folder)
+    try:
+        data = show.images(folder)
+    except FileNotFoundError as missing:
+        raise SystemExit(str(missing)) from None
     samples, frames = split(show, data.held_out)
     with tempfile.TemporaryDirectory(prefix="zenserve-demo-") as home, service(Path(home)) as client:
         with scene(f"The owner registers {len(show.members)} networks, and commits to their weights"):

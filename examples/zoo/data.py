@@ -12,6 +12,12 @@ from numpy.typing import NDArray
 SEED = 7
 FOLDER = Path(os.environ.get("ZENSERVE_DATA") or Path(__file__).parents[3] / "shared" / "data")
 """Where the files are, if they are there."""
+SOURCES = {
+    "mnist": "https://github.com/cvdfoundation/mnist",
+    "cifar10": "https://www.cs.toronto.edu/~kriz/cifar.html",
+    "orl_faces": "https://cam-orl.co.uk/facedatabase.html",
+}
+"""Who publishes what files of these names are made of."""
 
 
 class Images(NamedTuple):
@@ -75,6 +81,13 @@ def _grey(path: Path) -> Images:
 
 
 def _load(path: Path) -> Images:
+    """Raises ``FileNotFoundError``, which says where the images are published."""
+    if not path.is_file():
+        source = next(place for name, place in SOURCES.items() if path.name.startswith(name))
+        raise FileNotFoundError(
+            f"there is no {path}. Its images are published at {source}; docs/zoo.md#training says how the"
+            " file is laid out. Set ZENSERVE_DATA to the folder that has it"
+        )
     with np.load(path, allow_pickle=False) as file:
         return Images(file["images"], file["labels"])
 

@@ -23,7 +23,15 @@ from verifier.documents import KeyFile, ProofDocument
 from verifier.expected import Expected
 from verifier.fields import Opening
 from verifier.registry import FIRST
-from verifier.schemes import Compared, HeldKind, Measure, PublicOrCommitted, PublicOrPrivate, Scheme
+from verifier.schemes import (
+    Compared,
+    HeldKind,
+    Measure,
+    PublicOrCommitted,
+    PublicOrPrivate,
+    Scheme,
+    kind_of,
+)
 
 Item = TypeVar("Item")
 State = Literal["queued", "running", "succeeded", "failed", "canceled"]
@@ -35,7 +43,7 @@ class Cause(BaseModel):
     code: str = Field(description="Stable: what programs may rely on.", examples=["resource.worker_lost"])
     detail: str = Field(
         description="What happened, and what helps; for people.",
-        examples=["nothing more was heard of the worker during attempt 3"],
+        examples=["worker lost during attempt 3: its heartbeat stopped"],
     )
     field: str | None = Field(
         default=None, description="The field of the request at fault, if one is.", examples=["input"]
@@ -133,6 +141,7 @@ class ModelSummary(JobView):
     """A registered model, as lists show it."""
 
     name: str = Field(description="What its owner calls it.", examples=["digits"])
+    version: int = Field(description="Its number among the models of this name.", examples=[2])
     system: str = Field(description="The proof system that proves what it computes.", examples=[FIRST])
     weight_privacy: PublicOrCommitted = Field(
         description="Whether everybody may know the weights, or proofs are about a commitment to them.",
@@ -340,6 +349,12 @@ class ModelView(ModelSummary):
         description="What quantisation did, on the calibration; null for models of older services."
     )
     registration_key_id: str | None = Field(description="Of the registration's proof.")
+    table: dict[str, Any] | None = Field(
+        default=None,
+        description="Of a model of a table, what its columns and classes are called, and which preparation of"
+        " the columns is not proven; null where its file does not say.",
+        examples=[{"columns": [{"name": "age"}], "classes": ["approve", "decline"]}],
+    )
     description: dict[str, Any] | None = Field(
         description="Architecture, quantisation and constraint counts per layer, once it is registered."
     )
@@ -412,6 +427,16 @@ class ProofView(JobView):
         description="The key that it verifies with, once it is there.", examples=["5d" * 32]
     )
     label: int | None = Field(description="The class that the network chose.", examples=[7])
+    class_name: str | None = Field(
+        default=None,
+        description="What the model's table calls that class, which nothing proves.",
+        examples=["approve"],
+    )
+    unproven: str | None = Field(
+        default=None,
+        description="What was done to the table's columns before the network, and is not proven.",
+        examples=[None],
+    )
     values: dict[str, int | list[int]] | None = Field(
         description="All that the proof shows, by name.", examples=[{"label": 7}]
     )
@@ -572,6 +597,7 @@ def model_view(model: Model, twins: Sequence[Model]) -> ModelView:
         twins=[TwinView(id=each.id, system=each.system, commitment=each.commitment) for each in twins],
         report=QuantisationReport.model_validate(model.report) if model.report else None,
         registration_key_id=key,
+        table=model.table,
         description=model.verification_key.circuit if model.verification_key else None,
     )
 
@@ -608,6 +634,17 @@ def proof_view(proof: Proof) -> ProofView:
     return view
 
 
+def _label(shown: dict[str, Any]) -> int | None:
+    """The only one, of whichever output."""
+    labels = [value for name, value in shown.items() if kind_of(name) == "label"]
+    return labels[0] if len(labels) == 1 and isinstance(labels[0], int) else None
+
+
+def _class_name(proof: Proof, label: int | None) -> str | None:
+    classes = (proof.model.table or {}).get("classes") or []
+    return classes[label] if label is not None and label < len(classes) else None
+
+
 def proof_summary(proof: Proof, values: dict[str, Any] | None) -> ProofView:
     """``values``: what its document shows, if there is one."""
     # While the shards are at work, what they are to show is nobody's to see: they may still fail.
@@ -620,7 +657,9 @@ def proof_summary(proof: Proof, values: dict[str, Any] | None) -> ProofView:
         dataset_id=proof.dataset_id,
         challenge=proof.request.get("challenge"),
         verification_key_id=proof.verification_key_id,
-        label=shown.get("label") if shown else None,
+        label=_label(shown or {}),
+        class_name=_class_name(proof, _label(shown or {})),
+        unproven=(proof.model.table or {}).get("unproven"),
         values=shown,
         output_ids=proof.request.get("output_ids") if shown is not None else None,
     )
@@ -662,7 +701,7 @@ def upload_view(upload: Upload) -> UploadView:
 
 def _model_fields(model: Model) -> dict[str, Any]:
     names = (
-        *("name", "system", "weight_privacy", "bits", "parent_id", "network", "commitment"),
+        *("name", "version", "system", "weight_privacy", "bits", "parent_id", "network", "commitment"),
         *("setup", "verification_key_id", "require_ceremony", "saturate", "accept_difference"),
     )
     return job_fields(model.job) | {name: getattr(model, name) for name in names}

@@ -134,7 +134,7 @@ def add_key(
         ),
     ],
     name: Annotated[str, typer.Option(help="What it is for.")] = "unnamed",
-    days: Annotated[int | None, typer.Option(min=1, max=3650, help="It expires after as many.")] = None,
+    days: Annotated[int | None, typer.Option(min=1, max=3650, help="Days until the key expires.")] = None,
 ) -> Answer:
     """Make a key, and print it: this once."""
     from service.access import accounts

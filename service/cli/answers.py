@@ -29,7 +29,8 @@ _ONE_PARTYS_POWERS: Final = (
     " production start again from powers that several people contributed to (docs/ceremony.md)."
 )
 
-Json = Annotated[bool, typer.Option("--json", help="Answer in JSON.")]
+_PANEL = "Answer"
+Json = Annotated[bool, typer.Option("--json", rich_help_panel=_PANEL, help="Answer in JSON.")]
 Development = Annotated[
     bool,
     typer.Option(
@@ -39,7 +40,10 @@ Development = Annotated[
 ]
 """Of what finishes a ceremony."""
 Field = Annotated[
-    str | None, typer.Option("--field", metavar="NAME", help="Answer with this field alone, such as id.")
+    str | None,
+    typer.Option(
+        "--field", metavar="NAME", rich_help_panel=_PANEL, help="Answer with this field alone, such as id."
+    ),
 ]
 
 

@@ -30,7 +30,7 @@ from service.cli.answers import (
 )
 from service.cli.by_name import InputPrivacy, privacies
 from service.cli.precision import Bits, MaxLoss, Ranges, WeightBits
-from service.cli.samples import FILES, LabelColumn, LabelFile, Mean, Reading, Sizes, Std, shapes_in
+from service.cli.samples import FILES, LabelColumn, LabelFile, Mean, Reading, Sizes, Std, taken_in
 from service.submissions import named
 from verifier.beacon import MOST_ROUNDS
 from verifier.schemes import Privacy
@@ -159,7 +159,7 @@ def statement(
         )
         quantised = intake.quantise(
             model.read_bytes(),
-            reading.sent(calibration, "calibration", partial(shapes_in, model, sizes)),
+            reading.sent(calibration, "calibration", partial(taken_in, model, sizes)),
             precision.asked(weight_privacy),
             labels.read_bytes() if labels else b"",
             json.dumps(sizes).encode(),

@@ -47,9 +47,12 @@ def compile_network(
     ],
     input_privacy: InputPrivacy = "private",
     weight_privacy: Annotated[
-        Privacy,
-        typer.Option(help="Whether the key gives the weights away, or proofs link to a commitment to them."),
-    ] = "public",
+        Privacy | None,
+        typer.Option(
+            help="committed hides the weights behind a commitment; public puts them in the key.",
+            show_default="committed; public where there are none, or --level is below 5",
+        ),
+    ] = None,
     level: Annotated[
         int,
         typer.Option(min=0, max=5, help="The most that the compiler may use: 5 is all, 0 to 4 compare."),
@@ -64,7 +67,7 @@ def compile_network(
     range_: Ranges = None,
     measure: Annotated[
         Measure | None,
-        typer.Option(help="What may be lost; else by the labels and outputs that there are."),
+        typer.Option(help="Metric that --max-loss bounds. Default: accuracy with labels, agreement without."),
     ] = None,
     calibration: Annotated[Path | None, typer.Option(exists=True, help=f"Typical inputs: {FILES}")] = None,
     labels: LabelFile = None,
@@ -142,13 +145,21 @@ def _compile(
         given = replace(given, labels=_labels(labels))
     qgraph, tuning = _quantised(graph, given, origin, options)
     progress("compile", 0.3)
-    circuit = _circuit(qgraph, options)
+    chosen = options["privacy"]["weights"] or _default_privacy(qgraph, options["level"])
+    privacy = options["privacy"] | {"weights": chosen}
+    circuit = _circuit(qgraph, options | {"privacy": privacy})
     progress("count", 0.6)
     circuit.constraint_system.survey  # noqa: B018  worked out here, for the sake of the bar
     progress("measure", 0.9)
     found = None if calibration is None else _report(graph, qgraph, given)
     differences = _differences(network, options["sizes"], graph, qgraph, given)
-    answers = {"calibration": origin, "tuning": tuning, "report": found, "differences": differences}
+    answers = {
+        "privacy": privacy,
+        "calibration": origin,
+        "tuning": tuning,
+        "report": found,
+        "differences": differences,
+    }
     return answers | cost.report(circuit, registry.find(FIRST), THREADS)
 
 
@@ -170,10 +181,12 @@ def _samples(
     import numpy as np
 
     from circuits import zoo
+    from circuits.onnx.described import schema_of
     from circuits.samples import Samples
 
     if calibration is not None:
-        return reading.samples(calibration, "calibration", graph.entries), "file"
+        schema = schema_of(Path(network), graph) if Path(network).is_file() else None
+        return reading.samples(calibration, "calibration", graph.entries, schema), "file"
     if not Path(network).is_file():
         return Samples({graph.input.name: zoo.calibration(network)}), "zoo"
     rng = np.random.default_rng(0)
@@ -247,6 +260,12 @@ def _circuit(qgraph: Any, options: dict[str, Any]) -> Circuit:
         return compile_robustness(qgraph, **chosen)
     lower = compile_recognition if options["scheme"] == "recognition" else compile_inference
     return lower(qgraph, **chosen, level=options["level"])
+
+
+def _default_privacy(qgraph: QuantGraph, level: int) -> Privacy:
+    from circuits.quantised.typed import TypedGraph
+
+    return TypedGraph.most_private(qgraph) if level == 5 else "public"
 
 
 def _host() -> bytes:

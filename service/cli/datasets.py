@@ -10,7 +10,7 @@ import typer
 
 from client.resources import Dataset
 from service.cli.answers import Answer, written
-from service.cli.samples import FILES, LabelColumn, Mean, Reading, Std, shapes_of
+from service.cli.samples import FILES, LabelColumn, Mean, Reading, Std, taken_by
 from service.cli.shared import (
     Labels,
     Limit,
@@ -78,7 +78,7 @@ def add_dataset(
     reading = Reading(label_column, mean, std)
     dataset = service.create_dataset(
         model_id,
-        reading.sent(samples, "samples", shapes_of(service, model_id)),
+        reading.sent(samples, "samples", taken_by(service, model_id)),
         labels.read_bytes() if labels else None,
         targets=targets.read_bytes() if targets else None,
         output=output,

@@ -12,7 +12,7 @@ import typer
 from client.resources import Model
 from service.cli.answers import Answer, written
 from service.cli.precision import AcceptDifference, Bits, MaxLoss, Ranges, WeightBits
-from service.cli.samples import FILES, LabelColumn, LabelFile, Mean, Reading, Sizes, Std, shapes_in
+from service.cli.samples import FILES, LabelColumn, LabelFile, Mean, Reading, Sizes, Std, taken_in
 from service.cli.shared import (
     Labels,
     Limit,
@@ -51,8 +51,12 @@ def add_model(
         str | None, typer.Option(help="The proof system: groth16 unless said, or spartan, without a setup.")
     ] = None,
     weight_privacy: Annotated[
-        PublicOrCommitted, typer.Option(help="Whether all may see the weights, or none.")
-    ] = "public",
+        PublicOrCommitted | None,
+        typer.Option(
+            help="committed hides the weights behind a commitment; public shows them to whoever has the key.",
+            show_default="committed; public where there are no weights",
+        ),
+    ] = None,
     bits: Bits = 8,
     weight_bits: WeightBits = None,
     max_loss: MaxLoss = 1.0,
@@ -67,18 +71,24 @@ def add_model(
     label: Labels = None,
     accept_difference: AcceptDifference = False,
     require_ceremony: Annotated[
-        bool, typer.Option("--require-ceremony", help="Use keys of a ceremony alone.")
+        bool,
+        typer.Option(
+            "--require-ceremony", help="Refuse keys that a single party made: proofs take a ceremony's."
+        ),
     ] = False,
     saturate: Annotated[
-        bool, typer.Option("--saturate", help="Take inputs beyond the calibration as the ends of its range.")
+        bool,
+        typer.Option(
+            "--saturate", help="Clip inputs beyond the calibrated range to its ends. Default: refuse them."
+        ),
     ] = False,
     wait: Annotated[bool, typer.Option(help="Wait until it is registered.")] = True,
 ) -> Model:
-    """Register the network in an ONNX FILE: commit to it, if its weights are hidden, and make its keys."""
+    """Register the network in an ONNX FILE: commit to its weights and make the keys of its proofs."""
     reading, given = Reading(label_column, mean, std), named.sizes(shape)
     made = service.create_model(
         model.read_bytes(),
-        reading.sent(calibration, "calibration", partial(shapes_in, model, given)),
+        reading.sent(calibration, "calibration", partial(taken_in, model, given)),
         calibration_labels=calibration_labels.read_bytes() if calibration_labels else None,
         name=name or model.stem,
         system=system,
@@ -138,7 +148,7 @@ def change_model(
         bool, typer.Option(help="Whether its proofs are made with keys of a ceremony alone.")
     ],
 ) -> Model:
-    """Say which keys proofs of a model may be made with."""
+    """Require ceremony keys for the proofs of a model, or stop requiring them."""
     return service.change_model(model_id, require_ceremony=require_ceremony)
 
 
@@ -152,7 +162,7 @@ def cancel_model(service: Client, model_id: ModelId) -> Model:
 @app.command("retry")
 @asking
 def retry_model(service: Client, model_id: ModelId) -> Model:
-    """Take up again a registration that failed."""
+    """Retry a failed registration."""
     return service.retry_model(model_id)
 
 

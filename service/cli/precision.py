@@ -47,6 +47,6 @@ AcceptDifference = Annotated[
     bool,
     typer.Option(
         "--accept-difference",
-        help="Go on although the model, its file and the integers give different answers, beyond tolerance.",
+        help="Go on although the model, its file and the integers differ beyond tolerance.",
     ),
 ]

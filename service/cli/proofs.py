@@ -15,7 +15,7 @@ from client.resources import Commitment, DryRun, Proof, ProofFields
 from service.cli.answers import Answer, written
 from service.cli.by_name import named, privacies
 from service.cli.precision import AcceptDifference
-from service.cli.samples import InputFile, MaybeInputFile, Mean, Reading, Std, shapes_of
+from service.cli.samples import InputFile, MaybeInputFile, Mean, Reading, Std, taken_by
 from service.cli.shared import (
     Labels,
     Limit,
@@ -46,21 +46,32 @@ ProofId = Annotated[str, typer.Argument(metavar="PROOF", help="The proof's id, p
 def commit(
     service: Client,
     model_id: ModelId,
-    kind: Annotated[CommitmentKind, typer.Argument(help="What the values are to be.")],
+    kind: Annotated[
+        CommitmentKind, typer.Argument(help="What to commit to: the input, or the embedding of it.")
+    ],
     values: InputFile,
     opening: Annotated[
-        Path | None, typer.Option(help="Write to this file what opens it. As secret as the values.")
+        Path | None,
+        typer.Option(help="Write the commitment's opening to this file. As secret as the values."),
     ] = None,
-    name: Annotated[str | None, typer.Option(help="Which input it is, of several.")] = None,
+    name: Annotated[str | None, typer.Option(help="Name of the input, where MODEL has several.")] = None,
     mean: Mean = None,
     std: Std = None,
 ) -> Commitment:
-    """Commit to an input of MODEL, or to a reference: what it makes of an image."""
-    given = Reading(mean=mean, std=std).one(values, "values", shapes_of(service, model_id))
+    """Commit to an input of MODEL, or to the embedding that MODEL makes of a reference image."""
+    given = Reading(mean=mean, std=std).one(values, "values", taken_by(service, model_id))
     commitment = service.create_commitment(model_id, kind, given, name=name)
     if opening:
         written(service.get_commitment_opening(commitment.id), opening)
     return commitment
+
+
+_INPUT, _OUTPUT = "Input", "What the proof shows of the output"
+_JOB, _FILES = "Job", "Files to write"
+
+
+def _option(panel: str, *names: str, **more: Any) -> Any:
+    return typer.Option(*names, rich_help_panel=panel, **more)
 
 
 @asking
@@ -68,100 +79,123 @@ def prove(
     service: Client,
     model_id: ModelId,
     input_: MaybeInputFile = None,
-    system: Annotated[
-        str | None, typer.Option(help="The proof system: the model's, or that of a twin of it.")
-    ] = None,
     scheme: Annotated[Scheme, typer.Option(help="What to prove.")] = "inference",
-    input_id: Annotated[
-        str | None,
-        typer.Option("--input", help="A committed input, cmt_…; of several NAME=cmt_…,NAME=cmt_…"),
+    challenge: Annotated[
+        str | None, typer.Option(help="Text of whoever asks for the proof; the statement repeats it.")
     ] = None,
+    system: Annotated[
+        str | None, typer.Option(help="Proof system. Default: the model's; another needs a twin.")
+    ] = None,
+    accept_difference: AcceptDifference = False,
     input_privacy: Annotated[
         str | None,
-        typer.Option(
-            metavar="PRIVACY",
-            help="Whether the proof shows the input: private or public; of several NAME=public,… as well.",
-        ),
+        _option(_INPUT, metavar="PRIVACY", help="private or public; of several inputs NAME=public,…"),
     ] = None,
-    reveal: Annotated[Reveal | None, typer.Option(help="What the proof shows of the output.")] = None,
+    input_id: Annotated[
+        str | None,
+        _option(_INPUT, "--input", help="Committed input, cmt_…; of several inputs NAME=cmt_…,…"),
+    ] = None,
+    mean: Mean = None,
+    std: Std = None,
+    reveal: Annotated[
+        Reveal | None, _option(_OUTPUT, help="Part of the output. Default: label; values without classes.")
+    ] = None,
     outputs: Annotated[
         str | None,
-        typer.Option(metavar="NAME=REVEAL,…", help="Of several outputs, what the proof shows of which."),
+        _option(_OUTPUT, metavar="NAME=REVEAL,…", help="Part of each output, of a network of several."),
     ] = None,
     top: Annotated[
-        int | None, typer.Option(min=1, help="How many labels, with --reveal top or --measure top-k.")
+        int | None, _option(_OUTPUT, min=1, help="Number of labels, with --reveal top or --measure top-k.")
     ] = None,
     at_least: Annotated[
         str | None,
-        typer.Option(metavar="NUMBER", help="With --reveal threshold: is it that or more? Or NAME=NUMBER,…"),
+        _option(
+            _OUTPUT,
+            metavar="NUMBER",
+            help="Whether the output is at least this, with --reveal threshold. Or NAME=NUMBER,…",
+        ),
     ] = None,
     at_most: Annotated[
         str | None,
-        typer.Option(metavar="NUMBER", help="With --reveal threshold: is it that or less? Or NAME=NUMBER,…"),
+        _option(
+            _OUTPUT,
+            metavar="NUMBER",
+            help="Whether the output is at most this, with --reveal threshold. Or NAME=NUMBER,…",
+        ),
     ] = None,
     bounds: Annotated[
         str | None,
-        typer.Option(metavar="NUMBER,…", help="With --reveal range: between which? Or NAME=NUMBER:NUMBER,…"),
+        _option(
+            _OUTPUT,
+            metavar="NUMBER,…",
+            help="Between which bounds the output lies, with --reveal range. Or NAME=NUMBER:NUMBER,…",
+        ),
     ] = None,
-    reference: Annotated[str | None, typer.Option(help="A committed reference, cmt_…, or an image.")] = None,
-    threshold: Annotated[int | None, typer.Option(min=0, help="Largest squared distance of a match.")] = None,
+    reference: Annotated[
+        str | None, _option("With --scheme recognition", help="Committed reference, cmt_…, or an image.")
+    ] = None,
+    threshold: Annotated[
+        int | None,
+        _option("With --scheme recognition", min=0, help="Largest squared distance that is a match."),
+    ] = None,
     radius: Annotated[
         int | None,
-        typer.Option(
+        _option(
+            "With --scheme robustness, or --measure certified",
             min=0,
-            help="With robustness, or --measure certified: how far each entry may be changed, in steps.",
+            help="Largest change of each entry, in quantisation steps.",
         ),
     ] = None,
     norm: Annotated[
         Norm | None,
-        typer.Option(help="Of the radius: of each entry, or 2, of all changes, squared and added up. [inf]"),
-    ] = None,
-    dataset_id: Annotated[
-        str | None, typer.Option("--dataset", help="What the accuracy is on, dst_…")
-    ] = None,
-    measure: Annotated[Measure | None, typer.Option(help="What is measured on the dataset.")] = None,
-    challenge: Annotated[str | None, typer.Option(help="A text to appear in the statement.")] = None,
-    accept_difference: AcceptDifference = False,
-    mean: Mean = None,
-    std: Std = None,
-    label: Labels = None,
-    priority: Annotated[
-        int | None, typer.Option(min=-10, max=10, help="Among your own jobs; more is sooner.")
-    ] = None,
-    deadline_seconds: Annotated[
-        int | None, typer.Option("--deadline", min=1, help="Give up after as many seconds.")
-    ] = None,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Only say what it would show and take; nothing is made.")
-    ] = False,
-    wait: Annotated[bool, typer.Option(help="Wait for the proof.")] = True,
-    output: Annotated[
-        Path | None,
-        typer.Option(
-            "--output", "-o", callback=in_a_folder, dir_okay=False, help="Write the proof to this file."
+        _option(
+            "With --scheme robustness, or --measure certified",
+            help="What --radius bounds: inf (default) each entry's change, 2 the sum of squared changes.",
         ),
     ] = None,
-    key_out: Annotated[
+    dataset_id: Annotated[
+        str | None, _option("With --scheme accuracy", "--dataset", help="Dataset, dst_…")
+    ] = None,
+    measure: Annotated[
+        Measure | None,
+        _option("With --scheme accuracy", help="Measure. Default: accuracy; mse of a dataset with targets."),
+    ] = None,
+    dry_run: Annotated[
+        bool, _option(_JOB, "--dry-run", help="Show what the proof would show and cost; make nothing.")
+    ] = False,
+    wait: Annotated[bool, _option(_JOB, help="Wait for the proof.")] = True,
+    deadline_seconds: Annotated[
+        int | None, _option(_JOB, "--deadline", min=1, help="Seconds after which the proof is given up.")
+    ] = None,
+    priority: Annotated[
+        int | None, _option(_JOB, min=-10, max=10, help="Priority among your own jobs; more is sooner.")
+    ] = None,
+    label: Labels = None,
+    output: Annotated[
         Path | None,
-        typer.Option(callback=in_a_folder, dir_okay=False, help="Write the proof's key to this file."),
+        _option(_FILES, "--output", "-o", callback=in_a_folder, dir_okay=False, help="The proof."),
+    ] = None,
+    key_out: Annotated[
+        Path | None, _option(_FILES, callback=in_a_folder, dir_okay=False, help="The proof's key.")
     ] = None,
     opening: Annotated[
         Path | None,
-        typer.Option(
+        _option(
+            _FILES,
             callback=in_a_folder,
             dir_okay=False,
-            help="With a commitment to outputs: write to this file what opens it. As secret as these.",
+            help="What opens committed outputs (--reveal commitment). As secret as the outputs.",
         ),
     ] = None,
 ) -> Proof | DryRun:
-    """Prove what MODEL makes of INPUT, of all near it, how near that is to a reference, or an accuracy."""
+    """Prove an inference, recognition, robustness or accuracy claim about MODEL."""
     if not wait and (output or key_out or opening):
         raise RequestError(
             "request.invalid",
             "--no-wait leaves nothing to write: zenserve proofs get, key and opening fetch it later",
         )
     committed = reference is not None and reference.startswith("cmt_")
-    reading, shapes = Reading(mean=mean, std=std), shapes_of(service, model_id)
+    reading, shapes = Reading(mean=mean, std=std), taken_by(service, model_id)
     values = reading.one(input_, "input", shapes) if input_ else None
     held = named("input", input_id) if input_id and "=" in input_id else {}
     given = values if isinstance(values, dict) else {}
@@ -306,7 +340,7 @@ def get_opening(service: Client, proof_id: ProofId, output: Output = None) -> An
 @app.command("retry")
 @asking
 def retry_proof(service: Client, proof_id: ProofId) -> Proof:
-    """Take up again a proof that failed, while its input is still kept."""
+    """Retry a failed proof, while the service still keeps its input."""
     return service.retry(proof_id)
 
 

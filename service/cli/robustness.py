@@ -55,7 +55,7 @@ def show_robustness(
         Path | None, typer.Option(file_okay=False, help="Write a page with plots, and each plot, there.")
     ] = None,
 ) -> Answer:
-    """Bound what a network makes of all inputs near given ones: who keeps the label for certain."""
+    """Find the samples whose label no small change of the input can alter, and prove bounds for it."""
     from bounds.report import assess, classes
     from circuits import load_onnx, zoo
     from circuits.graphs.tensors import as_finite_tensor

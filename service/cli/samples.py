@@ -6,10 +6,12 @@ column of labels is named.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
 
 import typer
 
@@ -18,6 +20,7 @@ from zenerrors import RequestError
 
 if TYPE_CHECKING:
     from circuits.samples import Samples, Shapes
+    from circuits.samples.schema import TableSchema
     from client import Client
 
 _ONE: Final = ".npy, .npz, JSON (also EZKL's input.json) or .csv"
@@ -34,7 +37,7 @@ MaybeInputFile = Annotated[
 LabelFile = Annotated[
     Path | None,
     typer.Option(
-        "--labels", exists=True, dir_okay=False, help="What is right for each, where that file has it not."
+        "--labels", exists=True, dir_okay=False, help="Label of each sample, unless the samples' file has it."
     ),
 ]
 LabelColumn = Annotated[
@@ -47,10 +50,19 @@ Sizes = Annotated[
 Mean = Annotated[
     str | None,
     typer.Option(
-        metavar="X[,X,X]", help="Taken from pictures' values, 0 to 1: one, or one for each channel."
+        metavar="X[,X,X]",
+        rich_help_panel="Pictures",
+        help="Mean subtracted from pixels of 0 to 1: one number, or one per channel.",
     ),
 ]
-Std = Annotated[str | None, typer.Option(metavar="X[,X,X]", help="What these are then divided by, likewise.")]
+Std = Annotated[
+    str | None,
+    typer.Option(
+        metavar="X[,X,X]",
+        rich_help_panel="Pictures",
+        help="Standard deviation that pixels are divided by: one number, or one per channel.",
+    ),
+]
 
 
 @dataclass(frozen=True)
@@ -61,50 +73,66 @@ class Reading:
     mean: str | None = None
     std: str | None = None
 
-    def samples(self, path: Path, field: str, shapes: Shapes) -> Samples:
+    def samples(self, path: Path, field: str, shapes: Shapes, schema: TableSchema | None = None) -> Samples:
         """Raises ``RequestError``, ``TensorError``, as do the others."""
         from circuits import samples
         from circuits.samples.pictures import Scaling
 
         scaling = Scaling(_each("mean", self.mean or "0"), _each("std", self.std or "1"))
-        return samples.read(path, shapes, field, column=self.column, scaling=scaling)
+        return samples.read(path, shapes, field, column=self.column, scaling=scaling, schema=schema)
 
-    def sent(self, path: Path, field: str, shapes: Callable[[], Shapes]) -> bytes:
-        """A file for the service. ``shapes``: of the network's inputs, asked for where they are needed."""
+    def sent(self, path: Path, field: str, ask: Callable[[], Taken]) -> bytes:
+        """A file for the service. ``ask``: what the network takes, asked for where it is needed."""
         from circuits.samples import is_pictures
 
         if self.column is None and not is_pictures(path):
             return path.read_bytes()
-        return self.samples(path, field, shapes()).to_npz()
+        return self.samples(path, field, *ask()).to_npz()
 
-    def one(self, path: Path, field: str, shapes: Callable[[], Shapes]) -> Any:
+    def one(self, path: Path, field: str, ask: Callable[[], Taken]) -> Any:
         """An input as requests have it: nested lists, those of several by their names."""
         from circuits.graphs.tensors import require_finite
-        from circuits.samples import array, is_pictures
+        from circuits.samples import array, cells, is_pictures
 
+        if not is_pictures(path) and cells(path.read_bytes(), field) is not None and ask().schema:
+            return self.samples(path, field, *ask()).as_json()
         if not is_pictures(path) and (given := array(path.read_bytes(), field)) is not None:
             require_finite(given, field)  # JSON has no others
             return given.tolist()
-        return self.samples(path, field, shapes()).as_json()
+        return self.samples(path, field, *ask()).as_json()
 
 
-def shapes_in(model: Path, sizes: Mapping[str, int]) -> Shapes:
-    """Of the inputs of the network in an ONNX file."""
+class Taken(NamedTuple):
+    """The shapes of a network's inputs, and the schema of the table whose rows it reads, if it is known."""
+
+    shapes: Shapes
+    schema: TableSchema | None = None
+
+
+def taken_in(model: Path, sizes: Mapping[str, int]) -> Taken:
+    """By the network in an ONNX file."""
     from circuits import load_onnx
+    from circuits.onnx.described import schema_of
 
-    return load_onnx(model, sizes).entries
+    graph = load_onnx(model, sizes)
+    return Taken(graph.entries, schema_of(model, graph))
 
 
-def shapes_of(service: Client, model_id: str) -> Callable[[], Shapes]:
-    """Of a registered model's inputs."""
+def taken_by(service: Client, model_id: str) -> Callable[[], Taken]:
+    """By a registered model."""
 
-    def ask() -> Shapes:
-        described = service.get_model(model_id).description
+    @cache
+    def ask() -> Taken:
+        from circuits.samples.schema import TableSchema
+
+        model = service.get_model(model_id)
+        described = model.description
         if described is None:
             raise ClientError(f"{model_id} is not registered yet: its inputs' shapes are not known")
         kinds = described["quantisation"]
         several = {kind["name"]: tuple(kind["shape"]) for kind in kinds.get("inputs", [])}
-        return several or {"input": tuple(kinds["input"]["shape"])}
+        schema = TableSchema.parse(json.dumps(model.table)) if model.table else None
+        return Taken(several or {"input": tuple(kinds["input"]["shape"])}, schema)
 
     return ask
 

@@ -24,12 +24,15 @@ HERE = "http://127.0.0.1:8000"
 PATIENCE_SECONDS = 3.0
 """Somebody is looking at the screen: a service that is not there is soon said to be so."""
 
-Url = Annotated[str, typer.Option(envvar="ZENSERVE_URL", help="Where the service is.")]
+Url = Annotated[
+    str, typer.Option(envvar="ZENSERVE_URL", rich_help_panel="Service", help="Address of the service.")
+]
 ApiKey = Annotated[
     str | None,
     typer.Option(
         envvar="ZENSERVE_API_KEY",
-        help="What the service knows you by. Better in the variable: others on this host see options.",
+        rich_help_panel="Service",
+        help="API key. Prefer ZENSERVE_API_KEY: command lines are visible to other processes.",
     ),
 ]
 
@@ -45,21 +48,31 @@ _OUTPUT = typer.Option("--output", "-o", callback=in_a_folder, dir_okay=False, h
 Output = Annotated[Path | None, _OUTPUT]
 OutputFile = Annotated[Path, _OUTPUT]
 Name = Annotated[str | None, typer.Option(help="What to call it.", show_default="the file's name")]
-ModelId = Annotated[str, typer.Argument(metavar="MODEL", help="The model's id, mdl_…")]
+ModelId = Annotated[
+    str,
+    typer.Argument(
+        metavar="MODEL", help="Id of the model, mdl_…, or its name: credit, credit@2, credit@latest."
+    ),
+]
 OfState = Annotated[
     str | None,
-    typer.Option("--state", help="Only these: queued, running, succeeded, failed, canceled."),
+    typer.Option("--state", help="List one state only: queued, running, succeeded, failed or canceled."),
 ]
-OfModel = Annotated[str | None, typer.Option("--model", help="Only those of this model, mdl_…")]
+OfModel = Annotated[str | None, typer.Option("--model", help="List only what belongs to this model, mdl_…")]
 Labels = Annotated[
     list[str] | None,
-    typer.Option("--label", metavar="NAME=VALUE", help="To find it by. Several may be given."),
+    typer.Option(
+        "--label",
+        metavar="NAME=VALUE",
+        rich_help_panel="Job",
+        help="Attach a label for filtering (repeatable).",
+    ),
 ]
 OfLabels = Annotated[
     list[str] | None,
-    typer.Option("--label", metavar="NAME=VALUE", help="Only those with it; of several, all."),
+    typer.Option("--label", metavar="NAME=VALUE", help="List only what has this label (repeatable)."),
 ]
-Limit = Annotated[int, typer.Option(min=1, help="How many, the newest first.")]
+Limit = Annotated[int, typer.Option(min=1, help="List at most so many, the newest first.")]
 
 
 def asking(command: Callable[Concatenate[Client, P], Any]) -> Callable[..., None]:

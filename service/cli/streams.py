@@ -13,7 +13,7 @@ import typer
 from client.errors import ApiError
 from client.resources import Frame, Stream
 from service.cli.answers import Answer, written
-from service.cli.samples import FILES, LabelColumn, LabelFile, Mean, Reading, Std, shapes_of
+from service.cli.samples import FILES, LabelColumn, LabelFile, Mean, Reading, Std, taken_by
 from service.cli.shared import Labels, Limit, OfLabels, OfState, Output, asking, deleted, finished
 from service.submissions import labels as job_labels
 from verifier.schemes import PublicOrPrivate
@@ -167,7 +167,7 @@ def _samples(service: Client, model_id: str, path: Path, reading: Reading, field
     """Of the input that a bank's models have beside the prior."""
     from verifier.bank import PRIOR
 
-    shapes = {name: shape for name, shape in shapes_of(service, model_id)().items() if name != PRIOR}
+    shapes = {name: shape for name, shape in taken_by(service, model_id)().shapes.items() if name != PRIOR}
     return reading.samples(path, field, shapes)
 
 

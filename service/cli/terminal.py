@@ -38,6 +38,10 @@ _SETUPS = {
     "development": "development (a single party made the keys)",
     "ceremony": "ceremony (several parties did)",
 }
+_WEIGHTS = {
+    "committed": "committed (hidden; proofs name a commitment to them)",
+    "public": "public (whoever has a proof's key sees them)",
+}
 REFUSED, TROUBLE = 1, 2
 """Exit codes: something that was to be judged is no good; anything else went wrong."""
 
@@ -45,7 +49,7 @@ _SETUP = frozenset({"lagrange", "columns", "key_g1", "key_g2", "key_links", "sto
 """Stages that make keys: the first proof of a form has them, and no other."""
 
 _COLUMNS: dict[type, list[str]] = {
-    Model: ["id", "state", "created_at", "weight_privacy", "name"],
+    Model: ["id", "state", "created_at", "weight_privacy", "version", "name"],
     Dataset: ["id", "state", "created_at", "model_id", "size", "name"],
     Proof: ["id", "state", "created_at", "model_id", "scheme", "label"],
     Stream: ["id", "state", "created_at", "frames", "frames_over", "name"],
@@ -199,8 +203,8 @@ def _about(job: Job) -> dict[str, str]:
     match job:
         case Model():
             rows = {
-                "name": escape(job.name),
-                "weights": job.weight_privacy,
+                "name": f"{escape(job.name)}@{job.version}",
+                "weights": _WEIGHTS[job.weight_privacy],
                 "inputs": "beyond the calibration are its ends" if job.saturate else None,
                 "network": job.network,
                 "commitment": job.commitment,

@@ -107,6 +107,6 @@ class Reaping:
 def lost_worker(attempt: int) -> dict[str, Any]:
     return {
         "code": LOST_WORKER,
-        "detail": f"nothing more was heard of the worker during attempt {attempt}"
+        "detail": f"worker lost during attempt {attempt}: its heartbeat stopped"
         " (killed, out of memory, or its host or its connection to the database went down)",
     }

@@ -91,12 +91,13 @@ def _commit(
 ) -> Commitment:
     """The row, and in the store what opens it."""
     if body.kind == "input":
-        read = intake.read_input(quantised, body.values, "values", body.name, saturate=model.saturate)
+        said = {"saturate": model.saturate, "table": model.table}
+        read = intake.read_input(quantised, body.values, "values", body.name, **said)
         values = intake.committed_values(quantised, read, name=body.name)
     else:
         values = asking.reference(model, quantised, body.values, "values")
     opening = bases.commit(basis, values, runtime.settings.threads)
-    row = Commitment(id=new_id("cmt"), model_id=body.model_id, kind=body.kind, created_at=now())
+    row = Commitment(id=new_id("cmt"), model_id=model.id, kind=body.kind, created_at=now())
     row.commitment = opening.commitment.hex()
     secret = Secret(values, opening.to_bytes())
     row.opening = encryption.put_secrets(runtime, f"commitment:{row.id}", {"value": secret})

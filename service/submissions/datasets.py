@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import replace
@@ -48,6 +49,7 @@ def add(
         if earlier := Jobs(session).earlier(terms):
             return earlier
         model = Models(session, caller.tenant_id).ready(row.model_id)
+    row.model_id = model.id
     quantised = encryption.open_network(runtime, model)
     named = intake.measured_name(quantised, row.compared, row.output)
     row.output = named if len(intake.output_names(quantised)) > 1 else None
@@ -60,11 +62,15 @@ def add(
             routed(session, runtime.settings, terms, estimate)
     with ExitStack() as opened:
         content, *others = (opened.enter_context(file.open(runtime, caller.tenant_id)) for file in handed)
-        about, saturate = (quantised, named.encode()), b"saturate" if model.saturate else b""
+        about = (quantised, named.encode())
+        options = (
+            b"saturate" if model.saturate else b"",
+            json.dumps(model.table).encode() if model.table else b"",
+        )
         if row.compared == "labels":
-            kind, parts = "read_dataset", (*about, content, *(others or [b""]), saturate)
+            kind, parts = "read_dataset", (*about, content, *(others or [b""]), *options)
         else:
-            kind, parts = "read_measured", (*about, model.weight_privacy.encode(), content, *others, saturate)
+            kind, parts = "read_measured", (*about, model.weight_privacy.encode(), content, *others, *options)
         read = opened.enter_context(sandbox.run_to_file(caller.tenant_id, kind, *parts))
         row.id = new_id("dst")
         row.picked_for = model.commitment

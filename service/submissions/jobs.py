@@ -127,16 +127,16 @@ def cancel(runtime: Runtime, caller: Principal, kind: str, job_id: str) -> None:
     """Raises ``NotFoundError``, ``ConflictError``."""
     with runtime.database.write() as session:
         row = _ROWS[kind](session, caller.sight).get(job_id)
-        Jobs(session).cancel(job_id)
-        audit.note(session, caller, f"{kind}.cancel", job_id, tenant_id=row.job.tenant_id)
+        Jobs(session).cancel(row.id)
+        audit.note(session, caller, f"{kind}.cancel", row.id, tenant_id=row.job.tenant_id)
 
 
 def retry(runtime: Runtime, caller: Principal, kind: str, job_id: str) -> None:
     """Raises ``NotFoundError``, ``ConflictError``."""
     with runtime.database.write() as session:
         job = _ROWS[kind](session, caller.sight).get(job_id).job
-        queue, queued = job.queue, queue_again(session, kind, job_id)
-        audit.note(session, caller, f"{kind}.retry", job_id, tenant_id=job.tenant_id)
+        queue, queued = job.queue, queue_again(session, kind, job.id)
+        audit.note(session, caller, f"{kind}.retry", job.id, tenant_id=job.tenant_id)
     for queued_id in queued:
         runtime.queue.send(queued_id, queue)
 

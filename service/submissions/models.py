@@ -8,6 +8,8 @@ from contextlib import ExitStack
 from dataclasses import replace
 from typing import Any, Final
 
+from sqlalchemy.orm import Session
+
 from circuits.quantisation import page
 from prover import registry
 from service import basis, encryption, keys
@@ -19,14 +21,19 @@ from service.runtime import Runtime
 from service.storage.records.base import new_id
 from service.storage.records.resources import Model
 from service.storage.repositories import Models
+from service.storage.repositories.resources import LATEST, read_reference
 from service.submissions import asking, estimates, jobs, sandbox
+from service.submissions.estimates import Estimate
 from service.submissions.files import Handed
 from service.submissions.requests import Precision, TwinRequest
 from verifier.registry import FIRST
 from zenerrors import NotFoundError, RequestError
 
 # What a twin has of the model whose network it is of.
-_SHARED: Final = ("name", "weight_privacy", "bits", "saturate", "accept_difference", "report")
+_SHARED: Final = (
+    *("name", "version", "weight_privacy", "bits"),
+    *("saturate", "accept_difference", "report", "table"),
+)
 
 
 def register(
@@ -42,13 +49,15 @@ def register(
     """Read, quantise and check the network in the files, and queue the registration of ``row``. The model's
     id, or that which the ``Idempotency-Key`` made. Raises ``ZenError``.
 
+    ``row``: without a ``weight_privacy`` its weights are committed, and public where the network has none.
     ``handed``: the model, its calibration and, if there are any, the calibration's labels. ``sizes``: of
     dimensions that the file only names.
     """
+    _check_name(row.name)
     system = registry.find(row.system)
     row.system = system.id
     bits = precision.bits
-    options = [row.name, row.weight_privacy, bits, row.parent_id or "", *(f.sha256 for f in handed)]
+    options = [row.name, row.weight_privacy or "", bits, row.parent_id or "", *(f.sha256 for f in handed)]
     if precision != Precision(bits=bits):
         options.append(precision.model_dump_json())
     if row.require_ceremony:
@@ -76,10 +85,12 @@ def register(
         parts = onnx, samples, asked, *(classes or [b""]), shapes.encode()
         networks = opened.enter_context(sandbox.run_to_file(caller.tenant_id, "read_model", *parts))
         said: dict[str, Any] = json.loads(networks.readline())
+        row.weight_privacy = said["weight_privacy"]
         if row.weight_privacy == "committed":
             basis.basis_length(runtime, system, said["committed"])
         row.id = new_id("mdl")
         row.report = said["report"]
+        row.table = said["table"]
         row.bits = max(layer["bits"] or 0 for layer in row.report["tuning"]["layers"])
         row.quantised, size = encryption.put_file(
             runtime, f"model:{row.id}", networks, said["quantised_bytes"]
@@ -87,6 +98,11 @@ def register(
         row.floats, more = encryption.put_file(runtime, f"floats:{row.id}", networks)
     row.accept_difference = precision.accept_difference
     terms = replace(terms, size=size + more)
+
+    def prepare(session: Session) -> Estimate:
+        row.version = Models(session).next_version(caller.tenant_id, row.name)
+        return estimates.of_keys(runtime, row.system, said["planned"])
+
     return jobs.submit(
         runtime,
         caller,
@@ -96,7 +112,7 @@ def register(
         "model.create",
         handed=handed,
         stored=[row.quantised, row.floats],
-        prepare=lambda _session: estimates.of_keys(runtime, row.system, said["planned"]),
+        prepare=prepare,
     )
 
 
@@ -160,7 +176,7 @@ def change(runtime: Runtime, caller: Principal, model_id: str, *, require_ceremo
         if require_ceremony:
             keys.check_ceremonies(registry.find(model.system))
         model.require_ceremony = require_ceremony
-        audit.note(session, caller, "model.change", model_id)
+        audit.note(session, caller, "model.change", model.id)
 
 
 def delete(runtime: Runtime, caller: Principal, model_id: str) -> None:
@@ -185,10 +201,18 @@ def _output_taken(runtime: Runtime, models: Models, place: str | None) -> dict[s
     return taken
 
 
+def _check_name(name: str) -> None:
+    """That it is told from ids and from versions. Raises ``RequestError``."""
+    if name.startswith("mdl_") or name.endswith(f"@{LATEST}") or read_reference(name)[1] is not None:
+        reason = f"name: it may neither begin with mdl_ nor end in @NUMBER or @{LATEST}: versions do"
+        raise RequestError("request.invalid", reason, field="name")
+
+
 def _check_parent(models: Models, row: Model) -> None:
     if row.parent_id is None:
         return
     parent = models.ready(row.parent_id, "parent_id")
+    row.parent_id = parent.id
     if parent.system != row.system:
         raise RequestError(
             "request.invalid",
@@ -196,6 +220,7 @@ def _check_parent(models: Models, row: Model) -> None:
             " register both with one system",
             field="parent_id",
         )
+    row.weight_privacy = row.weight_privacy or "committed"
     if row.weight_privacy != "committed" or parent.commitment is None:
         raise RequestError(
             "request.invalid",

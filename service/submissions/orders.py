@@ -80,10 +80,11 @@ def check_fields(body: ProofRequest) -> None:
 
 def fingerprint(runtime: Runtime, body: ProofRequest) -> tuple[bytes, ...]:
     """The same for the same request, however its numbers are spelled out."""
+    rows = b"" if not isinstance(body.input, dict) else canonical(body.input)
     arrays = [
         intake.numbers(values, name)
         for name in ("input", "reference")
-        if (values := getattr(body, name)) is not None
+        if (values := getattr(body, name)) is not None and not isinstance(values, dict)
     ]
     inputs = body.inputs or {}
     several = {name: each.values for name, each in inputs.items() if each.values is not None}
@@ -92,6 +93,7 @@ def fingerprint(runtime: Runtime, body: ProofRequest) -> tuple[bytes, ...]:
     left_out: Any = dict.fromkeys(("input", "reference"), True) | named
     rest = canonical(body.model_dump(exclude=left_out, exclude_none=True))
     parts = [part for array in arrays for part in (str(array.shape).encode(), array.tobytes())]
+    parts += [rows] if rows else []
     return runtime.vault.macs(b"proof", rest, *parts)
 
 
@@ -202,7 +204,8 @@ def _input(
         held = _committed(runtime, commitments, model, "input", given.id)
         return Secret(intake.committed_input(quantised, held.values, name), held.opening)
     field = "input" if name is None else f"inputs.{name}"
-    return Secret(intake.read_input(quantised, given.values, field, name, saturate=model.saturate))
+    saturate, table = model.saturate, model.table
+    return Secret(intake.read_input(quantised, given.values, field, name, saturate=saturate, table=table))
 
 
 def _ball(tenant_id: str, quantised: bytes, body: ProofRequest) -> dict[str, Any]:

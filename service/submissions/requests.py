@@ -24,10 +24,13 @@ from verifier.schemes import (
 from verifier.stream import MOST_BATCH, MOST_FRAMES, MOST_MODELS, MOST_SAMPLES, Rules
 
 PRINTABLE = r"^[^\x00-\x1f\x7f-\x9f]*$"
+MOST_REFERENCE: Final = 220
 Name = Annotated[str, StringConstraints(min_length=1, max_length=200, pattern=PRINTABLE)]
 OwnName = Annotated[str, StringConstraints(pattern=OWN_NAME)]
 """Of one of several inputs or outputs."""
 ResourceId = Annotated[str, StringConstraints(max_length=64, pattern=PRINTABLE)]
+ModelReference = Annotated[str, StringConstraints(max_length=MOST_REFERENCE, pattern=PRINTABLE)]
+"""An id, or NAME, NAME@VERSION, NAME@latest."""
 WidthBits = Annotated[int, Field(ge=1, le=16)]
 Bits = Annotated[
     str,
@@ -48,6 +51,15 @@ Labels = Annotated[
         }
     ),
 ]
+Cell = (
+    Annotated[str, StringConstraints(max_length=10_000)]
+    | bool
+    | int
+    | Annotated[float, Field(allow_inf_nan=False)]
+    | None
+)
+Row = Annotated[dict[Annotated[str, StringConstraints(max_length=200)], Cell], Field(min_length=1)]
+"""A cell for each column of a table, by their names."""
 End = Annotated[float, Field(allow_inf_nan=False)]
 EndOf = End | Annotated[dict[OwnName, End], Field(min_length=1)]
 EndList = Annotated[list[End], Field(min_length=1, max_length=MOST_BOUNDS)]
@@ -62,13 +74,16 @@ class CommitmentRequest(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    model_id: ResourceId = Field(description="The model whose input it is.", examples=["mdl_5d1f0c"])
+    model_id: ModelReference = Field(
+        description="The model whose input it is: its id, or NAME, NAME@VERSION.", examples=["mdl_5d1f0c"]
+    )
     kind: CommitmentKind = Field(
         description="`input`: to the values themselves; `reference`: to the embedding of them.",
         examples=["input"],
     )
-    values: list[Any] = Field(
-        description="Numbers, nested to the shape of the model's input: for a reference, an image of it."
+    values: list[Any] | Row = Field(
+        description="Numbers, nested to the shape of the model's input: for a reference, an image of it. Of a"
+        " model with a table, for an input, a cell for each column by its name, too."
     )
     name: OwnName | None = Field(
         default=None, description="Which input it is, of a model of several.", examples=["image"]
@@ -98,7 +113,7 @@ class Precision(BaseModel):
     input_from: str | None = None
     accept_difference: bool = False
 
-    def asked(self, weight_privacy: Privacy, taken: dict[str, Any] | None = None) -> bytes:
+    def asked(self, weight_privacy: Privacy | None, taken: dict[str, Any] | None = None) -> bytes:
         """JSON, as ``circuits.tune`` takes it, and the type of the output that is ``taken``, if one is."""
         bits = None if self.bits == "auto" else int(self.bits)
         given = self.model_dump(exclude={"input_from"}) | {"bits": bits, "weight_privacy": weight_privacy}
@@ -133,7 +148,10 @@ class ProofRequest(BaseModel):
         },
     )
 
-    model_id: ResourceId = Field(description="The registered model.", examples=["mdl_5d1f0c"])
+    model_id: ModelReference = Field(
+        description="The registered model: its id, or NAME, NAME@VERSION, NAME@latest.",
+        examples=["mdl_5d1f0c"],
+    )
     system: str | None = Field(
         default=None,
         max_length=40,
@@ -146,8 +164,11 @@ class ProofRequest(BaseModel):
     challenge: Challenge | None = Field(
         default=None, description="A text of whoever asks for the proof: it ends up in the statement."
     )
-    input: list[Any] | None = Field(
-        default=None, description="Numbers, nested to the shape of the model's input."
+    input: list[Any] | Row | None = Field(
+        default=None,
+        description="Numbers, nested to the shape of the model's input; or, of a model with a table, a cell for"
+        " each column by its name: a number, a word, true or false, or null for a missing value.",
+        examples=[{"age": 41, "city": "Hamburg", "income": None}],
     )
     input_privacy: PublicOrPrivate | None = Field(
         default=None, description="Whether the proof shows it. private"
@@ -276,7 +297,7 @@ class StreamRequest(BaseModel):
         },
     )
 
-    models: list[ResourceId] = Field(
+    models: list[ModelReference] = Field(
         min_length=1,
         max_length=MOST_MODELS,
         description="Registered models of a bank (`circuits.priors`), the most accurate one first, and each"
@@ -376,7 +397,9 @@ class CeremonyRequest(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    model_id: ResourceId = Field(description="The registered model.", examples=["mdl_5d1f0c"])
+    model_id: ModelReference = Field(
+        description="The registered model: its id, or NAME, NAME@VERSION.", examples=["mdl_5d1f0c"]
+    )
     name: Name = Field(description="What to call it.", examples=["digits, for production"])
     circuits: list[CircuitRequest] = Field(
         min_length=1,

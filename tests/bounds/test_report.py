@@ -84,7 +84,7 @@ def test_what_has_no_bounds_is_named() -> None:
     from circuits.operators.largest import TopK
 
     graph = Graph.of("x", (1, 4), (TopK("first", ("x",), 1, False),), "first")
-    with pytest.raises(ModelError, match="no bounds of TopK"):
+    with pytest.raises(ModelError, match="not implemented for TopK"):
         read(graph)
 
 

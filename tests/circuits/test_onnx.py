@@ -5,7 +5,11 @@ from __future__ import annotations
 import builtins
 import io
 import os
+import pickle
+import zipfile
+import zlib
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import onnxruntime
@@ -210,6 +214,38 @@ def duplicated() -> bytes:
 
 def one(*nodes: NodeProto, shape: Sequence[int | str] = ("batch", 4), **weights: np.ndarray) -> bytes:
     return make_model(nodes, {"w": W, "b": B, **weights}, shape)
+
+
+class _Loaded:
+    """A pickle of it fails the test that loads it."""
+
+    def __reduce__(self) -> Any:
+        return pytest.fail, ("it was unpickled",)
+
+
+def _archive(name: str) -> bytes:
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w") as archive:
+        archive.writestr(name, pickle.dumps(_Loaded()))
+    return file.getvalue()
+
+
+_HEADER = b'{"w": {"dtype": "F32", "shape": [1], "data_offsets": [0, 4]}}'
+SAVED = {
+    "a pickle": (pickle.dumps(_Loaded()), "a pickle"),
+    "a compressed pickle, as joblib writes": (zlib.compress(pickle.dumps(_Loaded())), "a pickle"),
+    "a checkpoint of PyTorch's": (_archive("archive/data.pkl"), "PyTorch"),
+    "a model of Keras'": (_archive("config.json"), "Keras"),
+    "HDF5": (b"\x89HDF\r\n\x1a\n" + bytes(64), "HDF5"),
+    "safetensors": (len(_HEADER).to_bytes(8, "little") + _HEADER + bytes(4), "safetensors"),
+}
+
+
+@pytest.mark.parametrize("name", SAVED)
+def test_what_python_saves_names_the_import_and_is_not_read(name: str) -> None:
+    data, kind = SAVED[name]
+    with refuses("model.not_onnx", match=rf"{kind}.*zenserve import"):
+        load_onnx(data)
 
 
 REFUSED = {

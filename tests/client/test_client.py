@@ -10,14 +10,17 @@ import subprocess
 import sys
 from datetime import UTC, datetime
 from itertools import islice
+from pathlib import Path
 from typing import Any
 
 import httpx
+import numpy as np
 import pytest
 
 from client import ApiError, AsyncClient, Client, ClientError, JobError, UnreachableError
-from client.resources import NewKey, read
+from client.resources import Model, NewKey, read
 from tests.client.stub import Clock, Service, model, page, problem, proof, stream
+from zenerrors import ZenError
 
 SECRET = "zen_0123456789ab_" + "s" * 43
 
@@ -90,6 +93,32 @@ def test_an_id_leads_nowhere_else(service: Service) -> None:
     with pytest.raises(ApiError):
         service.sees(lambda client: client.get_proof("../models?x=1#y"))
     assert service.paths == ["GET /v1/proofs/..%2Fmodels%3Fx%3D1%23y"]
+
+
+WRONG = {
+    "id": lambda client: client.get_model(read(Model, model())),
+    "model": lambda client: client.create_model("model.onnx", b"[1]"),
+    "calibration": lambda client: client.create_model(b"onnx", Path("rows.npy")),
+    "labels": lambda client: client.create_model(b"onnx", b"[1]", labels=["run=17"]),
+    "ranges": lambda client: client.create_model(b"onnx", b"[1]", ranges={"ids": 7}),
+    "input": lambda client: client.create_proof("mdl_1", {"x": object()}),
+    "challenge": lambda client: client.create_proof("mdl_1", [1], challenge=b"bytes"),
+    "content": lambda client: client.upload("model.onnx"),
+}
+
+
+@pytest.mark.parametrize("field", WRONG)
+def test_an_argument_of_a_wrong_type_is_named_and_nothing_is_sent(service: Service, field: str) -> None:
+    with pytest.raises(ZenError, match=f"^{field}: give .*, not an object of type ") as refusal:
+        service.sees(WRONG[field])
+    assert (refusal.value.code, refusal.value.field, service.paths) == ("request.invalid", field, [])
+
+
+def test_arrays_are_sent_as_lists(service: Service) -> None:
+    service.answers(ok(proof()))
+    service.sees(lambda client: client.create_proof("mdl_1", np.eye(2, dtype=np.uint8), top=np.int64(2)))
+    body = json.loads(service.asked[0].content)
+    assert (body["input"], body["top"]) == ([[1, 0], [0, 1]], 2)
 
 
 # Retries

@@ -69,7 +69,7 @@ UNTYPED = {
     (
         "python",
         "from sklearn",
-    ): "tests/circuits/test_estimators.py proves one where scikit-learn is installed",
+    ): "tests/circuits/test_estimators.py and tests/zenserve/test_classifier.py do it where it is installed",
     ("quickstart", "make install"): "what make test has done here",
     ("quickstart", "export ZENSERVE_URL=https"): "asks for somebody else's service",
     ("releasing", "make packages"): "tests/client/test_packages.py makes them",

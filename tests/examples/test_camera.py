@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -56,3 +57,9 @@ def test_the_camera_films_and_cheats_are_refused(
     assert summary["frames"] == sum(summary["by_model"]) == 2 * demo.FRAMES
     assert summary["refused"] == ["challenge_mismatch"]
     assert summary["right"] >= demo.FRAMES
+
+
+def test_images_that_are_not_there_are_named_with_their_source(tmp_path: Path) -> None:
+    for bank, source in (("cifar", "cs.toronto.edu"), ("faces", "cam-orl.co.uk")):
+        with pytest.raises(SystemExit, match=rf"there is no {tmp_path}.*{source}.*ZENSERVE_DATA"):
+            demo.main(tmp_path, bank=bank)

@@ -82,7 +82,7 @@ def judged(file: Any, key_of: Callable[[str], Any]) -> StreamVerification:
 
 def add_bank_over(client: Client) -> list[str]:
     """As ``add_bank``, of a service with workers."""
-    return [client.wait(client.create_model(*files)).id for files in bank_files()]
+    return [client.wait(client.create_model(*files, weight_privacy="public")).id for files in bank_files()]
 
 
 def _files(layers: Sequence[NDArray[np.float64]]) -> tuple[bytes, bytes]:

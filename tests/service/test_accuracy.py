@@ -284,6 +284,6 @@ def test_a_dataset_that_is_not_ready_or_of_another_model(
 
     unready = api.create_dataset(model.id, SAMPLES, LABELS, privacy="public")
     assert refusal(model.id, unready.id) == "conflict.dataset_not_ready"
-    other = api.create_model(tiny_onnx(), tiny_calibration())
+    other = api.create_model(tiny_onnx(), tiny_calibration(), weight_privacy="public")
     work_on(with_model, other.id)
     assert refusal(other.id, dataset.id) == "request.invalid"

@@ -362,7 +362,7 @@ def test_a_circuit_by_what_is_public_and_shown_of_several(
     runtime: Runtime, api: Client, run: Any, tmp_path: Path
 ) -> None:
     np.savez(tmp_path / "c.npz", allow_pickle=False, **samples())
-    model = api.create_model(several(), (tmp_path / "c.npz").read_bytes())
+    model = api.create_model(several(), (tmp_path / "c.npz").read_bytes(), weight_privacy="public")
     work_on(runtime, model.id)
     circuit = "inference:input_privacy=mask=public,input_privacy=image=private,outputs=shifted=values"
     options = ("--circuit", circuit, "--no-wait", "--field", "id")

@@ -184,7 +184,9 @@ def test_the_statement_is_what_a_service_proves_after_the_same_options(run: Any,
     }
     with serving(runtime) as url, Client(url) as api:
         given = several(), Path("c.npz").read_bytes()
-        model = api.create_model(*given, bits="auto", max_loss=3, ranges={"token::ids": (0, 20)})
+        model = api.create_model(
+            *given, bits="auto", max_loss=3, ranges={"token::ids": (0, 20)}, weight_privacy="public"
+        )
         work_on(runtime, model.id)
         proof = api.create_proof(model.id, inputs=inputs)
         work_on(runtime, proof.id)

@@ -48,6 +48,17 @@ def test_every_command_has_both_helps(run: Any, name: str) -> None:
         assert (code, f" {name} " in out) == (0, True)
 
 
+def test_options_of_prove_stand_in_sections() -> None:
+    sections = {
+        name: getattr(each, "rich_help_panel", None) for each in ALL["prove"].params for name in each.opts
+    }
+    assert sections["--threshold"] == "With --scheme recognition"
+    assert sections["--measure"] == sections["--dataset"] == "With --scheme accuracy"
+    assert sections["--url"] == "Service"
+    loose = {name for name, section in sections.items() if section is None and name.startswith("-")}
+    assert loose == {"--scheme", "--challenge", "--system", "--accept-difference"}
+
+
 def test_the_version(run: Any) -> None:
     assert run("--version") == (0, f"zenserve {version('zenserve')}\n", "")
     assert run("verify", "--version") == (0, f"zenserve verify {version('zenserve')}\n", "")

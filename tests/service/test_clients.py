@@ -85,7 +85,7 @@ def test_a_proof_is_made_waited_for_listed_and_judged(ask: Ask, keyed: Runtime, 
 
 
 def test_events_are_of_models_too(ask: Ask, keyed: Runtime) -> None:
-    model = ask(lambda client: client.create_model(tiny_onnx(), tiny_calibration()))
+    model = ask(lambda client: client.create_model(tiny_onnx(), tiny_calibration(), weight_privacy="public"))
     work_on(keyed, model.id)
     assert [seen.state for seen in ask(lambda client: client.follow(model))] == ["queued", "succeeded"]
 
@@ -112,7 +112,11 @@ def test_a_list_of_several_pages(ask: Ask, model: Model, monkeypatch: pytest.Mon
 
 def test_large_files_are_brought_once(ask: Ask, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("client.proving.LARGE_FILE_BYTES", 100)
-    first = ask(lambda client: client.create_model(tiny_onnx(), tiny_calibration(), idempotency_key="once"))
+    first = ask(
+        lambda client: client.create_model(
+            tiny_onnx(), tiny_calibration(), idempotency_key="once", weight_privacy="public"
+        )
+    )
     assert first.state == "queued"
     sha256 = ask(lambda client: client.upload(b"something else"))
     assert ask(lambda client: client.upload(b"something else")) == sha256

@@ -52,7 +52,7 @@ class Handing:
 
 
 def _registered(runtime: Runtime, api: Client, onnx: bytes, calibration: bytes, **fields: Any) -> Model:
-    model = api.create_model(onnx, calibration, **fields)
+    model = api.create_model(onnx, calibration, **({"weight_privacy": "public"} | fields))
     work_on(runtime, model.id)
     model = api.get_model(model.id)
     assert model.state == "succeeded", model.problem
@@ -152,7 +152,9 @@ def test_what_input_from_names_must_be_an_output_of_this_shape(handing: Handing)
         (handing.first.id, "input"),
     ):
         with pytest.raises(ApiError) as error:
-            handing.api.create_model(tiny_onnx(), tiny_calibration(), input_from=name)
+            handing.api.create_model(
+                tiny_onnx(), tiny_calibration(), input_from=name, weight_privacy="public"
+            )
         assert error.value.field == field, error.value
 
 

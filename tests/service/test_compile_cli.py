@@ -168,8 +168,14 @@ def test_levels_and_privacy_show(report: Any, network: Path) -> None:
     rows = [report(network, "--level", level)["constraints"] for level in range(6)]
     assert rows == sorted(rows, reverse=True)
     assert rows[0] > rows[1] > rows[2]
-    tables = report(network)
-    assert (tables["level"], tables["constraints"]) == (5, rows[5])
+    committed = report(network)
+    assert (committed["level"], committed["privacy"]["weights"], committed["constraints"]) == (
+        5,
+        "committed",
+        rows[5],
+    )
+    assert [segment["name"] for segment in committed["segments"]] == ["model", "auxiliary"]
+    tables = report(network, "--weight-privacy", "public")
     assert [segment["name"] for segment in tables["segments"]] == ["auxiliary"]
     assert tables["key"]["proving"] > 0
     public = report(network, "--input-privacy", "public")
@@ -228,7 +234,7 @@ def test_privacy_is_of_each_input(report: Any, run: Any, tmp_path: Path) -> None
     privacy = ("--input-privacy", "mask=public,image=committed")
     found = report(path, *privacy)
     assert found["privacy"]["input"] == {"mask": "public", "image": "committed"}
-    assert [each["name"] for each in found["segments"] if each["linked"]] == ["input/image"]
+    assert [each["name"] for each in found["segments"] if each["linked"]] == ["model", "input/image"]
     assert report(path)["public_inputs"] == found["public_inputs"] - 4
     assert "mask public, image committed" in run(path, *privacy)[1]
     for wrong in ("mask=shown", "other=public", "image=", "shown"):

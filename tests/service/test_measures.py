@@ -219,7 +219,9 @@ def test_labels_are_of_the_only_output_of_classes_or_of_the_one_that_is_named(
     assert said["values"] == {"correct": int((label.ravel() == data.labels).sum()), "size": 7} == tried.values
     assert "Of the output probabilities: The prover knows" in said["claim"]
     proven(api, with_model, one, data, dataset_id=dataset.id, measure="top-k", top=2)
-    several = api.create_model(classifier("label", "probabilities", "scores"), tiny_calibration())
+    several = api.create_model(
+        classifier("label", "probabilities", "scores"), tiny_calibration(), weight_privacy="public"
+    )
     work_on(with_model, several.id)
     files: dict[str, Any] = {"labels": LABELS, "privacy": "private"}
     for output in (None, "label", "nothing"):

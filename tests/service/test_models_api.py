@@ -53,8 +53,10 @@ def test_a_model_is_prepared_by_a_job(api: Client, with_model: Runtime) -> None:
 def test_what_quantisation_did_is_reported_with_labels_to_the_accuracy(api: Client) -> None:
     samples = np.load(io.BytesIO(tiny_calibration()))
     labels = load_onnx(tiny_onnx()).run(samples).argmax(axis=1)
-    plain = api.create_model(tiny_onnx(), tiny_calibration()).report
-    labelled = api.create_model(tiny_onnx(), tiny_calibration(), calibration_labels=npy(labels)).report
+    plain = api.create_model(tiny_onnx(), tiny_calibration(), weight_privacy="public").report
+    labelled = api.create_model(
+        tiny_onnx(), tiny_calibration(), calibration_labels=npy(labels), weight_privacy="public"
+    ).report
     assert plain is not None
     assert labelled is not None
     assert (plain["images"], plain["accuracy"], plain["float_accuracy"]) == (32, None, None)
@@ -78,20 +80,22 @@ def test_what_quantisation_did_is_reported_with_labels_to_the_accuracy(api: Clie
 )
 def test_labels_that_do_not_fit_the_calibration(api: Client, labels: Any, code: str) -> None:
     with pytest.raises(ApiError) as refused:
-        api.create_model(tiny_onnx(), tiny_calibration(), calibration_labels=npy(labels))
+        api.create_model(
+            tiny_onnx(), tiny_calibration(), calibration_labels=npy(labels), weight_privacy="public"
+        )
     assert (refused.value.code, refused.value.field) == (code, "calibration_labels")
 
 
 def test_a_calibration_of_batches_of_one_fits(api: Client) -> None:
     calibration = np.load(io.BytesIO(tiny_calibration()))[:, np.newaxis]
-    assert api.create_model(tiny_onnx(), npy(calibration)).state == "queued"
+    assert api.create_model(tiny_onnx(), npy(calibration), weight_privacy="public").state == "queued"
 
 
 def test_a_model_too_large_for_the_memory_fails_at_once_with_the_estimate(
     api: Client, with_model: Runtime, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(proving, "free_memory", lambda: 1000)
-    model = api.create_model(tiny_onnx(), tiny_calibration())
+    model = api.create_model(tiny_onnx(), tiny_calibration(), weight_privacy="public")
     work_on(with_model, model.id)
     model = api.get_model(model.id)
     assert model.state == "failed"
@@ -121,7 +125,7 @@ def test_a_model_too_large_for_every_worker_is_refused_at_the_door(
     with with_model.database.write() as session:
         for name in ("small", "large"):
             Workers(session).remove(name)
-    queued.append(api.create_model(tiny_onnx(), tiny_calibration()).id)
+    queued.append(api.create_model(tiny_onnx(), tiny_calibration(), weight_privacy="public").id)
     with with_model.database.read() as session:
         committed, public = (session.get_one(Job, model_id).memory for model_id in queued)
         assert claim_next(session, "small", 60.0, ["cpu"], 100_000) is None
@@ -304,8 +308,10 @@ def test_whom_nobody_can_serve_soon_is_sent_away_and_keeps_no_thread(
     monkeypatch.setattr(sandbox, "_turns", Turns(places=1, most_waiting=0))
     with sandbox._turns.turn("t"), refuses("resource.busy"):
         sandbox.run("t", "read_model")
-    assert api.create_model(tiny_onnx(), tiny_calibration()).state == "queued"  # the place is free again
-    assert api.create_model(tiny_onnx(), tiny_calibration()).state == "queued"
+    assert (
+        api.create_model(tiny_onnx(), tiny_calibration(), weight_privacy="public").state == "queued"
+    )  # the place is free again
+    assert api.create_model(tiny_onnx(), tiny_calibration(), weight_privacy="public").state == "queued"
 
 
 @pytest.mark.usefixtures("in_a_child")
@@ -327,13 +333,15 @@ def test_an_unknown_model(shared_url: str, model: Model) -> None:
 
 def test_a_network_whose_integers_give_other_answers_is_refused_unless_that_is_accepted(api: Client) -> None:
     with pytest.raises(ApiError) as refused:
-        api.create_model(tiny_onnx(), tiny_calibration(), bits=1)
+        api.create_model(tiny_onnx(), tiny_calibration(), bits=1, weight_privacy="public")
     assert (refused.value.status, refused.value.code) == (422, "model.differs")
     assert "they part at" in str(refused.value)
-    model = api.create_model(tiny_onnx(), tiny_calibration(), bits=1, accept_difference=True)
+    model = api.create_model(
+        tiny_onnx(), tiny_calibration(), bits=1, accept_difference=True, weight_privacy="public"
+    )
     assert model.report is not None
     stages = {each["stage"]: each for each in model.report["differences"]}
     assert stages["import"]["node"] is None
     assert stages["quantisation"]["node"] is not None
     assert api.get_model(model.id).accept_difference
-    assert not api.create_model(tiny_onnx(), tiny_calibration()).accept_difference
+    assert not api.create_model(tiny_onnx(), tiny_calibration(), weight_privacy="public").accept_difference

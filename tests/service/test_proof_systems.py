@@ -46,7 +46,9 @@ def committed(service: tuple[Runtime, Client]) -> Model:
 
 
 def registered(runtime: Runtime, api: Client, onnx: bytes | None = None, **how: Any) -> Model:
-    model = api.create_model(onnx or tiny_onnx(), tiny_calibration(), system="toy", **how)
+    model = api.create_model(
+        onnx or tiny_onnx(), tiny_calibration(), system="toy", **({"weight_privacy": "public"} | how)
+    )
     work_on(runtime, model.id)
     model = api.get_model(model.id)
     assert (model.state, model.system, model.setup) == ("succeeded", "toy", "transparent"), model.problem
@@ -179,10 +181,13 @@ def test_models_of_a_system(service: tuple[Runtime, Client], committed: Model) -
         assert (refused.value.code, refused.value.field) == refusal
     with pytest.raises(ApiError, match="no ceremonies for keys of toy"):
         api.change_model(committed.id, require_ceremony=True)
-    once = [api.create_model(*files, system="toy", idempotency_key="once").id for _ in range(2)]
+    once = [
+        api.create_model(*files, system="toy", idempotency_key="once", weight_privacy="public").id
+        for _ in range(2)
+    ]
     assert once[0] == once[1]
     with pytest.raises(ApiError) as refused:
-        api.create_model(*files, idempotency_key="once")
+        api.create_model(*files, idempotency_key="once", weight_privacy="public")
     assert refused.value.status == 409
     assert runtime.settings.basis_points
 
@@ -207,7 +212,7 @@ def test_a_proof_that_convinces_too_easily_is_not_made(
 ) -> None:
     runtime, api = service
     monkeypatch.setattr(ToySystem, "soundness_bits", lambda *_: 127.9)
-    model = api.create_model(tiny_onnx(hidden=3), tiny_calibration(), system="toy")
+    model = api.create_model(tiny_onnx(hidden=3), tiny_calibration(), system="toy", weight_privacy="public")
     work_on(runtime, model.id)
     problem = api.get_model(model.id).problem
     assert problem is not None

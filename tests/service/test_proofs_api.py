@@ -227,7 +227,7 @@ def test_a_batch_of_one_is_the_input_in_it(api: Client, model: Model) -> None:
 
 
 def test_a_model_that_is_not_ready_or_not_there(api: Client) -> None:
-    unready = api.create_model(tiny_onnx(), tiny_calibration())
+    unready = api.create_model(tiny_onnx(), tiny_calibration(), weight_privacy="public")
     with pytest.raises(ApiError) as refusal:
         api.create_proof(unready.id, INPUT)
     assert (refusal.value.status, refusal.value.code) == (409, "conflict.model_not_ready")

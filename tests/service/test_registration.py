@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from typing import Any
 
 import httpx
+import onnx
+import onnx.parser
 import pytest
 
 from circuits import QuantGraph, compile_inference
@@ -76,7 +78,7 @@ def test_a_key_leads_to_the_architecture_of_committed_weights_alone(
     with pytest.raises(ApiError) as refusal:
         api.get_architecture_of_key("0" * 64)
     assert refusal.value.status == 404
-    shown = api.create_model(tiny_onnx(hidden=6), tiny_calibration())
+    shown = api.create_model(tiny_onnx(hidden=6), tiny_calibration(), weight_privacy="public")
     work_on(with_model, shown.id)
     proof = api.create_proof(shown.id, [0.1, 0.2, 0.3, 0.4])
     work_on(with_model, proof.id)
@@ -110,17 +112,31 @@ def test_a_parent_must_be_registered_and_committed_to(api: Client, with_model: R
             api.create_model(tiny_onnx(), tiny_calibration(), **options)  # type: ignore[arg-type]
         return error.value.status, error.value.code, error.value.field
 
-    assert refusal(parent_id=model.id) == (422, "request.invalid", "parent_id")
+    assert refusal(parent_id=model.id, weight_privacy="public") == (422, "request.invalid", "parent_id")
     assert refusal(parent_id="mdl_x", weight_privacy="committed") == (404, "not_found", "parent_id")
-    public = api.create_model(tiny_onnx(), tiny_calibration())
+    public = api.create_model(tiny_onnx(), tiny_calibration(), weight_privacy="public")
     late = {"parent_id": public.id, "weight_privacy": "committed"}
     assert refusal(**late) == (409, "conflict.model_not_ready", "parent_id")
     work_on(with_model, public.id)
     assert refusal(**late) == (422, "request.invalid", "parent_id")
 
 
+def test_weights_are_committed_unless_public_is_asked_for(api: Client, with_model: Runtime) -> None:
+    made = [api.create_model(tiny_onnx(), tiny_calibration(), weight_privacy=how) for how in (None, "public")]
+    assert [model.weight_privacy for model in made] == ["committed", "public"]
+    weightless = onnx.parser.parse_model(
+        '<ir_version: 8, opset_import: ["" : 17]> f (float[1, 4] x) => (float[1, 4] y) { y = Relu(x) }'
+    ).SerializeToString()
+    assert api.create_model(weightless, tiny_calibration()).weight_privacy == "public"
+    with pytest.raises(ApiError) as refusal:
+        api.create_model(weightless, tiny_calibration(), weight_privacy="committed")
+    assert (refusal.value.code, refusal.value.field) == ("statement.no_weights", "weight_privacy")
+    work_on(with_model, made[0].id)
+    assert api.get_model(made[0].id).commitment is not None
+
+
 def test_public_weights_have_a_receipt_and_nothing_to_register(api: Client, with_model: Runtime) -> None:
-    model = api.create_model(tiny_onnx(), tiny_calibration())
+    model = api.create_model(tiny_onnx(), tiny_calibration(), weight_privacy="public")
     with pytest.raises(ApiError) as refusal:
         api.get_receipt(model.id)
     assert refusal.value.code == "conflict.model_not_ready"
@@ -187,7 +203,9 @@ def test_where_bases_were_imported_a_larger_network_is_refused_at_the_door(
         "model.too_large",
         "model",
     )
-    assert api.create_model(wide, tiny_calibration()).state == "queued"  # in the open it needs none
+    assert (
+        api.create_model(wide, tiny_calibration(), weight_privacy="public").state == "queued"
+    )  # in the open it needs none
 
 
 def test_the_commitment_s_blinding_factor_is_sealed(with_model: Runtime, model: Model) -> None:

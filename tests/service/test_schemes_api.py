@@ -35,7 +35,7 @@ def faces(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Runtime, C
     """A model with public weights that makes embeddings."""
     runtime = open_runtime(tmp_path_factory.mktemp("faces") / "data")
     with serving(runtime) as url, Client(url) as client:
-        model = client.create_model(EMBEDS, tiny_calibration())
+        model = client.create_model(EMBEDS, tiny_calibration(), weight_privacy="public")
         work_on(runtime, model.id)
         yield runtime, client, client.get_model(model.id)
     runtime.close()
@@ -209,7 +209,7 @@ def test_inputs_beyond_the_calibration_saturate_where_the_owner_says_so(
     with pytest.raises(ApiError) as refusal:
         api.create_proof(model.id, beyond)
     assert (refusal.value.code, refusal.value.field, model.saturate) == ("input.out_of_range", "input", False)
-    lenient = api.create_model(EMBEDS, tiny_calibration(), saturate=True)
+    lenient = api.create_model(EMBEDS, tiny_calibration(), saturate=True, weight_privacy="public")
     work_on(with_model, lenient.id)
     assert api.get_model(lenient.id).saturate
     assert api.get_receipt(lenient.id)["saturates"] is True
@@ -248,7 +248,7 @@ def test_a_network_without_weights_is_public(api: Client, with_model: Runtime) -
     with pytest.raises(ApiError, match="nothing to commit to") as refusal:
         api.create_model(onnx, calibration, weight_privacy="committed")
     assert (refusal.value.code, refusal.value.field) == ("statement.no_weights", "weight_privacy")
-    model = api.create_model(onnx, calibration)
+    model = api.create_model(onnx, calibration, weight_privacy="public")
     work_on(with_model, model.id)
     said = proven(with_model, api, model, [[0.1, 0.2], [0.3, 0.4]], reveal="values")
     assert api.get_proof(next(api.proofs()).id).outputs == pytest.approx([0.1, 0.3, 0.2, 0.4], abs=0.01)
@@ -408,7 +408,7 @@ def test_a_request_that_does_not_fit_its_scheme_is_refused_by_field(
 def test_a_commitment_of_another_kind_or_model_is_refused(
     api: Client, with_model: Runtime, model: Model, faces: tuple[Runtime, Client, Model]
 ) -> None:
-    other = api.create_model(EMBEDS, tiny_calibration())
+    other = api.create_model(EMBEDS, tiny_calibration(), weight_privacy="public")
     work_on(with_model, other.id)
     mine, reference = (
         api.create_commitment(model.id, "input", INPUT),

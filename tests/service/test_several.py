@@ -35,7 +35,9 @@ def masked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Runtime, 
     calibration = io.BytesIO()
     np.savez(calibration, allow_pickle=False, **SAMPLES)
     with serving(runtime) as url, Client(url) as client:
-        model = client.create_model(network(), calibration.getvalue(), ranges={"token::ids": (0, 10)})
+        model = client.create_model(
+            network(), calibration.getvalue(), ranges={"token::ids": (0, 10)}, weight_privacy="public"
+        )
         work_on(runtime, model.id)
         found = client.get_model(model.id)
         assert found.state == "succeeded", found.problem
@@ -59,17 +61,17 @@ def test_labels_say_the_accuracy_of_several_inputs_too(
     _, api, _ = masked
     calibration = io.BytesIO()
     np.savez(calibration, allow_pickle=False, labels=np.arange(len(SAMPLES["mask"])) % 3, **SAMPLES)
-    found = api.create_model(network(scores="scores"), calibration.getvalue()).report
+    found = api.create_model(network(scores="scores"), calibration.getvalue(), weight_privacy="public").report
     assert found is not None
     assert 0 <= found["accuracy"] <= 1
     assert (found["tuning"]["measure"], found["images"]) == ("accuracy", len(SAMPLES["mask"]))
     calibration = io.BytesIO()
     np.savez(calibration, allow_pickle=False, labels=SAMPLES["token::ids"] + 1, **SAMPLES)
-    regressing = api.create_model(network(shifted="shifted"), calibration.getvalue())
+    regressing = api.create_model(network(shifted="shifted"), calibration.getvalue(), weight_privacy="public")
     monkeypatch.setenv("ZENSERVE_URL", str(api._http.base_url))
     assert "R² 1.0000, beside targets" in run("models", "show", regressing.id)[1]
     with pytest.raises(ApiError) as refused:
-        api.create_model(network(), calibration.getvalue())
+        api.create_model(network(), calibration.getvalue(), weight_privacy="public")
     assert (refused.value.code, refused.value.field) == ("input.shape", "calibration_labels")
     assert "scores, shifted" in refused.value.detail
 

@@ -66,7 +66,9 @@ class Service:
     """A stranger's: it has the circuits that it fetched."""
 
     def registered(self, onnx: bytes | None = None, **how: Any) -> Model:
-        model = self.api.create_model(onnx or tiny_onnx(), tiny_calibration(), system="spartan", **how)
+        model = self.api.create_model(
+            onnx or tiny_onnx(), tiny_calibration(), system="spartan", **({"weight_privacy": "public"} | how)
+        )
         work_on(self.runtime, model.id)
         model = self.api.get_model(model.id)
         assert (model.state, model.system, model.setup) == ("succeeded", Spartan.id, "transparent")
@@ -392,7 +394,9 @@ def test_after_a_restore_nothing_is_proven(service: Service) -> None:
 
 def test_there_are_no_ceremonies(service: Service) -> None:
     with pytest.raises(ApiError, match="there are no ceremonies for keys of spartan-bls12-381"):
-        service.api.create_model(tiny_onnx(), tiny_calibration(), system=Spartan.id, require_ceremony=True)
+        service.api.create_model(
+            tiny_onnx(), tiny_calibration(), system=Spartan.id, require_ceremony=True, weight_privacy="public"
+        )
     model = service.registered(tiny_onnx(hidden=3))
     with pytest.raises(ApiError, match="ceremon"):
         service.api.open_ceremony(model.id, [{"scheme": "inference"}])

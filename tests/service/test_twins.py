@@ -118,7 +118,7 @@ def test_a_twin_stays_when_the_first_is_deleted(api: Client, model: Model, twin:
 
 def test_public_weights(api: Client, with_model: Runtime) -> None:
     """Their hash says which they are: that of both is one."""
-    first = api.create_model(tiny_onnx(), tiny_calibration(), saturate=True)
+    first = api.create_model(tiny_onnx(), tiny_calibration(), saturate=True, weight_privacy="public")
     work_on(with_model, first.id)
     made = api.create_twin(first.id, "spartan")
     work_on(with_model, made.id)

@@ -1,7 +1,7 @@
 // Written by web/schema.ts from the API's description. Do not edit: make web.
 
 export interface Routes {
-  /** A model, and how far its registration is. */
+  /** A model by its id, or as NAME, NAME@VERSION, NAME@latest, and how far its registration is. */
   "GET /v1/models/{model_id}": operations["getModel"];
   /** Say whether proofs of a model are made with keys of a ceremony alone. Then one for which there is a
    * development key only, or none, is refused (`conflict.ceremony`); those that are made stay what they are. */
@@ -342,7 +342,7 @@ export interface components {
       outputs: number[][];
     };
     createDatasetForm: {
-      /** @description The registered model whose inputs they are. */
+      /** @description The registered model whose inputs they are: its id, or NAME, NAME@VERSION. */
       model_id: string;
       /**
        * @description Whether proofs say which dataset it is.
@@ -398,12 +398,8 @@ export interface components {
        * @default groth16-bls12-381
        */
       system?: string;
-      /**
-       * @description Whether everybody may know the weights, or proofs are about a commitment to them.
-       * @default public
-       * @enum {string}
-       */
-      weight_privacy?: "public" | "committed";
+      /** @description `committed`: proofs are about a commitment to hidden weights. `public`: whoever has a proof's key sees the weights. committed; public where the network has no weights */
+      weight_privacy?: ("public" | "committed") | null;
       /**
        * @description Precision of the quantised network, or auto: of each tensor and each layer's weights as few bits as max_loss allows.
        * @default 8
@@ -462,7 +458,7 @@ export interface components {
     };
     /** @description Open a ceremony for the keys of circuits of one model. */
     CeremonyRequest: {
-      /** @description The registered model. */
+      /** @description The registered model: its id, or NAME, NAME@VERSION. */
       model_id: string;
       /** @description What to call it. */
       name: string;
@@ -713,15 +709,19 @@ export interface components {
     };
     /** @description Commit to an input of a model, or to the embedding that it makes of an image. */
     CommitmentRequest: {
-      /** @description The model whose input it is. */
+      /** @description The model whose input it is: its id, or NAME, NAME@VERSION. */
       model_id: string;
       /**
        * @description `input`: to the values themselves; `reference`: to the embedding of them.
        * @enum {string}
        */
       kind: "input" | "reference";
-      /** @description Numbers, nested to the shape of the model's input: for a reference, an image of it. */
-      values: unknown[];
+      /** @description Numbers, nested to the shape of the model's input: for a reference, an image of it. Of a model with a table, for an input, a cell for each column by its name, too. */
+      values:
+        | unknown[]
+        | {
+            [key: string]: string | boolean | number | null;
+          };
       /** @description Which input it is, of a model of several. */
       name?: string | null;
     };
@@ -1569,6 +1569,8 @@ export interface components {
       failures: components["schemas"]["Failure"][];
       /** @description What its owner calls it. */
       name: string;
+      /** @description Its number among the models of this name. */
+      version: number;
       /** @description The proof system that proves what it computes. */
       system: string;
       /**
@@ -1656,6 +1658,8 @@ export interface components {
       failures: components["schemas"]["Failure"][];
       /** @description What its owner calls it. */
       name: string;
+      /** @description Its number among the models of this name. */
+      version: number;
       /** @description The proof system that proves what it computes. */
       system: string;
       /**
@@ -1687,6 +1691,10 @@ export interface components {
       report: components["schemas"]["QuantisationReport"] | null;
       /** @description Of the registration's proof. */
       registration_key_id: string | null;
+      /** @description Of a model of a table, what its columns and classes are called, and which preparation of the columns is not proven; null where its file does not say. */
+      table?: {
+        [key: string]: unknown;
+      } | null;
       /** @description Architecture, quantisation and constraint counts per layer, once it is registered. */
       description: {
         [key: string]: unknown;
@@ -1865,7 +1873,7 @@ export interface components {
      *     others.
      */
     ProofRequest: {
-      /** @description The registered model. */
+      /** @description The registered model: its id, or NAME, NAME@VERSION, NAME@latest. */
       model_id: string;
       /** @description The proof system: the model's, unless another is named, that its twin is of. */
       system?: string | null;
@@ -1877,8 +1885,13 @@ export interface components {
       scheme?: "inference" | "recognition" | "accuracy" | "robustness";
       /** @description A text of whoever asks for the proof: it ends up in the statement. */
       challenge?: string | null;
-      /** @description Numbers, nested to the shape of the model's input. */
-      input?: unknown[] | null;
+      /** @description Numbers, nested to the shape of the model's input; or, of a model with a table, a cell for each column by its name: a number, a word, true or false, or null for a missing value. */
+      input?:
+        | unknown[]
+        | {
+            [key: string]: string | boolean | number | null;
+          }
+        | null;
       /** @description Whether the proof shows it. private */
       input_privacy?: ("public" | "private") | null;
       /** @description A commitment to the input. */
@@ -2022,6 +2035,10 @@ export interface components {
       verification_key_id: string | null;
       /** @description The class that the network chose. */
       label: number | null;
+      /** @description What the model's table calls that class, which nothing proves. */
+      class_name?: string | null;
+      /** @description What was done to the table's columns before the network, and is not proven. */
+      unproven?: string | null;
       /** @description All that the proof shows, by name. */
       values: {
         [key: string]: number | number[];

@@ -43,33 +43,40 @@ def ensemble_of(model: Any) -> Ensemble:
             "model.export", f"CatBoost's classifiers with the loss {loss[:40]!r} have no circuit"
         )
     factor, base = held["scale_and_bias"]
-    trees = Trees()
+    reader = _Reader(Trees(), held["features_info"].get("float_features", []))
     for tree in held.get("oblivious_trees", []):
         values = factor * np.array(tree["leaf_values"]).reshape(-1, len(base))
-        trees.add(_oblivious(trees, tree.get("splits") or [], values))
+        reader.trees.add(reader.oblivious(tree.get("splits") or [], values))
     for tree in held.get("trees", []):
-        trees.add(_node(trees, tree, factor))
+        reader.trees.add(reader.node(tree, factor))
     link = _CLASSIFIERS[loss] if is_classifier else _LINKS.get(loss, "identity")
     classes = [*model.classes_] if is_classifier else None
-    return Ensemble(trees, np.array(base, np.float64), link, classes=classes)
+    return Ensemble(reader.trees, np.array(base, np.float64), link, classes=classes)
 
 
-def _oblivious(trees: Trees, splits: list[Mapping[str, Any]], values: Any) -> int:
-    """All nodes of a level ask for the same: the last one for the highest bit of the leaf's number."""
-    if not splits:
-        return trees.leaf(values[0])
-    half = len(values) // 2
-    below, above = (_oblivious(trees, splits[:-1], part) for part in (values[:half], values[half:]))
-    return trees.split(*_asked(splits[-1]), below, above)
+class _Reader:
+    """``features``: what the model says of its columns of numbers."""
 
+    def __init__(self, trees: Trees, features: list[Mapping[str, Any]]) -> None:
+        self.trees = trees
+        # What is missing is less than all numbers, unless it is more.
+        self._most = {each["feature_index"] for each in features if each["nan_value_treatment"] == "AsTrue"}
 
-def _node(trees: Trees, node: Mapping[str, Any], factor: float) -> int:
-    if "split" not in node:
-        return trees.leaf(factor * np.atleast_1d(node["value"]))
-    left, right = (_node(trees, node[side], factor) for side in ("left", "right"))
-    return trees.split(*_asked(node["split"]), left, right)
+    def oblivious(self, splits: list[Mapping[str, Any]], values: Any) -> int:
+        """All nodes of a level ask for the same: the last one for the highest bit of the leaf's number."""
+        if not splits:
+            return self.trees.leaf(values[0])
+        half = len(values) // 2
+        below, above = (self.oblivious(splits[:-1], part) for part in (values[:half], values[half:]))
+        return self._split(splits[-1], below, above)
 
+    def node(self, node: Mapping[str, Any], factor: float) -> int:
+        if "split" not in node:
+            return self.trees.leaf(factor * np.atleast_1d(node["value"]))
+        left, right = (self.node(node[side], factor) for side in ("left", "right"))
+        return self._split(node["split"], left, right)
 
-def _asked(split: Mapping[str, Any]) -> tuple[int, str, list[float]]:
-    """Beyond the border is the right."""
-    return split["float_feature_index"], LEQ, [float(np.float32(split["border"]))]
+    def _split(self, split: Mapping[str, Any], left: int, right: int) -> int:
+        """Beyond the border is the right."""
+        feature, border = split["float_feature_index"], float(np.float32(split["border"]))
+        return self.trees.split(feature, LEQ, [border], left, right, missing=feature not in self._most)

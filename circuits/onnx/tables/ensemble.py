@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
@@ -17,7 +17,7 @@ LEQ, LT, MEMBER = "LEQ", "LT", "MEMBER"
 # By TreeEnsemble's numbers.
 _MODES: Final = {LEQ: 0, LT: 1, MEMBER: 6}
 # No finite float32 lies beyond.
-_FLOAT_MAX: Final = float(np.finfo(np.float32).max)
+FLOAT_MAX: Final = float(np.finfo(np.float32).max)
 # Nodes of a file, at most: those that several lead to stand there several times.
 _MOST_NODES: Final = 1 << 21
 
@@ -27,8 +27,8 @@ Link = Literal["identity", "sigmoid", "exp", "softmax", "signed_square", "softpl
 @dataclass
 class Trees:
     """Binary trees. ``roots``, ``holds`` and ``fails``: nodes, or ``~leaf``. A node leads to ``holds`` where
-    its feature is at most (LEQ) or less than (LT) the first of its ``values``, or is one of them (MEMBER).
-    ``leaves``: what each adds to the scores, all of one length."""
+    its feature is at most (LEQ) or less than (LT) the first of its ``values``, or is one of them (MEMBER);
+    ``missing``: or is missing. ``leaves``: what each adds to the scores, all of one length."""
 
     roots: list[int] = field(default_factory=list)
     features: list[int] = field(default_factory=list)
@@ -36,23 +36,35 @@ class Trees:
     values: list[tuple[float, ...]] = field(default_factory=list)
     holds: list[int] = field(default_factory=list)
     fails: list[int] = field(default_factory=list)
+    missing: list[bool] = field(default_factory=list)
     leaves: list[NDArray[np.float64]] = field(default_factory=list)
 
     def leaf(self, values: Sequence[float] | NDArray[Any]) -> int:
         self.leaves.append(np.asarray(values, np.float64))
         return ~(len(self.leaves) - 1)
 
-    def split(self, feature: int, mode: str, values: Sequence[float], holds: int, fails: int) -> int:
-        """A node; or the child that all finite inputs take."""
-        if mode != MEMBER and abs(values[0]) >= _FLOAT_MAX:
+    def split(
+        self,
+        feature: int,
+        mode: str,
+        values: Sequence[float],
+        holds: int,
+        fails: int,
+        *,
+        missing: bool | None = None,
+    ) -> int:
+        """A node; or the child that all inputs take. ``missing``: whether it holds where the feature is
+        missing; None where none ever is."""
+        if mode != MEMBER and abs(values[0]) >= FLOAT_MAX and missing in (None, values[0] > 0):
             return holds if values[0] > 0 else fails
-        if not values:
+        if not values and not missing:
             return fails
         self.features.append(feature)
         self.modes.append(mode)
         self.values.append(tuple(values))
         self.holds.append(holds)
         self.fails.append(fails)
+        self.missing.append(bool(missing))
         return len(self.features) - 1
 
     def add(self, root: int) -> None:
@@ -61,12 +73,54 @@ class Trees:
             root = self.split(0, LEQ, [0.0], root, root)
         self.roots.append(root)
 
+    def rebuilt(self, split: Callable[[Trees, int, int, int], int]) -> Trees:
+        """The same trees, with each node made anew by ``split``: of the new trees, the node, and the children
+        that it leads to there where it holds and where not."""
+        made = Trees(leaves=self.leaves)
+        known = dict[int, int]()
+        for root in self.roots:
+            wanted = [root]
+            while wanted:
+                at = wanted[-1]
+                left = [each for each in (self.holds[at], self.fails[at]) if each >= 0 and each not in known]
+                if not left:
+                    holds, fails = (
+                        each if each < 0 else known[each] for each in (self.holds[at], self.fails[at])
+                    )
+                    known[at] = split(made, at, holds, fails)
+                    wanted.pop()
+                wanted += left
+            made.add(known[root])
+        return made
+
+    def without_missing(self) -> Trees:
+        """The same trees for rows without gaps: nodes that ask for missing values alone are left out."""
+
+        def split(made: Trees, at: int, holds: int, fails: int) -> int:
+            mode, values = self.modes[at], self.values[at]
+            if mode != MEMBER and abs(values[0]) >= FLOAT_MAX:
+                return holds if values[0] > 0 else fails
+            return made.split(self.features[at], mode, values, holds, fails) if values else fails
+
+        return self.rebuilt(split)
+
     def scores(self, row: NDArray[Any]) -> NDArray[np.float64]:
         """What the trees add up to for one row."""
         made: NDArray[np.float64] = np.sum(
             [self.leaves[self._leaf(root, row)] for root in self.roots], axis=0
         )
         return made
+
+    def of(self, root: int) -> list[int]:
+        """The leaves of a tree."""
+        found, wanted = [], [root]
+        while wanted:
+            at = wanted.pop()
+            if at < 0:
+                found.append(~at)
+            else:
+                wanted += [self.holds[at], self.fails[at]]
+        return found
 
     def _leaf(self, at: int, row: NDArray[Any]) -> int:
         while at >= 0:
@@ -169,11 +223,12 @@ class Ensemble:
         """[n, scores]: in the older form, whose leaves have several, where nothing asks for members."""
         kind = TensorProto.DOUBLE if self.double else TensorProto.FLOAT
         entries = write("Cast", x, to=kind)
+        trees = self.trees.without_missing()
         base = np.zeros((len(self.base), self.slopes + 1))
         base[:, 0] = self.base
-        if MEMBER not in self.trees.modes:
-            return write("TreeEnsembleRegressor", entries, domain=ML, **self._by_ids(base.ravel()))
-        made = write("TreeEnsemble", entries, domain=ML, **self._by_places())
+        if MEMBER not in trees.modes:
+            return write("TreeEnsembleRegressor", entries, domain=ML, **self._by_ids(trees, base.ravel()))
+        made = write("TreeEnsemble", entries, domain=ML, **self._by_places(trees))
         made = write("Cast", made, to=TensorProto.FLOAT)
         return write("Add", made, write.constant(base.ravel().astype(np.float32)))
 
@@ -181,9 +236,8 @@ class Ensemble:
         kind = np.float64 if self.double else np.float32
         return numpy_helper.from_array(np.asarray(values, kind), name)
 
-    def _by_ids(self, base: NDArray[np.float64]) -> dict[str, Any]:
+    def _by_ids(self, trees: Trees, base: NDArray[np.float64]) -> dict[str, Any]:
         """TreeEnsembleRegressor's attributes: nodes by their trees and their places in these."""
-        trees = self.trees
         rows: list[tuple[int, int, int, str, float, int, int]] = []
         weights: list[tuple[int, int, int, float]] = []
         for tree, root in enumerate(trees.roots):
@@ -217,11 +271,11 @@ class Ensemble:
                 said[f"{name}_as_tensor"] = self._tensor(said.pop(name), name)
         return {**said, "n_targets": len(base)}
 
-    def _by_places(self) -> dict[str, Any]:
+    def _by_places(self, trees: Trees) -> dict[str, Any]:
         """TreeEnsemble's attributes. A leaf has one score: trees of several stand there once for each."""
-        trees, scores = self.trees, len(self.trees.leaves[0])
+        scores = len(trees.leaves[0])
         held = [
-            [target for target in range(scores) if any(trees.leaves[leaf][target] for leaf in self._of(root))]
+            [target for target in range(scores) if any(trees.leaves[leaf][target] for leaf in trees.of(root))]
             for root in trees.roots
         ]
         nodes: list[tuple[int, int, float, int, int, int, int]] = []
@@ -258,17 +312,6 @@ class Ensemble:
             "membership_values": self._tensor(members, "members"),
             "leaf_weights": self._tensor(weight, "weights"),
         }
-
-    def _of(self, root: int) -> list[int]:
-        """The leaves of a tree."""
-        found, wanted = [], [root]
-        while wanted:
-            at = wanted.pop()
-            if at < 0:
-                found.append(~at)
-            else:
-                wanted += [self.trees.holds[at], self.trees.fails[at]]
-        return found
 
     def model(self, features: int, values: str = "variable") -> bytes:
         """The bytes of a file that reads rows of so many features as ``x``."""

@@ -20,11 +20,24 @@ _LINKS: Final[Mapping[str, Link]] = {
 }
 
 
-def ensemble_of(model: Any) -> Ensemble:
+def categories_of(model: Any) -> dict[int, list[Any]]:
+    """Of columns of categories, by their places, those that were seen."""
+    if model._preprocessor is None:
+        return {}
+    places, names = np.flatnonzero(model.is_categorical_), _encoded(model)
+    return {int(place): [*each] for place, each in zip(places, names, strict=True)}
+
+
+def _encoded(model: Any) -> list[Any]:
+    return [*model._preprocessor.named_transformers_["encoder"].categories_]
+
+
+def ensemble_of(model: Any, *, coded: bool = False) -> Ensemble:
+    """``coded``: it is given the places of categories among ``categories_of``."""
     link = type(model._loss.link).__name__
     if link not in _LINKS:
         raise ModelError("model.export", f"HistGradientBoosting with a {link[:40]} has no circuit")
-    columns, categories = _columns(model)
+    columns, categories = _columns(model, coded=coded)
     scores, trees = model.n_trees_per_iteration_, Trees()
     for iteration in model._predictors:
         for score, predictor in enumerate(iteration):
@@ -34,13 +47,15 @@ def ensemble_of(model: Any) -> Ensemble:
     return Ensemble(trees, base, _LINKS[link], classes=classes, double=True)
 
 
-def _columns(model: Any) -> tuple[NDArray[np.int64], Mapping[int, NDArray[np.float64]]]:
+def _columns(model: Any, *, coded: bool) -> tuple[NDArray[np.int64], Mapping[int, NDArray[np.float64]]]:
     """Of each column that the trees read the one of the table, and what its categories are called."""
     features, chosen = np.arange(model.n_features_in_), model.is_categorical_
     if model._preprocessor is None:
         return features, {}
     found = np.concatenate([features[chosen], features[~chosen]])
-    names = model._preprocessor.named_transformers_["encoder"].categories_
+    names = _encoded(model)
+    if coded:
+        return found, {place: np.arange(len(each), dtype=np.float64) for place, each in enumerate(names)}
     if any(np.asarray(each).dtype.kind not in "fiub" for each in names):
         raise ModelError(
             "model.export",
@@ -70,7 +85,8 @@ class _Tree:
         read = int(node["feature_idx"])
         feature = int(self._columns[read])
         if not node["is_categorical"]:
-            return self._trees.split(feature, LEQ, [float(node["num_threshold"])], left, right)
+            threshold, missing = float(node["num_threshold"]), bool(node["missing_go_to_left"])
+            return self._trees.split(feature, LEQ, [threshold], left, right, missing=missing)
         names = self._categories[read]
         known = np.flatnonzero(~np.isnan(names))
         words = self._sets[node["bitset_idx"]]

@@ -28,13 +28,24 @@ _CLASSIFIERS: Final = ("binary", "multiclass", "multiclassova")
 _ZERO: Final = 1.1e-35
 
 
-def ensemble_of(model: Any) -> Ensemble:
-    """A booster, or a model of LightGBM's interface for scikit-learn."""
-    dump = (model.booster_ if hasattr(model, "booster_") else model).dump_model()
+def categories_of(model: Any) -> list[list[Any]]:
+    """Of each column of categories of the table that it was trained on, these in the order of their codes."""
+    return [*(_dumped(model).get("pandas_categorical") or [])]
+
+
+def _dumped(model: Any) -> dict[str, Any]:
+    dump: dict[str, Any] = (model.booster_ if hasattr(model, "booster_") else model).dump_model()
+    return dump
+
+
+def ensemble_of(model: Any, *, coded: bool = False) -> Ensemble:
+    """A booster, or a model of LightGBM's interface for scikit-learn. ``coded``: it is given the codes of
+    categories."""
+    dump = _dumped(model)
     objective, *said = (dump.get("objective") or "custom").split()
     if objective not in _LINKS:
         raise ModelError("model.export", f"LightGBM's objective {objective[:40]!r} has no circuit")
-    if any(dump.get("pandas_categorical") or []):
+    if any(dump.get("pandas_categorical") or []) and not coded:
         raise ModelError(
             "model.export",
             "it was trained on a table with columns of categories: train it on an array of their codes, with "
@@ -85,14 +96,16 @@ class _Tree:
         else:  # zero is on the side where LightGBM has all that is near it
             mode, threshold = LT if threshold < 0 else LEQ, 0.0
         split, zero_left = self._trees.split, threshold > 0 or (threshold == 0 and mode == LEQ)
-        node_of_all = split(feature, mode, [threshold], below, above)
+        # What is missing is zero, unless the node says where it goes.
+        missing = zero_left if node["missing_type"] == "None" else bool(node["default_left"])
+        node_of_all = split(feature, mode, [threshold], below, above, missing=missing)
         if node["missing_type"] != "Zero" or zero_left == node["default_left"]:
             return node_of_all
         # Zero is missing, and does not go where the threshold has it.
         beyond = node_of_all if zero_left else above
         under = below if zero_left else node_of_all
         zero = above if zero_left else below
-        return split(feature, LT, [0.0], under, split(feature, LEQ, [0.0], zero, beyond))
+        return split(feature, LT, [0.0], under, split(feature, LEQ, [0.0], zero, beyond, missing=True))
 
     def _leaf(self, node: Mapping[str, Any]) -> NDArray[np.float64]:
         """[scores, 1 + features]"""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from itertools import pairwise
 from typing import Any, Final
 
 import numpy as np
@@ -27,10 +28,39 @@ _LINKS: Final[Mapping[str, Link]] = {
 }  # fmt: skip
 
 
-def ensemble_of(model: Any) -> Ensemble:
-    """A booster, or a model of XGBoost's interface for scikit-learn."""
+def categories_of(model: Any) -> dict[int, list[Any]]:
+    """Of the columns of categories of the table that it was trained on, by their places, these in the order of
+    their codes."""
+    held = _saved(model)["gradient_booster"]
+    found = (held.get("gbtree") or held).get("model", {}).get("cats", {}).get("enc", [])
+    return {place: _names(each) for place, each in enumerate(found) if each["values"]}
+
+
+def _names(held: Mapping[str, Any]) -> list[Any]:
+    """Words stand one behind the other, and their ends among the offsets."""
+    if "offsets" not in held:
+        return [*held["values"]]
+    text, ends = bytes(each & 255 for each in held["values"]), held["offsets"]
+    if not text.isascii():
+        raise ModelError(
+            "model.export",
+            "XGBoost cuts the names of categories that are not plain ASCII, so that they cannot be told apart: "
+            "rename them before the model is trained",
+        )
+    return [text[first:end].decode() for first, end in pairwise(ends)]
+
+
+def _saved(model: Any) -> dict[str, Any]:
     booster = model.get_booster() if hasattr(model, "get_booster") else model
-    learner = json.loads(bytes(booster.save_raw("json")))["learner"]
+    learner: dict[str, Any] = json.loads(bytes(booster.save_raw("json")))["learner"]
+    return learner
+
+
+def ensemble_of(model: Any, *, coded: bool = False) -> Ensemble:
+    """A booster, or a model of XGBoost's interface for scikit-learn. ``coded``: it is given the codes of
+    categories."""
+    booster = model.get_booster() if hasattr(model, "get_booster") else model
+    learner = _saved(model)
     objective, held = learner["objective"]["name"], learner["gradient_booster"]
     if objective not in _LINKS or (objective == "binary:logitraw" and hasattr(model, "classes_")):
         raise ModelError("model.export", f"XGBoost's objective {objective[:40]!r} has no circuit")
@@ -42,7 +72,7 @@ def ensemble_of(model: Any) -> Ensemble:
         weights = np.array(held["model"]["weights"]).reshape(-1, len(margin))[:-1]
         base = margin
     else:
-        _read(trees, held, len(margin), rounds)
+        _read(trees, held, len(margin), rounds, coded=coded)
         base = margin - trees.scores(rows[0])
     return Ensemble(trees, base, _LINKS[objective], classes=_classes(model, objective), weights=weights)
 
@@ -83,10 +113,10 @@ def _classes(model: Any, objective: str) -> Any:
     )
 
 
-def _read(trees: Trees, held: Mapping[str, Any], scores: int, rounds: int) -> None:
+def _read(trees: Trees, held: Mapping[str, Any], scores: int, rounds: int, *, coded: bool) -> None:
     dropped = held.get("weight_drop")
     model = held["gbtree"]["model"] if "gbtree" in held else held["model"]
-    if model.get("cats", {}).get("enc"):
+    if model.get("cats", {}).get("enc") and not coded:
         raise ModelError(
             "model.export",
             "it was trained on a table with columns of categories: train it on an array of their codes, with "
@@ -113,11 +143,11 @@ class _Tree:
         if tree["left_children"][at] == -1:
             return self._trees.leaf(self._factor * self._leaf(at))
         left, right = self.node(tree["left_children"][at]), self.node(tree["right_children"][at])
-        feature = tree["split_indices"][at]
+        feature, of_left = tree["split_indices"][at], bool(tree["default_left"][at])
         if at in self._members:
             # Its members lead to the right.
-            return self._trees.split(feature, MEMBER, self._members[at], right, left)
-        return self._trees.split(feature, LT, [tree["split_conditions"][at]], left, right)
+            return self._trees.split(feature, MEMBER, self._members[at], right, left, missing=not of_left)
+        return self._trees.split(feature, LT, [tree["split_conditions"][at]], left, right, missing=of_left)
 
     def _leaf(self, at: int) -> Any:
         tree, size = self._tree, int(self._tree["tree_param"]["size_leaf_vector"])

@@ -36,7 +36,7 @@ from service.storage.records.resources import Dataset
 from service.storage.repositories import Datasets
 from service.storage.repositories.lists import Lists
 from service.submissions import datasets
-from service.submissions.requests import Name, OwnName, ResourceId
+from service.submissions.requests import ModelReference, Name, OwnName
 from verifier.documents import OpeningFile
 from verifier.schemes import Measure, PublicOrPrivate
 from zenerrors import RequestError
@@ -81,7 +81,11 @@ async def create_dataset(
     wait: WaitDep,
     job_labels: JobLabels,
     model_id: Annotated[
-        ResourceId, Form(description="The registered model whose inputs they are.", examples=["mdl_5d1f0c"])
+        ModelReference,
+        Form(
+            description="The registered model whose inputs they are: its id, or NAME, NAME@VERSION.",
+            examples=["mdl_5d1f0c"],
+        ),
     ],
     privacy: Annotated[PublicOrPrivate, Form(description="Whether proofs say which dataset it is.")],
     samples: Annotated[

@@ -21,7 +21,7 @@ from service.storage.database import now
 from service.storage.paging import LONGEST, Place, Window
 from service.storage.repositories.lists import Filters
 from service.submissions import labels
-from service.submissions.requests import PRINTABLE, ResourceId
+from service.submissions.requests import MOST_REFERENCE, PRINTABLE, ResourceId
 from verifier.schemes import Scheme
 from zenerrors import RequestError
 
@@ -188,7 +188,7 @@ StateFilter = Annotated[State | None, Query(description="Only what is in this st
 ModelFilter = Annotated[ResourceId | None, Query(description="Only what is of this model.")]
 SchemeFilter = Annotated[Scheme | None, Query(description="Only proofs of this scheme.")]
 FramesFilter = Annotated[bool, Query(description="Frames of streams, too.", examples=[True])]
-Id = Annotated[str, Path(max_length=64, pattern=PRINTABLE, description="Its id.")]
+Id = Annotated[str, Path(max_length=MOST_REFERENCE, pattern=PRINTABLE, description="Its id.")]
 IdempotencyKey = Annotated[
     str | None,
     Header(

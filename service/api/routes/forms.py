@@ -71,9 +71,8 @@ Ranges = Annotated[dict[str, tuple[int, int]], Depends(_ranges)]
 
 
 def fields_as_described(*fields: str) -> Callable[[Request], Awaitable[None]]:
-    """A dependency that refuses what would otherwise be passed over: a misspelt ``weight_privacy`` would make
-    weights public.
-    """
+    """A dependency that refuses unknown fields: a misspelt ``require_ceremony`` must not let keys of a single
+    party pass."""
 
     async def check(request: Request) -> None:
         if wrong := problems.wrong_media_type(request):

@@ -16,7 +16,7 @@ from service.api.routes.following import LastEventId, follow, settled
 from service.api.schemas import JobView
 from service.runtime import Runtime
 from service.submissions import jobs
-from service.submissions.requests import PRINTABLE
+from service.submissions.requests import MOST_REFERENCE, PRINTABLE
 
 View = TypeVar("View", bound=JobView)
 
@@ -124,4 +124,6 @@ class JobRoutes(Generic[View]):
 
     @property
     def _id(self) -> Any:
-        return Path(alias=f"{self.kind}_id", max_length=64, pattern=PRINTABLE, description="Its id.")
+        return Path(
+            alias=f"{self.kind}_id", max_length=MOST_REFERENCE, pattern=PRINTABLE, description="Its id."
+        )

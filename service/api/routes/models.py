@@ -43,7 +43,15 @@ from service.storage.records.resources import Model
 from service.storage.repositories import Models
 from service.storage.repositories.lists import Lists
 from service.submissions import models
-from service.submissions.requests import Bits, MaxLoss, Name, Precision, ResourceId, TwinRequest, WidthBits
+from service.submissions.requests import (
+    Bits,
+    MaxLoss,
+    ModelReference,
+    Name,
+    Precision,
+    TwinRequest,
+    WidthBits,
+)
 from verifier.documents import ProofDocument, Receipt
 from verifier.registry import FIRST
 from verifier.schemes import PublicOrCommitted
@@ -60,7 +68,7 @@ def _view(runtime: Runtime, principal: Principal, model_id: str) -> ModelView:
 
 
 _jobs = JobRoutes(router, "model", "models", ModelView, _view)
-_jobs.add_get("A model, and how far its registration is.")
+_jobs.add_get("A model by its id, or as NAME, NAME@VERSION, NAME@latest, and how far its registration is.")
 _jobs.add_cancel(
     "Cancel a registration: at once while it is queued, at its next progress report while it runs."
 )
@@ -119,9 +127,13 @@ async def create_model(
         Form(max_length=40, description="The proof system that proves what it computes.", examples=[FIRST]),
     ] = FIRST,
     weight_privacy: Annotated[
-        PublicOrCommitted,
-        Form(description="Whether everybody may know the weights, or proofs are about a commitment to them."),
-    ] = "public",
+        PublicOrCommitted | None,
+        Form(
+            description="`committed`: proofs are about a commitment to hidden weights. `public`: whoever has"
+            " a proof's key sees the weights. committed; public where the network has no weights",
+            examples=["committed"],
+        ),
+    ] = None,
     bits: Annotated[
         Bits,
         Form(
@@ -143,7 +155,7 @@ async def create_model(
         ),
     ] = 1.0,
     parent_id: Annotated[
-        ResourceId | None,
+        ModelReference | None,
         Form(description="The model that it is a new version of, both committed.", examples=["mdl_5d1f0c"]),
     ] = None,
     input_from: Annotated[

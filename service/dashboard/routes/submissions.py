@@ -4,6 +4,7 @@ does it.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from functools import partial
 from pathlib import PurePath
@@ -195,7 +196,8 @@ def _as_json(runtime: Runtime, tenant_id: str, model_id: str, content: bytes, fi
     with runtime.database.read() as session:
         model = Models(session, tenant_id).ready(model_id)
     quantised = encryption.open_network(runtime, model)
-    return sandbox.run(tenant_id, "as_json", quantised, content, field.encode(), name.encode())
+    table = json.dumps(model.table).encode() if model.table else b""
+    return sandbox.run(tenant_id, "as_json", quantised, content, field.encode(), name.encode(), table)
 
 
 def _chosen(field: str, file: UploadFile | None) -> UploadFile:

@@ -54,10 +54,16 @@ class Model(Base):
     """A registered network."""
 
     __tablename__ = "models"
-    __table_args__ = (Index("models_by_twin", "twin_id", **where("twin_id IS NOT NULL")),)
+    __table_args__ = (
+        Index("models_by_twin", "twin_id", **where("twin_id IS NOT NULL")),
+        Index("models_by_name", "name", "version"),
+    )
 
     id: Mapped[str] = mapped_column(ForeignKey("jobs.id"), primary_key=True)
     name: Mapped[str] = mapped_column(String(200))
+    version: Mapped[int] = mapped_column(server_default=text("1"))
+    """Its number among the models that its tenant has registered under this name; a twin has the number of
+    the model whose network it is of."""
     system: Mapped[str] = mapped_column(String(40), server_default=FIRST)
     """The proof system that commits to it and proves what it computes."""
     weight_privacy: Mapped[PublicOrCommitted] = mapped_column(String(16))
@@ -86,6 +92,8 @@ class Model(Base):
     """Inputs beyond the calibration are taken as the ends of its range, not refused."""
     accept_difference: Mapped[bool] = mapped_column(server_default=false())
     """It is proven although its integers differ from its floats beyond ``circuits.comparison`` tolerates."""
+    table: Mapped[dict[str, Any] | None]
+    """What the columns and classes of its table are called (``circuits.samples.schema``), if its file says."""
     report: Mapped[dict[str, Any] | None]
     """What quantisation did, as ``circuits.quantisation.Report`` has it."""
     estimate: Mapped[dict[str, Any] | None]
@@ -100,6 +108,16 @@ class Model(Base):
     )
     """Who made that key."""
     job: Mapped[Job] = relationship(lazy="joined")
+
+
+class ModelName(Base):
+    """How many models a tenant registered under a name: versions of deleted models are not given again."""
+
+    __tablename__ = "model_names"
+
+    tenant_id: Mapped[str] = mapped_column(ForeignKey("tenants.id"), primary_key=True)
+    name: Mapped[str] = mapped_column(String(200), primary_key=True)
+    versions: Mapped[int]
 
 
 class Commitment(Base):

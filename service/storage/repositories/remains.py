@@ -11,7 +11,7 @@ from sqlalchemy.orm import Session
 from service.storage.records.accounts import ApiKey, AuditEntry, Tenant, Upload
 from service.storage.records.ceremonies import Ceremony
 from service.storage.records.jobs import TERMINAL, Job
-from service.storage.records.resources import Commitment, Dataset, Model, Proof
+from service.storage.records.resources import Commitment, Dataset, Model, ModelName, Proof
 from service.storage.records.streams import Stream
 from service.storage.records.webhooks import Delivery, Webhook
 
@@ -59,6 +59,7 @@ class Remains:
         for table in (Job, Commitment, Upload, ApiKey, Webhook):
             if self._session.scalar(select(exists().where(table.tenant_id == tenant_id))):
                 return False
+        self._session.execute(delete(ModelName).where(ModelName.tenant_id == tenant_id))
         if self._session.scalar(delete(Tenant).where(Tenant.id == tenant_id).returning(Tenant.id)):
             entry = {"actor": "beat", "action": "tenant.gone", "target": tenant_id}
             self._session.add(AuditEntry(at=moment, tenant_id=tenant_id, **entry))

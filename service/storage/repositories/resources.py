@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime, timedelta
@@ -27,6 +28,7 @@ from service.storage.records.resources import (
     Commitment,
     Dataset,
     Model,
+    ModelName,
     Proof,
     Shard,
     VerificationKey,
@@ -44,6 +46,8 @@ _TO_ASK: Final = (
     *(defer(column) for column in (Model.registration, Model.receipt, Model.report, Model.setup)),
 )
 """Of a model that something is asked of, what nobody reads is left: most of its row."""
+LATEST: Final = "latest"
+"""In the place of a version: the newest that is registered."""
 _AT_ONCE: Final = 1000
 """So many are cleared away in one round; the next is soon."""
 
@@ -53,10 +57,21 @@ class Models:
         self._session = session
         self._owner = owner
 
-    def get(self, model_id: str, field: str = "model_id", options: Sequence[ORMOption] = ()) -> Model:
-        """Raises ``NotFoundError``."""
-        query = self._mine(model_id).options(*options)
-        return _found(self._session.scalar(query), "model", model_id, field)
+    def get(self, model: str, field: str = "model_id", options: Sequence[ORMOption] = ()) -> Model:
+        """By id, or by name: ``NAME@VERSION``, or ``NAME`` or ``NAME@latest`` for the newest that is
+        registered. Raises ``NotFoundError``."""
+        found = self._session.scalar(self._mine(model).options(*options)) or self._session.scalar(
+            self._called(model).options(*options)
+        )
+        return _found(found, "model", model, field)
+
+    def next_version(self, tenant_id: str, name: str) -> int:
+        """Of one more model of this name. The name stays locked until the transaction ends."""
+        fresh = postgresql.insert(ModelName) if is_postgresql(self._session) else sqlite.insert(ModelName)
+        counted = fresh.values(tenant_id=tenant_id, name=name, versions=1).on_conflict_do_update(
+            index_elements=[ModelName.tenant_id, ModelName.name], set_={"versions": ModelName.versions + 1}
+        )
+        return int(self._session.scalars(counted.returning(ModelName.versions)).one())
 
     def known(self, model_ids: Collection[str]) -> set[str]:
         """Those of these that there are, whoever's."""
@@ -68,7 +83,7 @@ class Models:
         if model.job.state != "succeeded":
             raise ConflictError(
                 "conflict.model_not_ready",
-                f"the model is {model.job.state}; wait until GET /v1/models/{model_id} says succeeded",
+                f"the model is {model.job.state}; wait until GET /v1/models/{model.id} says succeeded",
                 field=field,
             )
         return model
@@ -135,6 +150,26 @@ class Models:
 
     def _mine(self, model_id: str) -> Select[Model]:
         return _of(self._owner, select(Model).where(Model.id == model_id), Model.id)
+
+    def _called(self, reference: str) -> Select[Model]:
+        """The newest first; models before their twins."""
+        name, version = read_reference(reference)
+        rows = select(Model).join(Job).where(Model.name == name)
+        rows = rows.where(Job.state == "succeeded" if version is None else Model.version == version)
+        if self._owner is not None:
+            rows = rows.where(Job.tenant_id == self._owner)
+        newest = Model.version.desc(), Model.twin_id.is_not(None), Job.created_at.desc()
+        return rows.order_by(*newest).limit(1)
+
+
+def read_reference(text: str) -> tuple[str, int | None]:
+    """The name and the version of ``NAME@VERSION``; None: the newest, of ``NAME`` or ``NAME@latest``."""
+    name, _, version = text.rpartition("@")
+    if name and version == LATEST:
+        return name, None
+    if name and re.fullmatch("[1-9][0-9]{0,8}", version):
+        return name, int(version)
+    return text, None
 
 
 class Commitments:

@@ -1,0 +1,63 @@
+"""Pipelines over a table with names, words and gaps: what is read gives their own answers."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any, Final
+
+import numpy as np
+import pytest
+
+from circuits.comparison import gaps
+from circuits.comparison.differences import require_near
+from circuits.comparison.files import Exported, compare_source
+from circuits.comparison.integers import compare_integers
+from circuits.networks.files import load_onnx
+from circuits.onnx.estimators import export_tabular
+from circuits.tuning import tune
+from tests.circuits import tables
+
+pytest.importorskip("skl2onnx", reason="skl2onnx is not installed: pip install 'zenserve[estimators]'")
+
+SAMPLE: Final = ("forest with flags", "forest that takes gaps", "logistic with flags", "components")
+UNPROVEN: Final = {"bins before a logistic one", "polynomials"}
+
+
+def names() -> list[Any]:
+    return [
+        name if name in SAMPLE else pytest.param(name, marks=pytest.mark.large) for name in tables.PIPELINES
+    ]
+
+
+def fitted(name: str) -> Any:
+    model, target = tables.PIPELINES[name]()
+    rows = tables.table()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return model.fit(rows, target(rows))
+
+
+@pytest.mark.parametrize("name", names())
+def test_a_pipeline_gives_its_own_answers(name: str) -> None:
+    model, rows = fitted(name), tables.table()
+    made = export_tabular(model, rows)
+    assert bool(made.schema.unproven) == (name in UNPROVEN)
+    graph, fresh = load_onnx(made.file), tables.table(120, seed=1)
+    entries = made.encode(fresh, "input")
+    samples = {graph.input.name: entries}
+    compared = gaps.chosen(graph, samples)
+    require_near(compare_source(made.file, {}, Exported.of_table(made), compared, own=False))
+    whole = load_onnx(made.file, whole=True)
+    answers = Exported.of_table(made).answers(made.file, samples)
+    found = whole.run_all(samples, {*whole.outputs.values()})
+    shared = [each for each in whole.outputs if each in answers]
+    assert shared
+    for output in shared:
+        ours = found[whole.outputs[output]].reshape(len(entries), -1)
+        theirs = answers[output].reshape(len(entries), -1).astype(float)
+        reach = max(np.abs(theirs).max(), 1e-9)
+        assert np.mean(np.abs(ours - theirs) > 1e-4 * reach) < 0.01, output
+    typical = {graph.input.name: made.encode(rows, "calibration")}
+    ends = {graph.input.name: made.schema.spread(typical[graph.input.name])}
+    qgraph = tune(graph, typical, ends=ends, bits=12).qgraph
+    require_near([compare_integers(graph, qgraph, compared, own=False)])
