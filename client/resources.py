@@ -130,7 +130,8 @@ class Proof(Job):
     """A proof, from the request to the result. ``values``: all that it shows, by name; ``output_ids``: of the
     commitments to outputs that it published; ``claim``: what it says, in words; ``logits``, or ``outputs``:
     what those, or its ``values.values``, stand for, where it shows them; ``difference``: how far its answer
-    is from the float network's, which nothing proves. Lists leave these four out.
+    is from the float network's, which nothing proves; ``class_name``: what the model's table calls the
+    ``label``; ``unproven``: the preparation of its columns that nothing proves. Lists leave these six out.
     """
 
     model_id: str

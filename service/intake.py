@@ -28,6 +28,7 @@ from circuits.networks.stored import graph_to_bytes
 from circuits.onnx.described import schema_of
 from circuits.quantisation import report
 from circuits.quantised import QuantInput
+from circuits.quantised.graph import BEYOND
 from circuits.quantised.typed import TypedGraph
 from circuits.samples.schema import TableSchema, is_rows
 from circuits.schemes import planned
@@ -219,10 +220,25 @@ def _require_one_each(samples: Floats, others: NDArray[Any], field: str) -> None
 
 
 def _quantised_all(graph: QuantGraph, entry: QuantInput, samples: Floats, *, saturate: bool) -> Secret:
+    if not saturate:
+        _require_inside(entry, samples)
     each = enumerate(samples)
     return Secret(
         np.stack([_fitting(graph, entry, sample, "samples", i, saturate=saturate) for i, sample in each])
     )
+
+
+def _require_inside(entry: QuantInput, samples: Floats) -> None:
+    """Raises ``TensorError`` (``input.out_of_range``) that says how many samples are beyond the range."""
+    low, high = entry.type.interval
+    beyond = ((samples < low) | (samples > high)).reshape(len(samples), -1).any(axis=1)
+    if beyond.sum() > 1:
+        raise TensorError(
+            "input.out_of_range",
+            f"samples: {beyond.sum():,} of {len(samples):,} rows reach beyond the calibration's range,"
+            f" [{low:.6g}, {high:.6g}], first samples[{beyond.argmax()}]: {BEYOND}",
+            field="samples",
+        )
 
 
 def _labels(

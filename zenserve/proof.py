@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -92,9 +91,7 @@ class Proof(Keyed):
             case "top":
                 return [self.schema.class_name(float(each)) or each for each in np.ravel(said)]
             case "input" if self.schema.columns:
-                # What is finer than a step is of the rounding.
-                digits = max(0, -math.ceil(math.log10(group.scale or 1.0)))
-                return self.schema.decode(np.round(np.asarray(said), digits))[0]
+                return self.schema.read(said, group.scale)
         return said
 
     def save(self, folder: str | os.PathLike[str]) -> None:

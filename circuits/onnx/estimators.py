@@ -5,6 +5,7 @@ of, and that one is there.
 
 from __future__ import annotations
 
+import re
 import sys
 import warnings
 from collections.abc import Callable, Mapping
@@ -36,6 +37,7 @@ _ENSEMBLES: Final[Mapping[str, Callable[[Any], Ensemble]]] = {
 
 
 Made = TypeVar("Made")
+_QUOTED: Final = re.compile(r"\[.*\]|'.*'|\".*\"")
 
 
 def export_model(model: Any, *examples: Any, batched: bool = False) -> bytes:
@@ -97,10 +99,13 @@ def _refusing(model: Any, export: Callable[[], Made]) -> Made:
     except ZenError:
         raise
     except Exception as refusal:  # whatever a model and an exporter may raise
-        reason = (str(refusal.__cause__ or refusal).strip().splitlines() or [type(refusal).__name__])[0]
+        cause = refusal.__cause__ or refusal
+        reason = (str(cause).strip().splitlines() or [type(refusal).__name__])[0]
+        if isinstance(cause, ValueError | TypeError | KeyError):  # these quote cells, which may be private
+            reason = _QUOTED.sub("…", reason)
         raise ModelError(
             "model.export", f"no exporter takes the {type(model).__name__}: {reason[:200]}"
-        ) from refusal
+        ) from None
 
 
 def _numbers(rows: Any) -> NDArray[Any]:
@@ -123,7 +128,7 @@ def _numbers(rows: Any) -> NDArray[Any]:
 def _columns(rows: Any) -> str:
     """Which of a table that has no numbers."""
     kinds = getattr(rows, "dtypes", None)
-    if not hasattr(kinds, "items"):
+    if kinds is None or not hasattr(kinds, "items"):
         return ""
     names = [str(name) for name, kind in kinds.items() if kind.kind not in "biuf"]
     return f" in {', '.join(repr(name[:40]) for name in names[:8])}" if names else ""

@@ -51,7 +51,7 @@ def predictions(model: Any, *inputs: Any, names: Sequence[str] = ()) -> Answers:
         raise ModelError(
             "model.export",
             f"the {type(model).__name__} itself gives no answer to these inputs: {type(failure).__name__}",
-        ) from failure
+        ) from None
     return {name: np.asarray(answer) for name, answer in answers.items()}
 
 

@@ -98,7 +98,8 @@ def looked_up(step: Step, data: Data, keys: IntArray, values: FloatArray, defaul
     if not math.isfinite(default) or not np.isfinite(values).all():
         raise step.refuse("unsupported_attribute", "has values that are not finite")
     whole = kind not in FLOATS
-    return replace(data, tensor=step.emit(Keyed, (data.tensor,), keys, values, default, whole), kind=kind)
+    made = step.emit(Keyed, (data.tensor,), keys, values, float(default), whole)
+    return replace(data, tensor=made, kind=kind)
 
 
 def class_names(step: Step) -> list[int]:

@@ -54,10 +54,10 @@ class Output:
 Integers = NDArray[np.integer[Any]] | Mapping[str, NDArray[np.integer[Any]]]
 
 
-_BEYOND: Final = (
-    "calibrate with numbers that reach as far, or register the model with --saturate (saturate), which takes a"
-    " number beyond the range as its nearest end; where the file itself quantises its input to this range, clip"
-    " it before"
+BEYOND: Final = (
+    "calibrate with numbers that reach as far, or register the model with --saturate (saturate), which takes"
+    " a number beyond the range as its nearest end; where the file itself quantises its input to this range,"
+    " clip it before"
 )
 
 
@@ -92,7 +92,7 @@ class QuantInput:
             raise TensorError(
                 "input.out_of_range",
                 f"{place} lies outside the calibrated range, [{low:.6g}, {high:.6g}]:"
-                f" {'it names none of the entries that there are' if names else _BEYOND}",
+                f" {'it names none of the entries that there are' if names else BEYOND}",
                 field=field,
             )
         return self.type.quantise(tensor)

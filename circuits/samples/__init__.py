@@ -163,7 +163,8 @@ def cells(data: bytes, field: str) -> Any:
             return Table.parse(data, field)
         value = parse_json(data)
     except UNREADABLE as error:
-        raise _unreadable(field, f"neither a .npy or .npz file, JSON nor CSV of cells: {error}") from None
+        reason = f"neither a .npy or .npz file, JSON nor CSV of cells: {unquoted(error)}"
+        raise _unreadable(field, reason) from None
     return value if is_rows(value) and _EZKL not in value else None
 
 
@@ -178,13 +179,19 @@ def _content(data: bytes, field: str) -> Array | dict[str, Array] | list[Any] | 
             return Table.parse(data, field)
         value = parse_json(data)
     except UNREADABLE as error:
-        raise _unreadable(field, f"neither a .npy or .npz file, JSON nor CSV of numbers: {error}") from None
+        reason = f"neither a .npy or .npz file, JSON nor CSV of numbers: {unquoted(error)}"
+        raise _unreadable(field, reason) from None
     if not isinstance(value, dict):
         return _numbers(value, field)
     lists = value.get(_EZKL)
     if isinstance(lists, list):
         return lists
     return {name: _numbers(each, field, name) for name, each in value.items()}
+
+
+def unquoted(error: Exception) -> str:
+    """What a parser says of a file, but for the bytes that it quotes."""
+    return "it is no UTF-8 text" if isinstance(error, UnicodeDecodeError) else str(error)
 
 
 def as_array(value: Any) -> Array:

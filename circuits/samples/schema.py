@@ -91,16 +91,14 @@ class Column(_Public):
         """The entries of a cell. Raises ``_CellError``."""
         return [self._place(cell)] if self.kind == "category" else self._number(cell)
 
-    def decode(self, entries: Sequence[float]) -> Category:
+    def decode(self, entries: Sequence[float]) -> Any:
         """The cell of these entries: None for a missing value."""
         if self.kind == "category":
             place = round(entries[0])
             return self.categories[place] if 0 <= place < len(self.categories) else _Unknown()
-        if self.missing and all(
-            np.float32(e) == np.float32(m) for e, m in zip(entries, self.missing, strict=False)
-        ):
-            if not self.flag or entries[-1] > 0.5:
-                return None
+        stands = [np.float32(e) == np.float32(m) for e, m in zip(entries, self.missing, strict=False)]
+        if stands and all(stands) and (not self.flag or entries[-1] > 0.5):
+            return None
         return float(entries[0])
 
     @cached_property
@@ -217,15 +215,20 @@ class TableSchema(_Public):
         ends = np.cumsum([column.size for column in self.columns])
         return [
             {
-                column.name: column.decode(row[end - column.size : end])
+                column.name: column.decode(row[end - column.size : end].tolist())
                 for column, end in zip(self.columns, ends, strict=True)
             }
             for row in rows
         ]
 
+    def read(self, entries: Any, scale: float | None) -> dict[str, Category]:
+        """The cells of a row [size] that a proof shows, to as many digits as its ``scale`` tells apart."""
+        digits = max(0, -math.ceil(math.log10(scale or 1.0)))
+        return self.decode(np.round(np.asarray(entries, np.float64), digits))[0]
+
     def varied(self, entries: NDArray[np.float64], factors: NDArray[np.float64]) -> NDArray[np.float64]:
-        """One row [size] and variations of it, [1 + n, size]: numbers times ``factors`` [n, columns], but for 0
-        and 1, and all categories in turn."""
+        """One row [size] and variations of it, [1 + n, size]: numbers but 0 and 1 times ``factors``
+        [n, columns], and all categories in turn."""
         (row,) = self.decode(entries)
         made = [row]
         for turn, factor in enumerate(factors):
@@ -297,8 +300,8 @@ def _turned(column: Column, cell: Any, turn: int) -> Any:
 
 
 def is_rows(value: Any) -> bool:
-    """Whether it has rows of cells by the names of columns: a table or a row of pandas', a mapping, or a list
-    of mappings."""
+    """Whether it has rows of cells by names of columns: a table or a row of pandas', a mapping, or a list of
+    such."""
     if hasattr(value, "columns") or hasattr(value, "to_dict"):
         return True
     if isinstance(value, Mapping):

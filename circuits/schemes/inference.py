@@ -351,9 +351,9 @@ def _typed(
 
 
 def all_shown(qgraph: QuantGraph, reveal: Reveal | Mapping[str, Reveal] | None) -> dict[str, Reveal]:
-    """What is shown of each output that is, by its name, in the network's order. The label is the one that the
-    model itself gives, where it has an output for it. Raises ``StatementError`` (``statement.reveal``) for
-    names that no output has, and where nothing is shown.
+    """What is shown of each output that is, by its name, in the network's order. The label is the one that
+    the model gives itself, where it has an output for it. Raises ``StatementError`` (``statement.reveal``)
+    for names that no output has, and where nothing is shown.
     """
     outputs = qgraph.outputs
     if reveal in (None, "label") and (own := qgraph.own_label):

@@ -429,12 +429,13 @@ class ProofView(JobView):
     label: int | None = Field(description="The class that the network chose.", examples=[7])
     class_name: str | None = Field(
         default=None,
-        description="What the model's table calls that class, which nothing proves.",
+        description="What the model's table calls that class, which nothing proves. Not in lists.",
         examples=["approve"],
     )
     unproven: str | None = Field(
         default=None,
-        description="What was done to the table's columns before the network, and is not proven.",
+        description="What was done to the table's columns before the network, and is not proven. Not in"
+        " lists.",
         examples=[None],
     )
     values: dict[str, int | list[int]] | None = Field(
@@ -623,6 +624,8 @@ def proof_view(proof: Proof) -> ProofView:
     document = proof.document or {}
     view = proof_summary(proof, document.get("statement", {}).get("values"))
     view.difference = Difference(**proof.difference) if proof.difference else None
+    view.unproven = (proof.model.table or {}).get("unproven")
+    view.class_name = _class_name(proof, view.label)
     if view.values is not None:
         view.claim = document["statement"]["claim"]
     if view.values and proof.verification_key:
@@ -658,8 +661,6 @@ def proof_summary(proof: Proof, values: dict[str, Any] | None) -> ProofView:
         challenge=proof.request.get("challenge"),
         verification_key_id=proof.verification_key_id,
         label=_label(shown or {}),
-        class_name=_class_name(proof, _label(shown or {})),
-        unproven=(proof.model.table or {}).get("unproven"),
         values=shown,
         output_ids=proof.request.get("output_ids") if shown is not None else None,
     )

@@ -248,12 +248,14 @@ def _about(job: Job) -> dict[str, str]:
             values = {name: each for name, each in (job.values or {}).items() if kind_of(name) != INPUT}
             rows = {
                 "scheme": job.scheme,
+                "answer": job.class_name and escape(job.class_name),
                 **{
                     name: _first(map(str, each)) if isinstance(each, list) else each
                     for name, each in values.items()
                 },
                 **{name.replace("/", " "): each for name, each in (job.output_ids or {}).items()},
                 "claim": job.claim and escape(job.claim),
+                "not proven": job.unproven and escape(job.unproven),
                 "difference": job.difference and in_words(job.difference),
                 "in floats": _first(f"{each:.4g}" for each in job.logits or job.outputs or []),
                 "key": job.verification_key_id,

@@ -51,20 +51,23 @@ class Entry:
 
 @dataclass(frozen=True)
 class ProofForm:
-    """``outputs``: their names, where there are several; else one without a name."""
+    """``outputs``: their names, where there are several; else one without a name. ``columns``: of the model's
+    table, if it has one, as ``circuits.samples.schema`` has them."""
 
     entries: Sequence[Entry]
     outputs: Sequence[str]
     shown: Mapping[str, str]
     """What the default proof shows of each."""
+    columns: Sequence[Mapping[str, Any]] = ()
 
     @classmethod
-    def of(cls, circuit: Mapping[str, Any]) -> Self:
+    def of(cls, circuit: Mapping[str, Any], table: Mapping[str, Any] | None = None) -> Self:
         """For the model whose default proof has this circuit."""
         types, outputs = circuit["quantisation"], [*circuit.get("outputs", [""])]
         reveal = circuit["reveal"]
         shown = reveal if isinstance(reveal, Mapping) else {"": reveal}
-        return cls([*map(Entry.of, types.get("inputs") or [types["input"]])], outputs, shown)
+        columns = (table or {}).get("columns", ())
+        return cls([*map(Entry.of, types.get("inputs") or [types["input"]])], outputs, shown, columns)
 
     @property
     def schemes(self) -> Sequence[str]:
@@ -111,7 +114,9 @@ class ProofForm:
 
     def _inputs(self, given: Given, numbers: Callable[..., Any]) -> dict[str, Any]:
         if len(self.entries) == 1:
-            return {"input": numbers("input"), "input_privacy": given.get("input_privacy")}
+            row = numbers("input")
+            row = self._row(given) if row is None else row
+            return {"input": row, "input_privacy": given.get("input_privacy")}
         inputs = {}
         for entry in self.entries:
             values = numbers(entry.field, entry.name)
@@ -119,6 +124,19 @@ class ProofForm:
                 raise _invalid(entry.field, "give its numbers, or a file of them")
             inputs[entry.name] = {"values": values, "privacy": given.get(f"{entry.field}.privacy") or None}
         return {"inputs": inputs}
+
+    def _row(self, given: Given) -> dict[str, Any] | None:
+        """The cells that were typed or chosen, by the names of columns; what is left empty is missing. None
+        where all are."""
+        row: dict[str, Any] = {}
+        for place, column in enumerate(self.columns):
+            typed = given.get(f"column.{place}", "").strip()
+            known = column.get("categories")
+            if known is not None and typed.isdecimal() and int(typed) < len(known):
+                row[column["name"]] = known[int(typed)]
+            else:
+                row[column["name"]] = None if known is not None or not typed else typed
+        return row if any(each is not None for each in row.values()) else None
 
     def _outputs(self, given: Given) -> dict[str, Any]:
         reveal = {output: given.get(shows(output), "") for output in self.outputs}

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from circuits import svg
+from circuits.samples.schema import TableSchema
 from service.dashboard.inputs import PublicInput, public_inputs
 from verifier.description import Group, as_list
 from verifier.scales import real_logits
@@ -43,24 +44,53 @@ class Table:
 
 @dataclass(frozen=True)
 class Result:
-    """``answer`` in a few words, ``statement`` as the document has it."""
+    """``answer`` in a few words, ``statement`` as the document has it; ``unproven``: preparation that is not
+    proven; ``row``: the cells of a public row."""
 
     answer: str
     statement: Mapping[str, Any]
     tables: Sequence[Table]
     inputs: Sequence[PublicInput]
+    unproven: str | None = None
+    row: Mapping[str, Any] = field(default_factory=dict)
 
 
-def result(document: Mapping[str, Any], circuit: Mapping[str, Any]) -> Result:
-    """Of a proof that succeeded; ``circuit`` is the description that its key has."""
+def result(
+    document: Mapping[str, Any], circuit: Mapping[str, Any], table: Mapping[str, Any] | None = None
+) -> Result:
+    """Of a proof that succeeded; ``circuit`` is the description that its key has, ``table`` what the columns
+    and classes of the model's table are called."""
     statement = document["statement"]
+    named = _named_answer(statement["values"], table)
     in_words = _is_in_words(circuit, statement["values"])
     return Result(
-        answer=_first_sentence(statement) if in_words else _answer(statement),
+        answer=_first_sentence(statement) if in_words else named or _answer(statement),
         statement=statement,
         tables=[*_tables(statement["values"], circuit)],
         inputs=[*public_inputs(document, circuit)],
+        unproven=(table or {}).get("unproven"),
+        row=_row(statement["values"], circuit, table),
     )
+
+
+def _named_answer(values: Mapping[str, Any], table: Mapping[str, Any] | None) -> str | None:
+    """The class by its name, if nothing else is shown of the outputs."""
+    classes = (table or {}).get("classes") or []
+    shown = [name for name in values if kind_of(name) not in (INPUT, "statement")]
+    if len(shown) != 1 or kind_of(shown[0]) != "label" or not isinstance(values[shown[0]], int):
+        return None
+    label = values[shown[0]]
+    return str(classes[label]) if label < len(classes) else None
+
+
+def _row(
+    values: Mapping[str, Any], circuit: Mapping[str, Any], table: Mapping[str, Any] | None
+) -> Mapping[str, Any]:
+    """Cells of a public row by the names of columns."""
+    if table is None or INPUT not in values:
+        return {}
+    group = next(g for g in map(Group.model_validate, circuit["public_inputs"]) if g.name == INPUT)
+    return TableSchema.parse(json.dumps(table)).read(group.real(as_list(values[INPUT])), group.scale)
 
 
 def brief(scheme: str, values: Mapping[str, Any] | None, claim: str | None) -> str:

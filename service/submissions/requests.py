@@ -95,7 +95,9 @@ class InputRequest(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    values: list[Any] | None = Field(default=None, description="Numbers, nested to the shape of the input.")
+    values: list[Any] | Row | None = Field(
+        default=None, description="Numbers, nested to the shape of the input."
+    )
     privacy: PublicOrPrivate | None = Field(default=None, description="Whether the proof shows them. private")
     id: ResourceId | None = Field(default=None, description="A commitment to the input, in their place.")
 
@@ -166,8 +168,8 @@ class ProofRequest(BaseModel):
     )
     input: list[Any] | Row | None = Field(
         default=None,
-        description="Numbers, nested to the shape of the model's input; or, of a model with a table, a cell for"
-        " each column by its name: a number, a word, true or false, or null for a missing value.",
+        description="Numbers, nested to the shape of the model's input; or, of a model with a table, a cell"
+        " for each column by its name: a number, a word, true or false, or null for a missing value.",
         examples=[{"age": 41, "city": "Hamburg", "income": None}],
     )
     input_privacy: PublicOrPrivate | None = Field(

@@ -1,4 +1,4 @@
-"""A table as people have them, made up: names, words, categories, booleans and gaps; and pipelines over it."""
+"""A table as people have them, made up: names, words, categories, booleans, gaps; and pipelines over it."""
 
 from __future__ import annotations
 

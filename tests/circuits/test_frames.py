@@ -16,6 +16,8 @@ from circuits.networks.files import load_onnx
 from circuits.onnx.estimators import export_tabular
 from circuits.tuning import tune
 from tests.circuits import tables
+from tests.documentation.test_commands import blocks
+from tests.refusals import refuses
 
 pytest.importorskip("skl2onnx", reason="skl2onnx is not installed: pip install 'zenserve[estimators]'")
 
@@ -61,3 +63,40 @@ def test_a_pipeline_gives_its_own_answers(name: str) -> None:
     ends = {graph.input.name: made.schema.spread(typical[graph.input.name])}
     qgraph = tune(graph, typical, ends=ends, bits=12).qgraph
     require_near([compare_integers(graph, qgraph, compared, own=False)])
+
+
+def test_the_page_on_tables_can_be_typed(capsys: pytest.CaptureFixture[str]) -> None:
+    (block,) = (each for each in blocks("inputs", "python", typed=False) if "import pandas" in each)
+    exec(compile(block, "inputs.md", "exec"), {})  # noqa: S102
+    assert capsys.readouterr().out == "{'label/label': 'yes'}\n"
+
+
+def boosted(rows: Any) -> Any:
+    made = rows.drop(columns="note")
+    return made.astype(dict.fromkeys(tables.WORDS, "category"))
+
+
+def test_lightgbm_on_a_table_gives_its_own_answers_for_gaps_and_words() -> None:
+    lightgbm = pytest.importorskip("lightgbm", reason="LightGBM is not installed: pip install lightgbm")
+    rows, fresh = tables.table(), boosted(tables.table(60, seed=1))
+    model = lightgbm.LGBMClassifier(n_estimators=8, verbose=-1).fit(boosted(rows), tables.decisions(rows))
+    # Words of a CSV file have no type of categories.
+    made = export_tabular(model, rows.drop(columns="note"))
+    assert made.schema.classes == ("approve", "decline")
+    graph = load_onnx(made.file, whole=True)
+    found = graph.run_all({graph.input.name: made.encode(fresh, "input")}, {graph.outputs["probabilities"]})
+    ours = found[graph.outputs["probabilities"]].reshape(len(fresh), -1)
+    assert np.allclose(ours, model.predict_proba(fresh), atol=1e-6)
+
+
+def test_what_no_circuit_has_is_refused_and_no_cell_is_quoted() -> None:
+    model, rows = tables.forest(), tables.table()
+    model.fit(rows[["owns"]], tables.decisions(rows))
+    voting = tables.VotingClassifier([("one", fitted("logistic"))]).fit(rows, tables.decisions(rows))
+    with refuses("model.export", match="takes words itself, in the columns 'city', 'job'"):
+        export_tabular(voting, rows)
+    made = export_tabular(fitted("tree"), rows)
+    with refuses("input.out_of_range", match="row 2, column 'city'.*4 categories|column 'city'"):
+        made.schema.model_copy(
+            update={"columns": tuple(c.model_copy(update={"unknown": None}) for c in made.schema.columns)}
+        ).encode(rows.assign(city="Bremen"))

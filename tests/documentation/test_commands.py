@@ -37,6 +37,8 @@ UNTYPED = {
     ): "tests/service/test_ceremonies.py: powers that others contributed to",
     ("README", "sudo apt install"): "what .ci/run does in a clean checkout",
     ("gpu", "python -m bench.gpu"): "asks for a GPU",
+    ("inputs", "import pandas"): "tests/circuits/test_frames.py types it where pandas is installed",
+    ("inputs", "zenserve import"): "asks for pandas, and a service: tests/service/test_import_cli.py",
     ("interoperability", ""): "tests/prover/iden3 does it with snarkjs, which is npm's",
     ("operations", "cp deploy/env.example"): "asks for Docker; tests/service/test_compose.py does it without",
     (

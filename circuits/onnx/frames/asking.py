@@ -1,4 +1,4 @@
-"""What a fitted preparation makes of cells, found by asking it: which columns its features depend on, and how.
+"""What a fitted preparation makes of cells, found by asking it: which columns features depend on, and how.
 
 Nothing is read off the classes of transformers, so that all are treated alike: a column at a time gets other
 cells, the others keep typical ones.

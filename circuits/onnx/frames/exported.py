@@ -64,8 +64,8 @@ def is_table(rows: Any) -> bool:
 
 
 def export_table(model: Any, rows: Any, export: Export) -> Tabular:
-    """``model``: an estimator, or a pipeline that ends in one. ``rows``: typical ones, a table of pandas' or an
-    array. ``export``: of models of numbers. Raises ``ModelError``."""
+    """``model``: an estimator, or a pipeline that ends in one. ``rows``: typical ones, a table of pandas' or
+    an array. ``export``: of models of numbers. Raises ``ModelError``."""
     model = getattr(model, "best_estimator_", model)
     steps = [each for _, each in getattr(model, "steps", [("", model)])]
     transformers = [each for each in steps[:-1] if each is not None and not isinstance(each, str)]
@@ -95,6 +95,14 @@ def export_table(model: Any, rows: Any, export: Export) -> Tabular:
         features = np.zeros((1, len(added.bias)))
         return Tabular(with_schema(added.before(export(rest, features)), made), made, model, template)
     if not transformers:
+        words = [name for name in template.names if not template.is_number(name)]
+        unlisted = [repr(name[:40]) for name in words if name not in template.categories]
+        if unlisted:
+            raise ModelError(
+                "model.export",
+                f"the {_called(model)} takes words itself, in the columns {', '.join(unlisted[:8])}: put an "
+                "encoder before it, in one Pipeline (ColumnTransformer with OneHotEncoder or OrdinalEncoder)",
+            )
         raise refusals[0]
     return _beside(model, transformers, rows, export)
 
@@ -141,8 +149,7 @@ def _asked(template: Template, transformers: Sequence[Any], *, gaps_anywhere: bo
     if transformers:
 
         def prepare(rows: Any) -> Matrix:
-            found = _transform(transformers, rows)
-            return found
+            return _transform(transformers, rows)
 
     found = Asked.of(template, prepare, gaps_anywhere=gaps_anywhere)
     if found is None:

@@ -140,7 +140,7 @@ class _Folding:
         ends = np.array([each.values[0] if each.values else 0.0 for each in conditions])
         modes = np.array([each.mode for each in conditions])
         found = np.where(modes == LT, entries < ends, entries <= ends)
-        for at in np.flatnonzero(modes == MEMBER):
+        for at in np.flatnonzero(modes == MEMBER).tolist():
             found[at] = entries[at] in conditions[at].values
         missing = np.array([each.missing for each in conditions])
         made: NDArray[np.bool_] = np.where(np.isnan(entries), missing, found)
@@ -185,7 +185,7 @@ class _Folding:
             asked = self._asked.ask(column.name, _numbers(middle).tolist())
             same = self._compared(conditions, asked[np.arange(len(conditions)), features]) == first
             below, above = np.where(same, middle, below), np.where(same, above, middle)
-        # What holds up to ``below`` may be what is less than what is next to it: both are tried as thresholds.
+        # What holds up to ``below`` is what is less than the number next to it.
         found: dict[_Condition, _Number | bool] = {}
         for at, condition in enumerate(conditions):
             if first[at] == last[at]:
@@ -201,7 +201,7 @@ class _Folding:
         """How far beyond its end numbers of a column are asked for: logarithms are of positive ones alone."""
         span = max(column.cells[-1] - column.cells[0], abs(end), 1.0)
         for times in _BEYOND:
-            far = end + way * span * times
+            far = float(end + way * span * times)
             if np.isfinite(self._asked.ask(column.name, [far])[0, features]).all():
                 return far
         return end

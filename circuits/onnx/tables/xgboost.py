@@ -29,8 +29,8 @@ _LINKS: Final[Mapping[str, Link]] = {
 
 
 def categories_of(model: Any) -> dict[int, list[Any]]:
-    """Of the columns of categories of the table that it was trained on, by their places, these in the order of
-    their codes."""
+    """Of the columns of categories of the table that it was trained on, by their places, these in the order
+    of their codes."""
     held = _saved(model)["gradient_booster"]
     found = (held.get("gbtree") or held).get("model", {}).get("cats", {}).get("enc", [])
     return {place: _names(each) for place, each in enumerate(found) if each["values"]}
@@ -44,8 +44,8 @@ def _names(held: Mapping[str, Any]) -> list[Any]:
     if not text.isascii():
         raise ModelError(
             "model.export",
-            "XGBoost cuts the names of categories that are not plain ASCII, so that they cannot be told apart: "
-            "rename them before the model is trained",
+            "XGBoost cuts the names of categories that are not plain ASCII, so that they cannot be told "
+            "apart: rename them before the model is trained",
         )
     return [text[first:end].decode() for first, end in pairwise(ends)]
 

@@ -178,7 +178,8 @@ def _proof(browsing: Browsing, job_id: str) -> Proof:
 def _result(browsing: Browsing, job: Job, made: object) -> Result | None:
     if not isinstance(made, Proof) or made.document is None or job.state != "succeeded":
         return None
-    return result(made.document, browsing.described(str(made.verification_key_id)))
+    circuit = browsing.described(str(made.verification_key_id))
+    return result(made.document, circuit, browsing.table_of(made.model_id))
 
 
 def _margins(runtime: Runtime, visitor: Visitor, made: object) -> str | None:

@@ -223,7 +223,7 @@ def _form_of(runtime: Runtime, visitor: Visitor, model_id: str) -> ProofForm:
     with runtime.database.read() as session:
         model = Models(session, visitor.principal.tenant_id).ready(model_id)
         browsing = Browsing(session, visitor.principal.sight)
-        return ProofForm.of(browsing.described(str(model.verification_key_id)))
+        return ProofForm.of(browsing.described(str(model.verification_key_id)), model.table)
 
 
 def _proof_form(

@@ -156,6 +156,10 @@ class Browsing:
         """What the circuit of this verification key is."""
         return self._session.get_one(VerificationKey, key_id).circuit
 
+    def table_of(self, model_id: str) -> Mapping[str, Any] | None:
+        """What the columns and classes of the model's table are called."""
+        return self._session.scalar(select(Model.table).where(Model.id == model_id))
+
     def shards(self, proof_id: str) -> Sequence[Job]:
         """In the order of the dataset."""
         return self._session.scalars(
