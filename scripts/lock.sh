@@ -4,16 +4,23 @@
 set -eu
 cd "$(dirname "$0")/.."
 
-lock() {  # NAME, and what is asked for
-  name=$1; shift
-  uv pip compile --universal --fork-strategy fewest --python-version 3.11 --generate-hashes --no-annotate \
-    --no-emit-package zenserve-client --custom-compile-command scripts/lock.sh --quiet --output-file "requirements/$name.txt" "$@"
+asked() {  # of pyproject.toml, without zenserve-client, whose own requirements are asked for beside it
+  python3 -c "import sys, tomllib
+p, client = (tomllib.load(open(f'{folder}pyproject.toml', 'rb')) for folder in ('', 'packages/client/'))
+for name in sys.argv[1:]:
+    both = {'build': 'build-system', 'run': 'project'}.get(name)
+    key = 'requires' if name == 'build' else 'dependencies'
+    found = [*p[both][key], *client[both][key]] if both else p['project']['optional-dependencies'][name]
+    print(*(one for one in found if not one.startswith('zenserve-client')), sep='\n')" "$@"
 }
 
-lock dev pyproject.toml --extra dev --extra production --extra gpu --upgrade
-lock production pyproject.toml --extra production --constraint requirements/dev.txt
-python3 -c "import tomllib; p = tomllib.load(open('pyproject.toml', 'rb'))
-print(*p['project']['optional-dependencies']['gpu'], sep='\n')" | lock gpu - --constraint requirements/dev.txt
-python3 -c "import tomllib; p = tomllib.load(open('pyproject.toml', 'rb'))
-c = tomllib.load(open('packages/client/pyproject.toml', 'rb'))
-print(*p['build-system']['requires'], *c['build-system']['requires'], 'cmake', 'ninja', sep='\n')" | lock build -
+lock() {  # NAME, of the requirements on standard input
+  name=$1; shift
+  uv pip compile --universal --fork-strategy fewest --python-version 3.11 --generate-hashes --no-annotate \
+    --custom-compile-command scripts/lock.sh --quiet --output-file "requirements/$name.txt" "$@" -
+}
+
+asked run dev production gpu | lock dev --upgrade
+asked run production | lock production --constraint requirements/dev.txt
+asked gpu | lock gpu --constraint requirements/dev.txt
+{ asked build; printf 'cmake\nninja\n'; } | lock build

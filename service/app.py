@@ -147,7 +147,7 @@ def _issuer(settings: Settings) -> Issuer | None:
     if find_spec("joserfc") is None:
         raise RequestError(
             "request.settings",
-            "ZENSERVE_OIDC_ISSUER: OpenID Connect needs pip install 'zenserve[production]'",
+            "ZENSERVE_OIDC_ISSUER: OpenID Connect needs pip install joserfc",
             field="ZENSERVE_OIDC_ISSUER",
         )
     from service.access.issuer import Issuer

@@ -14,11 +14,14 @@ from packaging.requirements import Requirement
 ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 EXTRAS = PROJECT["project"]["optional-dependencies"]
+# Of zenserve-client what it asks for: it is of this checkout.
+CLIENT = tomllib.loads((ROOT / "packages" / "client" / "pyproject.toml").read_text())
+RUN = [*PROJECT["project"]["dependencies"][1:], *CLIENT["project"]["dependencies"]]
 ASKED = {
-    "dev": [*PROJECT["project"]["dependencies"], *EXTRAS["dev"], *EXTRAS["production"], *EXTRAS["gpu"]],
-    "production": [*PROJECT["project"]["dependencies"], *EXTRAS["production"]],
+    "dev": [*RUN, *EXTRAS["dev"], *EXTRAS["production"], *EXTRAS["gpu"]],
+    "production": [*RUN, *EXTRAS["production"]],
     "gpu": EXTRAS["gpu"],
-    "build": PROJECT["build-system"]["requires"],
+    "build": [*PROJECT["build-system"]["requires"], *CLIENT["build-system"]["requires"]],
 }
 
 

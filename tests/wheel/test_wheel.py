@@ -61,6 +61,7 @@ def test_it_installs_and_proves_without_a_compiler(wheel: Path, tmp_path: Path) 
         ":all:",
         *wheel.parent.glob("*.whl"),
     ]
+    install += ["--find-links", wheel.parent]
     subprocess.run(install, env=environment, cwd=tmp_path, check=True)
     done = subprocess.run(
         [folder / "python", ROOT / "tests" / "wheel" / "proves.py"],
