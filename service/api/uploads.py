@@ -15,6 +15,7 @@ from service.access import audit
 from service.access.principal import Principal
 from service.api.body_limit import drain
 from service.runtime import Runtime
+from service.spool import pieces
 from service.storage.database import clock
 from service.storage.records.accounts import Upload
 from service.storage.repositories.accounts import Tenants
@@ -32,7 +33,10 @@ def handed(field: str, file: UploadFile | None, sha256: str | None) -> Handed:
         raise RequestError("request.invalid", f"{field}: {reason}", field=field)
     if file is None:
         return Handed(field, sha256 or "")
-    return Handed(field, hashlib.file_digest(file.file, "sha256").hexdigest(), file.file)
+    digest = hashlib.sha256()
+    for piece in pieces(file.file):
+        digest.update(piece)
+    return Handed(field, digest.hexdigest(), file.file)
 
 
 async def receive(

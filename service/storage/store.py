@@ -16,6 +16,7 @@ import shutil
 import time
 from collections.abc import Iterator, Set
 from contextlib import contextmanager, suppress
+from io import BufferedReader
 from pathlib import Path
 from typing import BinaryIO
 
@@ -300,7 +301,7 @@ def _sha256(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def _intact(file: BinaryIO, digest: str) -> BinaryIO:
+def _intact(file: BufferedReader, digest: str) -> BinaryIO:
     """The file, at its beginning. Raises ``FileFormatError`` (``file.corrupt``)."""
     if hashlib.file_digest(file, "sha256").hexdigest() != digest:
         raise _corrupt(digest)
