@@ -16,6 +16,7 @@ from typing import Final, NamedTuple
 
 from py_arkworks_bls12381 import G1Point, G2Point
 
+from verifier.curve import ARKWORKS
 from verifier.groth16.transcript import TAG
 from verifier.groth16.verifying_key import VerifyingKey
 from verifier.onchain.layout import G1_BYTES, G2_BYTES
@@ -64,18 +65,18 @@ def solidity(key: VerifyingKey, words: Sequence[str] = ()) -> str:
 
     ``words``: sentences for its documentation, which say what a proof under this key shows.
 
-    Raises ``StatementError``: ``statement.challenges`` where the key draws its challenges by SHA-512,
-    ``statement.public`` where it has more than ``MOST_INPUTS``.
+    Raises ``StatementError`` (``statement.contract``) where the key draws its challenges by SHA-512, or has more
+    than ``MOST_INPUTS`` public inputs and challenges.
     """
     if key.challenges and key.version != VERIFYING_KEY.version:
         raise StatementError(
-            "statement.challenges",
+            "statement.contract",
             "the key draws its challenges by SHA-512, for which Ethereum has no precompile: make a new key",
             field="key",
         )
     if len(key.ic) > MOST_INPUTS:
         raise StatementError(
-            "statement.public",
+            "statement.contract",
             f"a contract has room for {MOST_INPUTS - 1} public inputs and challenges, not {len(key.ic) - 1}",
             field="key",
         )
@@ -287,8 +288,6 @@ class _Uncompressed(NamedTuple):
 
 
 def _uncompressed_key(key: VerifyingKey) -> _Uncompressed:
-    from verifier.curve import ARKWORKS
-
     prepared = key.prepared(ARKWORKS)
     one = G2Point()
     return _Uncompressed(
