@@ -4,8 +4,8 @@ The equations of ``verifier.groth16.verification`` become one product of pairing
 
     e(A, B) e(-α, β) e(S, -γ) e(C, -δ) Π_i e(w_i P_i, Q_i) = 1        S = Σ x_i IC_i + Σ D_s
 
-w_i e(...) stands for the equations of segments and links, one weight of 128 bits each. The weights are a hash of
-the key, the inputs, the commitments and the whole proof: nobody can choose a proof for its weights.
+w_i e(...) stands for the equations of segments and links, one weight of 128 bits each. The weights are a hash
+of the key, the inputs, the commitments and the whole proof: nobody can choose a proof for its weights.
 """
 
 from __future__ import annotations
@@ -65,8 +65,8 @@ def solidity(key: VerifyingKey, words: Sequence[str] = ()) -> str:
 
     ``words``: sentences for its documentation, which say what a proof under this key shows.
 
-    Raises ``StatementError`` (``statement.contract``) where the key draws its challenges by SHA-512, or has more
-    than ``MOST_INPUTS`` public inputs and challenges.
+    Raises ``StatementError`` (``statement.contract``) where the key draws its challenges by SHA-512, or has
+    more than ``MOST_INPUTS`` public inputs and challenges.
     """
     if key.challenges and key.version != VERIFYING_KEY.version:
         raise StatementError(
@@ -97,6 +97,7 @@ class _Contract:
             digest=self._key.digest.hex(),
             proof_bytes=self._places.end,
             inputs=self._key.public,
+            commitments=self._places.end - G1_BYTES * len(self._places.commitments),
             modulus=f"0x{SCALAR_MODULUS:064x}",
             setup=self._key.setup,
             assembly=body,
@@ -330,12 +331,14 @@ pragma solidity ^0.8.25;
 
 /// @title Verifier of Groth16 proofs over BLS12-381 under one key, written by ZenServe
 /// @notice Key {digest}, setup: {setup}.{notice}
-/// @dev Compile with evmVersion prague: the precompiles of EIP-2537 are called with the gas that they cost there.
+/// @dev Compile with evmVersion prague. The precompiles of EIP-2537 get the gas that they cost there.
 contract ZenServeVerifier {{
     /// SHA-256 of the verifying key.
     bytes32 public constant KEY_DIGEST = 0x{digest};
     uint256 public constant PROOF_BYTES = {proof_bytes};
     uint256 public constant PUBLIC_INPUTS = {inputs};
+    /// Where the commitments from outside begin in a proof.
+    uint256 private constant COMMITMENTS_AT = {commitments};
     /// Order of the groups: public inputs lie below it.
     uint256 private constant R = {modulus};
 
@@ -356,7 +359,7 @@ contract ZenServeVerifier {{
     event Verified(uint256 indexed statement, bytes32 indexed inputs, address indexed caller);
 
     /// @notice Whether `proof` proves the statement that `inputs` begin with.
-    /// @param proof A, B, C, each D, D' and π, then the commitments from outside: uncompressed, as EIP-2537 has them.
+    /// @param proof A, B, C, each D, D' and π, then the commitments from outside, all as EIP-2537 has points.
     /// @param inputs The public inputs in the key's order, without challenges.
     function verify(bytes calldata proof, uint256[] calldata inputs) public view returns (bool valid) {{
         if (proof.length != PROOF_BYTES) revert ProofLength(proof.length);
@@ -377,7 +380,8 @@ contract ZenServeVerifier {{
                 if iszero(bits) {{ fail(0x{at_infinity}) }} // PointAtInfinity()
             }}
             function precompile(to, cost, at, length, out, outLength) {{
-                if iszero(staticcall(cost, to, at, length, out, outLength)) {{ fail(0x{refused}) }} // PointRefused()
+                // PointRefused()
+                if iszero(staticcall(cost, to, at, length, out, outLength)) {{ fail(0x{refused}) }}
                 if iszero(eq(returndatasize(), outLength)) {{ fail(0x{missing}) }} // PrecompileMissing()
             }}
             function challenge(at, length, index) -> c {{
@@ -402,7 +406,14 @@ contract ZenServeVerifier {{
         }}
     }}
 
-    /// @notice As `verify`, for a transaction: reverts where the proof is not valid, else logs what was proven.
+    /// @notice The keccak256 of the commitment number `index` in `proof`, 128 bytes: which model, input or dataset
+    ///         the proof is about.
+    function commitment(bytes calldata proof, uint256 index) public pure returns (bytes32) {{
+        uint256 start = COMMITMENTS_AT + 128 * index;
+        return keccak256(proof[start:start + 128]);
+    }}
+
+    /// @notice As `verify`, for a transaction: reverts where the proof is not valid, else logs the statement.
     function verifyAndLog(bytes calldata proof, uint256[] calldata inputs) external {{
         if (!verify(proof, inputs)) revert NotValid();
         emit Verified(PUBLIC_INPUTS == 0 ? 0 : inputs[0], keccak256(abi.encodePacked(inputs)), msg.sender);

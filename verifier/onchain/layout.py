@@ -1,7 +1,7 @@
 """Where a contract finds the points of a proof, and how the precompiles take them.
 
-A coordinate is 64 bytes, big-endian, of which 16 are zero; a point of G1 is x, y; one of G2 is x's c0, c1, then
-y's (EIP-2537). The compressed encodings of docs/formats.md have c1 first.
+A coordinate is 64 bytes, big-endian, of which 16 are zero; a point of G1 is x, y; one of G2 is x's c0, c1,
+then y's (EIP-2537). The compressed encodings of docs/formats.md have c1 first.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ def encode_g2(data: bytes) -> bytes:
 
 
 def encode_proof(proof: Proof, commitments: Sequence[bytes]) -> bytes:
-    """A, B, C, then each D, D' and π of ``proof``, then the ``commitments`` from outside. Raises ``PointError``.
+    """A, B, C, then each D, D' and π of ``proof``, then the ``commitments`` from outside.
 
-    512 + 256 segments + 256 links bytes.
+    512 + 256 segments + 256 links bytes. Raises ``PointError``.
     """
     others = (*proof.segments, *proof.knowledge, *proof.links, *commitments)
     return b"".join((encode_g1(proof.a), encode_g2(proof.b), encode_g1(proof.c), *map(encode_g1, others)))
