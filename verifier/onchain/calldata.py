@@ -7,7 +7,6 @@ from typing import Final, NamedTuple
 
 from verifier.documents import KeyFile, ProofDocument
 from verifier.groth16.proof import Proof
-from verifier.groth16.verifying_key import VerifyingKey
 from verifier.judging import REASONS, Case
 from verifier.keys import opened
 from verifier.onchain.layout import encode_proof
@@ -20,7 +19,6 @@ SELECTOR: Final = bytes.fromhex("9649daae")
 LOGGING_SELECTOR: Final = bytes.fromhex("fbbf3010")
 """Of ``verifyAndLog(bytes,uint256[])``."""
 _WORD: Final = 32
-_TRANSACTION_GAS: Final = 21_000
 
 
 class Arguments(NamedTuple):
@@ -49,13 +47,7 @@ def arguments(document: ProofDocument, key_file: KeyFile) -> list[Arguments]:
     Raises ``StatementError`` (``statement.contract``) where the document is not about this key, or its words
     and numbers are wrong: its proofs themselves are judged by the contract.
     """
-    key = opened(key_file)
-    if not isinstance(key.verifying, VerifyingKey):
-        raise StatementError(
-            "statement.contract",
-            f"contracts verify proofs of groth16-bls12-381, not of {key.system.id}",
-            field="key",
-        )
+    key = groth16_only(opened(key_file))
     try:
         claims = Case(document, key).claims()
     except RefusedError as refusal:
