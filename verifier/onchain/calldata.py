@@ -9,6 +9,7 @@ from verifier.documents import KeyFile, ProofDocument
 from verifier.groth16.proof import Proof
 from verifier.judging import REASONS, Case
 from verifier.keys import opened
+from verifier.onchain.described import groth16_only
 from verifier.onchain.layout import encode_proof
 from verifier.system import Claim
 from verifier.verdict import RefusedError
