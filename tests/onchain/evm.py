@@ -12,14 +12,14 @@ from tests.web.conftest import Node
 
 @dataclass(frozen=True)
 class Step:
-    """Deploys a contract, ``file:name``, or calls the one that step ``to`` made. ``data``: arguments or calldata
-    in hex, in which {N} is the address that step N made; ``changes``: a transaction, not a view."""
+    """Deploys a contract, ``file:name``, or calls the one that step ``to`` made. ``data``: arguments or
+    calldata in hex, in which {N} is the address that step N made; ``measured``: a view whose gas matters."""
 
     to: str | int
     data: str = ""
     sender: str = "22" * 20
     value: int = 0
-    changes: bool = False
+    measured: bool = False
 
 
 @dataclass(frozen=True)
@@ -43,9 +43,7 @@ def in_evm(
     node: Node, sources: Mapping[str, str], steps: Sequence[Step], hardfork: str = "prague"
 ) -> list[Answer]:
     """What each step answered."""
-    named = [
-        {("from" if key == "sender" else key): value for key, value in asdict(step).items()} for step in steps
-    ]
+    named = [asdict(step) | {"from": step.sender} for step in steps]
     with NamedTemporaryFile("w", suffix=".json") as file:
         json.dump({"sources": sources, "hardfork": hardfork, "steps": named}, file)
         file.flush()

@@ -1,4 +1,4 @@
-"""examples/onchain, end to end: a model is registered, and its score pays out once, to whom the proof names."""
+"""examples/onchain, end to end: a model is registered, and its score pays once, to whom the proof names."""
 
 from __future__ import annotations
 
@@ -85,14 +85,14 @@ def test_a_score_pays_out_once_to_whom_the_proof_names(node: Node, proof: zenser
         Step("verifier.sol:ZenServeVerifier"),
         Step("ModelRegistry.sol:ModelRegistry"),
         Step("ScorePayout.sol:ScorePayout", f"{'0' * 24}{{1}}" + "".join(terms), OWNER, PRIZE),
-        Step(1, f"{REGISTER}{commitment}{'0' * 24}{{0}}{word(7)}", OWNER, changes=True),
-        Step(1, f"{REGISTER}{commitment}{'0' * 24}{{0}}{word(7)}", OWNER, changes=True),
+        Step(1, f"{REGISTER}{commitment}{'0' * 24}{{0}}{word(7)}", OWNER),
+        Step(1, f"{REGISTER}{commitment}{'0' * 24}{{0}}{word(7)}", OWNER),
         Step("ScorePayout.sol:ScorePayout", f"{'0' * 24}{{1}}" + "".join(terms), OWNER, PRIZE),
-        Step(5, good, THIEF, changes=True),
-        Step(5, claim(statement, other_input), PAYEE, changes=True),
-        Step(5, claim(statement + b" ", given), PAYEE, changes=True),
-        Step(5, good, PAYEE, changes=True),
-        Step(5, good, PAYEE, changes=True),
+        Step(5, good, THIEF),
+        Step(5, claim(statement, other_input), PAYEE),
+        Step(5, claim(statement + b" ", given), PAYEE),
+        Step(5, good, PAYEE),
+        Step(5, good, PAYEE),
     ]
     answers = in_evm(node, sources, listed)
     assert [answer.error for answer in answers] == [
