@@ -10,7 +10,7 @@ from typing import Final, Protocol, TypeVar
 
 from py_arkworks_bls12381 import GT, G1Point, G2Point, Scalar
 
-from verifier.points import SCALAR_MODULUS, decode_g1, decode_g2
+from verifier.points import SCALAR_MODULUS, decode_g1, decode_g2, uncompressed
 
 G1 = TypeVar("G1")
 G2 = TypeVar("G2")
@@ -27,6 +27,12 @@ class Curve(Protocol[G1, G2]):
 
     def decode_g2(self, data: bytes) -> G2:
         """A finite point from 96 bytes. Raises ``PointError``."""
+
+    def encode_g1(self, point: G1) -> bytes:
+        """The 48 bytes that ``decode_g1`` takes."""
+
+    def encode_g1_uncompressed(self, point: G1) -> bytes:
+        """128 bytes: x, then y, each big-endian in 64 bytes, as EIP-2537 has them."""
 
     def weighted_sum(self, points: Sequence[G1], weights: Sequence[int]) -> G1:
         """Σ weights[i] · points[i] for at least one point; weights are not negative, and taken modulo r."""
@@ -48,6 +54,12 @@ class ArkworksCurve:
 
     def decode_g2(self, data: bytes) -> G2Point:
         return decode_g2(data)
+
+    def encode_g1(self, point: G1Point) -> bytes:
+        return bytes(point.to_compressed_bytes())
+
+    def encode_g1_uncompressed(self, point: G1Point) -> bytes:
+        return uncompressed(point.to_xy_bytes_be())
 
     def weighted_sum(self, points: Sequence[G1Point], weights: Sequence[int]) -> G1Point:
         scalars = [Scalar(weight % SCALAR_MODULUS) for weight in weights]

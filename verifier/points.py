@@ -22,6 +22,8 @@ SCALAR_MODULUS = 0x73EDA753299D7D483339D80809A1D80553BDA402FFFE5BFEFFFFFFFF00000
 
 G1_BYTES = 48
 G2_BYTES = 96
+COORDINATE_BYTES = 64
+"""Of a coordinate that stands alone, as EIP-2537 has it: 16 zeros in front."""
 
 _COMPRESSED, _INFINITY, _SIGN = 0x80, 0x40, 0x20
 
@@ -64,6 +66,14 @@ def decode_g1(data: bytes) -> G1Point:
 def decode_g2(data: bytes) -> G2Point:
     """A finite point of the prime-order subgroup of G2 from 96 bytes. Raises ``PointError``."""
     return _decode(data, G2_BYTES, G2Point.from_compressed_bytes_unchecked)
+
+
+def uncompressed(coordinates: bytes) -> bytes:
+    """``coordinates``, 48 bytes each and big-endian, in 64 bytes each."""
+    return b"".join(
+        coordinates[start : start + G1_BYTES].rjust(COORDINATE_BYTES, b"\0")
+        for start in range(0, len(coordinates), G1_BYTES)
+    )
 
 
 def _decode(data: bytes, length: int, solve_for_y: Callable[[bytes], Point]) -> Point:

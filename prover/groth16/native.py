@@ -11,7 +11,7 @@ from kernels import Group, WordArray, fr, g1, g2, pairing_product_is_one
 from verifier.groth16 import verification
 from verifier.groth16.proof import Proof
 from verifier.groth16.verifying_key import VerifyingKey
-from verifier.points import Fault, PointError
+from verifier.points import FIELD_MODULUS, G1_BYTES, Fault, PointError, uncompressed
 from verifier.system import Claim
 from verifier.verdict import Verdict
 from zenerrors import EncodingError
@@ -22,6 +22,8 @@ _FAULTS = {
     "encoding.not_on_curve": Fault.NOT_ON_CURVE,
     "encoding.not_in_subgroup": Fault.NOT_IN_SUBGROUP,
 }
+
+_FROM_MONTGOMERY: Final = pow(2, -384, FIELD_MODULUS)
 
 
 class NativeCurve:
@@ -34,6 +36,14 @@ class NativeCurve:
 
     def decode_g2(self, data: bytes) -> WordArray:
         return _decode(g2, data)
+
+    def encode_g1(self, point: WordArray) -> bytes:
+        return g1.compress(point[None])
+
+    def encode_g1_uncompressed(self, point: WordArray) -> bytes:
+        words = (int.from_bytes(coordinate.astype("<u8").tobytes(), "little") for coordinate in point)
+        canonical = (value * _FROM_MONTGOMERY % FIELD_MODULUS for value in words)
+        return uncompressed(b"".join(value.to_bytes(G1_BYTES, "big") for value in canonical))
 
     def weighted_sum(self, points: Sequence[WordArray], weights: Sequence[int]) -> WordArray:
         return g1.msm(np.stack(points), fr.from_ints(weights))

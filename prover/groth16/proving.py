@@ -124,10 +124,13 @@ def _commit(
     for opening in openings:
         opening.check()
     segments, knowledge, links = _commit_segments(session, system, z, openings, report)
-    commitments = [opening.commitment for opening in openings]
     public = slice(1, 1 + system.public)
     drawn = transcript.challenges(
-        key.verifying_key.digest, fr.to_ints(z[public]), segments, commitments, system.challenges
+        key.verifying_key,
+        NATIVE,
+        fr.to_ints(z[public]),
+        [NATIVE.decode_g1(segment) for segment in segments],
+        [NATIVE.decode_g1(opening.commitment) for opening in openings],
     )
     z[public.stop : system.instance] = challenges = fr.from_ints(drawn)
     if post_challenge is not None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -39,6 +40,7 @@ from tests.prover.statements import (
     complete_committed,
 )
 from tests.refusals import refuses
+from verifier.curve import ARKWORKS, Curve
 from verifier.groth16 import transcript
 from zenerrors import StatementError
 
@@ -94,12 +96,19 @@ def test_proofs_are_what_the_exponents_say() -> None:
         assert proof.segments[index] == compressed(G1Point() * Scalar(d % R))
         assert proof.knowledge[index] == compressed(G1Point() * Scalar(d * TRAPDOOR.sigma[index] % R))
     commitments = [opening.commitment for opening in openings]
-    (z[2],) = transcript.challenges(key.verifying_key.digest, [56], proof.segments, commitments, 1)
+    (z[2],) = challenges(key.verifying_key, [56], proof.segments, commitments)
     z[11:] = [z[2] * 5 % R, z[2] * 35 % R]
     a, b, c = reference.proof_exponents(system, TRAPDOOR, z, 21, 22)
     assert proof.a == compressed(G1Point() * Scalar(a))
     assert proof.b == bytes((G2Point() * Scalar(b)).to_compressed_bytes())
     assert proof.c == compressed(G1Point() * Scalar(c))
+
+
+def challenges(
+    key: VerifyingKey, public: Sequence[int], segments: Sequence[bytes], commitments: Sequence[bytes]
+) -> list[int]:
+    points = ([ARKWORKS.decode_g1(each) for each in part] for part in (segments, commitments))
+    return transcript.challenges(key, ARKWORKS, public, *points)
 
 
 def test_the_callers_witness_is_left_alone(committed: Committed) -> None:
@@ -342,13 +351,13 @@ def test_a_challenge_from_a_truncated_transcript_is_refused(
 ) -> None:
     full = transcript.challenges
 
-    def truncated(
-        digest: bytes, public: Sequence[int], segments: Sequence[bytes], outside: Sequence[bytes], count: int
-    ) -> list[int]:
-        kept = {"digest": digest, "public_inputs": public, "segments": segments, "commitments": outside}
-        kept[without] = b"" if without == "digest" else []
-        drawn = full(kept["digest"], kept["public_inputs"], kept["segments"], kept["commitments"], count + 1)  # type: ignore[arg-type]
-        return drawn[1:] if without == "index" else drawn[:1]
+    def truncated(key: VerifyingKey, curve: Curve[Any, Any], *parts: Sequence[Any]) -> list[int]:
+        names = ("public_inputs", "segments", "commitments")
+        kept = ([] if name == without else part for name, part in zip(names, parts, strict=True))
+        digest = b"" if without == "digest" else key.digest
+        two = SimpleNamespace(version=key.version, digest=digest, challenges=2)
+        first, second = full(cast(VerifyingKey, two), curve, *kept)
+        return [second if without == "index" else first]
 
     monkeypatch.setattr(transcript, "challenges", truncated)
     proof = prove(committed)
@@ -362,11 +371,11 @@ def test_a_challenge_that_forgets_the_segments_proves_false_products(committed: 
     full = transcript.challenges
 
     def forgetful(
-        digest: bytes, public: Sequence[int], _: Any, outside: Sequence[bytes], count: int
+        key: VerifyingKey, curve: Curve[Any, Any], public: Sequence[int], _: Any, outside: Sequence[Any]
     ) -> list[int]:
-        return full(digest, public, [], outside, count)
+        return full(key, curve, public, [], outside)
 
-    (c,) = forgetful(committed.verifying_key.digest, [57], (), committed.commitments, 1)
+    (c,) = challenges(committed.verifying_key, [57], [], committed.commitments)
     # p_0 + c p_1 = 21 + 35 c and p_0 + p_1 = 57
     p_1 = (21 + 35 * c - 57) * pow(c - 1, -1, R) % R
     z = list(COMMITTED_Z)

@@ -22,6 +22,7 @@ from prover.groth16.commitment import blinding_point
 from tests.prover import verifiers
 from tests.prover.vectors import generate
 from tests.refusals import refuses
+from verifier.curve import ARKWORKS
 from verifier.groth16 import transcript
 
 VECTORS = Path(__file__).parent / "vectors"
@@ -111,11 +112,11 @@ def test_the_challenge_is_that_of_the_honest_proof() -> None:
     proof = Proof.from_json(SEGMENTS["proof_json"])
     assert proof.to_bytes().hex() == honest["proof"]
     drawn = transcript.challenges(
-        KEYS["segments.json"].digest,
+        KEYS["segments.json"],
+        ARKWORKS,
         [int(text) for text in honest["public_inputs"]],
-        proof.segments,
-        [bytes.fromhex(text) for text in honest["commitments"]],
-        1,
+        [ARKWORKS.decode_g1(segment) for segment in proof.segments],
+        [ARKWORKS.decode_g1(bytes.fromhex(text)) for text in honest["commitments"]],
     )
     assert drawn == [int(SEGMENTS["challenge"])]
 

@@ -8,10 +8,12 @@ from typing import Any
 import pytest
 from py_arkworks_bls12381 import G1Point, G2Point, Scalar
 
+import kernels
+from prover import groth16
 from prover.groth16 import Proof, VerifyingKey
 from tests.prover import verifiers
 from tests.prover.bad_points import bad_points, flip
-from tests.prover.statements import Example
+from tests.prover.statements import COMMITTED_Z, Committed, Example, complete_committed
 from tests.refusals import refuses
 from verifier.curve import ARKWORKS
 from verifier.points import SCALAR_MODULUS as R
@@ -113,7 +115,25 @@ def test_every_other_length_is_refused(example: Example) -> None:
     ("position", "code"), [(0, "file.magic"), (7, "file.magic"), (8, "file.version"), (12, "file.kind")]
 )
 def test_the_preamble_is_checked(example: Example, position: int, code: str) -> None:
-    assert refusal(flip(example.verifying_key.to_bytes(), position, 1)).code == code
+    assert refusal(flip(example.verifying_key.to_bytes(), position, 4)).code == code
+
+
+def test_a_key_of_the_old_version_proves_and_verifies(committed: Committed) -> None:
+    key = committed.key.verifying_key
+    old = VerifyingKey.from_bytes(flip(key.to_bytes(), 8, 1))
+    assert (old, old.version, key.version) == (replace(key, version=2), 2, 3)
+    assert VerifyingKey.from_json(old.to_json()) == old
+    proof = groth16.prove(
+        replace(committed.key, verifying_key=old),
+        committed.system,
+        kernels.fr.from_ints(COMMITTED_Z),
+        openings=committed.openings,
+        post_challenge=complete_committed,
+    )
+    commitments = [opening.commitment for opening in committed.openings]
+    assert verifiers.verify(old, committed.public, proof, commitments)
+    assert verifiers.verify(key, committed.public, proof, commitments).reason == "pairing_mismatch"
+    assert verifiers.verify(old, committed.public, committed.proof, commitments).reason == "pairing_mismatch"
 
 
 def test_a_flipped_bit_never_gives_the_same_key(example: Example) -> None:
@@ -134,7 +154,8 @@ def test_a_flipped_bit_never_gives_the_same_key(example: Example) -> None:
         ("format", "another", "file.json"),
         ("version", 1, "file.json"),
         ("version", True, "file.json"),
-        ("version", "2", "file.json"),
+        ("version", "3", "file.json"),
+        ("version", 4, "file.json"),
         ("protocol", "plonk", "file.json"),
         ("curve", "bn254", "file.json"),
         ("setup", "ceremony", "file.shape"),

@@ -218,7 +218,7 @@ TRANSCRIPT = {"format": "zenserve ceremony transcript", "version": ONCE, "origin
               "contributions": [CONTRIBUTION, 1, 1024]}
 KEY_FILE = versions(2, {"id": HASH, "setup": TEXT, "key": dict, "circuit": dict,
                         "transcript": (None, TRANSCRIPT)})
-KEY = {"format": "zenserve verifying key", "version": TWICE, "protocol": "groth16", "curve": "bls12381",
+KEY = {"format": "zenserve verifying key", "version": range(2, 4), "protocol": "groth16", "curve": "bls12381",
        "setup": "development|ceremony|imported", "statement_digest": HASH, "alpha_g1": HEX48, "digest": HASH,
        "beta_g2": HEX96, "gamma_g2": HEX96, "delta_g2": HEX96, "ic": [HEX48, 1, 2**20],
        "challenges": range(MANY), "basis": (None, HEX48), "contributions": [HASH, 0, MANY], "segments": [
@@ -334,6 +334,11 @@ def point(text: str) -> Any:
     return found
 
 
+def uncompressed(text: str) -> str:
+    """x, then y, 64 bytes each, of a point of G1."""
+    return "".join(f"{int(coordinate):0128x}" for coordinate in bls.normalize(point(text)))
+
+
 def combine(*terms: tuple[int, Any]) -> Any:
     """The sum of (scalar, point), in G1."""
     total: Any = bls.Z1
@@ -387,7 +392,7 @@ def check_key(key: Json) -> None:
     in_g1 = [key["alpha_g1"], *ic, *basis]
     in_g2 = [key["beta_g2"], key["gamma_g2"], key["delta_g2"]]
     counts = len(ic) - 1 - key["challenges"], key["challenges"], len(segments), len(key["contributions"])
-    parts = [b"ZENSERVE".hex(), struct.pack("<I4s16s", 2, b"vkey", key["setup"].encode()).hex()]
+    parts = [b"ZENSERVE".hex(), struct.pack("<I4s16s", key["version"], b"vkey", key["setup"].encode()).hex()]
     parts += [key["statement_digest"], struct.pack("<4I", *counts).hex(), key["alpha_g1"], *in_g2, *ic]
     for segment, link in zip(segments, links, strict=True):
         in_g2 += [segment["knowledge_g2"], *link]
@@ -761,6 +766,20 @@ def judge(data: bytes, file: Json, told: Json) -> tuple[Json, Json]:
     return statement, file
 
 
+def drawn(key: Json, inputs: list[str], segments: list[str], commitments: list[str]) -> list[int]:
+    """The challenges. Keys of version 2 have them by SHA-512 over points as they are written."""
+    old = key["version"] == 2
+    form = str if old else uncompressed
+    message = f"{(b'zenserve challenge 1' if old else b'zenserve challenge 2').hex()}{key['digest']}"
+    for part in (inputs, [*map(form, segments)], [*map(form, commitments)]):
+        message += f"{len(part):08x}" + "".join(part)
+    messages = [bytes.fromhex(f"{message}{j:08x}") for j in range(key["challenges"])]
+    if old:
+        return [hashed(each) for each in messages]
+    halves = ([hashlib.sha256(each + bytes([half])).digest() for half in (0, 1)] for each in messages)
+    return [int.from_bytes(first + second, "big") % R for first, second in halves]
+
+
 def check_proof(key: Json, inputs: list[int], proof: str, commitments: list[str]) -> None:
     segments = key["segments"]
     m, linked = len(segments), [index for index, segment in enumerate(segments) if segment["link_g2"]]
@@ -771,10 +790,7 @@ def check_proof(key: Json, inputs: list[int], proof: str, commitments: list[str]
         start += size
     require(proof.startswith(header) and len(proof) == start, "the proof has another shape")
     (a, b, c), d, knowledge, links = parts[:3], parts[3 : 3 + m], parts[3 + m : 3 + 2 * m], parts[3 + 2 * m :]
-    message = f"{b'zenserve challenge 1'.hex()}{key['digest']}"
-    for part in ([f"{value:064x}" for value in inputs], d, commitments):
-        message += f"{len(part):08x}" + "".join(part)
-    challenges = (hashed(bytes.fromhex(f"{message}{j:08x}")) for j in range(key["challenges"]))
+    challenges = drawn(key, [f"{value:064x}" for value in inputs], d, commitments)
     pairs = [(1, point(a), b), (-1, point(key["alpha_g1"]), key["beta_g2"]), (-1, point(c), key["delta_g2"])]
     pairs += [(-1, point(d_s), key["gamma_g2"]) for d_s in d]
     for x, ic in zip([1, *inputs, *challenges], key["ic"], strict=True):

@@ -12,6 +12,7 @@ import pytest
 from py_arkworks_bls12381 import G1Point, G2Point, Scalar
 
 from tests.web.conftest import Node
+from verifier.curve import ARKWORKS
 from verifier.fields import canonical
 from verifier.groth16 import transcript
 from verifier.groth16.opening import second_generator
@@ -72,7 +73,8 @@ class Known:
     def claim(self, *inputs: int) -> Claim:
         a, b, cm, *segments = (self._fresh() for _ in range(5))
         commitment, committed = g1(cm), tuple(map(g1, segments))
-        challenges = transcript.challenges(self.key.digest, inputs, committed, [commitment], 1)
+        points = ([ARKWORKS.decode_g1(each) for each in part] for part in (committed, [commitment]))
+        challenges = transcript.challenges(self.key, ARKWORKS, inputs, *points)
         shown = sum(x * y for x, y in zip(self.ic, [1, *inputs, *challenges], strict=True)) + sum(segments)
         c = (a * b - self.alpha * self.beta - shown * self.gamma) * pow(self.delta, -1, R)
         knowledge = tuple(g1(x * y) for x, y in zip(segments, self.sigma, strict=True))

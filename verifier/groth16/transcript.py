@@ -8,29 +8,38 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 
+from verifier.curve import G1, G2, Curve
+from verifier.groth16.verifying_key import VerifyingKey
 from verifier.points import SCALAR_MODULUS
+from verifier.preamble import OLD_VERIFYING_KEY
 
-TAG = b"zenserve challenge 1"
+TAG = b"zenserve challenge 2"
+OLD_TAG = b"zenserve challenge 1"
 OPENING_TAG = b"zenserve opening 1"
 
 
 def challenges(
-    verifying_key_digest: bytes,
+    key: VerifyingKey,
+    curve: Curve[G1, G2],
     public_inputs: Sequence[int],
-    segments: Sequence[bytes],
-    commitments: Sequence[bytes],
-    count: int,
+    segments: Sequence[G1],
+    commitments: Sequence[G1],
 ) -> list[int]:
-    """``count`` canonical integers, challenge j being SHA-512(transcript | j) modulo r (docs/formats.md).
+    """The challenges that ``key`` counts, canonical integers (docs/formats.md, "Challenges").
 
     ``public_inputs``: canonical integers, challenges not among them; ``segments``: the proof's commitments to
-    its segments; ``commitments``: those from outside that it is linked to; 48 bytes each.
+    its segments; ``commitments``: those from outside that it is linked to.
     """
-    hasher = hashlib.sha512(TAG + verifying_key_digest)
+    if not key.challenges:
+        return []
     scalars = [value.to_bytes(32, "big") for value in public_inputs]
-    for part in (scalars, segments, commitments):
-        hasher.update(len(part).to_bytes(4, "big") + b"".join(part))
-    return [_reduced(hasher.copy(), index) for index in range(count)]
+    old = key.version == OLD_VERIFYING_KEY.version
+    encode = curve.encode_g1 if old else curve.encode_g1_uncompressed
+    points = ([encode(point) for point in part] for part in (segments, commitments))
+    message = (OLD_TAG if old else TAG) + key.digest
+    message += b"".join(len(part).to_bytes(4, "big") + b"".join(part) for part in (scalars, *points))
+    wide = _sha512 if old else _two_sha256
+    return [_modulo_r(wide(message + index.to_bytes(4, "big"))) for index in range(key.challenges)]
 
 
 def opening_point(identity: bytes, commitment: bytes, blinding: bytes, values: Sequence[int]) -> int:
@@ -41,14 +50,18 @@ def opening_point(identity: bytes, commitment: bytes, blinding: bytes, values: S
     """
     hasher = hashlib.sha512(OPENING_TAG + identity + commitment + blinding + len(values).to_bytes(8, "big"))
     hasher.update(b"".join(value.to_bytes(32, "big") for value in values))
-    return _modulo_r(hasher)
+    return _modulo_r(hasher.digest())
 
 
-def _reduced(hasher: hashlib._Hash, index: int) -> int:
-    hasher.update(index.to_bytes(4, "big"))
-    return _modulo_r(hasher)
+def _sha512(message: bytes) -> bytes:
+    return hashlib.sha512(message).digest()
 
 
-def _modulo_r(hasher: hashlib._Hash) -> int:
+def _two_sha256(message: bytes) -> bytes:
+    """512 bits: SHA-256 of the message and a byte 0, then of the message and a byte 1."""
+    return b"".join(hashlib.sha256(message + bytes([half])).digest() for half in (0, 1))
+
+
+def _modulo_r(digest: bytes) -> int:
     # 512 bits modulo a prime of 255: the bias is below 2^-256.
-    return int.from_bytes(hasher.digest(), "big") % SCALAR_MODULUS
+    return int.from_bytes(digest, "big") % SCALAR_MODULUS

@@ -150,9 +150,7 @@ def _decode(curve: Curve[G1, G2], key: VerifyingKey, claim: Claim) -> _Decoded[G
         commitments = [decoded(curve.decode_g1, data, "commitment") for data in claim.commitments]
     except ProofError as fault:
         return verdict_of(fault.reason)
-    challenges = transcript.challenges(
-        key.digest, claim.public_inputs, proof.segments, claim.commitments, key.challenges
-    )
+    challenges = transcript.challenges(key, curve, claim.public_inputs, points.segments, commitments)
     return _Decoded([*claim.public_inputs, *challenges], points, commitments)
 
 

@@ -18,7 +18,7 @@ from verifier.curve import ARKWORKS, G1, G2, Curve
 from verifier.document import as_list, check_header, from_hex, hex_list, natural
 from verifier.groth16.proof import MOST_SEGMENTS
 from verifier.points import FILE_CODES, G1_BYTES, G2_BYTES, Fault, PointError
-from verifier.preamble import PREAMBLE_BYTES, VERIFYING_KEY, check_preamble, preamble
+from verifier.preamble import OLD_VERIFYING_KEY, PREAMBLE_BYTES, VERIFYING_KEY, check_preamble, preamble
 from verifier.system import CEREMONY, DEVELOPMENT, IMPORTED
 from zenerrors import FileFormatError
 
@@ -29,9 +29,9 @@ _HASH_BYTES = 32
 _COUNTS = struct.Struct("<4I")
 _SEGMENT = struct.Struct("<2I")
 _POINTS = {"alpha_g1": G1_BYTES, "beta_g2": G2_BYTES, "gamma_g2": G2_BYTES, "delta_g2": G2_BYTES}
+_KINDS: Final = {kind.version: kind for kind in (VERIFYING_KEY, OLD_VERIFYING_KEY)}
 _JSON_HEADER: Final[Mapping[str, str | int]] = {
     "format": "zenserve verifying key",
-    "version": VERIFYING_KEY.version,
     "protocol": "groth16",
     "curve": "bls12381",
 }
@@ -94,7 +94,8 @@ class VerifyingKey:
     ``Statement.digest`` that the key claims to be made for; ``alpha_g1`` 48 bytes, ``beta_g2``, ``gamma_g2``,
     ``delta_g2`` 96 bytes, ``ic`` 1 + public + challenges times 48 bytes, all compressed; ``challenges``: how
     many of the inputs the proof itself determines; ``basis``: U_1 of the commitments that segments are linked
-    to, 48 bytes, None where none is; ``contributions``: the hashes of a ceremony's second phase, in order.
+    to, 48 bytes, None where none is; ``contributions``: the hashes of a ceremony's second phase, in order;
+    ``version``: of the format, which decides how challenges are drawn.
     Raises ``FileFormatError``: ``file.point_*`` with the field's name, ``file.unsafe_key``,
     ``file.setup_label``, ``file.shape``.
     """
@@ -110,6 +111,7 @@ class VerifyingKey:
     segments: tuple[SegmentKey, ...] = ()
     basis: bytes | None = None
     contributions: tuple[bytes, ...] = ()
+    version: int = VERIFYING_KEY.version
 
     def __post_init__(self) -> None:
         if self.setup not in _LABELS:
@@ -123,6 +125,7 @@ class VerifyingKey:
                 and all(isinstance(segment, SegmentKey) for segment in self.segments),
                 "basis": self.basis is None or _are_bytes((self.basis,)),
                 "contributions": _are_bytes(self.contributions),
+                "version": type(self.version) is int and self.version in _KINDS,
             }
         )
         linked = any(segment.link_g2 is not None for segment in self.segments)
@@ -251,7 +254,7 @@ class VerifyingKey:
     def to_bytes(self) -> bytes:
         """The binary form of docs/formats.md."""
         parts = [
-            preamble(VERIFYING_KEY),
+            preamble(_KINDS[self.version]),
             self.setup.encode("ascii").ljust(_LABEL_BYTES, b"\0"),
             self.statement_digest,
             _COUNTS.pack(self.public, self.challenges, len(self.segments), len(self.contributions)),
@@ -267,7 +270,8 @@ class VerifyingKey:
     def from_bytes(cls, data: bytes) -> VerifyingKey:
         """The inverse of ``to_bytes``. Raises ``FileFormatError``."""
         data = bytes(data)
-        check_preamble(data, VERIFYING_KEY)
+        kind = OLD_VERIFYING_KEY if data.startswith(preamble(OLD_VERIFYING_KEY)) else VERIFYING_KEY
+        check_preamble(data, kind)
         reader = _Reader(data, PREAMBLE_BYTES)
         setup = reader.take(_LABEL_BYTES).rstrip(b"\0").decode("ascii", errors="replace")
         statement_digest = reader.take(_HASH_BYTES)
@@ -291,12 +295,14 @@ class VerifyingKey:
             segments,
             basis,
             contributions,
+            kind.version,
         )
 
     def to_json(self) -> dict[str, Any]:
         """A JSON-able form: compressed points, hashes and digests in lower-case hex."""
         return {
             **_JSON_HEADER,
+            "version": self.version,
             "setup": self.setup,
             "statement_digest": self.statement_digest.hex(),
             **{name: getattr(self, name).hex() for name in _POINTS},
@@ -319,6 +325,9 @@ class VerifyingKey:
     def from_json(cls, document: Mapping[str, Any]) -> VerifyingKey:
         """The inverse of ``to_json``; checks the digest too. Raises ``FileFormatError``."""
         check_header(document, "a verifying key", _JSON_HEADER)
+        version = document.get("version")
+        if type(version) is not int or version not in _KINDS:
+            raise FileFormatError("file.json", f"version must be one of {sorted(_KINDS)}", field="version")
         alpha, beta, gamma, delta = (from_hex(document.get(name), name) for name in _POINTS)
         basis = document.get("basis")
         key = cls(
@@ -336,6 +345,7 @@ class VerifyingKey:
             ),
             None if basis is None else from_hex(basis, "basis"),
             tuple(hex_list(document.get("contributions"), "contributions")),
+            version,
         )
         if document.get("digest") != key.digest.hex():
             raise FileFormatError("file.hash", "the digest is not that of this key", field="digest")

@@ -7,7 +7,7 @@ import { groth16 } from "../verifier/groth16/system.ts";
 import { split } from "../verifier/groth16/proof.ts";
 import { challenges, openingPoint } from "../verifier/groth16/transcript.ts";
 import { VerifyingKey } from "../verifier/groth16/verifyingKey.ts";
-import { SCALAR_MODULUS } from "../verifier/points.ts";
+import { decodeG1, SCALAR_MODULUS } from "../verifier/points.ts";
 import type { Verdict } from "../verifier/verdict.ts";
 import { bytes, claimOf, OPENINGS, PLAIN, SEGMENTS } from "./proofVectors.ts";
 
@@ -81,7 +81,8 @@ test("challenges, points of evaluation and H are those of the vectors", () => {
   assert.ok(honest);
   const { publicInputs, proof, commitments } = claimOf(honest);
   const key = groth16.readKey(SEGMENTS.verifying_key);
-  assert.deepEqual(challenges(key.digest, publicInputs, split(proof).segments, commitments, 1), [
+  const segments = split(proof).segments.map(decodeG1);
+  assert.deepEqual(challenges(key, publicInputs, segments, commitments.map(decodeG1)), [
     BigInt(SEGMENTS.challenge),
   ]);
   const [opening] = OPENINGS.openings;

@@ -10,7 +10,7 @@ import type { IField } from "@noble/curves/abstract/modular.js";
 import type { Fp2 } from "@noble/curves/abstract/tower.js";
 import type { WeierstrassPoint, WeierstrassPointCons } from "@noble/curves/abstract/weierstrass.js";
 import { bls12_381 as bls } from "@noble/curves/bls12-381.js";
-import { concat, fromBigEndian } from "./bytes.ts";
+import { concat, fromBigEndian, toBigEndian } from "./bytes.ts";
 
 export type G1 = WeierstrassPoint<bigint>;
 export type G2 = WeierstrassPoint<Fp2>;
@@ -20,6 +20,8 @@ export const SCALAR_MODULUS = bls.fields.Fr.ORDER;
 
 export const G1_BYTES = 48;
 export const G2_BYTES = 96;
+
+const COORDINATE_BYTES = 64;
 
 const COMPRESSED = 0x80;
 const INFINITY = 0x40;
@@ -43,6 +45,12 @@ export class PointError extends Error {
     super(fault);
     this.fault = fault;
   }
+}
+
+/** 128 bytes: x, then y, each big-endian in 64 bytes, as EIP-2537 has them. */
+export function uncompressed(point: G1): Uint8Array {
+  const { x, y } = point.toAffine();
+  return concat(toBigEndian(x, COORDINATE_BYTES), toBigEndian(y, COORDINATE_BYTES));
 }
 
 /** A finite point of the prime-order subgroup of G1 from 48 bytes. Throws `PointError`. */

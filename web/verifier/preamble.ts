@@ -11,7 +11,9 @@ export interface Kind {
 }
 
 export const MAGIC = utf8ToBytes("ZENSERVE");
-export const VERIFYING_KEY: Kind = { code: "vkey", version: 2 };
+export const VERIFYING_KEY: Kind = { code: "vkey", version: 3 };
+/** Its challenges are by SHA-512 (docs/formats.md, "Challenges"). No such key is made any more. */
+export const OLD_VERIFYING_KEY: Kind = { code: "vkey", version: 2 };
 export const PROOF: Kind = { code: "prof", version: 1 };
 export const STATEMENT: Kind = { code: "stmt", version: 2 };
 

@@ -19,6 +19,7 @@ from py_ecc.optimized_bls12_381.optimized_curve import (
     is_inf,
     multiply,
     neg,
+    normalize,
 )
 from py_ecc.optimized_bls12_381.optimized_pairing import final_exponentiate, pairing
 
@@ -106,16 +107,28 @@ def _is_one(pairs: Sequence[tuple[Any, Any]]) -> bool:
 def challenges(
     key: VerifyingKey, public_inputs: Sequence[int], segments: Sequence[bytes], commitments: Sequence[bytes]
 ) -> list[int]:
-    message = b"zenserve challenge 1" + hashlib.sha256(key.to_bytes()).digest()
+    old = key.version == 2
+    message = b"zenserve challenge 1" if old else b"zenserve challenge 2"
+    message += hashlib.sha256(key.to_bytes()).digest()
     message += len(public_inputs).to_bytes(4, "big")
     for value in public_inputs:
         message += value.to_bytes(32, "big")
     for points in (segments, commitments):
         message += len(points).to_bytes(4, "big")
         for point in points:
-            message += point
-    digests = (hashlib.sha512(message + j.to_bytes(4, "big")).digest() for j in range(key.challenges))
+            message += point if old else _uncompressed(point)
+    messages = [message + j.to_bytes(4, "big") for j in range(key.challenges)]
+    digests = [hashlib.sha512(each).digest() if old else _two_hashes(each) for each in messages]
     return [int.from_bytes(digest, "big") % curve_order for digest in digests]
+
+
+def _uncompressed(data: bytes) -> bytes:
+    x, y = normalize(_point(data, "challenge"))
+    return int(x).to_bytes(64, "big") + int(y).to_bytes(64, "big")
+
+
+def _two_hashes(message: bytes) -> bytes:
+    return hashlib.sha256(message + b"\0").digest() + hashlib.sha256(message + b"\1").digest()
 
 
 def _check_inputs(key: VerifyingKey, public_inputs: Sequence[int]) -> None:

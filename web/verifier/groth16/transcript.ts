@@ -4,33 +4,42 @@
  * Left out of the hash, any part of what is proven could be changed once the challenge is known.
  */
 
-import { sha512 } from "@noble/hashes/sha2.js";
+import { sha256, sha512 } from "@noble/hashes/sha2.js";
 import { utf8ToBytes } from "@noble/hashes/utils.js";
 import { concat, fromBigEndian, toBigEndian } from "../bytes.ts";
-import { SCALAR_MODULUS } from "../points.ts";
+import { SCALAR_MODULUS, uncompressed, type G1 } from "../points.ts";
+import { OLD_VERIFYING_KEY } from "../preamble.ts";
+import type { VerifyingKey } from "./verifyingKey.ts";
 
-const TAG = utf8ToBytes("zenserve challenge 1");
+const TAG = utf8ToBytes("zenserve challenge 2");
+const OLD_TAG = utf8ToBytes("zenserve challenge 1");
 const OPENING_TAG = utf8ToBytes("zenserve opening 1");
 export const SCALAR_BYTES = 32;
 
 /**
- * `count` canonical integers, challenge j being SHA-512(transcript | j) modulo r (docs/formats.md).
+ * The challenges that `key` counts, canonical integers (docs/formats.md, "Challenges").
  *
  * `publicInputs`: canonical integers, challenges not among them; `segments`: the proof's commitments to its
- * segments; `commitments`: those from outside that it is linked to; 48 bytes each.
+ * segments; `commitments`: those from outside that it is linked to.
  */
 export function challenges(
-  verifyingKeyDigest: Uint8Array,
+  key: VerifyingKey,
   publicInputs: readonly bigint[],
-  segments: readonly Uint8Array[],
-  commitments: readonly Uint8Array[],
-  count: number,
+  segments: readonly G1[],
+  commitments: readonly G1[],
 ): bigint[] {
-  const hasher = sha512.create().update(TAG).update(verifyingKeyDigest);
-  hasher.update(toBigEndian(publicInputs.length, 4)).update(joined(publicInputs));
-  for (const part of [segments, commitments]) hasher.update(concat(toBigEndian(part.length, 4), ...part));
-  return Array.from({ length: count }, (_, index) =>
-    moduloR(hasher.clone().update(toBigEndian(index, 4)).digest()),
+  if (key.challenges === 0) return [];
+  const old = key.kind === OLD_VERIFYING_KEY;
+  const encode = old ? (point: G1): Uint8Array => point.toBytes(true) : uncompressed;
+  const points = [segments, commitments].flatMap((part) => [
+    toBigEndian(part.length, 4),
+    ...part.map(encode),
+  ]);
+  const inputs = concat(toBigEndian(publicInputs.length, 4), joined(publicInputs));
+  const message = concat(old ? OLD_TAG : TAG, key.digest, inputs, ...points);
+  const wide = old ? sha512 : twoSha256;
+  return Array.from({ length: key.challenges }, (_, index) =>
+    moduloR(wide(concat(message, toBigEndian(index, 4)))),
   );
 }
 
@@ -48,6 +57,11 @@ export function openingPoint(
 ): bigint {
   const head = concat(OPENING_TAG, identity, commitment, blinding, toBigEndian(values.length, 8));
   return moduloR(sha512.create().update(head).update(joined(values)).digest());
+}
+
+/** 512 bits: SHA-256 of the message and a byte 0, then of the message and a byte 1. */
+function twoSha256(message: Uint8Array): Uint8Array {
+  return concat(...[0, 1].map((half) => sha256(concat(message, Uint8Array.of(half)))));
 }
 
 /** `SCALAR_BYTES` of each, big-endian. */

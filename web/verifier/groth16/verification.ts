@@ -104,7 +104,7 @@ function decodeClaim(key: VerifyingKey, claim: Claim): Decoded {
   if (proof.segments.length !== segments || proof.links.length !== links) throw new Refused("proof_shape");
   const points = decode(proof);
   const commitments = claim.commitments.map((data) => decoded(decodeG1, data, "commitment"));
-  const drawn = challenges(key.digest, claim.publicInputs, proof.segments, claim.commitments, key.challenges);
+  const drawn = challenges(key, claim.publicInputs, points.segments, commitments);
   return { inputs: [...claim.publicInputs, ...drawn], points, commitments };
 }
 

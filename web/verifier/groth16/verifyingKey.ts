@@ -18,7 +18,17 @@ import {
   type G1,
   type G2,
 } from "../points.ts";
-import { checkPreamble, preamble, PREAMBLE_BYTES, readU32, u32, VERIFYING_KEY } from "../preamble.ts";
+import {
+  checkPreamble,
+  OLD_VERIFYING_KEY,
+  preamble,
+  PREAMBLE_BYTES,
+  readU32,
+  startsWith,
+  u32,
+  VERIFYING_KEY,
+  type Kind,
+} from "../preamble.ts";
 import { CEREMONY, type VerifyingKey as Key } from "../system.ts";
 import { MOST_SEGMENTS } from "./proof.ts";
 
@@ -30,7 +40,6 @@ const MOST_MULTIPLE = 4;
 const HASH_BYTES = 32;
 const JSON_HEADER = {
   format: "zenserve verifying key",
-  version: VERIFYING_KEY.version,
   protocol: "groth16",
   curve: "bls12381",
 } as const;
@@ -86,6 +95,7 @@ type Parts = Pick<
   | "segments"
   | "basis"
   | "contributions"
+  | "kind"
 >;
 
 /**
@@ -95,7 +105,8 @@ type Parts = Pick<
  * the key claims to be made for; `alphaG1` 48 bytes, `betaG2`, `gammaG2`, `deltaG2` 96 bytes, `ic` 1 + public +
  * challenges times 48 bytes, all compressed; `challenges`: how many of the inputs the proof itself determines;
  * `basis`: U_1 of the commitments that segments are linked to, 48 bytes, null where none is; `contributions`:
- * the hashes of a ceremony's second phase, in order. Throws `ZenError`: `file.point_*` with the field's name,
+ * the hashes of a ceremony's second phase, in order; `kind`: the version of the format, which decides how
+ * challenges are drawn. Throws `ZenError`: `file.point_*` with the field's name,
  * `file.unsafe_key`, `file.setup_label`, `file.shape`.
  */
 export class VerifyingKey implements Key {
@@ -110,6 +121,7 @@ export class VerifyingKey implements Key {
   readonly segments: readonly SegmentKey[];
   readonly basis: Uint8Array | null;
   readonly contributions: readonly Uint8Array[];
+  readonly kind: Kind;
   /** SHA-256 of `toBytes()`: the key's identity. 32 bytes. */
   readonly digest: Uint8Array;
   /** The key's points, decoded once. */
@@ -127,6 +139,7 @@ export class VerifyingKey implements Key {
     this.segments = parts.segments;
     this.basis = parts.basis;
     this.contributions = parts.contributions;
+    this.kind = parts.kind;
     this.#checkShape();
     if (this.basis !== null) decoded(decodeG1, this.basis, "basis");
     // Decoding comes first: it gives every bad point its own name.
@@ -263,7 +276,7 @@ export class VerifyingKey implements Key {
     const label = new Uint8Array(LABEL_BYTES);
     label.set(utf8ToBytes(this.setup));
     return concat(
-      preamble(VERIFYING_KEY),
+      preamble(this.kind),
       label,
       this.statementDigest,
       u32(this.public, this.challenges, this.segments.length, this.contributions.length),
@@ -280,7 +293,8 @@ export class VerifyingKey implements Key {
 
   /** The inverse of `toBytes`. Throws `ZenError`. */
   static fromBytes(data: Uint8Array): VerifyingKey {
-    checkPreamble(data, VERIFYING_KEY);
+    const kind = startsWith(data, preamble(OLD_VERIFYING_KEY)) ? OLD_VERIFYING_KEY : VERIFYING_KEY;
+    checkPreamble(data, kind);
     const reader = new Reader(data, PREAMBLE_BYTES);
     const setup = new TextDecoder().decode(reader.take(LABEL_BYTES)).replace(/\0+$/, "");
     const statementDigest = reader.take(HASH_BYTES);
@@ -311,6 +325,7 @@ export class VerifyingKey implements Key {
       segments,
       basis,
       contributions,
+      kind,
     });
   }
 
@@ -318,6 +333,7 @@ export class VerifyingKey implements Key {
   toJson(): JsonObject {
     return {
       ...JSON_HEADER,
+      version: this.kind.version,
       setup: this.setup,
       statement_digest: hex(this.statementDigest),
       alpha_g1: hex(this.alphaG1),
@@ -340,6 +356,8 @@ export class VerifyingKey implements Key {
   /** The inverse of `toJson`; checks the digest too. Throws `ZenError`. */
   static fromJson(document: Json): VerifyingKey {
     checkHeader(document, "a verifying key", JSON_HEADER);
+    const kind = [OLD_VERIFYING_KEY, VERIFYING_KEY].find(({ version }) => version === document["version"]);
+    if (kind === undefined) throw new ZenError("file.json", "version must be one of [2, 3]", "version");
     const { basis = null } = document;
     const key = new VerifyingKey({
       alphaG1: fromHex(document["alpha_g1"], "alpha_g1"),
@@ -355,6 +373,7 @@ export class VerifyingKey implements Key {
       ),
       basis: basis === null ? null : fromHex(basis, "basis"),
       contributions: hexList(document["contributions"], "contributions"),
+      kind,
     });
     if (document["digest"] !== hex(key.digest)) {
       throw new ZenError("file.hash", "the digest is not that of this key", "digest");

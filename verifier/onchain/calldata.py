@@ -1,0 +1,70 @@
+"""What a caller sends to the contract of ``verifier.onchain.contract``: ``verify(bytes,uint256[])``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+from verifier.documents import KeyFile, ProofDocument
+from verifier.groth16.proof import Proof
+from verifier.judging import REASONS, Case
+from verifier.keys import opened
+from verifier.onchain.described import groth16_only
+from verifier.onchain.layout import encode_proof
+from verifier.system import Claim
+from verifier.verdict import RefusedError
+from zenerrors import StatementError
+
+SELECTOR: Final = bytes.fromhex("9649daae")
+"""Of ``verify(bytes,uint256[])``."""
+LOGGING_SELECTOR: Final = bytes.fromhex("fbbf3010")
+"""Of ``verifyAndLog(bytes,uint256[])``."""
+_WORD: Final = 32
+
+
+class Arguments(NamedTuple):
+    """``proof``: uncompressed (``layout.encode_proof``); ``inputs``: canonical integers."""
+
+    proof: bytes
+    inputs: Sequence[int]
+
+    @classmethod
+    def of(cls, claim: Claim) -> Arguments:
+        """Raises ``ProofError``, ``PointError``."""
+        proof = claim.proof if isinstance(claim.proof, Proof) else Proof.split(claim.proof)
+        return cls(encode_proof(proof, claim.commitments), claim.public_inputs)
+
+    def encode(self, selector: bytes = SELECTOR) -> bytes:
+        """The call, as Solidity's ABI has it."""
+        padded = self.proof.ljust(-(-len(self.proof) // _WORD) * _WORD, b"\0")
+        words = [2 * _WORD, 3 * _WORD + len(padded), len(self.proof)]
+        head = b"".join(_word(number) for number in words)
+        return b"".join((selector, head, padded, _word(len(self.inputs)), *map(_word, self.inputs)))
+
+
+def arguments(document: ProofDocument, key_file: KeyFile) -> list[Arguments]:
+    """What the contract of the key takes, one for each proof of the document.
+
+    Raises ``StatementError`` (``statement.contract``) where the document is not about this key, or its words
+    and numbers are wrong: its proofs themselves are judged by the contract.
+    """
+    key = groth16_only(opened(key_file))
+    try:
+        claims = Case(document, key).claims()
+    except RefusedError as refusal:
+        raise StatementError(
+            "statement.contract",
+            f"{refusal.reason}: {refusal.detail or REASONS[refusal.reason]}",
+            field="proof",
+        ) from None
+    return [Arguments.of(claim) for claim in claims]
+
+
+def calldata_gas(data: bytes) -> int:
+    """What a transaction pays for its data: 4 for a zero byte, 16 for another."""
+    zeros = data.count(0)
+    return 4 * zeros + 16 * (len(data) - zeros)
+
+
+def _word(number: int) -> bytes:
+    return number.to_bytes(_WORD, "big")

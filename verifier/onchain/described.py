@@ -1,0 +1,53 @@
+"""The contract of a key file, with what a proof under the key shows in its documentation."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from verifier.documents import KeyFile
+from verifier.groth16.verifying_key import VerifyingKey
+from verifier.keys import OpenedKey, opened
+from verifier.onchain.contract import solidity
+from zenerrors import StatementError
+
+
+def contract(key_file: KeyFile) -> str:
+    """The Solidity source of the contract that verifies proofs under this key.
+
+    Raises ``FileFormatError`` where the file is no key, and as ``solidity``.
+    """
+    key = groth16_only(opened(key_file))
+    return solidity(_groth16(key), [*_words(key_file, key)])
+
+
+def groth16_only(key: OpenedKey) -> OpenedKey:
+    """The key. Raises ``StatementError`` (``statement.contract``) where it is of another proof system."""
+    _groth16(key)
+    return key
+
+
+def _groth16(key: OpenedKey) -> VerifyingKey:
+    if not isinstance(key.verifying, VerifyingKey):
+        raise StatementError(
+            "statement.contract",
+            f"contracts verify proofs of groth16-bls12-381, not of {key.system.id}",
+            field="key",
+        )
+    return key.verifying
+
+
+def _words(key_file: KeyFile, key: OpenedKey) -> Iterator[str]:
+    circuit = key.circuit
+    yield f"Key file {key_file.id}, scheme {circuit.scheme}, network {key.described['network']}."
+    yield "Public inputs: 0 is the statement, the SHA-256 of its canonical JSON without the last byte."
+    at = 1
+    for group in circuit.public_inputs:
+        if group.name == "statement":
+            continue
+        places = f"{at}" if group.count == 1 else f"{at} to {at + group.count - 1}"
+        yield f"  {places}: {group.name}, {group.minimum} to {group.maximum}"
+        at += group.count
+    for index, name in enumerate(circuit.commitments):
+        yield f"Commitment {index}: {name}."
+    yield f"Not proven: {key.system.setups[key_file.setup]}"
+    yield "Not proven: what the statement says beside its hash. Rebuild the hash, or have it from somebody you trust."
