@@ -13,7 +13,7 @@ from typing import Any, Final, TypeVar
 
 from sqlalchemy import ColumnElement, Select, delete, exists, or_, select, update
 from sqlalchemy.dialects import postgresql, sqlite
-from sqlalchemy.orm import InstrumentedAttribute, Session, defer, lazyload, raiseload
+from sqlalchemy.orm import InstrumentedAttribute, Session, defer, lazyload, selectinload
 from sqlalchemy.orm.interfaces import ORMOption
 
 from service.storage.database import clock, is_postgresql
@@ -257,8 +257,8 @@ class Proofs:
         return _found(self._session.scalar(self._mine(proof_id)), "proof", proof_id, "proof_id")
 
     def shown(self, proof_id: str) -> Proof:
-        """``get``, without the model's row: what views show has nothing of it."""
-        query = self._mine(proof_id).options(raiseload(Proof.model))
+        """``get``, with no more of the model than the names of its table, which views show."""
+        query = self._mine(proof_id).options(selectinload(Proof.model).load_only(Model.table))
         return _found(self._session.scalar(query), "proof", proof_id, "proof_id")
 
     def each(self, proof_ids: Sequence[str]) -> Sequence[Proof]:
