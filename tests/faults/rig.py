@@ -298,7 +298,7 @@ class Rig:
             if is_late and not callable(what):
                 continue
             self._wait_for(self._jobs * number / len(todo), 0 if is_late else self._minutes * 60 / len(todo))
-            self._service.client.is_ready()  # waits for that, with a caller's patience
+            self._service.until_ready()
             time.sleep(random.uniform(0, 1))
             if callable(what):
                 what()
