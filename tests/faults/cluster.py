@@ -27,6 +27,8 @@ from tests.service.support import tiny_calibration, tiny_onnx, until
 
 INPUT = [0.1, 0.2, 0.3, 0.4]
 LEASE_SECONDS = 3600.0  # no stall outlasts it, and no test is rescued by its end
+START_SECONDS = 600.0
+"""For processes to start on the busiest of machines."""
 OVER = ("succeeded", "failed", "canceled")
 ZENSERVE = (sys.executable, "-c", "from service.cli import main; main()")
 _IN_TRANSACTION = """SELECT count(*) FROM pg_stat_activity
@@ -190,7 +192,7 @@ class Cluster:
         return self.job(job_id)
 
     def until_ready(self) -> None:
-        until(self.client.is_ready, "the service to be ready")
+        until(self.client.is_ready, "the service to be ready", START_SECONDS)
 
     def ended_well(self, proof_id: str, *failures: str) -> None:
         """It succeeded in the attempt after these failures, its proof verifies, and its input is gone."""
