@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -75,12 +76,19 @@ class Proof(Keyed):
     @property
     def answer(self) -> dict[str, Any]:
         """What ``shown`` has, with labels as the model's table calls them, and a row that is shown by its
-        columns."""
+        columns: by what each is (``label``, ``values``, ``input``), and of several alike by their names."""
         groups = {group.name: group for group in checked(Description, self.key.circuit).public_inputs}
+        kinds = Counter(group.kind for name, group in groups.items() if name in self.shown)
         return {
-            name: self._called(groups[name], said) if name in groups else said
+            self._key(groups.get(name), name, kinds): self._called(groups[name], said)
+            if name in groups
+            else said
             for name, said in self.shown.items()
         }
+
+    @staticmethod
+    def _key(group: Group | None, name: str, kinds: Mapping[str, int]) -> str:
+        return group.kind if group and kinds[group.kind] == 1 else name
 
     def _called(self, group: Group, said: float | NDArray[Any]) -> Any:
         if self.schema is None:

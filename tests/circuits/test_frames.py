@@ -69,7 +69,7 @@ def test_a_pipeline_gives_its_own_answers(name: str) -> None:
 def test_the_page_on_tables_can_be_typed(capsys: pytest.CaptureFixture[str]) -> None:
     (block,) = (each for each in blocks("inputs", "python", typed=False) if "import pandas" in each)
     exec(compile(block, "inputs.md", "exec"), {})  # noqa: S102
-    assert capsys.readouterr().out == "{'label/label': 'yes'}\n"
+    assert capsys.readouterr().out == "{'label': 'yes'}\n"
 
 
 def boosted(rows: Any) -> Any:
