@@ -21,15 +21,21 @@ from service.storage.repositories.accounts import Tenants
 from service.submissions import asking, jobs
 from service.submissions.requests import CommitmentRequest
 from verifier.documents import OpeningFile, OpeningPart, named
+from verifier.fields import canonical
 
 
 def commit(
     runtime: Runtime, caller: Principal, body: CommitmentRequest, idempotency_key: str | None = None
 ) -> str:
     """The commitment's id, or that of the one which the ``Idempotency-Key`` made. Raises ``ZenError``."""
-    numbers = intake.numbers(body.values, "values")
-    said = (body.model_id, body.kind, str(numbers.shape), *([body.name] if body.name else []))
-    macs = runtime.vault.macs(b"commitment", *(part.encode() for part in said), numbers.tobytes())
+    shape, content = "row", b""
+    if isinstance(body.values, dict):
+        content = canonical(body.values)
+    else:
+        numbers = intake.numbers(body.values, "values")
+        shape, content = str(numbers.shape), numbers.tobytes()
+    said = (body.model_id, body.kind, shape, *([body.name] if body.name else []))
+    macs = runtime.vault.macs(b"commitment", *(part.encode() for part in said), content)
     key = idempotency_key and scoped(caller.tenant_id, idempotency_key)
 
     def earlier(session: Session) -> str | None:
