@@ -42,7 +42,7 @@ class Production(NamedTuple):
 
     def database_seconds(self) -> float:
         """Processor seconds of all its processes, those that ended included."""
-        own = sum(self.postgres.cpu_times()[:4])
+        own = float(sum(self.postgres.cpu_times()[:4]))
         return own + sum(sum(each.cpu_times()[:2]) for each in self.postgres.children())
 
 

@@ -86,7 +86,8 @@ def _healthz(
     before = server.cpu_seconds(), made.database_seconds()
     with ThreadPoolExecutor(2) as pool:
         watched = pool.submit(alone, watch, server.url, duration)
-        times, refused, client = [], 0, 0.0
+        times: list[float] = []
+        refused, client = 0, 0.0
         if load is not None:
             kind = load[1]
             told = server.url, kind.path, kind.body, connections, duration, kind.unique
@@ -168,7 +169,7 @@ def _grown(
     return Row(name, size, own.peak_mb() - before, unit="MB", more=more)
 
 
-class _Alone(psutil.Process):
+class _Alone(psutil.Process):  # type: ignore[misc]  # it has no types
     """Without its children."""
 
     def __init__(self, process: psutil.Process) -> None:

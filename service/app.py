@@ -97,7 +97,7 @@ def create_app(runtime: Runtime) -> FastAPI:
     app.state.watcher = Watcher(runtime)
     app.state.drain = Drain(app.state.watcher, runtime.settings.api_drain_seconds)
     # Else large parts are spooled to a temporary file in the clear.
-    formparsers.SpooledTemporaryFile = FormFile  # type: ignore[misc]
+    formparsers.SpooledTemporaryFile = FormFile  # type: ignore[assignment, attr-defined]
     app.add_middleware(BodyLimit, limit=runtime.settings.max_body_bytes)
     app.state.verifications = SharedBuckets("verify", runtime.settings.verify_per_minute, shelf)
     app.add_middleware(

@@ -176,7 +176,17 @@ def _proven(given: _Given, asked: _Asked, system: str, progress: Progress) -> Pr
         party.commit(weights, max(map(len, shard_values(circuit, data))))
         registration = party.register(qgraph) if weights else None
         shards = shards_of(party, circuit, data, radius)
-        judged = prove_shards(party, circuit, party.key(circuit), data, shards, radius, asked)
+        is_public = asked.data_privacy == "public"
+        judged = prove_shards(
+            party,
+            circuit,
+            party.key(circuit),
+            data,
+            shards,
+            radius,
+            is_public=is_public,
+            challenge=asked.challenge,
+        )
     progress("verify", 0.0)
     proof = Proof(
         judged.document,
@@ -237,12 +247,14 @@ def prove_shards(
     data: LabelledData,
     shards: Sequence[Counted],
     radius: int | None,
-    asked: _Asked,
+    *,
+    is_public: bool = True,
+    challenge: str | None = None,
 ) -> Keyed:
-    """A proof of each, for one statement."""
+    """A proof of each, for one statement. ``is_public``: whether the samples are."""
     values = circuit.totals([shard.counts for shard in shards], data.size, radius=radius)
-    dataset = _described(party, circuit, data, shards, is_public=asked.data_privacy == "public")
-    statement = party.state(circuit, key, values, dataset=dataset, challenge=asked.challenge)
+    dataset = _described(party, circuit, data, shards, is_public=is_public)
+    statement = party.state(circuit, key, values, dataset=dataset, challenge=challenge)
     proofs = [
         party.made(
             circuit,

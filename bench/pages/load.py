@@ -45,7 +45,7 @@ def job_seconds() -> float:
     proven = re.search(r"(\d+) proven meanwhile", row.name)
     assert proven is not None
     took, asked = SUBMISSIONS / row.more["per_s"], SUBMISSIONS * row.more["cpu_ms"] / 1000
-    return (CORES * took - asked) / CORES / int(proven[1])
+    return float((CORES * took - asked) / CORES / int(proven[1]))
 
 
 def proofs() -> str:

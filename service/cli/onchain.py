@@ -61,4 +61,4 @@ def show_calldata(
         }
         for each, data in zip(given, encoded, strict=True)
     ]
-    return Answer({"calls": calls}, tuple(call["calldata"] for call in calls))
+    return Answer({"calls": calls}, tuple(str(call["calldata"]) for call in calls))

@@ -97,8 +97,9 @@ def _commit(
 ) -> Commitment:
     """The row, and in the store what opens it."""
     if body.kind == "input":
-        said = {"saturate": model.saturate, "table": model.table}
-        read = intake.read_input(quantised, body.values, "values", body.name, **said)
+        read = intake.read_input(
+            quantised, body.values, "values", body.name, saturate=model.saturate, table=model.table
+        )
         values = intake.committed_values(quantised, read, name=body.name)
     else:
         values = asking.reference(model, quantised, body.values, "values")

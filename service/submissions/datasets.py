@@ -6,6 +6,7 @@ import json
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import replace
+from typing import BinaryIO
 
 from prover import registry
 from service import basis, encryption, engine, intake
@@ -61,14 +62,15 @@ def add(
         with runtime.database.read() as session:
             routed(session, runtime.settings, terms, estimate)
     with ExitStack() as opened:
-        content, *others = (opened.enter_context(file.open(runtime, caller.tenant_id)) for file in handed)
+        content, *others = [opened.enter_context(file.open(runtime, caller.tenant_id)) for file in handed]
         about = (quantised, named.encode())
         options = (
             b"saturate" if model.saturate else b"",
             json.dumps(model.table).encode() if model.table else b"",
         )
+        parts: tuple[bytes | BinaryIO, ...]
         if row.compared == "labels":
-            kind, parts = "read_dataset", (*about, content, *(others or [b""]), *options)
+            kind, parts = "read_dataset", (*about, content, *(others or (b"",)), *options)
         else:
             kind, parts = "read_measured", (*about, model.weight_privacy.encode(), content, *others, *options)
         read = opened.enter_context(sandbox.run_to_file(caller.tenant_id, kind, *parts))

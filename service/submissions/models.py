@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
-from typing import Any, Final
+from typing import Any, BinaryIO, Final
 
 from sqlalchemy.orm import Session
 
@@ -82,7 +82,8 @@ def register(
             opened.enter_context(file.open(runtime, caller.tenant_id)) for file in handed
         )
         asked = precision.asked(row.weight_privacy, taken)
-        parts = onnx, samples, asked, *(classes or [b""]), shapes.encode()
+        parts: tuple[bytes | BinaryIO, ...]
+        parts = onnx, samples, asked, *(classes or (b"",)), shapes.encode()
         networks = opened.enter_context(sandbox.run_to_file(caller.tenant_id, "read_model", *parts))
         said: dict[str, Any] = json.loads(networks.readline())
         row.weight_privacy = said["weight_privacy"]

@@ -19,7 +19,7 @@ from tests.circuits import tables
 from tests.documentation.test_commands import blocks
 from tests.refusals import refuses
 
-ensemble = pytest.importorskip("sklearn.ensemble", reason="scikit-learn is not installed")
+ensemble: Any = pytest.importorskip("sklearn.ensemble", reason="scikit-learn is not installed")
 pytest.importorskip("skl2onnx", reason="skl2onnx is not installed: pip install 'zenserve[estimators]'")
 
 SAMPLE: Final = ("forest with flags", "forest that takes gaps", "logistic with flags", "components")

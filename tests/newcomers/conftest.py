@@ -1,4 +1,4 @@
-"""A machine where only what strangers can install is there: the built wheels, and packages from the registry."""
+"""Environments that have what strangers can install alone: the built wheels, and the registry's packages."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ Environment = Callable[..., Path]
 def wheels(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder that holds the wheels of ``zenserve`` and ``zenserve-client``, built from this tree."""
     folder = tmp_path_factory.mktemp("wheels")
-    pip = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", folder]
-    run([*pip, ROOT, ROOT / "packages" / "client"], folder)
+    pip = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", str(folder)]
+    run([*pip, str(ROOT), str(ROOT / "packages" / "client")], folder)
     return folder
 
 

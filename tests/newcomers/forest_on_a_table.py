@@ -1,4 +1,4 @@
-"""A forest decides on a table with words and gaps: one decision is proven, and its accuracy on held-out rows."""
+"""A forest decides on a table with words and gaps: one decision and its accuracy are proven."""
 
 import numpy as np
 import pandas as pd

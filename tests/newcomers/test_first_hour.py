@@ -1,4 +1,4 @@
-"""The first hour of three people, literally: from the built wheels in an empty environment to a friend's verdict."""
+"""The first hour of three people, from the built wheels in an empty environment to a friend's verdict."""
 
 from __future__ import annotations
 

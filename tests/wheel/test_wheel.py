@@ -24,8 +24,8 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("wheel")
     environment = os.environ | {"PYTHON": sys.executable}
     subprocess.run([ROOT / "scripts" / "build_wheel.sh", folder], env=environment, check=True)
-    client = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", folder]
-    subprocess.run([*client, ROOT / "packages" / "client"], check=True)
+    pip = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", str(folder)]
+    subprocess.run([*pip, str(ROOT / "packages" / "client")], check=True)
     (found,) = folder.glob("zenserve-*.whl")
     return found
 

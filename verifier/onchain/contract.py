@@ -406,8 +406,7 @@ contract ZenServeVerifier {{
         }}
     }}
 
-    /// @notice The keccak256 of the commitment number `index` in `proof`, 128 bytes: which model, input or dataset
-    ///         the proof is about.
+    /// @notice The keccak256 of commitment number `index` in `proof`: which model, input or dataset it is about.
     function commitment(bytes calldata proof, uint256 index) public pure returns (bytes32) {{
         uint256 start = COMMITMENTS_AT + 128 * index;
         return keccak256(proof[start:start + 128]);

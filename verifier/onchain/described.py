@@ -50,4 +50,4 @@ def _words(key_file: KeyFile, key: OpenedKey) -> Iterator[str]:
     for index, name in enumerate(circuit.commitments):
         yield f"Commitment {index}: {name}."
     yield f"Not proven: {key.system.setups[key_file.setup]}"
-    yield "Not proven: what the statement says beside its hash. Rebuild the hash, or have it from somebody you trust."
+    yield "Not proven: the words of the statement. Rebuild its hash, or have it from somebody you trust."

@@ -37,6 +37,7 @@ from verifier.spartan.code import Code
 from verifier.spartan.commitment import SEED_BYTES
 from verifier.spartan.field import FR
 from verifier.spartan.proof import Opening
+from verifier.spartan.proof import roots as roots_of
 from verifier.spartan.shape import Shape
 from verifier.spartan.verification import verify
 from zenerrors import StatementError
@@ -322,7 +323,7 @@ def openings(case: Case, monkeypatch: pytest.MonkeyPatch) -> Callable[[bytes], l
 
     def found(proof: bytes) -> list[Opening]:
         seen = list[Opening]()
-        real = verification.roots
+        real = roots_of
 
         def noted(*arguments: Any) -> list[bytes]:
             seen.extend(arguments[2])
@@ -404,7 +405,7 @@ def test_more_proofs_than_there_are_openings_tell_what_a_commitment_hides(
     case: Case, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Where nobody counts them. In as many as are counted there are fewer columns than places of tail."""
-    points, real = dict[int, int](), verification.roots
+    points, real = dict[int, int](), roots_of
 
     def noted(
         code: Code, places: Sequence[int], openings: Sequence[Opening], sizes: Sequence[tuple[int, int]]
