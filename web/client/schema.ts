@@ -1262,7 +1262,12 @@ export interface components {
     /** @description One of several inputs: its values, or a commitment to it. */
     InputRequest: {
       /** @description Numbers, nested to the shape of the input. */
-      values?: unknown[] | null;
+      values?:
+        | unknown[]
+        | {
+            [key: string]: string | boolean | number | null;
+          }
+        | null;
       /** @description Whether the proof shows them. private */
       privacy?: ("public" | "private") | null;
       /** @description A commitment to the input, in their place. */
@@ -2035,9 +2040,9 @@ export interface components {
       verification_key_id: string | null;
       /** @description The class that the network chose. */
       label: number | null;
-      /** @description What the model's table calls that class, which nothing proves. */
+      /** @description What the model's table calls that class, which nothing proves. Not in lists. */
       class_name?: string | null;
-      /** @description What was done to the table's columns before the network, and is not proven. */
+      /** @description What was done to the table's columns before the network, and is not proven. Not in lists. */
       unproven?: string | null;
       /** @description All that the proof shows, by name. */
       values: {
