@@ -406,7 +406,7 @@ contract ZenServeVerifier {{
         }}
     }}
 
-    /// @notice The keccak256 of commitment number `index` in `proof`: which model, input or dataset it is about.
+    /// @notice The keccak256 of commitment `index` in `proof`: of a model, an input or a dataset.
     function commitment(bytes calldata proof, uint256 index) public pure returns (bytes32) {{
         uint256 start = COMMITMENTS_AT + 128 * index;
         return keccak256(proof[start:start + 128]);
