@@ -13,7 +13,7 @@ from typing import Any, Final, TypeVar
 
 from sqlalchemy import ColumnElement, Select, delete, exists, or_, select, update
 from sqlalchemy.dialects import postgresql, sqlite
-from sqlalchemy.orm import InstrumentedAttribute, Session, defer, lazyload, selectinload
+from sqlalchemy.orm import InstrumentedAttribute, Session, defer, joinedload, lazyload, load_only, raiseload
 from sqlalchemy.orm.interfaces import ORMOption
 
 from service.storage.database import clock, is_postgresql
@@ -257,8 +257,9 @@ class Proofs:
         return _found(self._session.scalar(self._mine(proof_id)), "proof", proof_id, "proof_id")
 
     def shown(self, proof_id: str) -> Proof:
-        """``get``, with no more of the model than the names of its table, which views show."""
-        query = self._mine(proof_id).options(selectinload(Proof.model).load_only(Model.table))
+        """``get``, with nothing of the model's row but its table: views show no more of it."""
+        lean = joinedload(Proof.model).options(load_only(Model.table), raiseload("*"))
+        query = self._mine(proof_id).options(lean)
         return _found(self._session.scalar(query), "proof", proof_id, "proof_id")
 
     def each(self, proof_ids: Sequence[str]) -> Sequence[Proof]:
