@@ -24,6 +24,7 @@ from service.cli import (
     importing,
     key,
     models,
+    onchain,
     proofs,
     robustness,
     serving,
@@ -142,9 +143,11 @@ for name, room in (
     ("streams", streams.app),
     ("webhooks", webhooks.app),
     ("key", key.app),
+    ("export", onchain.app),
 ):
     app.add_typer(room, name=name)
 app.add_typer(proofs.app, name="proof", hidden=True)
+proofs.app.command("calldata")(onchain.show_calldata)
 
 for name, module, attribute, help_ in (
     ("ceremony", "service.cli.ceremony", "app", "Make keys together, file by file: nobody can forge proofs."),
