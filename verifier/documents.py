@@ -10,7 +10,8 @@ and fields given twice are refused, so that whatever a document's hash does not 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from itertools import takewhile
 from typing import Annotated, Any, Final, Literal, Self, TypeVar
 
 from pydantic import (
@@ -512,7 +513,13 @@ def first_fault(error: ValidationError) -> tuple[str, str]:
     if error.error_count() > MOST_FAULTS:
         return "", f"{error.error_count()} fields are unknown, missing or wrong"
     first = error.errors(include_url=False, include_input=False)[0]
-    return ".".join(map(str, first["loc"])).encode(errors="replace").decode(), said(first["msg"])
+    return place(first["loc"]), said(first["msg"])
+
+
+def place(parts: Iterable[str | int]) -> str:
+    """Where a fault is, its names joined by dots: down to what may be of several types."""
+    names = takewhile(lambda part: not (isinstance(part, str) and "[" in part), parts)
+    return ".".join(map(str, names)).encode(errors="replace").decode()
 
 
 def said(message: str) -> str:

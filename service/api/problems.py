@@ -16,7 +16,7 @@ from starlette.routing import compile_path
 
 from service import log
 from service.api.headers import HEADERS
-from verifier.documents import said
+from verifier.documents import place, said
 from zencodes import status_of
 from zenerrors import NotFoundError, RequestError, ResourceError, ZenError
 
@@ -180,7 +180,7 @@ async def _on_validation_error(request: Request, error: Exception) -> JSONRespon
     first = error.errors()[0]
     where = first["loc"][1:] or first["loc"][:1]  # without saying that it is of the body
     message = "send a file (curl: -F name=@FILE)" if "UploadFile" in first["msg"] else said(first["msg"])
-    return answer(invalid(".".join(map(str, where)), message))
+    return answer(invalid(place(where), message))
 
 
 def wrong_media_type(request: Request) -> RequestError | None:

@@ -140,6 +140,7 @@ def another_api(cluster: Cluster) -> Iterator[str]:
         cluster.kill("api-2")
 
 
+@pytest.mark.large
 def test_an_api_of_two_processes_told_to_stop_under_load(
     cluster: Cluster, model: Model, another_api: str
 ) -> None:
@@ -171,6 +172,7 @@ def test_an_api_of_two_processes_told_to_stop_under_load(
         cluster.until_over(proof)
 
 
+@pytest.mark.large
 def test_api_processes_end_with_their_supervisor(cluster: Cluster, another_api: str) -> None:
     """One that was left behind would hold the address, and nobody would look after it."""
     processes = _api_processes(cluster)

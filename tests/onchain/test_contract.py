@@ -137,6 +137,7 @@ class _Change(NamedTuple):
         return uncompressed(bytes(group.from_compressed_bytes_unchecked(outside).to_xy_bytes_be()))
 
 
+@pytest.mark.large
 def test_mutated_proofs_and_inputs_are_refused_as_our_verifier_refuses_them(
     contract: Contract, committed: Committed
 ) -> None:

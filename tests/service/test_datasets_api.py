@@ -236,7 +236,7 @@ def test_bad_samples_and_labels_are_refused(case: str) -> None:
     with refuses(code, field) as refusal:
         intake.read_dataset(quantised, b"output", samples, labels)
     if case == "range":
-        assert "samples[0][0]" in refusal.value.message
+        assert "samples[0]" in refusal.value.message
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from functools import cache
 from typing import Final
 
 import pytest
@@ -14,10 +15,15 @@ from tests.streams.test_vectors import VECTORS, recorded_file, verdict_of
 from tests.vectors import plain_verifier
 
 Judge = Callable[[Case, Case], None]
-FILES: Final = {key["id"]: plain_verifier.read_key(json.dumps(key).encode()) for key in VECTORS["keys"]}
 
 FOR_ALL: Final = [case for case in VECTORS["cases"] if "expected" not in case]
 """It compares with nothing: its reader does."""
+
+
+@cache
+def files() -> Case:
+    """The keys of the vectors by their ids."""
+    return {key["id"]: plain_verifier.read_key(json.dumps(key).encode()) for key in VECTORS["keys"]}
 
 
 def check_proof(frame: Case, key: Case) -> None:
@@ -25,7 +31,7 @@ def check_proof(frame: Case, key: Case) -> None:
 
 
 def verdict(case: Case, judge: Judge) -> Case:
-    return plain.verify(recorded_file(case), FILES, judge)
+    return plain.verify(recorded_file(case), files(), judge)
 
 
 @pytest.mark.parametrize("case", FOR_ALL, ids=lambda case: case["name"])
