@@ -13,5 +13,15 @@ node web/node_modules/typescript/bin/tsc -p web/tsconfig.dist.json --outDir "$pa
 install -m 644 LICENSE packages/npm/README.md web/package.json "$package"
 mkdir -p "$folder"
 archive=$(cd "$package" && npm pack --silent --pack-destination "$folder")
-(cd web && npm sbom --silent --sbom-format cyclonedx --omit dev --package-lock-only) |
+# npm's own `--omit dev` (11.17) leaves out what a development dependency needs as well.
+node --input-type=module --eval '
+import { readFileSync, writeFileSync } from "node:fs";
+for (const name of ["package.json", "package-lock.json"]) {
+  const file = JSON.parse(readFileSync(`web/${name}`, "utf8"));
+  const packages = Object.entries(file.packages ?? {}).filter(([, { dev }]) => !dev);
+  if (file.packages) file.packages = Object.fromEntries(packages);
+  for (const about of [file, file.packages?.[""]]) delete about?.devDependencies;
+  writeFileSync(`${process.argv[1]}/${name}`, JSON.stringify(file));
+}' "$package"
+(cd "$package" && npm sbom --silent --sbom-format cyclonedx --package-lock-only) |
   node web/bill.ts > "$folder/$archive.cdx.json"

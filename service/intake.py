@@ -25,7 +25,6 @@ from circuits.comparison.integers import compare_integers
 from circuits.graphs.graph import Graph
 from circuits.lowering.parameters import DIGEST_LIMBS
 from circuits.networks.stored import graph_to_bytes
-from circuits.onnx.described import schema_of
 from circuits.quantisation import report
 from circuits.quantised import QuantInput
 from circuits.quantised.graph import BEYOND
@@ -109,6 +108,8 @@ def quantise(
 
 
 def _read(onnx: bytes, calibration: bytes, precision: bytes, labels: bytes, sizes: bytes) -> _Read:
+    from circuits.onnx.described import schema_of  # slow to import, and for the sandbox alone
+
     named, asked = json.loads(sizes), json.loads(precision)
     graph, accept = circuits.load_onnx(onnx, named), asked.pop("accept_difference", False)
     if taken := asked.pop("taken", None):

@@ -20,7 +20,7 @@ from tests.documentation.test_commands import blocks
 from tests.refusals import refuses
 
 ensemble: Any = pytest.importorskip("sklearn.ensemble", reason="scikit-learn is not installed")
-pytest.importorskip("skl2onnx", reason="skl2onnx is not installed: pip install 'zenserve[estimators]'")
+pytest.importorskip("skl2onnx", reason="skl2onnx is not installed: pip install skl2onnx")
 
 SAMPLE: Final = ("forest with flags", "forest that takes gaps", "logistic with flags", "components")
 UNPROVEN: Final = {"bins before a logistic one", "polynomials"}

@@ -379,6 +379,7 @@ def test_a_service_that_does_not_answer_is_told_apart_from_a_quiet_one(page: Any
     page.clock.install()
     page.add_init_script("AbortSignal.timeout = () => new AbortController().signal")  # it has another clock
     page.goto("/admin")
+    page.get_by_role("button", name="Menu").click()
     page.get_by_role("link", name="Models").focus()
     with page.expect_response("**/admin"):
         page.clock.fast_forward(2500)

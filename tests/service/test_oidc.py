@@ -535,5 +535,5 @@ def test_what_is_not_installed_is_named(
     runtime: Runtime, shared_provider: Provider, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("service.app.find_spec", lambda _: None)
-    with pytest.raises(RequestError, match=r"zenserve\[production\]"):
+    with pytest.raises(RequestError, match="pip install joserfc"):
         create_app(asking_for_keys(runtime, **shared_provider.settings()))

@@ -207,7 +207,9 @@ def test_what_is_imported_is_declared(project: str, folders: list[str]) -> None:
         for name in _imported(file)
         if name in homes and not declared & {home.lower().replace("_", "-") for home in homes[name]}
     }
-    assert undeclared - {"zenserve"} == set()
+    assert (
+        undeclared - {"zenserve", "joserfc"} == set()
+    )  # an extra's, and asked for by name where it is missing
 
 
 def _imported(file: Path) -> Iterator[str]:
