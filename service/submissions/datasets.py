@@ -64,15 +64,15 @@ def add(
     with ExitStack() as opened:
         content, *others = [opened.enter_context(file.open(runtime, caller.tenant_id)) for file in handed]
         about = (quantised, named.encode())
-        options = (
+        reading = (
             b"saturate" if model.saturate else b"",
             json.dumps(model.table).encode() if model.table else b"",
         )
         parts: tuple[bytes | BinaryIO, ...]
         if row.compared == "labels":
-            kind, parts = "read_dataset", (*about, content, *(others or (b"",)), *options)
+            kind, parts = "read_dataset", (*about, content, *(others or (b"",)), *reading)
         else:
-            kind, parts = "read_measured", (*about, model.weight_privacy.encode(), content, *others, *options)
+            kind, parts = "read_measured", (*about, model.weight_privacy.encode(), content, *others, *reading)
         read = opened.enter_context(sandbox.run_to_file(caller.tenant_id, kind, *parts))
         row.id = new_id("dst")
         row.picked_for = model.commitment

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 import typer
-import yaml  # type: ignore[import-untyped]
+import yaml
 
 from service.cli import app
 from service.settings import Settings

@@ -133,12 +133,12 @@ class Refusals:
         self.disabled: tuple[str, int] | None = None
         self.reached: set[tuple[str, int]] = set()
 
-    def __call__(self, *arguments: Any) -> None:
+    def __call__(self, *arguments: Any, **named: Any) -> None:
         frame = sys._getframe(1)
         place = frame.f_code.co_filename, frame.f_lineno
         if place != self.disabled:
             self.reached.add(place)
-            refuse(*arguments)
+            refuse(*arguments, **named)
 
 
 @pytest.fixture
