@@ -4,19 +4,14 @@ from __future__ import annotations
 
 import sqlite3
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from datetime import UTC, datetime
-from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 
 from sqlalchemy import Connection, Engine, create_engine, event, func, select
-from sqlalchemy.engine.interfaces import DBAPIConnection
-from sqlalchemy.exc import InvalidatePoolError
 from sqlalchemy.orm import Session
-from sqlalchemy.pool import ConnectionPoolEntry
 
 from service.settings import Settings
 from zenerrors import RequestError
@@ -26,9 +21,6 @@ _POSTGRESQL_OPTIONS = (
     "-c timezone=UTC -c lock_timeout=10s -c statement_timeout=60s -c idle_in_transaction_session_timeout=60s"
 )
 _CLOCK = "clock"
-_USED = "used"
-_IDLE_SECONDS = 1.0
-"""Connections to PostgreSQL that lay idle for as long are asked whether they live."""
 _SQLITE = "sqlite:///"
 
 
@@ -128,33 +120,13 @@ def _postgresql(url: str) -> tuple[Engine, Engine, Engine]:
         pool_size=8,
         max_overflow=32,
         pool_timeout=10,
+        # After a restart of the server the first use of each connection finds out, not the caller.
+        pool_pre_ping=True,
         connect_args={"connect_timeout": 5, "options": _POSTGRESQL_OPTIONS},
         hide_parameters=True,
     )
-    event.listen(engine, "checkin", _note_use)
-    event.listen(engine, "checkout", partial(_require_alive, engine))
     reading = engine.execution_options(isolation_level="REPEATABLE READ", postgresql_readonly=True)
     return engine, reading, engine
-
-
-def _note_use(_connection: object, record: ConnectionPoolEntry) -> None:
-    record.info[_USED] = time.monotonic()
-
-
-def _require_alive(
-    engine: Engine, connection: DBAPIConnection | None, record: ConnectionPoolEntry, _proxy: object
-) -> None:
-    """After a restart of the server the first use of a connection finds out, not the caller. One that was
-    used just now is not asked.
-    """
-    if connection is None or time.monotonic() - record.info.get(_USED, time.monotonic()) < _IDLE_SECONDS:
-        return
-    try:
-        engine.dialect.do_ping(connection)
-    except Exception as error:
-        if engine.dialect.is_disconnect(error, connection, None):  # type: ignore[arg-type]
-            raise InvalidatePoolError from error  # the others are no better
-        raise
 
 
 def _sqlite(url: str) -> tuple[Engine, Engine, Engine]:
