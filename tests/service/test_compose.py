@@ -20,7 +20,7 @@ from urllib.parse import urlsplit
 import httpx
 import psycopg
 import pytest
-import yaml  # type: ignore[import-untyped]
+import yaml
 
 from client import Client
 from tests.programs import Find
