@@ -43,6 +43,7 @@ CAMERAS: Final = "streams-2026-11-28-epyc"
 FILM: Final = "streams-film-2026-11-28-epyc"
 PAGE: Final = "page-2026-11-28-epyc"
 SERVICE: Final = "service-2026-11-22-epyc-avx512"
+PRODUCTION: Final = "service-production-2026-11-29-xeon"
 SERVICE_BUSY: Final = "service-2026-11-22-epyc-busy"
 FIRST: Final = "first-2026-11-28-epyc"
 DEAREST: Final = 8
@@ -203,6 +204,24 @@ def loads(file: str, *topics: str) -> str:
     return listed(rows(file, *topics), said | taken)
 
 
+def production() -> str:
+    said = {"": name, "connections": size, "per s": more("per_s"), "p99 ms": more("p99_ms")}
+    taken = {"API": more("cpu_ms"), "database": more("database_cpu_ms"), "caller": more("client_cpu_ms")}
+    beside = {"/healthz p99 ms": more("healthz_p99_ms")}
+    return listed(rows(PRODUCTION, "production"), said | taken | beside)
+
+
+def growth() -> str:
+    said = {
+        "upload": name,
+        "bytes": size,
+        "answer": more("code"),
+        "at its peak": figure,
+        "left, MB": more("left_mb"),
+    }
+    return listed(rows(PRODUCTION, "growth"), said)
+
+
 def strangers() -> str:
     dearest = sorted(rows(SERVICE_BUSY, "strangers"), key=lambda row: row.median, reverse=True)[:DEAREST]
     said = {"request": name, "path": more("path"), "KB": more("kb"), "status": more("status")}
@@ -253,6 +272,8 @@ TABLES: Final[dict[str, Callable[[], str]]] = {
     "documents": documents,
     "loads": partial(loads, SERVICE, "verify", "submissions", "pages"),
     "streams": partial(loads, SERVICE_BUSY, "streams"),
+    "production": production,
+    "growth": growth,
     "strangers": strangers,
     "first": first,
     "ezkl": ezkl,
