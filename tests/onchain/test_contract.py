@@ -182,7 +182,7 @@ def test_chains_without_the_precompiles_are_told(contract: Contract, committed: 
     assert answer.error == "PrecompileMissing"
 
 
-def test_keys_that_no_contract_can_serve_are_refused(committed: Committed) -> None:
+def test_keys_that_no_contract_can_serve_are_refused(node: Node, committed: Committed) -> None:
     key = committed.verifying_key
     with refuses("statement.contract", "key", match="SHA-512"):
         solidity(replace(key, version=2))
@@ -190,3 +190,13 @@ def test_keys_that_no_contract_can_serve_are_refused(committed: Committed) -> No
     more = tuple(bytes(point.to_compressed_bytes()) for point in points)
     with refuses("statement.contract", "key", match=f"{MOST_INPUTS - 1} public inputs"):
         solidity(replace(key, ic=(*key.ic, *more)))
+    largest = replace(key, ic=(*key.ic, *more[len(key.ic) :]))
+    (answer,) = Contract(node, largest).call([honest(committed).encode()])  # deploys
+    assert answer.error == "PublicInputCount"
+
+
+def test_no_name_in_a_key_ends_a_comment_of_the_contract(committed: Committed) -> None:
+    """Names in a key's description are free text, and Solidity has several ends of lines."""
+    for end in ("\n", "\r", "\v", "\f", "\x85", "\u2028", "\u2029"):
+        source = solidity(committed.verifying_key, [f"label{end}contract Another {{}}"])
+        assert "///         label contract Another {}" in source.split("\n")

@@ -14,18 +14,18 @@ from collections.abc import Iterator, Sequence
 from itertools import count
 from typing import Final, NamedTuple
 
-from py_arkworks_bls12381 import G1Point, G2Point
+from py_arkworks_bls12381 import G2Point
 
 from verifier.curve import ARKWORKS
 from verifier.groth16.transcript import TAG
 from verifier.groth16.verifying_key import VerifyingKey
-from verifier.onchain.layout import G1_BYTES, G2_BYTES
-from verifier.points import SCALAR_MODULUS, uncompressed
+from verifier.onchain.layout import G1_BYTES, G2_BYTES, encode
+from verifier.points import SCALAR_MODULUS
 from verifier.preamble import VERIFYING_KEY
 from zenerrors import StatementError
 
-MOST_INPUTS: Final = 150
-"""A point of the key takes 100 to 130 bytes of code, and a contract has 24,576."""
+MOST_INPUTS: Final = 120
+"""Points of the key, of some 136 bytes each: a contract has 24,576, and segments and links take the rest."""
 _ADD, _MSM, _PAIRING = 0x0B, 0x0C, 0x0F
 _AT_INFINITY, _REFUSED, _MISSING = "4ddaa5e5", "672a1f14", "028b4c53"
 """The first four bytes of the Keccak hashes of the errors' signatures."""
@@ -61,7 +61,7 @@ def gas_of_pairing(pairs: int) -> int:
 
 
 def solidity(key: VerifyingKey, words: Sequence[str] = ()) -> str:
-    """The contract's source, for solc 0.8.20 or newer with ``evmVersion`` prague.
+    """The contract's source, for solc 0.8.25 or newer with ``evmVersion`` prague.
 
     ``words``: sentences for its documentation, which say what a proof under this key shows.
 
@@ -90,7 +90,9 @@ class _Contract:
         self._links = [i for i, segment in enumerate(key.segments) if segment.link_g2 is not None]
 
     def source(self, words: Sequence[str]) -> str:
-        notice = "\n".join(f"///         {line}" for line in words)
+        # Names are whoever's who made the key: none of them ends a comment.
+        lines = ("".join(each if each.isprintable() else " " for each in line) for line in words)
+        notice = "\n".join(f"///         {line}" for line in lines)
         body = "\n".join(f"            {line}" for line in self._assembly())
         return _TEMPLATE.format(
             notice=notice and f"\n{notice}",
@@ -292,20 +294,16 @@ def _uncompressed_key(key: VerifyingKey) -> _Uncompressed:
     prepared = key.prepared(ARKWORKS)
     one = G2Point()
     return _Uncompressed(
-        _words(-prepared.alpha),
-        _words(prepared.beta),
-        _words(-prepared.gamma),
-        _words(-prepared.delta),
-        _words(-one),
-        [_words(point) for point in prepared.ic],
-        [_words(-point) for point in prepared.knowledge],
-        [(_words(-k_1), _words(-k_2)) for _, k_1, k_2 in prepared.links],
+        encode(-prepared.alpha),
+        encode(prepared.beta),
+        encode(-prepared.gamma),
+        encode(-prepared.delta),
+        encode(-one),
+        [encode(point) for point in prepared.ic],
+        [encode(-point) for point in prepared.knowledge],
+        [(encode(-k_1), encode(-k_2)) for _, k_1, k_2 in prepared.links],
         bytes(one.to_compressed_bytes()) == key.gamma_g2,
     )
-
-
-def _words(point: G1Point | G2Point) -> bytes:
-    return uncompressed(bytes(point.to_xy_bytes_be()))
 
 
 def _put(at: int, source: bytes | int, length: int) -> Iterator[str]:

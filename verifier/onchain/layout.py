@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
+from py_arkworks_bls12381 import G1Point, G2Point
+
 from verifier.groth16.proof import Proof
 from verifier.points import decode_g1, decode_g2, uncompressed
 
@@ -16,14 +18,9 @@ G1_BYTES: Final = 128
 G2_BYTES: Final = 256
 
 
-def encode_g1(data: bytes) -> bytes:
-    """128 bytes of the compressed point ``data``. Raises ``PointError``."""
-    return uncompressed(bytes(decode_g1(data).to_xy_bytes_be()))
-
-
-def encode_g2(data: bytes) -> bytes:
-    """256 bytes of the compressed point ``data``. Raises ``PointError``."""
-    return uncompressed(bytes(decode_g2(data).to_xy_bytes_be()))
+def encode(point: G1Point | G2Point) -> bytes:
+    """128 bytes of a point of G1, 256 of one of G2."""
+    return uncompressed(bytes(point.to_xy_bytes_be()))
 
 
 def encode_proof(proof: Proof, commitments: Sequence[bytes]) -> bytes:
@@ -32,4 +29,5 @@ def encode_proof(proof: Proof, commitments: Sequence[bytes]) -> bytes:
     512 + 256 segments + 256 links bytes. Raises ``PointError``.
     """
     others = (*proof.segments, *proof.knowledge, *proof.links, *commitments)
-    return b"".join((encode_g1(proof.a), encode_g2(proof.b), encode_g1(proof.c), *map(encode_g1, others)))
+    in_g1 = (encode(decode_g1(data)) for data in (proof.c, *others))
+    return b"".join((encode(decode_g1(proof.a)), encode(decode_g2(proof.b)), *in_g1))
