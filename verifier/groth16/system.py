@@ -111,7 +111,7 @@ def groth16_key(key: system.VerifyingKey) -> VerifyingKey:
     if not isinstance(key, VerifyingKey):
         raise FileFormatError(
             "file.system",
-            f"this takes a key of {Groth16Verifier.id}: others have no ceremonies",
+            f"this takes a key of {Groth16Verifier.id}, not of another proof system",
             field="system",
         )
     return key

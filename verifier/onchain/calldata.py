@@ -7,9 +7,9 @@ from typing import Final, NamedTuple
 
 from verifier.documents import KeyFile, ProofDocument
 from verifier.groth16.proof import Proof
+from verifier.groth16.system import groth16_key
 from verifier.judging import REASONS, Case
 from verifier.keys import opened
-from verifier.onchain.described import groth16_only
 from verifier.onchain.layout import encode_proof
 from verifier.system import Claim
 from verifier.verdict import RefusedError
@@ -45,10 +45,12 @@ class Arguments(NamedTuple):
 def arguments(document: ProofDocument, key_file: KeyFile) -> list[Arguments]:
     """What the contract of the key takes, one for each proof of the document.
 
-    Raises ``StatementError`` (``statement.contract``) where the document is not about this key, or its words
-    and numbers are wrong: its proofs themselves are judged by the contract.
+    Raises ``FileFormatError`` where the file is no key of Groth16, and ``StatementError``
+    (``statement.contract``) where the document is not about this key, or its words and numbers are wrong: its
+    proofs themselves are judged by the contract.
     """
-    key = groth16_only(opened(key_file))
+    key = opened(key_file)
+    groth16_key(key.verifying)
     try:
         claims = Case(document, key).claims()
     except RefusedError as refusal:

@@ -130,14 +130,10 @@ class _Contract:
         shown = next(pair)
         yield from self._shown(shown, prepared)
         yield from _store(shown + G1_BYTES, prepared.minus_gamma)
-        known = [
-            _Term(place, f"sub(R, {self._weight(i)})")
-            for i, place in enumerate((*places.knowledge, *places.links))
-        ]
-        if known and not prepared.gamma_is_one:
+        if key.segments and not prepared.gamma_is_one:
             yield "// what is paired with -1"
             at = next(pair)
-            yield from self._msm(at, known)
+            yield from self._msm(at, self._known())
             yield from _store(at + G1_BYTES, prepared.minus_one)
         for i, (segment, sigma) in enumerate(zip(places.segments, prepared.minus_sigma, strict=True)):
             yield f"// w{i} e(D_{i}, -σ_{i})"
@@ -151,6 +147,11 @@ class _Contract:
         gas = gas_of_pairing(pairs)
         yield f"precompile({_PAIRING}, {gas}, add(m, {self._pairs}), {pairs * _PAIR_BYTES}, m, {_WORD})"
         yield "valid := mload(m)"
+
+    def _known(self) -> list[_Term]:
+        """What is paired with the generator: each D' and each π, with minus its weight."""
+        places = (*self._places.knowledge, *self._places.links)
+        return [_Term(place, f"sub(R, {self._weight(i)})") for i, place in enumerate(places)]
 
     def _challenge(self, index: int) -> str:
         """Where it is kept, an address."""
@@ -233,8 +234,7 @@ class _Contract:
         scalars = [*inputs, *(f"mload({self._challenge(i)})" for i in range(key.challenges))]
         terms = [_Term(point, scalar) for point, scalar in zip(prepared.ic[1:], scalars, strict=True)]
         if prepared.gamma_is_one:
-            weights = [*places.knowledge, *places.links]
-            terms += [_Term(place, f"sub(R, {self._weight(i)})") for i, place in enumerate(weights)]
+            terms += self._known()
         sum_, other = self._scratch, self._scratch + G1_BYTES
         addends: list[bytes | int] = [prepared.ic[0], *places.segments]
         if not terms:

@@ -5,35 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from verifier.documents import KeyFile
-from verifier.groth16.verifying_key import VerifyingKey
+from verifier.groth16.system import groth16_key
 from verifier.keys import OpenedKey, opened
 from verifier.onchain.contract import solidity
-from zenerrors import StatementError
 
 
 def contract(key_file: KeyFile) -> str:
     """The Solidity source of the contract that verifies proofs under this key.
 
-    Raises ``FileFormatError`` where the file is no key, and as ``solidity``.
+    Raises ``FileFormatError`` where the file is no key of Groth16, and as ``solidity``.
     """
-    key = groth16_only(opened(key_file))
-    return solidity(_groth16(key), [*_words(key_file, key)])
-
-
-def groth16_only(key: OpenedKey) -> OpenedKey:
-    """The key. Raises ``StatementError`` (``statement.contract``) where it is of another proof system."""
-    _groth16(key)
-    return key
-
-
-def _groth16(key: OpenedKey) -> VerifyingKey:
-    if not isinstance(key.verifying, VerifyingKey):
-        raise StatementError(
-            "statement.contract",
-            f"contracts verify proofs of groth16-bls12-381, not of {key.system.id}",
-            field="key",
-        )
-    return key.verifying
+    key = opened(key_file)
+    return solidity(groth16_key(key.verifying), [*_words(key_file, key)])
 
 
 def _words(key_file: KeyFile, key: OpenedKey) -> Iterator[str]:
