@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -21,3 +22,14 @@ def browser(program: Find) -> Iterator[Any]:
         browser = started.chromium.launch(executable_path=chromium, args=flags, timeout=120_000)
         yield browser
         browser.close()
+
+
+def wait_until(page: Any, expression: str, argument: object = None) -> None:
+    """Waits until a page's expression is true, asked from outside.
+
+    The page's own waiting evaluates text, which its Content-Security-Policy forbids.
+    """
+    end = time.monotonic() + 60
+    while not page.evaluate(expression, argument):
+        assert time.monotonic() < end, f"never true: {expression}"
+        page.wait_for_timeout(20)

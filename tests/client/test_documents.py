@@ -126,7 +126,7 @@ UNREADABLE_STATEMENTS: dict[str, tuple[Json, str]] = {
     "a float": ({"values": {"label": 1.0}}, "values.label.constrained-int"),
     "true": ({"values": {"label": True}}, "values.label.constrained-int"),
     "beyond 2^53": ({"values": {"label": 1 << 53}}, "values.label.constrained-int"),
-    "a name in capitals": ({"values": {"Label": 1}}, "values.Label.[key]"),
+    "a name in capitals": ({"values": {"Label": 1}}, "values.Label"),
     "an empty challenge": ({"challenge": ""}, "challenge"),
     "a long challenge": ({"challenge": "x" * 201}, "challenge"),
     "a challenge with an escape": ({"challenge": "\x1b[2J"}, "challenge"),

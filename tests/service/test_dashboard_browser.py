@@ -29,6 +29,7 @@ from service.storage.records.jobs import Job, Worker
 from service.storage.records.resources import Proof
 from service.storage.records.webhooks import Webhook
 from service.storage.repositories.workers import Workers
+from tests.browsers import wait_until
 from tests.service.busy import CEREMONIES, fill, fill_certificate, fill_stream, key_for
 from tests.service.conftest import BASIS_POINTS, open_runtime
 from tests.service.streaming import add_bank_over, frame, profile
@@ -383,7 +384,7 @@ def test_a_service_that_does_not_answer_is_told_apart_from_a_quiet_one(page: Any
     page.get_by_role("link", name="Models").focus()
     with page.expect_response("**/admin"):
         page.clock.fast_forward(2500)
-    page.wait_for_function("document.querySelector('.fresh').textContent.includes('updated 0 s ago')")
+    wait_until(page, "document.querySelector('.fresh').textContent.includes('updated 0 s ago')")
     assert page.evaluate("document.activeElement.textContent") == "Models"
     assert page.is_hidden(".stale")
     page.evaluate("() => { window.fetch = () => Promise.reject(new Error('unreachable')); }")

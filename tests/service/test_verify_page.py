@@ -12,6 +12,7 @@ import pytest
 
 from service.api import pages
 from service.api.headers import HEADERS
+from tests.browsers import wait_until
 
 Document = dict[str, Any]
 
@@ -93,7 +94,7 @@ def test_whoever_opened_it_hands_it_files_and_nobody_else(
     opener = browser.new_page()
     opener.goto(f"{shared_url}/openapi.json")
     page = opened_by(opener, f"{shared_url}/verify")
-    opener.wait_for_function("() => asked.length")
+    wait_until(opener, "() => asked.length")
     page.evaluate("text => postMessage([new File([text], 'own.json')])", json.dumps(document))
     opener.evaluate(HAND, json.dumps(document))
     page.wait_for_selector("#answer .warn")
@@ -109,7 +110,7 @@ def test_another_origin_is_neither_asked_nor_heard(browser: Any, shared_url: str
         "() => { window.heard = []; addEventListener('message', ({ origin }) => heard.push(origin)) }"
     )
     opener.evaluate(HAND, json.dumps(document))
-    page.wait_for_function("() => heard.length")
+    wait_until(page, "() => heard.length")
     assert page.locator("#files li").count() == 0
     assert opener.evaluate("asked") == []
     opener.context.close()

@@ -17,6 +17,7 @@ from typing import Any, Final
 import numpy as np
 import pytest
 
+from tests.browsers import wait_until
 from tests.streams import proving
 from tests.vectors.cases import FOLDER, PINS, Outcome, pin, read_index
 from tests.web.conftest import WEB, Node
@@ -153,7 +154,7 @@ def test_it_asks_for_the_circuits_that_keys_only_name(opened: Open) -> None:
     card = give(page, *(vector(f"transparent/{name}") for name in files))
     assert "This proof’s key names a circuit" in card.inner_text()
     page.set_input_files("#choose", [vector("transparent/valid-circuit.zen")])
-    page.wait_for_function("() => document.body.innerText.includes('The registration’s key names a circuit')")
+    wait_until(page, "() => document.body.innerText.includes('The registration’s key names a circuit')")
     page.set_input_files("#choose", [vector("transparent/registered-registration_circuit.zen")])
     page.wait_for_selector("#answer .good")
 
@@ -234,7 +235,7 @@ ROLES: Final = ("Proof", "Key", "Registration", "Registration’s key", "Input",
 def give_one(page: Any, each: dict[str, Any]) -> None:
     count = page.locator("#files li").count()
     page.set_input_files("#choose", [each])
-    page.wait_for_function("count => document.querySelectorAll('#files li').length > count", arg=count)
+    wait_until(page, "count => document.querySelectorAll('#files li').length > count", count)
 
 
 def shown_roles(page: Any) -> dict[str, str]:
@@ -509,7 +510,7 @@ def test_files_that_come_take_a_verdict_away_at_once(opened: Open) -> None:
     }"""
     page.evaluate(slow)
     page.set_input_files("#choose", [vector("accuracy/valid-key.json")])
-    page.wait_for_function("window.goOn !== undefined")
+    wait_until(page, "window.goOn !== undefined")
     assert page.locator("#answer .card").count() == 0
     page.evaluate("window.goOn()")
     page.wait_for_selector("#answer .good")
