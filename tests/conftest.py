@@ -8,9 +8,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 os.environ.setdefault("ZENSERVE_BACKEND", "cpu")
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+# A busy machine decides nothing.
+settings.register_profile("zenserve", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("zenserve")
 
 pytest_plugins = ["tests.programs", "tests.browsers", "tests.servers"]
 

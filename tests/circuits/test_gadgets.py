@@ -253,7 +253,7 @@ def test_full_decomposition_alone_does_not_bound_a_value() -> None:
 
 
 @given(st.data())
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 def test_requantise_passes_honest_accumulators_up_to_its_bounds(data: st.DataObject) -> None:
     bits = data.draw(st.integers(2, 8))
     levels = st.integers(0, 2**bits - 1)
@@ -357,7 +357,7 @@ def test_many_values_take_coefficients_in_proportion(monkeypatch: pytest.MonkeyP
 
 
 @given(st.lists(st.integers(-(2**40), 2**40), min_size=2, max_size=6), st.booleans(), st.booleans())
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 def test_argmax_passes_honest_values_and_takes_the_first_of_equals(
     values: list[int], tie: bool, many: bool
 ) -> None:

@@ -41,7 +41,7 @@ def test_executor_and_constraints_agree_on_every_held_out_digit(
 
 
 @given(st.integers(0, 2**32), st.sampled_from(PRIVACIES), st.integers(2, 8), st.booleans())
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 def test_honest_provers_never_fail(
     seed: int, privacy: tuple[Privacy, Privacy], bits: int, relu_last: bool
 ) -> None:
@@ -64,7 +64,7 @@ def test_honest_provers_never_fail(
     st.integers(1, 5),
     st.sampled_from(PRIVACIES),
 )
-@settings(deadline=None, max_examples=150)
+@settings(max_examples=150)
 def test_every_network_that_is_admitted_compiles_and_proves(
     bits: int,
     bias_bits: int,

@@ -256,7 +256,7 @@ def both(step: Step, inputs: list[int], threads: int = 1) -> tuple[Z, Z]:
 
 
 @given(integer_steps(), INPUTS, st.sampled_from([1, 4, 1 << 16]), st.sampled_from([1, 3]))
-@settings(deadline=None, max_examples=300)
+@settings(max_examples=300)
 def test_steps_over_integers_do_what_their_formulas_say(
     step: Step, inputs: list[int], at_once: int, threads: int
 ) -> None:
@@ -268,7 +268,7 @@ def test_steps_over_integers_do_what_their_formulas_say(
 
 
 @given(st.data(), INPUTS, st.sampled_from([2, 1 << 16]), st.sampled_from([1, 3]))
-@settings(deadline=None, max_examples=150)
+@settings(max_examples=150)
 def test_steps_over_the_field_do_too(
     data: st.DataObject, inputs: list[int], at_once: int, threads: int
 ) -> None:

@@ -24,7 +24,7 @@ def written(step: Step, inputs: list[int]) -> Z:
 
 
 @given(integer_steps(), INPUTS)
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 def test_steps_over_integers_do_what_their_formulas_say(step: Step, inputs: list[int]) -> None:
     plain = [1, *inputs, *[0] * 40]
     run(step, plain)
@@ -33,7 +33,7 @@ def test_steps_over_integers_do_what_their_formulas_say(step: Step, inputs: list
 
 
 @given(st.data(), INPUTS)
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=30)
 def test_steps_over_the_field_do_too(data: st.DataObject, inputs: list[int]) -> None:
     """Two that do not wait for each other, and one that waits for both."""
     rows = data.draw(st.integers(1, 9))

@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import settings
 
 import kernels
 from kernels.group import Group
 from tests.kernels.targets import TARGETS, each, load
-
-settings.register_profile("kernels", deadline=None)  # sources for GPUs are compiled when they are first used
-settings.load_profile("kernels")
 
 
 @pytest.fixture(params=each(TARGETS), scope="session")

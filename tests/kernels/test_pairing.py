@@ -66,7 +66,7 @@ def test_bilinear_at_the_edges(k: Kernels, a: int, b: int) -> None:
 
 
 @given(st.lists(st.tuples(scalars, scalars), max_size=4))
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=10)
 def test_bilinear_everywhere(logarithms: list[tuple[int, int]]) -> None:
     total = sum(a * b for a, b in logarithms) % R
     for target in PROCESSOR:

@@ -163,7 +163,7 @@ entries = st.lists(
 )
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(entries, st.lists(scalars, min_size=5, max_size=5), st.lists(scalars, min_size=7, max_size=7))
 def test_sparse_combinations(matrix: list[tuple[int, int, int]], rows: list[int], start: list[int]) -> None:
     matrix = sorted(matrix, key=lambda entry: entry[0])

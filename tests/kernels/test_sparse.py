@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import kernels
@@ -18,7 +18,6 @@ entries = st.lists(
 )
 
 
-@settings(deadline=None)  # it starts threads
 @given(entries, st.lists(elements(R), min_size=7, max_size=7), st.lists(elements(R), min_size=5, max_size=5))
 def test_both_products(matrix: list[tuple[int, int, int]], z: list[int], y: list[int]) -> None:
     matrix = sorted(matrix, key=lambda entry: entry[0])

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
 import kernels
@@ -137,7 +136,6 @@ def csr(rows: Sequence[dict[int, int]]) -> Csr:
     )
 
 
-patient = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 """For tests whose machine may be busy with others."""
 
 EDGES = [0, 1, 2, R - 1, R - 2, 2**64, 2**128 - 1, 2**254, -1, -(2**63)]

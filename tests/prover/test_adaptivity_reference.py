@@ -16,7 +16,7 @@ from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
 from prover.blocks import SparseBlock
-from tests.prover.statements import R, patient
+from tests.prover.statements import R
 from tests.prover.test_adaptivity import (
     ADAPTIVE,
     ONE,
@@ -140,7 +140,7 @@ def test_what_it_accepts_cannot(name: str) -> None:
     assert not any(choosable(as_entries(SAFE[name]), given) for given in assignments())
 
 
-@settings(patient, max_examples=300)
+@settings(max_examples=300)
 @given(statements, st.tuples(*3 * [st.sampled_from(VALUES)]), st.integers(0, 2**32))
 def test_a_statement_that_it_accepts_leaves_nothing_to_choose(
     blocks: list[list[Listed]], values: tuple[int, int, int], seed: int

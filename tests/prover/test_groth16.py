@@ -17,7 +17,7 @@ from prover.blocks import SparseBlock
 from prover.constraint_system import ConstraintSystem
 from prover.groth16 import ProvingKey, proving, proving_key, qap, reference, trusted_setup
 from prover.groth16.reference import Trapdoor
-from tests.prover.statements import CUBIC_Z, Example, R, csr, cubic_statement, patient, satisfied
+from tests.prover.statements import CUBIC_Z, Example, R, csr, cubic_statement, satisfied
 from tests.refusals import refuses
 from zenerrors import Cancelled, StatementError
 
@@ -38,7 +38,7 @@ def points(group: kernels.Group, exponents: Sequence[int]) -> np.ndarray:
     return group.mul(np.ascontiguousarray(base), fr.from_ints(exponents))
 
 
-@settings(patient, max_examples=20)
+@settings(max_examples=20)
 @given(satisfied())
 def test_keys_and_proofs_are_what_the_exponents_say(case: tuple[ConstraintSystem, list[int]]) -> None:
     system, z = case
@@ -80,7 +80,7 @@ def test_keys_and_proofs_are_what_the_exponents_say(case: tuple[ConstraintSystem
     assert proof.c == g1.compress(points(g1, [c]))
 
 
-@settings(patient, max_examples=30)
+@settings(max_examples=30)
 @given(satisfied())
 def test_honest_witnesses_always_prove(case: tuple[ConstraintSystem, list[int]]) -> None:
     system, z = case

@@ -15,7 +15,7 @@ from kernels import fr
 from prover.blocks import ProductBlock, SparseBlock
 from prover.constraint_file import _SECTIONS, load_description, load_statement, save_statement
 from prover.constraint_system import ConstraintSystem, Segment
-from tests.prover.statements import R, committed_statement, csr, cubic_statement, patient, satisfied
+from tests.prover.statements import R, committed_statement, csr, cubic_statement, satisfied
 from tests.refusals import refuses
 from verifier.preamble import STATEMENT
 from zenerrors import FileFormatError, StatementError, ZenError
@@ -35,7 +35,7 @@ def test_a_statement_survives_its_file(system: ConstraintSystem, tmp_path: Path)
 
 
 def test_any_statement_survives(tmp_path: Path) -> None:
-    @settings(patient, max_examples=30)
+    @settings(max_examples=30)
     @given(satisfied())
     def check(case: tuple[ConstraintSystem, list[int]]) -> None:
         system, z = case

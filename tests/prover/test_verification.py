@@ -22,7 +22,7 @@ from prover.groth16 import REASONS, Proof, Verdict, VerifyingKey, reference
 from prover.groth16.native import NATIVE
 from tests.prover import verifiers
 from tests.prover.bad_points import bad_points, flip
-from tests.prover.statements import Example, R, patient
+from tests.prover.statements import Example, R
 from tests.refusals import refuses
 from verifier.curve import ARKWORKS
 
@@ -96,7 +96,6 @@ def test_a_flipped_bit_anywhere_is_refused(example: Example) -> None:
         assert not verifiers.verify(example.verifying_key, example.public, changed).valid
 
 
-@patient
 @given(st.binary(max_size=400) | st.binary(min_size=192, max_size=192))
 def test_no_bytes_make_the_verifier_raise(data: bytes) -> None:
     assert not verifiers.verify(VECTOR_KEY, [35, 4], data).valid

@@ -9,7 +9,7 @@ from random import Random
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from verifier.streams.choice import Candidate, Choice
@@ -44,7 +44,6 @@ def test_shares_of_a_model_that_is_right_are_those_of_its_labels(counts: dict[in
     assert 0.999 < sum(found) / ONE <= 1
 
 
-@settings(deadline=None)
 @given(st.lists(runs, min_size=2, max_size=2), st.randoms(use_true_random=False))
 def test_shares_are_the_likeliest_in_floats_too(seen: list[dict[int, int]], random: Random) -> None:
     labels = [label for label in range(CLASSES) for _ in range(SAMPLES)]

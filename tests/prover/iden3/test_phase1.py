@@ -43,7 +43,6 @@ def refused(file: File, folder: Path) -> str:
     return str(error.value.field)
 
 
-@settings(deadline=None)
 @given(st.binary(max_size=700), st.integers(0, 700))
 def test_a_hash_goes_on_where_it_was_left(data: bytes, at: int) -> None:
     before, rest = data[:at], data[at:]
@@ -63,7 +62,7 @@ def test_a_state_that_no_hash_has() -> None:
         blake2.finish(struct.pack("<128s8QQQ8x", b"", *blake2._IV, 0, 129), b"")
 
 
-@settings(deadline=None, max_examples=10)
+@settings(max_examples=10)
 @given(st.binary(min_size=32, max_size=64))
 def test_what_is_drawn_is_in_the_subgroup(seed: bytes) -> None:
     source, same = Source(seed), Source(seed[:32])

@@ -29,9 +29,7 @@ from tests.refusals import refuses
 
 POINT_ARRAYS = [field.name for field in dataclasses.fields(ProvingKey) if field.name != "verifying_key"]
 
-reusing_files = settings(
-    deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture]
-)
+reusing_files = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 @pytest.fixture
