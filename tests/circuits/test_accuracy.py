@@ -36,7 +36,7 @@ from relations.integers import IntArray
 from tests.circuits.quantised import networks, slow
 from tests.circuits.quantised.networks import KINDS
 from tests.circuits.support import R, answered, challenged, first_violation, forced, prove, slow_execute
-from tests.prover.statements import commitment_basis, patient
+from tests.prover.statements import commitment_basis
 from tests.refusals import refuses
 from verifier.bank import ANSWER, PRIOR, SEEN
 from verifier.schemes import Privacy
@@ -57,7 +57,7 @@ def assigned(circuit: Accuracy, samples: IntArray, labels: IntArray) -> IntArray
     return circuit.program.assign({"samples": samples.ravel(), "labels": labels})
 
 
-@settings(patient, max_examples=40)
+@settings(max_examples=40)
 @given(
     st.integers(0, 2**32),
     st.lists(st.sampled_from(KINDS), min_size=1, max_size=3),

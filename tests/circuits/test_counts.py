@@ -18,7 +18,6 @@ from circuits import QuantGraph, compile_inference, plan_inference, quantise, zo
 from circuits.lowering import Level
 from tests.circuits.quantised import networks
 from tests.circuits.quantised.networks import KINDS
-from tests.prover.statements import patient
 from verifier.schemes import Privacy
 
 PINNED = Path(__file__).parent / "constraint_counts.json"
@@ -58,7 +57,6 @@ def test_a_circuit_has_the_constraints_of_its_plan(weights: Privacy, level: Leve
     assert circuit.constraint_system.constraints == circuit.plan.rows
 
 
-@patient
 @given(
     st.integers(0, 2**32), st.lists(st.sampled_from(KINDS), min_size=1, max_size=4), st.sampled_from(SETTINGS)
 )

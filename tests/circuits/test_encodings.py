@@ -38,7 +38,6 @@ from circuits.schemes.registration import compile_registration
 from relations.bounds import slot_width
 from relations.integers import INTEGER_LIMIT, IntArray, Interval
 from tests.circuits.support import R, answered, completed, first_violation, forced, forge, unnoticed
-from tests.prover.statements import patient
 from tests.refusals import refuses
 from verifier.schemes import Privacy
 from zenerrors import ModelError
@@ -388,7 +387,6 @@ def test_no_other_pair_of_strands_meets_a_sum(count: int) -> None:
     assert 0 <= sums.min() <= sums.max() < found.slots
 
 
-@patient
 @given(st.data())
 def test_slots_hold_whatever_the_types_allow(data: st.DataObject) -> None:
     """By the extreme weights, inputs and biases of the types, in Python integers."""

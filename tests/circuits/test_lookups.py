@@ -20,7 +20,6 @@ from circuits.r1cs.table import Table
 from prover import groth16
 from prover.groth16.reference import check
 from tests.circuits.support import R, accepted_lies, answered, challenged, first_violation
-from tests.prover.statements import patient
 from tests.refusals import refuses
 
 SQUARES = np.array([[value, value * value] for value in range(-2, 3)])
@@ -48,7 +47,6 @@ def forged(program: Program, values: Mapping[str, ArrayLike], multiplicity: dict
     return first_violation(program.constraint_system, answered(program, z))
 
 
-@patient
 @given(
     st.integers(1, 4),
     st.lists(st.lists(st.integers(0, 9), min_size=1, max_size=6), min_size=1, max_size=3),

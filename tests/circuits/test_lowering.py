@@ -37,7 +37,6 @@ from tests.circuits.support import (
     spread,
     unnoticed,
 )
-from tests.prover.statements import patient
 from tests.refusals import refuses
 from verifier.schemes import Privacy
 
@@ -50,7 +49,6 @@ def compiled(graph: QuantGraph, privacy: tuple[Privacy, Privacy], level: Level) 
     return compile_inference(graph, input_privacy=privacy[0], weight_privacy=privacy[1], level=level)
 
 
-@patient
 @given(
     st.integers(0, 2**32),
     st.lists(st.sampled_from(KINDS), min_size=1, max_size=4),
@@ -341,7 +339,6 @@ def test_the_typed_graph_reads_as_a_table() -> None:
         assert any(line.startswith(f"{node.name} = {node.operator()}(") for line in lines)
 
 
-@patient
 @given(st.integers(0, 2**32), st.lists(st.sampled_from(KINDS), min_size=1, max_size=4))
 def test_types_hold_every_value(seed: int, kinds: list[str]) -> None:
     graph = networks.of_kinds(seed, *kinds)

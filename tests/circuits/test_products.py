@@ -19,7 +19,6 @@ from prover.groth16.reference import check
 from relations.integers import IntArray
 from relations.planes import reach
 from tests.circuits.support import R, accepted_lies, answered, challenged, first_violation
-from tests.prover.statements import patient
 from tests.refusals import refuses
 
 
@@ -97,7 +96,6 @@ EDGES = [
 ]
 
 
-@patient
 @given(st.integers(1, 6), st.integers(1, 6), st.integers(1, 6), st.integers(0, 2**32))
 def test_honest_matrix_products_pass(m: int, k: int, n: int, seed: int) -> None:
     rng = np.random.default_rng(seed)
@@ -111,7 +109,6 @@ def test_honest_matrix_products_pass(m: int, k: int, n: int, seed: int) -> None:
     assert program.degree == m * n - 1
 
 
-@patient
 @given(shapes() | st.sampled_from(EDGES), st.integers(0, 2**32))
 def test_honest_convolutions_pass(shape: Convolution, seed: int) -> None:
     x, w = random_sides(shape, seed)
@@ -129,7 +126,6 @@ def test_honest_convolutions_pass(shape: Convolution, seed: int) -> None:
     assert program.constraint_system.constraints <= limit
 
 
-@patient
 @given(shapes() | st.sampled_from(EDGES), st.integers(0, 2**32), st.data())
 def test_one_wrong_entry_of_a_convolution_is_refused(
     shape: Convolution, seed: int, data: st.DataObject
@@ -166,7 +162,7 @@ def plain_convolution(
     return (computed - pow(c, most, R) * claimed) % R == 0
 
 
-@settings(patient, max_examples=60)
+@settings(max_examples=60)
 @given(st.data(), st.integers(0, 2**32), st.booleans(), st.booleans())
 def test_a_convolution_in_one_dimension_is_the_plain_one(
     data: st.DataObject, seed: int, upright: bool, known: bool
@@ -201,7 +197,7 @@ def challenge_of(program: Program, z: Sequence[int]) -> int:
     return 1 if wires is None else z[wires[0]]
 
 
-@settings(patient, max_examples=40)
+@settings(max_examples=40)
 @given(shapes() | st.sampled_from(EDGES), st.integers(0, 2**32), st.data())
 def test_a_convolution_holds_where_its_errors_cancel(
     shape: Convolution, seed: int, data: st.DataObject

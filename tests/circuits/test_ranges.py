@@ -16,7 +16,6 @@ from circuits.r1cs.lookups import Lookups
 from circuits.r1cs.program import Program
 from circuits.r1cs.ranges import Plan, RangeChecks
 from tests.circuits.support import R, accepted_lies, answered, first_violation
-from tests.prover.statements import patient
 from tests.refusals import refuses
 from zenerrors import StatementError
 
@@ -81,7 +80,6 @@ def _rows_with(counts: Mapping[int, int], limb: int, own_table: Mapping[int, boo
     return rows
 
 
-@patient
 @given(st.dictionaries(st.integers(1, 24), st.integers(1, 10**6), min_size=1, max_size=4))
 def test_no_other_plan_is_cheaper(counts: dict[int, int]) -> None:
     assert Plan.cheapest(counts).rows == min(slow_rows(counts, limb) for limb in range(1, 21))
@@ -99,7 +97,6 @@ def test_exactly_the_range_is_taken(counts: dict[int, int], lowest: int) -> None
             assert (violation(program, values) is None) == (lowest <= value <= top), (bits, value)
 
 
-@patient
 @given(st.data())
 def test_honest_values_pass(data: st.DataObject) -> None:
     requests = data.draw(

@@ -18,7 +18,7 @@ from prover.groth16.reference import check
 from relations.integers import IntArray
 from tests.circuits.quantised import networks
 from tests.circuits.support import PRIVACIES, R, answered, first_violation, prove
-from tests.prover.statements import commitment_basis, patient
+from tests.prover.statements import commitment_basis
 from tests.refusals import refuses
 from verifier.schemes import Privacy
 
@@ -28,7 +28,6 @@ def inputs(graph: QuantGraph, seed: int = 0) -> tuple[IntArray, IntArray]:
     return q, np.random.default_rng(seed).integers(0, 16, 3)
 
 
-@patient
 @given(
     st.integers(0, 2**32), st.sampled_from(PRIVACIES), st.sampled_from(get_args(Level)), st.integers(-1, 1)
 )

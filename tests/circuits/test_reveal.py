@@ -19,7 +19,6 @@ from circuits.schemes.circuit import Values
 from tests.circuits.quantised import networks
 from tests.circuits.support import R, answered, first_violation, forge, slow_execute
 from tests.circuits.test_lowering import refuse_all_lies
-from tests.prover.statements import patient
 from tests.refusals import refuses
 from verifier.schemes import Privacy, Reveal
 from zenerrors import ModelError
@@ -28,7 +27,6 @@ SETTINGS: list[tuple[Reveal, int]] = [("label", 1), ("logits", 1), ("top", 1), (
 INPUTS: list[tuple[Privacy, Level]] = [("public", 2), ("private", 3), ("public", 5), ("committed", 5)]
 
 
-@patient
 @given(st.integers(0, 2**32), st.sampled_from(SETTINGS), st.sampled_from(INPUTS))
 def test_what_is_shown_is_what_the_slow_executor_finds(
     seed: int, shown: tuple[Reveal, int], given_as: tuple[Privacy, Level]

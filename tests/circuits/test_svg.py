@@ -9,7 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from circuits.svg import bar_chart, descent, line_chart
-from tests.prover.statements import patient
 
 SVG = "{http://www.w3.org/2000/svg}"
 values = st.floats(0, 1e9, allow_subnormal=False)
@@ -19,7 +18,6 @@ def parsed(text: str) -> ElementTree.Element:
     return ElementTree.fromstring(text)  # noqa: S314  made here
 
 
-@patient
 @given(st.lists(st.tuples(values, values), min_size=1, max_size=8), st.booleans())
 def test_every_point_lies_on_the_page(points: list[tuple[float, float]], logarithmic: bool) -> None:
     if logarithmic:
@@ -32,7 +30,6 @@ def test_every_point_lies_on_the_page(points: list[tuple[float, float]], logarit
         assert 0 <= float(mark.attrib["cy"]) <= 420
 
 
-@patient
 @given(st.lists(values, max_size=30))
 def test_bars_are_as_high_as_their_values(heights: list[float]) -> None:
     chart = parsed(bar_chart("t", "y", [f"layer {i}" for i in range(len(heights))], {"a": heights}))

@@ -24,7 +24,6 @@ from relations.functions import Requantisation
 from relations.integers import IntArray
 from tests.circuits.quantised import networks
 from tests.circuits.support import answered, first_violation, prove
-from tests.prover.statements import patient
 from tests.refusals import refuses
 from verifier.schemes import Privacy
 
@@ -131,7 +130,7 @@ def test_no_second_lie_makes_a_wrong_output_right(clamp: Clamp, short: bool) -> 
             )
 
 
-@settings(patient, max_examples=40)
+@settings(max_examples=40)
 @given(st.integers(2, 8), st.integers(0, 20), st.integers(4, 40), st.data())
 def test_honest_totals_pass_up_to_their_bounds(
     bits: int, shift: int, reach: int, data: st.DataObject

@@ -39,7 +39,7 @@ from tests.circuits.quantised.networks import KINDS
 from tests.circuits.support import challenged, random_network
 from tests.circuits.test_certificates import certified
 from tests.circuits.uniqueness import ONE, Uniqueness, rows_of
-from tests.prover.statements import csr, patient
+from tests.prover.statements import csr
 from verifier.schemes import Privacy, Reveal
 
 LEVELS: tuple[Level, ...] = get_args(Level)
@@ -95,7 +95,7 @@ def unnoticed(program: Program, assignments: Iterable[Sequence[int]]) -> set[str
     return {program.constraint_system.row_name(row).rpartition("[")[0] for row in needless}
 
 
-@settings(patient, max_examples=12)
+@settings(max_examples=12)
 @given(
     st.integers(0, 2**32),
     st.lists(st.sampled_from(KINDS), min_size=1, max_size=3),

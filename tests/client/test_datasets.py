@@ -17,7 +17,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from circuits.graphs.types import Affine
-from tests.prover.statements import patient
 from verifier.datasets import LabelledData, load, load_array, quantise
 from verifier.description import InputType
 from zenerrors import TensorError
@@ -73,7 +72,6 @@ def test_a_batch_of_one_is_the_input_in_it(given: list[int], taken: list[int]) -
             quantise(np.arange(4.0).reshape(other), kind)
 
 
-@patient
 @given(
     st.floats(1e-6, 1e3),
     st.integers(2, 8).flatmap(lambda bits: st.tuples(st.just(bits), st.integers(0, (1 << bits) - 1))),

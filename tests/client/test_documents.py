@@ -15,7 +15,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.client.makers import MADE_AT, Maker
-from tests.prover.statements import patient
 from verifier.documents import Dataset, ProofDocument, Statement, checked, key_id, read
 from verifier.fields import MOST_INTEGER, canonical, timestamp
 from verifier.registry import FIRST
@@ -33,7 +32,6 @@ jsons = st.recursive(
 )
 
 
-@patient
 @given(jsons)
 def test_the_canonical_text_is_one_text(value: Any) -> None:
     text = canonical(value)

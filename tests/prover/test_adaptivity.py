@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from prover.blocks import Csr, ProductBlock, SparseBlock
 from prover.constraint_system import ConstraintSystem, Segment
-from tests.prover.statements import R, csr, patient
+from tests.prover.statements import R, csr
 from tests.refusals import refuses
 from zenerrors import StatementError
 
@@ -290,7 +290,7 @@ some_row: st.SearchStrategy[Listed] = definitions | quotients | st.tuples(parts,
 statements = st.lists(st.lists(definitions | some_row | doubled(some_row), max_size=4), max_size=4)
 
 
-@settings(patient, max_examples=300)
+@settings(max_examples=300)
 @given(statements, st.booleans())
 def test_the_fast_guard_is_the_slow_one(blocks: list[list[Listed]], mirrored: bool) -> None:
     if mirrored:

@@ -19,7 +19,7 @@ from py_arkworks_bls12381 import G1Point, Scalar
 from kernels import fr, g1, g2
 from prover.groth16 import Opening, Revealed, Verdict, check_opening, check_sum, sum_blindings
 from tests.prover.segments import compressed
-from tests.prover.statements import EDGES, R, commitment_basis, elements, patient
+from tests.prover.statements import EDGES, R, commitment_basis, elements
 from tests.refusals import refuses
 from verifier.groth16 import opening, transcript
 from verifier.groth16.opening import evaluate, second_generator
@@ -64,7 +64,6 @@ def check(cm: bytes, values: Any, revealed: Revealed) -> str:
 # Honest openings
 
 
-@patient
 @given(values=vectors)
 def test_what_was_committed_to_opens(values: list[int]) -> None:
     cm, revealed = opened(values)
@@ -75,7 +74,6 @@ def test_what_was_committed_to_opens(values: list[int]) -> None:
     assert Revealed.from_json(json.loads(json.dumps(revealed.to_json()))) == revealed
 
 
-@patient
 @given(values=vectors, other=vectors, blinding=elements, another=elements)
 def test_what_was_not_committed_to_does_not(
     values: list[int], other: list[int], blinding: int, another: int
@@ -357,7 +355,6 @@ def test_a_revealed_opening_in_json() -> None:
 # Sums
 
 
-@patient
 @given(counts=st.lists(st.integers(0, 1000), max_size=5), wrong=st.sampled_from([*EDGES, 1, 3]))
 def test_counts_add_up(counts: list[int], wrong: int) -> None:
     mine = [BASIS.commit(fr.from_ints([count])) for count in counts]

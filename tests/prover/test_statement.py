@@ -11,12 +11,11 @@ import kernels
 from prover.blocks import Csr, ProductBlock, RowValues, Shorts, SparseBlock
 from prover.constraint_system import ConstraintSystem
 from prover.groth16 import reference
-from tests.prover.statements import CUBIC_Z, R, csr, cubic_statement, patient, satisfied
+from tests.prover.statements import CUBIC_Z, R, csr, cubic_statement, satisfied
 from tests.refusals import refuses
 from zenerrors import StatementError
 
 
-@patient
 @given(satisfied())
 def test_evaluation_agrees_with_integers(case: tuple[ConstraintSystem, list[int]]) -> None:
     system, z = case
@@ -25,7 +24,6 @@ def test_evaluation_agrees_with_integers(case: tuple[ConstraintSystem, list[int]
     assert [x * y % R for x, y in zip(a, b, strict=True)] == c
 
 
-@patient
 @given(satisfied(), st.data())
 def test_a_wrong_value_is_found_by_both_or_by_neither(
     case: tuple[ConstraintSystem, list[int]], data: st.DataObject
@@ -75,7 +73,6 @@ def test_product_block_says_what_its_matrices_say() -> None:
         assert np.array_equal(values, matrix.multiply(z))
 
 
-@patient
 @given(st.lists(st.integers(0, 40), max_size=12), st.integers(0, 40))
 def test_threads_share_blocks_and_change_nothing(sizes: list[int], heavy: int) -> None:
     """One block may have most of the entries, and get several threads."""

@@ -41,7 +41,6 @@ from tests.circuits.support import answered, challenged, first_violation, forced
 from tests.circuits.test_lowering import refuse_all_lies
 from tests.circuits.test_onnx_operators import NEWEST, agree, classified, floats
 from tests.circuits.test_uniqueness import assert_unique
-from tests.prover.statements import patient
 from tests.refusals import refuses
 from verifier.schemes import Privacy
 
@@ -258,7 +257,6 @@ def node_of(graph: QuantGraph) -> QuantActivation:
     return node
 
 
-@patient
 @given(
     st.sampled_from(sorted(f for f in formula.FUNCTIONS if f not in ("max", "min"))),
     st.floats(-8, 8), st.floats(0.01, 8), st.integers(2, 10),

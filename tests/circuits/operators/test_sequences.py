@@ -29,7 +29,6 @@ from tests.circuits.relation_checker import broken
 from tests.circuits.support import answered, challenged, first_violation, forge, held
 from tests.circuits.test_lowering import refuse_all_lies
 from tests.circuits.test_uniqueness import assert_unique
-from tests.prover.statements import patient
 from tests.refusals import refuses
 from verifier.schemes import Privacy
 from zenerrors import ModelError
@@ -215,7 +214,7 @@ def layers(draw: st.DrawFn) -> Layer:
     return layer(rng, kind, directions=count, said=said, wanted=wanted, **sizes)
 
 
-@settings(patient, max_examples=25)
+@settings(max_examples=25)
 @given(layers(), st.sampled_from([7, 14, 22]), st.integers(0, 2**32))
 def test_floats_are_those_of_the_definition_and_of_onnxruntime(made: Layer, opset: int, seed: int) -> None:
     x = np.random.default_rng(seed).normal(size=made.shape)

@@ -22,7 +22,6 @@ from circuits.operators.reshape import Reshape
 from circuits.operators.weighted import WeightedSum
 from circuits.quantisation import METHODS, Method
 from circuits.quantisation.plan import Step, plan
-from tests.prover.statements import patient
 from zenerrors import ModelError
 
 Rng = np.random.Generator
@@ -118,7 +117,6 @@ def check(graph: Graph, qgraph: QuantGraph, x: FloatArray) -> None:
 
 @example(2, 5, 2, "min-max", False)  # a step of a term is beyond the output, and others cancel it
 @given(st.integers(0, 2**32), st.integers(2, 16), st.integers(2, 16), st.sampled_from(METHODS), st.booleans())
-@patient
 def test_every_node_does_what_the_float_node_does(
     seed: int, bits: int, weight_bits: int, method: Method, per_channel: bool
 ) -> None:
@@ -137,7 +135,6 @@ def test_every_node_does_what_the_float_node_does(
 
 
 @given(st.integers(0, 2**32), st.booleans())
-@patient
 def test_min_max_cuts_no_weight_off(seed: int, per_channel: bool) -> None:
     rng = np.random.default_rng(seed)
     layer = weight(rng, 6, 4, 1, 1) * 4.0 ** -rng.integers(0, 6, (6, 1, 1, 1))

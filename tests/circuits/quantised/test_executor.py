@@ -13,12 +13,10 @@ from circuits.quantised import QuantGraph
 from relations.planes import Sliding
 from tests.circuits.quantised import networks, slow
 from tests.circuits.quantised.networks import KINDS
-from tests.prover.statements import patient
 from tests.refusals import refuses
 from zenerrors import ModelError
 
 
-@patient
 @given(
     st.integers(0, 2**32),
     st.lists(st.sampled_from(KINDS), min_size=1, max_size=4),
@@ -39,7 +37,6 @@ def test_executes_as_the_semantics_say(
         assert graph.execute(q).label == slow.label(expected, graph.output)
 
 
-@patient
 @given(st.integers(0, 2**32), st.lists(st.sampled_from(KINDS), min_size=1, max_size=3))
 def test_bounds_hold_and_the_tighter_ones_are_reached(seed: int, kinds: list[str]) -> None:
     graph = networks.of_kinds(seed, *kinds)

@@ -18,7 +18,6 @@ from circuits.operators.max_pool import MaxPool
 from circuits.quantised import QuantGraph
 from tests.circuits.quantised import networks
 from tests.circuits.quantised.networks import KINDS
-from tests.prover.statements import patient
 from tests.refusals import refuses
 from verifier.preamble import PREAMBLE_BYTES
 from zenerrors import FileFormatError
@@ -26,7 +25,6 @@ from zenerrors import FileFormatError
 _BODY = PREAMBLE_BYTES + 32
 
 
-@patient
 @given(st.integers(0, 2**32), st.lists(st.sampled_from(KINDS), max_size=4), st.sampled_from([8, 16]))
 def test_round_trip(seed: int, kinds: list[str], most_bits: int) -> None:
     graph = networks.of_kinds(seed, *kinds, most_bits=most_bits)

@@ -38,7 +38,6 @@ from tests.prover.statements import (
     complete_committed,
     csr,
     cubic_statement,
-    patient,
     satisfied,
 )
 from tests.refusals import refuses
@@ -136,7 +135,7 @@ def test_one_linked_segment_and_one_contributor(powers: PowersOfTau) -> None:
     assert not groth16.verify(key.verifying_key, [35], proof, [other])
 
 
-@settings(patient, max_examples=10)
+@settings(max_examples=10)
 @given(satisfied())
 def test_ceremonies_for_any_statement(case: tuple[ConstraintSystem, list[int]]) -> None:
     (system, z), powers = case, known_powers(5)
