@@ -13,12 +13,13 @@ import json
 import os
 import shutil
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Final
 
 from pydantic import BaseModel, ValidationError
-from sqlalchemy import ColumnElement, LargeBinary, Table, func, select, update
+from sqlalchemy import ColumnElement, LargeBinary, Table, func, select, text, update
 from sqlalchemy.orm import Session
 
 from service import log, openings
@@ -80,9 +81,13 @@ def write(runtime: Runtime, folder: Path) -> Manifest:
     revision = schema.revision_of(runtime.database)
     for _ in range(_MOST_SNAPSHOTS):
         with runtime.database.read() as session:
+            named = described(session)
+        _write_artifacts(runtime, folder, named)  # most of them, while jobs begin and end
+        with runtime.database.read() as session:
+            with _jobs_held(runtime):
+                named, made_anew = described(session), Circuits(session).made_anew()
+                lost = _write_artifacts(runtime, folder, named)
             tables, rows = _write_tables(session, folder)
-            named, made_anew = described(session), Circuits(session).made_anew()
-        lost = _write_artifacts(runtime, folder, named)
         if not _is_needed(runtime, lost - made_anew):
             break
     else:
@@ -186,6 +191,17 @@ def _write_tables(session: Session, folder: Path) -> tuple[dict[str, str], int]:
             os.fsync(file.fileno())
         digests[name] = _sha256(path)
     return digests, rows
+
+
+@contextmanager
+def _jobs_held(runtime: Runtime) -> Iterator[None]:
+    """Let no job be added, end or be deleted: what only lives as long as a job stays in the store meanwhile.
+    SQLite has one writer anyway.
+    """
+    with runtime.database.write() as session:
+        if is_postgresql(session):
+            session.execute(text(f"LOCK TABLE {jobs.Job.__tablename__} IN SHARE MODE"))
+        yield
 
 
 def _write_artifacts(runtime: Runtime, folder: Path, named: Mapping[str, str]) -> set[str]:

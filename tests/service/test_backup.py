@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor, wait
 from pathlib import Path
 from typing import Any
 
@@ -197,6 +198,31 @@ def test_what_ends_during_the_backup_is_left_out(
     manifest = backups.write(runtime, tmp_path / "backup")
     assert manifest == backups.read(tmp_path / "backup")
     assert '"canceled"' in (tmp_path / "backup" / "database" / "jobs.jsonl").read_text()
+
+
+def test_no_job_ends_while_what_it_has_is_copied(
+    used: tuple[Runtime, str], api: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However fast jobs come and go, one snapshot is enough."""
+    runtime, proof_id = used
+    waiting = api.create_proof(api.get_proof(proof_id).model_id, INPUT)
+    with runtime.database.read() as session:
+        secret = session.get_one(Proof, waiting.id).input
+    written, asked = backups._write_artifacts, []
+    with ThreadPoolExecutor() as pool:
+
+        def slowly(*given: Any) -> set[str]:
+            asked.append(pool.submit(api.cancel, waiting.id) if asked else None)
+            if (canceled := asked[-1]) is not None:
+                wait([canceled], timeout=0.2)
+                assert not canceled.done()
+            return written(*given)
+
+        monkeypatch.setattr(backups, "_write_artifacts", slowly)
+        manifest = backups.write(runtime, tmp_path / "backup")
+    assert len(asked) == 2
+    assert secret in manifest.artifacts
+    assert api.get_proof(waiting.id).state == "canceled"
 
 
 @pytest.mark.program
