@@ -7,6 +7,7 @@ import pytest
 from examples.robustness import accuracy
 
 
+@pytest.mark.large
 def test_a_buyer_sees_what_stays_right(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

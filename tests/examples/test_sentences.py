@@ -116,6 +116,7 @@ def test_words_are_turned_by_the_network_alone(trained: Reader) -> None:
     )
 
 
+@pytest.mark.large
 def test_what_the_page_says_is_answered(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -27,6 +27,7 @@ LOST = "resource.worker_lost"
 WAITING = "SELECT count(*) FROM pg_locks WHERE NOT granted"
 
 
+@pytest.mark.large
 def test_postgresql_restarted_during_a_proof(cluster: Cluster, model: Model) -> None:
     with cluster.holding():
         (proof,) = cluster.prove(model)

@@ -108,7 +108,13 @@ def test_no_source_is_left_out() -> None:
     assert {name for name, *_ in every_source()} == names
 
 
-@pytest.mark.parametrize("source", every_source(), ids=" ".join)
+@pytest.mark.parametrize(
+    "source",
+    [
+        pytest.param(source, id=" ".join(source), marks=() if place % 6 == 0 else pytest.mark.large)
+        for place, source in enumerate(every_source())
+    ],
+)
 def test_every_source_compiles_for_the_card(
     modules: ModuleType, source: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -131,6 +137,7 @@ def test_what_is_written_down_compiles_for_the_card(
     assert modules._compiled(text, "made.cu", ARCHITECTURE, "-fmad=false")[:4] == b"\x7fELF"
 
 
+@pytest.mark.large
 @pytest.mark.parametrize(
     ("bits", "planes", "of_warps", "of_groups"), [(True, 2, 0x23D, 0x9F2), (False, 1, 0x237, 0x9F1)]
 )
@@ -148,6 +155,7 @@ def test_products_are_made_by_tensor_cores(
     assert opcodes(large, "large")[of_groups] == 4
 
 
+@pytest.mark.large
 def test_convolutions_are_made_by_tensor_cores(modules: ModuleType) -> None:
     """BGMMA for each plane, and IGMMA of bytes."""
     from gpu.convolutions import Cells, Plan, Sizes, source
@@ -162,6 +170,7 @@ def test_convolutions_are_made_by_tensor_cores(modules: ModuleType) -> None:
     assert found(0x9F1, 128, 1, 3, 8) >= 1
 
 
+@pytest.mark.large
 def test_wide_products_are_made_by_tensor_cores(modules: ModuleType) -> None:
     """IMMA and IGMMA of bytes with signs, HGMMA of halves: one for each pair of planes."""
     from gpu.wide import Plan

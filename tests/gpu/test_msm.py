@@ -54,14 +54,14 @@ def check(group: Group, kind: str, count: int, levels: int) -> None:
     np.testing.assert_array_equal(result(group, bases, on_device(values)), expected)
 
 
-@pytest.mark.parametrize("levels", [0, 3])
+@pytest.mark.parametrize("levels", [0, pytest.param(3, marks=pytest.mark.large)])
 @pytest.mark.parametrize("kind", KINDS)
 def test_all_kinds_of_scalars(kind: str, levels: int) -> None:
     """Kinds differ in their digits, which are sorted without regard to the group."""
     check(kernels.g1, kind, 100, levels)
 
 
-@pytest.mark.parametrize("levels", [0, 3])
+@pytest.mark.parametrize("levels", [0, pytest.param(3, marks=pytest.mark.large)])
 @pytest.mark.parametrize("count", [1, 33, 300])
 def test_any_count(group: Group, count: int, levels: int) -> None:
     check(group, "mixed", count, levels)
@@ -80,7 +80,7 @@ def test_any_width_and_any_rows_of_multiples(width: int, sets: int) -> None:
     np.testing.assert_array_equal(result(kernels.g1, bases, on_device(values)), expected)
 
 
-@pytest.mark.parametrize("levels", [0, 2])
+@pytest.mark.parametrize("levels", [0, pytest.param(2, marks=pytest.mark.large)])
 @pytest.mark.parametrize("factors", [[0], [1], [1, R - 1], [0, 1, R - 1, 2]], ids=str)
 @pytest.mark.parametrize("kind", ["all equal", "mixed"])
 def test_many_points_that_are_few(group: Group, factors: list[int], kind: str, levels: int) -> None:
@@ -139,7 +139,9 @@ def test_a_table_that_does_not_fit_is_refused(monkeypatch: pytest.MonkeyPatch) -
 
 
 @pytest.mark.skipif(not EMULATED, reason="the device's pool hides what is in use")
-@pytest.mark.parametrize("levels", range(4))
+@pytest.mark.parametrize(
+    "levels", [0, *(pytest.param(levels, marks=pytest.mark.large) for levels in (1, 2, 3))]
+)
 @pytest.mark.parametrize(("group", "count", "width"), [(kernels.g1, 200, 5), (kernels.g2, 100, 10)])
 def test_scratch_memory_is_what_the_plan_says(
     group: Group, count: int, width: int, levels: int, monkeypatch: pytest.MonkeyPatch

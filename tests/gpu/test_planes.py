@@ -65,7 +65,10 @@ def test_all_widths(device: Device, bits: Bits) -> None:
         check(device, 67, 259, 413, bits, (1, (1 << bits[1]) - 1), chosen)
 
 
-@pytest.mark.parametrize("bits", [(1, 1), (2, 2), (1, 4), (4, 1), (8, 8)])
+@pytest.mark.parametrize(
+    "bits",
+    [(1, 1), (8, 8), *(pytest.param(bits, marks=pytest.mark.large) for bits in [(2, 2), (1, 4), (4, 1)])],
+)
 def test_large(device: Device, bits: Bits) -> None:
     """Either side may be the one of more planes; five stages and more go round."""
     planes = bits if bits[0] * bits[1] < 8 else None

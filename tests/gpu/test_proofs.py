@@ -97,13 +97,14 @@ def bare() -> Case:
 
 
 CASES = (cubic, committed, idle, network, bare)
+SAMPLE = [pytest.param(make, marks=() if make is committed else pytest.mark.large) for make in CASES]
 
 
 def keys() -> ResidentKeys:
     return resident_keys(0)
 
 
-@pytest.mark.parametrize("make", CASES)
+@pytest.mark.parametrize("make", SAMPLE)
 def test_keys_and_proofs_are_those_of_the_processor(
     make: Callable[[], Case], use: Callable[[str], None]
 ) -> None:

@@ -207,6 +207,7 @@ def test_metrics_and_what_is_too_large_stay_outside(caller: Client) -> None:
     assert answers[413].json()["code"] == "request.too_large"
 
 
+@pytest.mark.large
 def test_the_proxy_says_that_the_api_is_away(program: Find) -> None:
     """As while it is started again: callers who may send a request again do so, and no sooner."""
     proxy = Nginx(program, f"127.0.0.1:{free_port()}")

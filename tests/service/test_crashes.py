@@ -138,6 +138,7 @@ def dataset(service: Service, model: Model) -> Dataset:
     return dataset
 
 
+@pytest.mark.large
 def test_kill_of_the_worker_in_the_middle_of_a_proof(service: Service, model: Model) -> None:
     with service.in_the_middle(model, VALUES) as (proof_id, _):
         (worker,) = service.workers()

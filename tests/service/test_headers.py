@@ -69,6 +69,7 @@ def desk(browser: Any, shared_url: str) -> Iterator[Any]:
     assert complaints == []
 
 
+@pytest.mark.large
 def test_the_interactive_description_works_and_tries_a_request(desk: Any) -> None:
     desk.goto("/docs")
     operation = desk.locator(".opblock").filter(has_text="/healthz")

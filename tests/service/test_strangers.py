@@ -58,6 +58,7 @@ def _transparent(data: Path) -> Asked:
     return Asked(document, key)
 
 
+@pytest.mark.large
 def test_none_costs_more_than_a_second_or_a_hundred_megabytes(found: dict[str, Row]) -> None:
     dear = {name: row for name, row in found.items() if row.median > MOST_SECONDS or row.more["mb"] > MOST_MB}
     assert dear == {}

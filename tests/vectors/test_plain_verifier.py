@@ -18,11 +18,8 @@ PROVEN: Final = {
     "registration/valid",
     "inference/valid",
     "inference/plain",
-    "inference/opened",
-    "recognition/match",
     "registered/valid",
     "accuracy/private",
-    "statement/challenge",
     "proof/knowledge-negated",
     "proof/link-negated",
 }
@@ -30,7 +27,7 @@ PROVEN: Final = {
 QUICK: Final = (
     *("file/", "description/", "key/", "receipt/", "setup/", "expected/malformed", "ceremony/beacon"),
     *("ceremony/name", "inference/canonical", "inference/left-out", "values/", *PROVEN),
-    *("measure/mse-valid", "measure/r2-opening-quotient", "output/key-", "output/opening-"),
+    *("measure/r2-opening-quotient", "output/key-", "output/opening-"),
 )
 LATER: Final = ("values/many", "values/typed", "values/scale-", "values/value-and-claim")
 """Of these, equations that the others have too."""
