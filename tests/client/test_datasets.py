@@ -51,7 +51,7 @@ def test_the_hash_is_of_the_numbers_not_of_their_types() -> None:
 
 
 def test_shards_are_samples_then_labels_and_the_last_is_filled_up() -> None:
-    first, last = LabelledData.of(SAMPLES, LABELS).shard_values(KIND, 2, 5)
+    first, last = LabelledData.of(SAMPLES, LABELS).shard_values([KIND], 2, 5)
     assert first == [*KIND.limbs, 3, 4, 5, 6, 7, 8, 9, 10, 1, 0]
     assert last == [*KIND.limbs, 11, 12, 13, 14, 0, 0, 0, 0, 2, 5]
 
@@ -113,9 +113,9 @@ def test_what_is_no_dataset(samples: Any, labels: Any, code: str) -> None:
 
 def test_what_does_not_fit_the_network() -> None:
     with pytest.raises(TensorError, match="shape"):
-        list(LabelledData.of(SAMPLES.reshape(3, 4), LABELS).shard_values(KIND, 2, 5))
+        list(LabelledData.of(SAMPLES.reshape(3, 4), LABELS).shard_values([KIND], 2, 5))
     with pytest.raises(TensorError, match="labels"):
-        list(LabelledData.of(SAMPLES, LABELS).shard_values(KIND, 2, 2))
+        list(LabelledData.of(SAMPLES, LABELS).shard_values([KIND], 2, 2))
 
 
 def test_files(tmp_path: Path) -> None:
