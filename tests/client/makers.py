@@ -173,10 +173,17 @@ class AccuracyMaker:
         top: int = 1,
         radius: int | None = None,
         norm: Norm = "inf",
+        output: str | None = None,
     ) -> None:
         self.radius = radius
         self.circuit: Accuracy = compile_accuracy(
-            graph, batch=batch, weight_privacy="committed", measure=measure, top=top, norm=norm
+            graph,
+            batch=batch,
+            weight_privacy="committed",
+            measure=measure,
+            top=top,
+            norm=norm,
+            output=output,
         )
         self.maker = Maker.of(self.circuit, basis)
         self.model = model

@@ -22,6 +22,7 @@ PROVEN: Final = {
     "recognition/match",
     "registered/valid",
     "accuracy/private",
+    "several-accuracy/seen",
     "statement/challenge",
     "proof/knowledge-negated",
     "proof/link-negated",
