@@ -25,6 +25,7 @@ from circuits.lowering import Level
 from circuits.r1cs import resident
 from circuits.r1cs.steps import Choose, Constant, Step
 from circuits.schemes import proving
+from circuits.schemes.accuracy import Parts
 from circuits.schemes.circuit import Circuit
 from gpu.device import missing
 from kernels import FrArray, fr
@@ -101,7 +102,7 @@ def test_witnesses_of_the_other_schemes_too() -> None:
         circuit = compile_accuracy(graph, batch=3, weight_privacy=weights)
         require_same(circuit, samples, labels)
         np.testing.assert_array_equal(circuit.counts(samples, labels, on=ON), circuit.counts(samples, labels))
-        batches = [(samples, labels), (samples[::-1], 1 - labels)]
+        batches: list[Parts] = [(samples, labels), (samples[::-1], 1 - labels)]
         made, own = ([*circuit.counts_of(batches, on=on)] for on in (ON, CPU))
         np.testing.assert_array_equal(made, own)
         assert circuit.program.resident(0).asked == 0

@@ -59,8 +59,8 @@ def added(
     service: tuple[Runtime, Client], model: Model, samples: bytes, labels: bytes | None = None, **more: Any
 ) -> Any:
     runtime, api = service
-    more = {"privacy": "public", "shard_size": 3} | more
-    dataset = api.create_dataset(model.id, samples, labels, **more)
+    options: dict[str, Any] = {"privacy": "public", "shard_size": 3} | more
+    dataset = api.create_dataset(model.id, samples, labels, **options)
     work_on(runtime, dataset.id)
     found = api.get_dataset(dataset.id)
     assert found.state == "succeeded", found.problem

@@ -974,7 +974,7 @@ def check_dataset(statement: Json, file: Json, samples: Any, labels: Any, openin
     require(dataset, "it is about no dataset")
     target, classes = circuit["targets"], circuit["classes"]
     kinds = {kind.get("name"): kind for kind in input_types(circuit).values()}
-    inputs: Json = samples if isinstance(samples, dict) else {None: samples}
+    inputs: dict[Any, Any] = samples if isinstance(samples, dict) else {None: samples}
     # Of several inputs a file may have more: what is none of them is not read.
     require({*kinds} <= {*inputs}, "samples are of each input by its name")
     inputs, size = {name: inputs[name] for name in kinds}, len(labels) if isinstance(labels, list) else 0
@@ -1038,7 +1038,7 @@ def quantised(values: Any, kind: Json) -> list[int]:
     return [max(0, min(2 ** kind["bits"] - 1, round(value) + kind["zero_point"])) for value in nearest]
 
 
-def dataset_hash(inputs: Json, labels: Any, targets: object) -> str:
+def dataset_hash(inputs: dict[Any, Any], labels: Any, targets: object) -> str:
     """Of samples, by their inputs, with labels, or with targets in their place."""
     numbers, others = flat([*inputs.values()]), flat(labels)
     shapes = {name: shape_of(each) for name, each in inputs.items()}
