@@ -35,7 +35,6 @@ from circuits.schemes.accuracy import (
     SAMPLES,
     measured_output,
     require_all_weights,
-    sample_inputs,
     target_type,
 )
 from circuits.schemes.circuit import most_labels, require_classes
@@ -170,7 +169,7 @@ def read_dataset(
     size = graph.size(output.decode())
     require_classes(size, "labels", "give targets, to measure errors by")
     require_all_weights(graph, output.decode())
-    inputs = sample_inputs(graph, output.decode())
+    inputs = graph.inputs_of(output.decode())
     schema = TableSchema.parse(table) if table else None
     given = samples.parse(content, {entry.name: entry.shape for entry in inputs}, "samples", schema=schema)
     classes = _classes(_labels(given, labels, schema=schema), size, "labels")
@@ -196,7 +195,7 @@ def read_measured(
     graph, privacy = QuantGraph.from_bytes(quantised), cast("Privacy", weight_privacy.decode())
     kind = target_type(graph, privacy, output.decode())
     require_all_weights(graph, output.decode())
-    inputs = sample_inputs(graph, output.decode())
+    inputs = graph.inputs_of(output.decode())
     schema = TableSchema.parse(table) if table else None
     given = samples.parse(content, {entry.name: entry.shape for entry in inputs}, "samples", schema=schema)
     values = samples.parse_labels(targets, "targets")
@@ -360,7 +359,7 @@ def committed_samples(quantised: bytes, compared: Compared, output: str | None, 
     """What a commitment to samples is to, with their labels or targets. Raises ``StatementError`` as
     ``measured_output``."""
     graph = _graph(quantised)
-    return sample_values(sample_inputs(graph, measured_output(graph, compared, output)), *parts)
+    return sample_values(graph.inputs_of(measured_output(graph, compared, output)), *parts)
 
 
 def committed_input(quantised: bytes, values: Integers, name: str | None = None) -> Integers:
@@ -478,7 +477,7 @@ def samples_in(quantised: bytes, compared: Compared, output: str | None, values:
     """
     graph = _graph(quantised)
     measured = measured_output(graph, compared, output)
-    inputs, targets = sample_inputs(graph, measured), graph.size(measured) if compared == "targets" else 0
+    inputs, targets = graph.inputs_of(measured), graph.size(measured) if compared == "targets" else 0
     room = max(0, values - len(sample_values(inputs)))
     return room // (sum(math.prod(entry.shape) for entry in inputs) + targets + 1)
 

@@ -16,7 +16,7 @@ from circuits.comparison.differences import require_near
 from circuits.comparison.integers import compare_integers
 from circuits.quantisation.plan import input_names
 from circuits.quantised.typed import TypedGraph
-from circuits.schemes.accuracy import Parts, measured_output, sample_inputs
+from circuits.schemes.accuracy import Parts, measured_output
 from circuits.tuning import tune
 from kernels import fr
 from prover import registry
@@ -157,7 +157,7 @@ def _proven(given: _Given, asked: _Asked, system: str, progress: Progress) -> Pr
     progress("compile", 0.0)
     output = measured_output(qgraph, "targets" if takes_targets(asked.measure) else "labels", asked.output)
     quantised = {name: own[entry] for entry, name in input_names(graph).items()}
-    read = [entry.name for entry in sample_inputs(qgraph, output)]
+    read = [entry.name for entry in qgraph.inputs_of(output)]
     values = {name: quantised[name] for name in read} if len(read) > 1 else quantised[read[0]]
     truth = networks.array(loaded.labels(given.labels))
     data = LabelledData.compared(values, truth, asked.measure)

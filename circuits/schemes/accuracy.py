@@ -117,8 +117,8 @@ class Accuracy(Circuit):
 
     @property
     def inputs(self) -> Sequence[QuantInput]:
-        """Those that samples are of."""
-        return sample_inputs(self.qgraph, self.output)
+        """Those that samples are of: from which the output is computed."""
+        return self.qgraph.inputs_of(self.output)
 
     @property
     def batch(self) -> int:
@@ -369,7 +369,7 @@ def compile_accuracy(
     """
     typed, output, measurement = _typed(qgraph, batch, weight_privacy, measure, top, output)
     builder, made = Builder(), _made(typed, output, measurement, norm)
-    inputs = sample_inputs(qgraph, output)
+    inputs = qgraph.inputs_of(output)
     network, plan = made.network, _plan(typed, made, measurement, inputs)
     begin(builder, typed)
     tools = arithmetic(builder, _LEVEL)
@@ -412,7 +412,7 @@ def measured_output(qgraph: QuantGraph, compared: Compared, asked: str | None = 
 
     Raises ``StatementError`` (``statement.several``, ``output``) where there is no such one, or several.
     """
-    known = [*qgraph.outputs]
+    known = [name for name in qgraph.outputs if qgraph.inputs_of(name)]
     if compared == "labels" and len(known) > 1:
         known = [name for name in known if is_of_classes(qgraph.shapes[qgraph.outputs[name]])]
     meant = known if asked is None else [name for name in known if name == asked]
@@ -433,12 +433,6 @@ def require_all_weights(qgraph: QuantGraph, output: str) -> None:
     weights: commitments are to all of them."""
     if len(qgraph.inputs) > 1:
         _network(TypedGraph(qgraph, "public", "public"), output)
-
-
-def sample_inputs(qgraph: QuantGraph, output: str) -> list[QuantInput]:
-    """The inputs that samples are of where this output is measured (``measured_output``), in the network's
-    order: those that it is computed from."""
-    return qgraph.inputs_of(output)
 
 
 def _network(typed: TypedGraph, output: str) -> Relations:
@@ -521,7 +515,7 @@ def plan_accuracy(
     """How ``compile_accuracy`` would prove each node, and the rows in all, without building anything."""
     typed, output, measurement = _typed(qgraph, batch, weight_privacy, measure, top, output)
     made = _made(typed, output, measurement, norm)
-    return _plan(typed, made, measurement, sample_inputs(qgraph, output))
+    return _plan(typed, made, measurement, qgraph.inputs_of(output))
 
 
 def _typed(
@@ -538,7 +532,7 @@ def _typed(
     output = measured_output(qgraph, "targets" if takes_targets(measure) else "labels", output)
     if measure == "certified":
         require_one(qgraph, "a certificate")
-    if len(sample_inputs(qgraph, output)) > MOST_NAMES:
+    if len(qgraph.inputs_of(output)) > MOST_NAMES:
         reason = f"an accuracy is of an output that is computed from at most {MOST_NAMES} inputs"
         raise StatementError("statement.several", reason, field="output")
     typed = TypedGraph(qgraph, "committed", weight_privacy, batch)

@@ -121,6 +121,12 @@ def test_inputs_that_the_output_does_without_are_no_part_of_it(circuit: Accuracy
     assert not any("/c" in name for name in circuit.layout)
     with refuses("statement.several", "output"):
         compile_accuracy(network(), batch=BATCH, output="same")  # commitments are to all weights
+    names = [f"x{place}" for place in range(17)]
+    many = QuantGraph(
+        tuple(QuantInput(name, (1,), KIND) for name in names), (Concat("all", tuple(names), 0),), {"y": "all"}
+    )
+    with refuses("statement.several", "output", match="at most 16 inputs"):
+        compile_accuracy(many, batch=BATCH)
     alone = compile_accuracy(network(unread=False), batch=BATCH)
     assert alone.output == "scores"
     with refuses("statement.several", "scheme"):
