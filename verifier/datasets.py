@@ -83,9 +83,9 @@ class LabelledData:
         return x
 
     def in_order(self, names: Sequence[str | None]) -> LabelledData:
-        """The same, with the inputs in the network's order, which the hash is of. Raises ``TensorError``
-        (``input.names``) where the network has others."""
-        if {*names} != {*self.inputs}:
+        """The same of these inputs alone, in the network's order, which the hash is of. Raises
+        ``TensorError`` (``input.names``) where one is missing."""
+        if not {*names} <= {*self.inputs}:
             known = f"arrays by the names {', '.join(map(str, names))}" if len(names) > 1 else "one array"
             raise TensorError("input.names", f"the samples must be {known}", field="samples")
         return replace(self, inputs={name: self.inputs[name] for name in names})

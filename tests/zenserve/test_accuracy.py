@@ -65,7 +65,8 @@ def test_samples_of_several_inputs_go_by_their_names_or_in_order(tmp_path: Path)
     proof = zenserve.accuracy(file, {"mask": given["mask"], "ids": given["ids"]}, labels, shard_size=2)
     assert proof.statement.claim.startswith("The network gets 4 of 5 labels right.")
     proof.save(tmp_path)
-    assert zenserve.verify(tmp_path, dataset=(given, labels)).valid
+    for held in (given, {"more": labels, **given}):
+        assert zenserve.verify(tmp_path, dataset=(held, labels)).valid
     turned = {"ids": given["mask"], "mask": given["ids"]}
     others = {**given, "mask": given["mask"] ^ np.eye(5, 6, dtype=int)}, {"ids": given["ids"]}, given["ids"]
     for other in (turned, *others):

@@ -79,8 +79,8 @@ export class LabelledData implements judging.LabelledData {
   }
 
   /**
-   * The same, with the inputs in the network's order, which the hash is of. Throws `ZenError` (`input.names`) where the
-   * network has others.
+   * The same of these inputs alone, in the network's order, which the hash is of. Throws `ZenError` (`input.names`)
+   * where one is missing.
    */
   inOrder(names: readonly (string | null)[]): LabelledData {
     const inputs = new Map<string | null, Numbers>();
@@ -88,7 +88,7 @@ export class LabelledData implements judging.LabelledData {
       const own = this.inputs.get(name);
       if (own !== undefined) inputs.set(name, own);
     }
-    if (inputs.size < names.length || inputs.size < this.inputs.size) {
+    if (inputs.size < names.length) {
       const known = names.length > 1 ? `arrays by the names ${names.join(", ")}` : "one array";
       throw new ZenError("input.names", `the samples must be ${known}`, "samples");
     }
