@@ -257,7 +257,7 @@ MEANINGS: Final[Mapping[Code, str]] = {
     "statement.range": "a range that is too large, or of one value",
     "statement.reveal": "a proof cannot show so much of the output",
     "statement.segments": "the format knows no segments",
-    "statement.several": "the scheme is for networks of one input, and of one output or one that is named",
+    "statement.several": "the scheme or measure is of one input, or of one output, which has to be named",
     "statement.size": "a part of a negative size",
     "statement.soundness": "the proof would be less sound than the service demands",
     "statement.system": "no such proof system here, or it lacks what the circuit takes",

@@ -48,7 +48,7 @@ from verifier.judging import Case, judge_each
 from verifier.keys import opened
 from verifier.schemes import Norm, Privacy
 from verifier.words import make_statement
-from zenserve.accuracy import prove_shards, shard_values, shards_of
+from zenserve.accuracy import prove_shards, shards_of
 from zenserve.proof import Keyed, Proof, verify
 from zenserve.proving import THREADS, Party
 
@@ -179,7 +179,7 @@ def _counted(data: LabelledData, weights: Privacy, shard: int, system: str) -> R
     with TemporaryDirectory() as folder:
         party = Party(registry.find(system), Path(folder), silent)
         model = {"model": parameters(graph)} if weights == "committed" else {}
-        party.commit(model, max(map(len, shard_values(circuit, data))))
+        party.commit(model, max(map(len, circuit.shard_values(data))))
         shards, counted = timed(lambda: shards_of(party, circuit, data, RADIUS))
         key, setup = timed(lambda: party.key(circuit))
         made, prove = timed(lambda: prove_shards(party, circuit, key, data, shards, RADIUS))

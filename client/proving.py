@@ -236,11 +236,12 @@ class Proving(Calls):
         job_labels: Mapping[str, str] | None = None,
         idempotency_key: str | None = None,
     ) -> Flow[Dataset]:
-        """Add samples for a model: files as docs/inputs.md has them. ``labels``: the samples' classes, unless
-        their file has them; or ``targets``, what the network should say of them. ``output``: of which of
-        several outputs these are, where more than one could be meant. ``shard_size``: samples in one proof,
-        by default as many as fit the service's memory when ``measure`` is proven of them, or accuracy, or
-        r2. ``job_labels``: what to find it by in lists, as the ``labels`` of models and proofs.
+        """Add samples for a model: files as docs/inputs.md has them, of several inputs one with an array for
+        each. ``labels``: the samples' classes, unless their file has them; or ``targets``, what the network
+        should say of them. ``output``: of which of several outputs these are, where more than one could be
+        meant. ``shard_size``: samples in one proof, by default as many as fit the service's memory when
+        ``measure`` is proven of them, or accuracy, or r2. ``job_labels``: what to find it by in lists, as the
+        ``labels`` of models and proofs.
         """
         fields = {
             "model_id": model_id,

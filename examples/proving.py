@@ -13,11 +13,10 @@ from datetime import UTC, datetime
 from functools import cached_property, partial
 from typing import Any, Generic, TypeVar
 
-import numpy as np
-
 from base.processors import usable_cores
 from circuits import Accuracy, Inference, Recognition, Registration
 from circuits.quantised import Integers
+from circuits.schemes.accuracy import Parts
 from circuits.schemes.circuit import Circuit
 from kernels import FrArray, fr
 from prover import groth16
@@ -25,7 +24,6 @@ from prover.groth16 import CommitmentKey, Opening, ProvingKey
 from relations.integers import IntArray
 from verifier import fields
 from verifier.datasets import LabelledData
-from verifier.description import InputType
 from verifier.documents import (
     Dataset,
     KeyFile,
@@ -135,7 +133,7 @@ class Part:
     """A shard as its prover knows it: ``given``, samples and labels (and targets) of a whole batch, the last
     ones padding, and what they count."""
 
-    given: tuple[IntArray, ...]
+    given: Parts
     counts: IntArray
     dataset: Opening
     correct: Opening
@@ -183,10 +181,8 @@ def measure(
 
 
 def _parts(circuit: Accuracy, data: LabelledData, basis: CommitmentKey) -> list[Part]:
-    kind = InputType(shape=list(circuit.entry.shape), **vars(circuit.entry.type))
-    parts, batch, classes = [], circuit.batch, circuit.qgraph.classes
-    for numbers in data.shard_values(kind, batch, classes, circuit.measurement.targets):
-        values = np.array(numbers, dtype=np.int64)
+    parts = []
+    for values in circuit.shard_values(data):
         given = circuit.parts(values)
         counts = circuit.counts(*given)
         # Anyone who has the dataset can compute its commitment: it hides nothing. The counts' does.

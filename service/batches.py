@@ -7,17 +7,19 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from circuits.schemes.accuracy import SAMPLES, Parts
 from service.encryption import Integers, Secret
+from verifier.schemes import kind_of
 
 
 @dataclass(frozen=True, eq=False)
 class Batch:
-    """``samples``: int64[batch, *shape], quantised; ``labels``: int64[batch]; ``targets``: int64[batch,
-    outputs], quantised, where there are any. ``size`` of them are the dataset's; the others are zeros and the
-    least targets, with a label that says so.
+    """``samples``: int64[batch, *shape], quantised, of several inputs by their names, in the network's order;
+    ``labels``: int64[batch]; ``targets``: int64[batch, outputs], quantised, where there are any. ``size`` of
+    them are the dataset's; the others are zeros and the least targets, with a label that says so.
     """
 
-    samples: Integers
+    samples: Integers | Mapping[str, Integers]
     labels: Integers
     targets: Integers | None
     size: int
@@ -25,24 +27,27 @@ class Batch:
     @property
     def committed(self) -> tuple[Integers, ...]:
         """In the order in which they are committed to."""
-        return (self.samples, *([] if self.targets is None else [self.targets]), self.labels)
+        samples = self.samples.values() if isinstance(self.samples, Mapping) else [self.samples]
+        return (*samples, *([] if self.targets is None else [self.targets]), self.labels)
 
     @property
-    def parts(self) -> tuple[Integers, ...]:
+    def parts(self) -> Parts:
         """As ``circuits.Accuracy`` takes them."""
         parts = self.samples, self.labels
         return parts if self.targets is None else (*parts, self.targets)
 
 
 def cut(dataset: Mapping[str, Secret], batch: int, fills: Mapping[str, int]) -> list[Batch]:
-    """All batches of ``samples``, ``labels`` and, where there are any, ``targets``, the last one filled up
-    with ``fills`` (``intake.fillings``)."""
+    """All batches of ``samples``, of several inputs ``samples/NAME`` each, ``labels`` and, where there are
+    any, ``targets``, the last one filled up with ``fills`` (``intake.fillings``)."""
     size = len(dataset["labels"].values)
-    parts = {name: _filled(part.values, batch, fills[name]) for name, part in dataset.items()}
+    parts = {name: _filled(part.values, batch, fills[kind_of(name)]) for name, part in dataset.items()}
 
     def made(start: int) -> Batch:
         own = {name: part[start : start + batch] for name, part in parts.items()}
-        return Batch(own["samples"], own["labels"], own.get("targets"), min(batch, size - start))
+        several = {name.partition("/")[2]: part for name, part in own.items() if "/" in name}
+        samples = several or own[SAMPLES]
+        return Batch(samples, own["labels"], own.get("targets"), min(batch, size - start))
 
     return [made(start) for start in range(0, size, batch)]
 

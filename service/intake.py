@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from functools import lru_cache, partial
@@ -31,7 +31,12 @@ from circuits.quantised.graph import BEYOND
 from circuits.quantised.typed import TypedGraph
 from circuits.samples.schema import TableSchema, is_rows
 from circuits.schemes import planned
-from circuits.schemes.accuracy import measured_output, require_all_weights, sample_input, target_type
+from circuits.schemes.accuracy import (
+    SAMPLES,
+    measured_output,
+    require_all_weights,
+    target_type,
+)
 from circuits.schemes.circuit import most_labels, require_classes
 from circuits.schemes.inference import all_shown, require_outputs
 from circuits.schemes.inputs import sample_values
@@ -42,9 +47,9 @@ from circuits.schemes.robustness import require_certificates
 from circuits.tuning import Tuned
 from service import deleted
 from service.encryption import Integers, Secret, pack
-from verifier.datasets import LabelledData, one_input, quantise_targets
+from verifier.datasets import LabelledData, Samples, one_input, quantise_targets
 from verifier.measures import takes_targets
-from verifier.schemes import BOUNDED, Compared, Measure, Norm, Privacy, Reveal, furthest
+from verifier.schemes import BOUNDED, Compared, Measure, Norm, Privacy, Reveal, called, furthest
 from verifier.stream import MOST_OUTPUTS, MOST_SAMPLES
 from zenerrors import ConflictError, RequestError, StatementError, TensorError
 
@@ -152,10 +157,10 @@ def read_dataset(
     table: bytes = b"",
 ) -> bytes:
     """The content hash (32 bytes), how many samples there are (``COUNT_BYTES``), then samples
-    int64[n, *input_shape], quantised, and labels int64[n], packed. ``output``: the name of the one that
-    labels are of. ``labels``: a file of them, or nothing: then ``content`` has them. ``saturate``: anything,
-    where samples beyond the input's range are taken as its ends. ``table``: the model's schema, if it has
-    one.
+    int64[n, *input_shape], quantised, of several inputs by their names, and labels int64[n], packed.
+    ``output``: the name of the one that labels are of. ``labels``: a file of them, or nothing: then
+    ``content`` has them. ``saturate``: anything, where samples beyond the input's range are taken as its
+    ends. ``table``: the model's schema, if it has one.
 
     Raises ``TensorError``: files that cannot be read, other shapes, labels that are no class; and
     ``StatementError`` for an output without classes, or one that no accuracy can be of.
@@ -164,15 +169,14 @@ def read_dataset(
     size = graph.size(output.decode())
     require_classes(size, "labels", "give targets, to measure errors by")
     require_all_weights(graph, output.decode())
-    entry = sample_input(graph, output.decode())
+    inputs = graph.inputs_of(output.decode())
     schema = TableSchema.parse(table) if table else None
-    given = samples.parse(content, {entry.name: entry.shape}, "samples", schema=schema)
-    images = given.inputs[entry.name].astype(np.float64)
+    given = samples.parse(content, {entry.name: entry.shape for entry in inputs}, "samples", schema=schema)
     classes = _classes(_labels(given, labels, schema=schema), size, "labels")
-    _require_one_each(images, classes, "labels")
-    quantised_samples = _quantised_all(graph, entry, images, saturate=bool(saturate))
-    secrets = {"samples": quantised_samples, "labels": Secret(classes)}
-    return _counted(LabelledData.of(images, classes).sha256, len(classes)) + pack(secrets)
+    _require_one_each(given.inputs, classes, "labels")
+    secrets = _quantised_all(graph, inputs, given.inputs, saturate=bool(saturate))
+    data = LabelledData.of(_hashed(given.inputs), classes)
+    return _counted(data.sha256, data.size) + pack(secrets | {"labels": Secret(classes)})
 
 
 def read_measured(
@@ -191,53 +195,70 @@ def read_measured(
     graph, privacy = QuantGraph.from_bytes(quantised), cast("Privacy", weight_privacy.decode())
     kind = target_type(graph, privacy, output.decode())
     require_all_weights(graph, output.decode())
-    entry = sample_input(graph, output.decode())
+    inputs = graph.inputs_of(output.decode())
     schema = TableSchema.parse(table) if table else None
-    given = samples.parse(content, {entry.name: entry.shape}, "samples", schema=schema)
-    images = given.inputs[entry.name].astype(np.float64)
+    given = samples.parse(content, {entry.name: entry.shape for entry in inputs}, "samples", schema=schema)
     values = samples.parse_labels(targets, "targets")
-    _require_one_each(images, values, "targets")
-    data = LabelledData.with_targets(images, values)
-    secrets = {
-        "samples": _quantised_all(graph, entry, images, saturate=bool(saturate)),
+    _require_one_each(given.inputs, values, "targets")
+    data = LabelledData.with_targets(_hashed(given.inputs), values)
+    secrets = _quantised_all(graph, inputs, given.inputs, saturate=bool(saturate)) | {
         "labels": Secret(data.labels),
         "targets": Secret(quantise_targets(data.targets_of(graph.size(output.decode())), kind)),
     }
-    return _counted(data.sha256, len(data.labels)) + pack(secrets)
+    return _counted(data.sha256, data.size) + pack(secrets)
 
 
 def _counted(sha256: bytes, count: int) -> bytes:
     return sha256 + count.to_bytes(COUNT_BYTES, "little")
 
 
-def _require_one_each(samples: Floats, others: NDArray[Any], field: str) -> None:
-    if samples.shape[:1] != others.shape[:1]:
-        raise TensorError(
-            "input.shape",
-            f"the samples have shape {list(samples.shape)}, and there are {len(others)} {field}:"
-            " one for each",
-            field="samples",
-        )
+def _hashed(inputs: Mapping[str, NDArray[Any]]) -> Samples:
+    """As ``LabelledData`` takes them: an only input has no name."""
+    return next(iter(inputs.values())) if len(inputs) == 1 else inputs
 
 
-def _quantised_all(graph: QuantGraph, entry: QuantInput, samples: Floats, *, saturate: bool) -> Secret:
-    if not saturate:
-        _require_inside(entry, samples)
-    each = enumerate(samples)
-    return Secret(
-        np.stack([_fitting(graph, entry, sample, "samples", i, saturate=saturate) for i, sample in each])
-    )
+def _require_one_each(inputs: Mapping[str, NDArray[Any]], others: NDArray[Any], field: str) -> None:
+    for name, each in inputs.items():
+        if each.shape[:1] != others.shape[:1]:
+            raise TensorError(
+                "input.shape",
+                f"{_placed_in(name, inputs)} have shape {list(each.shape)}, and there are {len(others)}"
+                f" {field}: one for each",
+                field="samples",
+            )
 
 
-def _require_inside(entry: QuantInput, samples: Floats) -> None:
+def _placed_in(name: str, inputs: Collection[Any]) -> str:
+    """What messages call the samples of an input: of several, its name is behind a dot."""
+    return called("samples", name, inputs).replace("/", ".")
+
+
+def _quantised_all(
+    graph: QuantGraph, inputs: Sequence[QuantInput], samples: Mapping[str, NDArray[Any]], *, saturate: bool
+) -> dict[str, Secret]:
+    """Of each input by what the dataset calls its samples (``circuits.schemes.accuracy.SAMPLES``)."""
+    secrets = {}
+    for entry in inputs:
+        own, field = samples[entry.name].astype(np.float64), _placed_in(entry.name, inputs)
+        if not saturate:
+            _require_inside(entry, own, field)
+        each = [
+            _fitting(graph, entry, sample, "samples", f"{field}[{index}]", saturate=saturate)
+            for index, sample in enumerate(own)
+        ]
+        secrets[called(SAMPLES, entry.name, inputs)] = Secret(np.stack(each))
+    return secrets
+
+
+def _require_inside(entry: QuantInput, samples: Floats, field: str) -> None:
     """Raises ``TensorError`` (``input.out_of_range``) that says how many samples are beyond the range."""
     low, high = entry.type.interval
     beyond = ((samples < low) | (samples > high)).reshape(len(samples), -1).any(axis=1)
     if beyond.sum() > 1:
         raise TensorError(
             "input.out_of_range",
-            f"samples: {beyond.sum():,} of {len(samples):,} rows reach beyond the calibration's range,"
-            f" [{low:.6g}, {high:.6g}], first samples[{beyond.argmax()}]: {BEYOND}",
+            f"{field}: {beyond.sum():,} of {len(samples):,} rows reach beyond the calibration's range,"
+            f" [{low:.6g}, {high:.6g}], first {field}[{beyond.argmax()}]: {BEYOND}",
             field="samples",
         )
 
@@ -338,7 +359,7 @@ def committed_samples(quantised: bytes, compared: Compared, output: str | None, 
     """What a commitment to samples is to, with their labels or targets. Raises ``StatementError`` as
     ``measured_output``."""
     graph = _graph(quantised)
-    return sample_values(sample_input(graph, measured_output(graph, compared, output)), *parts)
+    return sample_values(graph.inputs_of(measured_output(graph, compared, output)), *parts)
 
 
 def committed_input(quantised: bytes, values: Integers, name: str | None = None) -> Integers:
@@ -456,15 +477,16 @@ def samples_in(quantised: bytes, compared: Compared, output: str | None, values:
     """
     graph = _graph(quantised)
     measured = measured_output(graph, compared, output)
-    entry, targets = sample_input(graph, measured), graph.size(measured) if compared == "targets" else 0
-    room = max(0, values - len(sample_values(entry)))
-    return room // (math.prod(entry.shape) + targets + 1)
+    inputs, targets = graph.inputs_of(measured), graph.size(measured) if compared == "targets" else 0
+    room = max(0, values - len(sample_values(inputs)))
+    return room // (sum(math.prod(entry.shape) for entry in inputs) + targets + 1)
 
 
 def fillings(
     quantised: bytes, weight_privacy: Privacy, compared: Compared, output: str | None
 ) -> dict[str, int]:
-    """What fills up a shard (``verifier.datasets``): samples, labels and, where there are any, targets."""
+    """What fills up a shard (``verifier.datasets``): samples, of all inputs, labels and, where there are any,
+    targets."""
     graph = _graph(quantised)
     output = measured_output(graph, compared, output)
     if compared == "labels":
@@ -524,8 +546,8 @@ class FrameInput:
 
     def read(self, values: Floats, field: str, index: int | None = None) -> Integers:
         """As ``read_input``."""
-        fitted = _fitted(values, self.entry.shape)
-        return _placed(partial(self.entry.quantise, fitted, saturate=self.saturate), field, index)
+        fitted, place = _fitted(values, self.entry.shape), field if index is None else f"{field}[{index}]"
+        return _placed(partial(self.entry.quantise, fitted, saturate=self.saturate), field, place)
 
 
 def most_profiled(bank: Sequence[FrameInput]) -> int:
@@ -685,22 +707,22 @@ def _fitting(
     entry: QuantInput,
     values: Floats,
     field: str,
-    index: int | None = None,
+    place: str | None = None,
     *,
     saturate: bool,
     columns: Sequence[str] = (),
 ) -> Integers:
+    """``place``: in the ``field``, as messages have it."""
     fitted = _fitted(values, entry.shape)
     read = partial(graph.quantise_entry, entry.name, fitted, saturate=saturate, columns=columns)
-    return _placed(read, field, index)
+    return _placed(read, field, place or field)
 
 
-def _placed(read: Callable[[], Integers], field: str, index: int | None) -> Integers:
-    """What is read from the ``field``, or from so many of what it has."""
+def _placed(read: Callable[[], Integers], field: str, place: str) -> Integers:
+    """What is read from the ``place`` in the ``field``."""
     try:
         return read()
     except TensorError as error:
-        place = field if index is None else f"{field}[{index}]"
         message = error.message.replace("input", place, 1)
         raise TensorError(error.code, message, field=field) from None
 

@@ -51,7 +51,8 @@ _KEYS: Final = {
 }
 _HELD: Final = {
     "input": "the input, before quantisation: .npy or JSON; several inputs by their names: .npz",
-    "dataset": "the dataset: .npz with samples and labels or targets; or the samples, .npy or JSON",
+    "dataset": "the dataset: .npz with samples, or each input by its name, and labels or targets; or the"
+    " samples alone, .npy, .npz or JSON",
     "labels": "the labels or targets of --dataset, .npy or JSON, if its file has none",
     "opening": "the opening of the commitment to the input, to the private dataset or to the output",
     "registration": "the proof of the model's registration: all committed weights are in range",
@@ -408,8 +409,9 @@ def _compared(given: Given, key: OpenedKey, known: Known) -> Known:
             known = replace(known, input=datasets.load_inputs(given["input"], key.circuit.quantisation))
     if "dataset" in given:
         with _reading("dataset", given["dataset"]):
+            names = [kind.name for kind in key.circuit.quantisation.types.values()]
             targets = key.circuit.targets is not None
-            data = datasets.load(given["dataset"], given.get("labels"), targets=targets)
+            data = datasets.load(given["dataset"], given.get("labels"), targets=targets, names=names)
             known = replace(known, dataset=data)
     return known
 

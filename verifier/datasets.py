@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Final, Literal
@@ -17,7 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from verifier import npy, npz
-from verifier.description import InputType, Quantisation
+from verifier.description import InputType, Quantisation, type_limbs
 from verifier.document import parse_json
 from verifier.fields import canonical
 from verifier.measures import Targets, takes_targets
@@ -26,54 +27,47 @@ from zenerrors import TensorError
 
 UNREADABLE: Final = (ValueError, RecursionError)
 """What reading bytes of ``.npy`` or ``.npz`` files, or JSON, may raise."""
-_TAG: Final = b"zenserve dataset 1\n"
-_TARGETS_TAG: Final = b"zenserve dataset 2\n"
+_TAG: Final = "zenserve dataset 1\n"
+_TARGETS_TAG: Final = "zenserve dataset 2\n"
+_SEVERAL_TAG: Final = "zenserve dataset 3\n"
+
+Samples = ArrayLike | Mapping[str, ArrayLike]
+"""Of the only input [n, …], or of each of several by its name."""
 
 
 @dataclass(frozen=True, eq=False)
 class LabelledData:
-    """``samples``: float64[n, *shape], finite, as they were before quantisation; ``labels``: int64[n], or
-    ``targets``: float64[n, outputs], finite, as they were, and all labels 0.
+    """``inputs``: of each input float64[n, *shape], finite, as they were before quantisation, by its name;
+    None names an only one. ``labels``: int64[n], or ``targets``: float64[n, outputs], finite, as they were,
+    and all labels 0.
     """
 
-    samples: NDArray[np.float64]
+    inputs: Mapping[str | None, NDArray[np.float64]]
     labels: NDArray[np.int64]
     targets: NDArray[np.float64] | None = None
 
     @classmethod
-    def of(cls, samples: ArrayLike, labels: ArrayLike) -> LabelledData:
+    def of(cls, samples: Samples, labels: ArrayLike) -> LabelledData:
         """From numbers of any kind; labels must be integers that are not negative. Raises ``TensorError``:
         ``input.shape``, ``input.not_numeric``, ``input.not_finite``, ``input.empty``.
         """
-        x, y = numbers(samples, "samples"), np.asarray(labels)
-        if y.ndim != 1 or x.ndim < 2 or len(x) != len(y):
-            raise TensorError(
-                "input.shape",
-                f"samples are {list(x.shape)} and labels {list(y.shape)}; they must be [n, …] and [n]",
-                field="labels",
-            )
-        _require_some(x)
+        inputs, y = _by_input(samples), np.asarray(labels)
+        _require_one_each(inputs, y, "labels", axes="[n]")
         if y.dtype.kind not in "iu" or y.min() < 0 or y.max() > np.iinfo(np.int64).max:
             raise TensorError("input.not_numeric", "labels must be integers from 0 on", field="labels")
-        return cls(x, y.astype(np.int64))
+        return cls(inputs, y.astype(np.int64))
 
     @classmethod
-    def with_targets(cls, samples: ArrayLike, targets: ArrayLike) -> LabelledData:
+    def with_targets(cls, samples: Samples, targets: ArrayLike) -> LabelledData:
         """From numbers of any kind: of each sample one target, or as many as the network has outputs. Raises
         ``TensorError`` as ``of``.
         """
-        x, y = numbers(samples, "samples"), numbers(targets, "targets")
-        if y.ndim < 1 or x.ndim < 2 or len(x) != len(y):
-            raise TensorError(
-                "input.shape",
-                f"samples are {list(x.shape)} and targets {list(y.shape)}; they must be [n, …] and [n, …]",
-                field="targets",
-            )
-        _require_some(x)
-        return cls(x, np.zeros(len(x), np.int64), y.reshape(len(y), -1))
+        inputs, y = _by_input(samples), numbers(targets, "targets")
+        _require_one_each(inputs, y, "targets", axes="[n, …]")
+        return cls(inputs, np.zeros(len(y), np.int64), y.reshape(len(y), -1))
 
     @classmethod
-    def compared(cls, samples: ArrayLike, truth: ArrayLike, measure: Measure) -> LabelledData:
+    def compared(cls, samples: Samples, truth: ArrayLike, measure: Measure) -> LabelledData:
         """With what the measure compares the network's outputs with: labels, or targets. Raises
         ``TensorError`` as ``of``."""
         return (cls.with_targets if takes_targets(measure) else cls.of)(samples, truth)
@@ -82,24 +76,48 @@ class LabelledData:
     def size(self) -> int:
         return len(self.labels)
 
+    @property
+    def samples(self) -> NDArray[np.float64]:
+        """Those of the only input."""
+        (x,) = self.inputs.values()
+        return x
+
+    def in_order(self, names: Sequence[str | None]) -> LabelledData:
+        """The same of these inputs alone, in the network's order, which the hash is of. Raises
+        ``TensorError`` (``input.names``) where one is missing."""
+        if not {*names} <= {*self.inputs}:
+            known = f"arrays by the names {', '.join(map(str, names))}" if len(names) > 1 else "one array"
+            raise TensorError("input.names", f"the samples must be {known}", field="samples")
+        return replace(self, inputs={name: self.inputs[name] for name in names})
+
     @cached_property
     def sha256(self) -> bytes:
         """The content's hash, 32 bytes: the tag, a line with the samples' shape as JSON, then the samples as
         float64 and the labels as int64, little-endian, row-major. With targets, another tag, both shapes in
-        two lines, then both as float64."""
-        tag, shapes, second = _TAG, [self.samples.shape], self.labels.astype("<i8")
-        if self.targets is not None:
-            tag, shapes, second = _TARGETS_TAG, [*shapes, self.targets.shape], self.targets.astype("<f8")
-        digest = hashlib.sha256(tag + b"".join(json.dumps(list(shape)).encode() + b"\n" for shape in shapes))
-        digest.update(np.ascontiguousarray(self.samples, dtype="<f8").data)
-        digest.update(np.ascontiguousarray(second).data)
+        two lines, then both as float64. Of several inputs, a third tag, and a line that has all names and
+        shapes (docs/formats.md)."""
+        second = self.labels.astype("<i8") if self.targets is None else self.targets.astype("<f8")
+        digest = hashlib.sha256(self._header(second.shape))
+        for array in (*(x.astype("<f8") for x in self.inputs.values()), second):
+            digest.update(np.ascontiguousarray(array).data)
         return digest.digest()
 
+    def _header(self, second: Sequence[int]) -> bytes:
+        """What is hashed before the numbers. ``second``: the shape of labels or targets."""
+        if None in self.inputs:
+            shapes = [self.samples.shape, *([] if self.targets is None else [second])]
+            tag = _TAG if self.targets is None else _TARGETS_TAG
+            return (tag + "".join(f"{json.dumps(list(shape))}\n" for shape in shapes)).encode()
+        inputs = [{"name": name, "shape": list(x.shape)} for name, x in self.inputs.items()]
+        compared = "labels" if self.targets is None else "targets"
+        return _SEVERAL_TAG.encode() + canonical({"inputs": inputs, compared: list(second)}) + b"\n"
+
     def shard_values(
-        self, kind: InputType, batch: int, classes: int, target: Targets | None = None
+        self, kinds: Sequence[InputType], batch: int, classes: int, target: Targets | None = None
     ) -> Iterator[list[int]]:
-        """What the shards' commitments are to: the samples' type (``InputType.limbs``), the integers of
-        ``batch`` samples, of their targets where errors are measured (``target``), then their labels.
+        """What the shards' commitments are to: the inputs' types (``type_limbs``), the integers of ``batch``
+        samples, of one input after the other, of their targets where errors are measured (``target``), then
+        their labels.
 
         The last shard is filled up with samples of zeros and the label ``classes``, which no network gives,
         or with targets that are the least and the label 1. Raises ``TensorError`` (``input.shape``,
@@ -111,14 +129,16 @@ class LabelledData:
         if self.labels.max() >= filler:
             raise TensorError("input.out_of_range", f"labels must lie in [0, {classes - 1}]", field="labels")
         for start in range(0, self.size, batch):
-            samples, labels = self.samples[start : start + batch], self.labels[start : start + batch]
-            values = [number for sample in samples for number in quantise(sample, kind)]
-            missing = batch - len(labels)
-            values += [0] * (missing * len(values) // len(labels))
+            labels = self.labels[start : start + batch]
+            values, missing = type_limbs(kinds), batch - len(labels)
+            for samples, kind in zip(self.inputs.values(), kinds, strict=True):
+                own = samples[start : start + batch]
+                values += [number for sample in own for number in quantise(sample, kind)]
+                values += [0] * (missing * math.prod(kind.shape))
             if target and targets is not None:
                 values += targets[start : start + batch].ravel().tolist()
                 values += [target.minimum] * (missing * classes)
-            yield [*kind.limbs, *values, *labels.tolist(), *[filler] * missing]
+            yield [*values, *labels.tolist(), *[filler] * missing]
 
     def targets_of(self, outputs: int) -> NDArray[np.float64]:
         """The targets of a network of so many outputs. Raises ``TensorError`` (``input.shape``)."""
@@ -141,8 +161,27 @@ def by_class(data: LabelledData) -> list[LabelledData]:
     ]
 
 
-def _require_some(samples: NDArray[np.float64]) -> None:
-    if not len(samples):
+def _by_input(samples: Samples) -> dict[str | None, NDArray[np.float64]]:
+    if isinstance(samples, Mapping):
+        return {name: numbers(each, f"samples.{name}") for name, each in samples.items()}
+    return {None: numbers(samples, "samples")}
+
+
+def _require_one_each(
+    inputs: Mapping[str | None, NDArray[np.float64]], truth: NDArray[Any], field: str, *, axes: str
+) -> None:
+    """That each input has one for each of the labels, or of the targets. Of one of several inputs a sample
+    may be a plain number."""
+    for name, x in inputs.items():
+        called, least = ("samples", 2) if name is None else (f"samples.{name}", 1)
+        if truth.ndim < 1 or (axes == "[n]" and truth.ndim > 1) or x.ndim < least or len(x) != len(truth):
+            raise TensorError(
+                "input.shape",
+                f"{called} are {list(x.shape)} and {field} {list(truth.shape)}; they must be [n, …] and"
+                f" {axes}",
+                field=field,
+            )
+    if not len(truth):
         raise TensorError("input.empty", "the dataset has no samples", field="samples")
 
 
@@ -182,19 +221,28 @@ def one_input(given: Sequence[int], shape: Sequence[int]) -> bool:
     return [1, *given] == [*shape] or [*given] == [1, *shape]
 
 
-def load(file: Path, labels: Path | None = None, *, targets: bool = False) -> LabelledData:
-    """From a ``.npz`` file with ``samples`` and ``labels``, or ``targets``, or two files. Raises
-    ``TensorError``.
+def load(
+    file: Path,
+    labels: Path | None = None,
+    *,
+    targets: bool = False,
+    names: Sequence[str | None] = (None,),
+) -> LabelledData:
+    """From a ``.npz`` file with ``samples`` and ``labels``, or ``targets``, or two files. ``names``: of the
+    inputs, of several of which the file has an array each in place of ``samples``. Raises ``TensorError``.
     """
-    made = LabelledData.with_targets if targets else LabelledData.of
-    if labels is not None:
+    made, beside = (LabelledData.with_targets, "targets") if targets else (LabelledData.of, "labels")
+    if None in names and labels is not None:
         return made(load_array(file), load_array(labels))
-    arrays, name = read_arrays(file), "targets" if targets else "labels"
-    if not isinstance(arrays, dict) or not {"samples", name} <= arrays.keys():
-        raise TensorError(
-            "input.unreadable", f"{file} is no .npz file with samples and {name}", field="samples"
-        )
-    return made(arrays["samples"], arrays[name])
+    wanted = ["samples" if name is None else name for name in names]
+    arrays = read_arrays(file)
+    truth = None if labels is None else load_array(labels)
+    if truth is None and isinstance(arrays, dict) and beside not in wanted:
+        truth = arrays.get(beside)
+    if truth is None or not isinstance(arrays, dict) or not {*wanted} <= arrays.keys():
+        kinds = f"{', '.join(wanted)}{'' if labels else f' and {beside}'}"
+        raise TensorError("input.unreadable", f"{file} is no .npz file with {kinds}", field="samples")
+    return made(arrays["samples"] if None in names else {name: arrays[name] for name in wanted}, truth)
 
 
 def load_array(file: Path) -> NDArray[Any]:

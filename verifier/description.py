@@ -29,6 +29,8 @@ from verifier.schemes import BOUNDED, INPUT, OUTPUT, AnyScheme, Measure, Norm, f
 
 MOST_SCALE: Final = 1e290
 """Of outputs that words say: times any integer of a document it is a finite number."""
+_TYPE_LIMBS: Final = 5
+"""Numbers that say of which type the values of a commitment are."""
 MOST_COMMITTED: Final = 1 << 24
 """Values of an input or a shard: none of more has a circuit that anybody could prove."""
 
@@ -110,8 +112,7 @@ class InputType(BaseModel):
         """What a commitment to values of this type begins with: the SHA-256 of the type's canonical text as
         five integers of 52 bits, lowest first.
         """
-        number = int.from_bytes(hashlib.sha256(canonical(self)).digest(), "big")
-        return [number >> shift & (1 << 52) - 1 for shift in range(0, 256, 52)]
+        return _limbs(canonical(self))
 
     def measures(self, distance: Group, norm: Norm) -> bool:
         """Whether the group's numbers are distances of such inputs."""
@@ -121,6 +122,19 @@ class InputType(BaseModel):
     def holds(self, values: Sequence[int]) -> bool:
         """Whether these are such integers, row-major."""
         return len(values) == math.prod(self.shape) and all(0 <= each < 1 << self.bits for each in values)
+
+
+def type_limbs(kinds: Sequence[InputType]) -> list[int]:
+    """What a commitment to samples begins with: ``InputType.limbs`` of the only input, or the same of the
+    list of several types, in their order."""
+    if len(kinds) == 1:
+        return kinds[0].limbs
+    return _limbs(canonical([kind.model_dump(mode="json") for kind in kinds]))
+
+
+def _limbs(text: bytes) -> list[int]:
+    number = int.from_bytes(hashlib.sha256(text).digest(), "big")
+    return [number >> shift & (1 << 52) - 1 for shift in range(0, 256, 52)]
 
 
 class OutputType(BaseModel):
@@ -234,8 +248,8 @@ class Description(BaseModel):
         if self.public_inputs[0].name != "statement" or self.public_inputs[0].count != 1:
             raise ValueError("public_inputs: the first must be the statement")
         inputs = [*self.quantisation.types]
-        if len(inputs) > 1 and self.scheme in ("recognition", "accuracy", "robustness"):
-            raise ValueError(f"quantisation: the scheme {self.scheme} is of one input")
+        if len(inputs) > 1 and (self.scheme in ("recognition", "robustness") or self.measure == "certified"):
+            raise ValueError("quantisation: recognitions and certificates are of one input")
         several = {INPUT: inputs, OUTPUT: [*self.quantisation.output_types]}
         outside = [part for name in _PARTS[self.scheme][0] for part in several.get(name, [name])]
         names = [group.name for group in self.public_inputs[1:]]
@@ -331,14 +345,14 @@ class Description(BaseModel):
 
     def committed_values(self, name: str) -> int | None:
         """How many values the commitment ``name`` is to; None where the description does not say."""
-        types = self.quantisation.types | self.quantisation.output_types
-        kind = types.get("input" if name == "dataset" else name)
-        if kind is None:
-            counts = sum(count.size or 1 for count in self.measurement.counts)
-            return counts if name == "correct" else None
-        sample, targets = math.prod(kind.shape), (self.classes or 0) if self.targets else 0
-        samples = (self.batch or 0) * (sample + targets + 1)
-        return len(kind.limbs) + (samples if name == "dataset" else sample)
+        if name == "correct":
+            return sum(count.size or 1 for count in self.measurement.counts)
+        if name == "dataset":
+            sample = sum(math.prod(kind.shape) for kind in self.quantisation.types.values())
+            targets = (self.classes or 0) if self.targets else 0
+            return _TYPE_LIMBS + (self.batch or 0) * (sample + targets + 1)
+        kind = (self.quantisation.types | self.quantisation.output_types).get(name)
+        return None if kind is None else _TYPE_LIMBS + math.prod(kind.shape)
 
     def public_values(self, values: Values) -> list[int]:
         """The public inputs after ``statement``, canonical, in order. Of an accuracy those that come after

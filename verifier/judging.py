@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final, NamedTuple, Protocol
+from typing import Final, NamedTuple, NoReturn, Protocol
 
 from pydantic import Field
 
@@ -69,8 +69,10 @@ class LabelledData(Protocol):
     @property
     def size(self) -> int: ...
 
+    def in_order(self, names: Sequence[str | None]) -> LabelledData: ...
+
     def shard_values(
-        self, kind: InputType, batch: int, classes: int, target: Targets | None = None
+        self, kinds: Sequence[InputType], batch: int, classes: int, target: Targets | None = None
     ) -> Iterator[list[int]]: ...
 
 
@@ -439,6 +441,11 @@ class Case:
         dataset, circuit = self.statement.dataset, self.circuit
         if dataset is None:
             refuse("dataset_mismatch", "The proof is about no dataset.")
+        kinds = [*circuit.quantisation.types.values()]
+        try:
+            data = data.in_order([kind.name for kind in kinds])
+        except TensorError as error:
+            _refuse_unfit(error)
         if dataset.sha256 is not None and dataset.sha256 != data.sha256.hex():
             refuse("dataset_mismatch", f"The given dataset has the SHA-256 {data.sha256.hex()}.")
         if dataset.size != data.size:
@@ -447,8 +454,7 @@ class Case:
             )
         openings = self._openings("dataset") if dataset.sha256 is None else {}
         try:
-            kind, batch = circuit.quantisation.types[INPUT], circuit.batch or 0
-            parts = data.shard_values(kind, batch, circuit.classes or 0, circuit.targets)
+            parts = data.shard_values(kinds, circuit.batch or 0, circuit.classes or 0, circuit.targets)
             for index, (shard, values) in enumerate(zip(dataset.shards, parts, strict=True)):
                 part = openings.get(shard.dataset)
                 opening = shard.opening or (part.opening if part else None)
@@ -456,7 +462,7 @@ class Case:
                     refuse("dataset_mismatch", f"No opening was given for the commitment to shard {index}.")
                 self._check_opening("dataset", shard.dataset, values, opening)
         except TensorError as error:
-            refuse("dataset_mismatch", f"The dataset does not fit the network: {error.message}.")
+            _refuse_unfit(error)
 
     def _check_registration(self, given: Registration) -> None:
         """That it is one, valid, of the model that the proof is about. Over another basis the commitment
@@ -491,6 +497,10 @@ class Case:
         verdict = scheme.check_opening(basis, bytes.fromhex(commitment), list(values), opening)
         if not verdict:
             refuse(f"{kind}_mismatch", f"The commitment is not to what was given: {verdict.detail}")
+
+
+def _refuse_unfit(error: TensorError) -> NoReturn:
+    refuse("dataset_mismatch", f"The dataset does not fit the network: {error.message}.")
 
 
 _IDS_COMPARED: Final = "Ids were compared: an id is the SHA-256 of a key and of what it is for."

@@ -3,13 +3,11 @@ call."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
-
-import numpy as np
 
 from base.progress import Progress, silent
 from circuits import Accuracy, compile_accuracy, parameters
@@ -18,14 +16,13 @@ from circuits.comparison.differences import require_near
 from circuits.comparison.integers import compare_integers
 from circuits.quantisation.plan import input_names
 from circuits.quantised.typed import TypedGraph
-from circuits.schemes.accuracy import measured_output, sample_input
+from circuits.schemes.accuracy import Parts, measured_output
 from circuits.tuning import tune
 from kernels import fr
 from prover import registry
 from prover.system import Opening, Renewable
 from relations.integers import IntArray
 from verifier.datasets import LabelledData
-from verifier.description import InputType
 from verifier.documents import Dataset, KeyFile, ProofDocument, Shard
 from verifier.measures import takes_targets
 from verifier.registry import FIRST
@@ -57,9 +54,11 @@ def accuracy(
 ) -> Proof:
     """A proof, verified, of how well ``network`` does on ``samples`` [n, …] with their ``labels``.
 
-    ``samples``: as ``prove`` takes ``calibration``, rows of a table too. ``labels``: int[n], or names of
-    classes; of the measures ``mse``, ``mae`` and ``r2`` targets, float[n] or [n, outputs]. ``measure``,
-    ``top``: what is counted (docs/schemes.md). ``output``: of which of several outputs the labels are.
+    ``samples``: as ``prove`` takes ``calibration``, rows of a table too; of several inputs a tuple, or of a
+    file's a mapping from their names. ``labels``: int[n], or names of classes; of the measures ``mse``,
+    ``mae`` and ``r2`` targets, float[n] or [n, outputs]. ``measure``, ``top``: what is counted
+    (docs/schemes.md). ``output``: of which of several outputs the labels are; inputs that it is not computed
+    from are not in the dataset.
     ``data_privacy``: the samples are never in the proof. ``public``: it opens to whoever has them, and
     ``verify`` takes them as its ``dataset``; ``private``: it opens to nobody. ``shard_size``: how many
     samples are in one proof, all of them unless said; the proofs' counts are added up, and not shown.
@@ -158,7 +157,9 @@ def _proven(given: _Given, asked: _Asked, system: str, progress: Progress) -> Pr
     progress("compile", 0.0)
     output = measured_output(qgraph, "targets" if takes_targets(asked.measure) else "labels", asked.output)
     quantised = {name: own[entry] for entry, name in input_names(graph).items()}
-    values, truth = quantised[sample_input(qgraph, output).name], networks.array(loaded.labels(given.labels))
+    read = [entry.name for entry in qgraph.inputs_of(output)]
+    values = {name: quantised[name] for name in read} if len(read) > 1 else quantised[read[0]]
+    truth = networks.array(loaded.labels(given.labels))
     data = LabelledData.compared(values, truth, asked.measure)
     circuit = compile_accuracy(
         qgraph,
@@ -173,7 +174,7 @@ def _proven(given: _Given, asked: _Asked, system: str, progress: Progress) -> Pr
     with TemporaryDirectory() as folder:
         party = Party(registry.find(system), Path(folder), progress)
         weights = {"model": parameters(qgraph)} if weight_privacy == "committed" else {}
-        party.commit(weights, max(map(len, shard_values(circuit, data))))
+        party.commit(weights, max(map(len, circuit.shard_values(data))))
         registration = party.register(qgraph) if weights else None
         shards = shards_of(party, circuit, data, radius)
         is_public = asked.data_privacy == "public"
@@ -207,7 +208,7 @@ class Counted(NamedTuple):
     (``given``), and what it counts: what ``correct`` is to."""
 
     values: IntArray
-    given: tuple[IntArray, ...]
+    given: Parts
     counts: IntArray
     openings: Mapping[str, Opening]
 
@@ -216,7 +217,7 @@ def shards_of(party: Party, circuit: Accuracy, data: LabelledData, radius: int |
     """All shards, counted and committed to. Raises ``StatementError`` (``statement.openings``) where their
     proofs would open the model's commitment more often than it hides the weights."""
     shards = []
-    for values in shard_values(circuit, data):
+    for values in circuit.shard_values(data):
         given = circuit.parts(values)
         counts = circuit.counts(*given, radius=radius)
         party.commit({"dataset": values, "correct": counts}, 0)
@@ -230,14 +231,6 @@ def shards_of(party: Party, circuit: Accuracy, data: LabelledData, radius: int |
             field="shard_size",
         )
     return shards
-
-
-def shard_values(circuit: Accuracy, data: LabelledData) -> Iterator[IntArray]:
-    """What the shards' commitments are to, int64[n] each."""
-    kind = InputType(shape=list(circuit.entry.shape), **vars(circuit.entry.type))
-    measurement = circuit.measurement
-    for values in data.shard_values(kind, circuit.batch, measurement.outputs, measurement.targets):
-        yield np.array(values, dtype=np.int64)
 
 
 def prove_shards(

@@ -18,9 +18,10 @@ from numpy.typing import NDArray
 
 from base.randomness import Secrets
 from circuits.certificates.certificate import Certificate, counted
+from circuits.graphs.tensors import by_name
 from circuits.lowering import Cost, Lowering, Plan, arithmetic, best_plan
 from circuits.quantisation.labels import is_of_classes
-from circuits.quantised import QuantGraph, QuantInput
+from circuits.quantised import Integers, QuantGraph, QuantInput
 from circuits.quantised.typed import TypedGraph
 from circuits.r1cs.builder import Builder
 from circuits.schemes import measures
@@ -42,7 +43,7 @@ from circuits.schemes.circuit import (
     require_known,
     require_one,
 )
-from circuits.schemes.inputs import begin, committed_type, inputs_cost, sample_values
+from circuits.schemes.inputs import begin, committed_type, described_types, sample_values, samples_cost
 from circuits.schemes.measures import Samples
 from kernels import FrArray, fr
 from prover.backends import Backend
@@ -50,11 +51,18 @@ from prover.backends.cpu import CPU
 from relations.bounds import Bound, Proof
 from relations.integers import INTEGER_LIMIT, JSON_LIMIT, IntArray
 from relations.relation import Equal, Relations, Tensor, Total
+from verifier.datasets import LabelledData
+from verifier.description import Quantisation
+from verifier.fields import MOST_NAMES
 from verifier.measures import Measurement, Targets, takes_targets
-from verifier.schemes import Compared, Measure, Norm, Privacy
+from verifier.schemes import INPUT, Compared, Measure, Norm, Privacy, called
 from zenerrors import StatementError, TensorError
 
 DATASET, CORRECT = "dataset", "correct"
+SAMPLES: Final = "samples"
+"""What a dataset's samples are called: of several inputs, each has its name behind it (``called``)."""
+Parts = tuple[Any, ...]
+"""Of a batch its samples, ``Integers``, then labels, and targets where there are any: arrays."""
 _LEVEL: Final = 5
 
 _OF_LABELS: Final = "The prover knows the committed samples and labels, and "
@@ -109,12 +117,8 @@ class Accuracy(Circuit):
 
     @property
     def inputs(self) -> Sequence[QuantInput]:
-        return [self.entry]
-
-    @property
-    def entry(self) -> QuantInput:
-        """The input that samples are of."""
-        return sample_input(self.qgraph, self.output)
+        """Those that samples are of: from which the output is computed."""
+        return self.qgraph.inputs_of(self.output)
 
     @property
     def batch(self) -> int:
@@ -125,7 +129,7 @@ class Accuracy(Circuit):
     def public_layout(self) -> list[dict[str, Any]]:
         groups = [public_group("size", (), 0, self.batch)]
         if self.certificate:
-            groups.append(radius_group(self.certificate, self.entry))
+            groups.append(radius_group(self.certificate, self.inputs[0]))
         return self._layout(*groups)
 
     def describe(self) -> dict[str, Any]:
@@ -150,42 +154,59 @@ class Accuracy(Circuit):
 
     def dataset_values(
         self,
-        samples: NDArray[np.integer[Any]],
+        samples: Integers,
         labels: NDArray[np.integer[Any]],
         targets: NDArray[np.integer[Any]] | None = None,
     ) -> IntArray:
-        """What the commitment to a batch is to: the samples' type, all samples row by row, then their targets
-        where they have any, then all labels (``circuits.schemes.inputs.sample_values``), int64[n].
+        """What the commitment to a batch is to: the inputs' types, all samples row by row, of one input after
+        the other, then their targets where they have any, then all labels
+        (``circuits.schemes.inputs.sample_values``), int64[n].
 
-        ``samples``: integers [batch, *input_shape] of the input's type; ``labels``: [batch], each from 0 to
-        ``filler``: with that number, a sample does not count; ``targets``: [batch, outputs], as
-        ``verifier.measures.Targets`` has them, for measures that take any. Raises ``TensorError``.
+        ``samples``: integers [batch, *input_shape] of the input's type, of several inputs by their names;
+        ``labels``: [batch], each from 0 to ``filler``: with that number, a sample does not count;
+        ``targets``: [batch, outputs], as ``verifier.measures.Targets`` has them, for measures that take any.
+        Raises ``TensorError``.
         """
-        return sample_values(self.entry, *self._checked(samples, labels, targets).values())
+        return sample_values(self.inputs, *self._checked(samples, labels, targets).values())
+
+    def shard_values(self, data: LabelledData) -> Iterator[IntArray]:
+        """What the commitments to a dataset's shards are to, ``dataset_values`` of each, int64[n]. Raises
+        ``TensorError``."""
+        kinds, measured = Quantisation.model_validate(described_types(self.inputs)).types, self.measurement
+        ordered = data.in_order([kind.name for kind in kinds.values()])
+        for values in ordered.shard_values([*kinds.values()], self.batch, measured.outputs, measured.targets):
+            yield np.array(values, dtype=np.int64)
 
     def _checked(
         self,
-        samples: NDArray[np.integer[Any]],
+        samples: Integers,
         labels: NDArray[np.integer[Any]],
         targets: NDArray[np.integer[Any]] | None,
     ) -> dict[str, IntArray]:
-        entry, kind = self.entry, self.measurement.targets
-        shape = self.batch, *entry.shape
+        """By the names of the wires, in the order of the commitment."""
+        kind, given = self.measurement.targets, dict[str, IntArray]()
         if (targets is None) != (kind is None):
             raise TensorError(
                 "input.shape", "samples have targets where errors are measured", field="targets"
             )
-        given = {"samples": checked_integers(samples, shape, entry.type.top, "samples")}
-        self.qgraph.require_taken(entry.name, given["samples"], "samples")
+        named = self._named(samples)
+        for entry in self.inputs:
+            name, shape = called(SAMPLES, entry.name, self.inputs), (self.batch, *entry.shape)
+            given[name] = checked_integers(named[entry.name], shape, entry.type.top, name)
+            self.qgraph.require_taken(entry.name, given[name], name)
         if targets is not None and kind is not None:
             beyond, shape = np.asarray(targets) - kind.minimum, (self.batch, self.measurement.outputs)
             top = kind.maximum - kind.minimum
             given["targets"] = checked_integers(beyond, shape, top, "targets") + kind.minimum
         return given | {"labels": checked_integers(labels, (self.batch,), self.filler, "labels")}
 
+    def _named(self, samples: Integers) -> dict[str, IntArray]:
+        """By the names of the inputs. Raises ``TensorError`` (``input.names``)."""
+        return by_name(samples, [entry.name for entry in self.inputs], field=SAMPLES)
+
     def counts(
         self,
-        samples: NDArray[np.integer[Any]],
+        samples: Integers,
         labels: NDArray[np.integer[Any]],
         targets: NDArray[np.integer[Any]] | None = None,
         *,
@@ -202,13 +223,17 @@ class Accuracy(Circuit):
         if self.certificate:
             z = self.program.assign(self._given(samples, labels, targets, radius))
             return z[self.layout["certified"].ravel()]
-        given = {self.entry.name: np.asarray(samples, np.int64)} | self._unread(self.batch)
-        (found,) = self.qgraph.run_all(given, {self.qgraph.outputs[self.output]}).values()
+        given = {name: np.asarray(each, np.int64) for name, each in self._named(samples).items()}
+        (found,) = self._run(given, self.batch).values()
         return self._counted(found, labels, targets)
+
+    def _run(self, samples: Mapping[str, IntArray], count: int, on: Backend = CPU) -> dict[str, IntArray]:
+        """The output that is measured, by its tensor's name, of so many samples."""
+        return self.qgraph.run_all({**samples, **self._unread(count)}, {self.qgraph.outputs[self.output]}, on)
 
     def counts_of(
         self,
-        batches: Sequence[tuple[IntArray, ...]],
+        batches: Sequence[Parts],
         *,
         radius: int | None = None,
         threads: int = 1,
@@ -219,15 +244,21 @@ class Accuracy(Circuit):
         if on.index is None or self.certificate or len(batches) == 1:
             yield from (self.counts(*each, radius=radius, threads=threads, on=on) for each in batches)
             return
-        tensor, number = self.qgraph.outputs[self.output], np.min_scalar_type(self.entry.type.top)
-        samples = np.concatenate([parts[0].astype(number) for parts in batches])
-        found = self.qgraph.run_all({self.entry.name: samples} | self._unread(len(samples)), {tensor}, on)
-        outputs = np.split(found[tensor], len(batches))
+        named = [self._named(parts[0]) for parts in batches]
+        samples = {
+            entry.name: np.concatenate(
+                [each[entry.name].astype(np.min_scalar_type(entry.type.top)) for each in named]
+            )
+            for entry in self.inputs
+        }
+        (found,) = self._run(samples, self.batch * len(batches), on).values()
+        outputs = np.split(found, len(batches))
         yield from (self._counted(made, *parts[1:]) for made, parts in zip(outputs, batches, strict=True))
 
     def _unread(self, count: int) -> dict[str, IntArray]:
         """What stands for inputs that the output does without."""
-        others = (each for each in self.qgraph.inputs if each.name != self.entry.name)
+        read = {entry.name for entry in self.inputs}
+        others = (each for each in self.qgraph.inputs if each.name not in read)
         return {each.name: np.zeros((count, *each.shape), np.int64) for each in others}
 
     def _counted(
@@ -249,15 +280,18 @@ class Accuracy(Circuit):
         part = system.segment_ranges[index]
         return slice(part.start, part.stop - 1)
 
-    def parts(self, values: IntArray) -> tuple[IntArray, ...]:
+    def parts(self, values: IntArray) -> Parts:
         """The inverse of ``dataset_values``: samples, labels, and targets where there are any."""
-        batch, outputs = self.batch, self.measurement.outputs
-        targets = batch * outputs if self.measurement.targets else 0
-        shape = self.entry.shape
-        samples = batch * math.prod(shape)
-        first, second, labels = np.split(values[-(samples + targets + batch) :], [samples, samples + targets])
-        found = first.reshape(batch, *shape), labels
-        return (*found, second.reshape(batch, outputs)) if targets else found
+        shapes = [(self.batch, *entry.shape) for entry in self.inputs]
+        if self.measurement.targets:
+            shapes.append((self.batch, self.measurement.outputs))
+        ends = np.cumsum([math.prod(shape) for shape in shapes])
+        *split, labels = np.split(values[-(int(ends[-1]) + self.batch) :], ends)
+        made = [part.reshape(shape) for part, shape in zip(split, shapes, strict=True)]
+        samples, targets = made[: len(self.inputs)], made[len(self.inputs) :]
+        if len(samples) == 1:
+            return samples[0], labels, *targets
+        return {entry.name: part for entry, part in zip(self.inputs, samples, strict=True)}, labels, *targets
 
     def totals(self, counts: Sequence[IntArray], size: int, *, radius: int | None = None) -> Values:
         """What a statement about several batches shows: what their counts add up to, how many samples there
@@ -276,7 +310,7 @@ class Accuracy(Circuit):
 
     def witness(
         self,
-        samples: NDArray[np.integer[Any]],
+        samples: Integers,
         labels: NDArray[np.integer[Any]],
         targets: NDArray[np.integer[Any]] | None = None,
         *,
@@ -291,7 +325,7 @@ class Accuracy(Circuit):
 
     def _given(
         self,
-        samples: NDArray[np.integer[Any]],
+        samples: Integers,
         labels: NDArray[np.integer[Any]],
         targets: NDArray[np.integer[Any]] | None,
         radius: int | None,
@@ -335,8 +369,8 @@ def compile_accuracy(
     """
     typed, output, measurement = _typed(qgraph, batch, weight_privacy, measure, top, output)
     builder, made = Builder(), _made(typed, output, measurement, norm)
-    entry = sample_input(qgraph, output)
-    network, plan = made.network, _plan(typed, made, measurement, entry)
+    inputs = qgraph.inputs_of(output)
+    network, plan = made.network, _plan(typed, made, measurement, inputs)
     begin(builder, typed)
     tools = arithmetic(builder, _LEVEL)
     lowering = Lowering(tools, made.relations, _LEVEL, plan)
@@ -345,14 +379,18 @@ def compile_accuracy(
     lowering.hold(made.size, builder.public("size", 1))
     if made.certificate:
         hold_radius(lowering, tools, made.certificate)
-    committed_type(builder, DATASET, sample_values(entry))
+    committed_type(builder, DATASET, sample_values(inputs))
     builder.segment(CORRECT, linked=True)
-    lowering.hold(network.input, builder.committed(DATASET, "samples", math.prod(network.input.shape)))
+    for entry in inputs:
+        tensor, name = typed.inputs[entry.name], called(SAMPLES, entry.name, inputs)
+        lowering.hold(tensor, builder.committed(DATASET, name, math.prod(tensor.shape)))
     for tensor in (*made.targets, made.labels):
         lowering.hold(tensor, builder.committed(DATASET, tensor.name, math.prod(tensor.shape)))
     for name, tensor in made.counts.items():
         lowering.hold(tensor, builder.committed(CORRECT, name, math.prod(tensor.shape)))
-    tools.ranged("input/value", lowering.values(network.input), entry.type.bits)
+    for entry in inputs:
+        group = called(INPUT, entry.name, inputs)
+        tools.ranged(f"{group}/value", lowering.values(typed.inputs[entry.name]), entry.type.bits)
     for tensor in made.targets:
         tools.ranged(
             "output/target_range", lowering.values(tensor), tensor.bound.bits, tensor.bound.interval[0]
@@ -369,21 +407,17 @@ def compile_accuracy(
 
 def measured_output(qgraph: QuantGraph, compared: Compared, asked: str | None = None) -> str:
     """The output that samples' labels or targets are of: the one of the name ``asked``, else the only one
-    that can be meant, which is computed from one input alone, and against labels of classes.
+    that can be meant: against labels of classes; and of a network of several inputs the one that is computed
+    from one alone, as a bank's models have one that sees.
 
     Raises ``StatementError`` (``statement.several``, ``output``) where there is no such one, or several.
     """
-    known = [name for name in qgraph.outputs if len(qgraph.inputs_of(name)) == 1]
-    if not known:
-        raise StatementError(
-            "statement.several",
-            f"an accuracy is of samples of one input, and all outputs are computed from several of the"
-            f" {len(qgraph.inputs)}: export one, or prove inferences",
-            field="scheme",
-        )
+    known = [name for name in qgraph.outputs if qgraph.inputs_of(name)]
     if compared == "labels" and len(known) > 1:
         known = [name for name in known if is_of_classes(qgraph.shapes[qgraph.outputs[name]])]
     meant = known if asked is None else [name for name in known if name == asked]
+    if len(meant) > 1:
+        meant = [name for name in meant if len(qgraph.inputs_of(name)) == 1]
     if len(meant) != 1:
         raise StatementError(
             "statement.several",
@@ -401,14 +435,8 @@ def require_all_weights(qgraph: QuantGraph, output: str) -> None:
         _network(TypedGraph(qgraph, "public", "public"), output)
 
 
-def sample_input(qgraph: QuantGraph, output: str) -> QuantInput:
-    """The input that samples are of where this output is measured (``measured_output``)."""
-    (entry,) = qgraph.inputs_of(output)
-    return entry
-
-
 def _network(typed: TypedGraph, output: str) -> Relations:
-    """The relations of the network; of one of several inputs those that make the output. Raises as
+    """The relations of the network; of several inputs those that make the output. Raises as
     ``require_all_weights``."""
     whole = typed.relations
     if len(typed.qgraph.inputs) == 1:
@@ -487,7 +515,7 @@ def plan_accuracy(
     """How ``compile_accuracy`` would prove each node, and the rows in all, without building anything."""
     typed, output, measurement = _typed(qgraph, batch, weight_privacy, measure, top, output)
     made = _made(typed, output, measurement, norm)
-    return _plan(typed, made, measurement, sample_input(qgraph, output))
+    return _plan(typed, made, measurement, qgraph.inputs_of(output))
 
 
 def _typed(
@@ -504,6 +532,9 @@ def _typed(
     output = measured_output(qgraph, "targets" if takes_targets(measure) else "labels", output)
     if measure == "certified":
         require_one(qgraph, "a certificate")
+    if len(qgraph.inputs_of(output)) > MOST_NAMES:
+        reason = f"an accuracy is of an output that is computed from at most {MOST_NAMES} inputs"
+        raise StatementError("statement.several", reason, field="output")
     typed = TypedGraph(qgraph, "committed", weight_privacy, batch)
     measurement = measures.measurement(qgraph, output, typed.outputs[output].bound.interval, measure, top)
     if any(batch * max(-count.least, count.most) >= INTEGER_LIMIT for count in measurement.counts):
@@ -515,10 +546,10 @@ def _typed(
     return typed, output, measurement
 
 
-def _plan(typed: TypedGraph, made: _Made, measurement: Measurement, entry: QuantInput) -> Plan:
+def _plan(typed: TypedGraph, made: _Made, measurement: Measurement, inputs: Sequence[QuantInput]) -> Plan:
     tools, network, filler = arithmetic(Builder(), _LEVEL), made.network, _filler(measurement)
     labels = Cost.range_checks(filler.bit_length(), typed.batch * len(_label_ranges(filler)))
-    others = [inputs_cost(typed, [entry]), labels]
+    others = [samples_cost(typed, inputs), labels]
     for tensor in made.targets:
         others.append(Cost.range_checks(tensor.bound.bits, math.prod(tensor.shape)))
     planned = network

@@ -313,6 +313,7 @@ def _recompiled(qgraph: QuantGraph, description: Mapping[str, Any]) -> Circuit:
                 measure=description.get("measure", "accuracy"),
                 top=description.get("top", 1),
                 output=description.get("output"),
+                norm=description.get("norm", "inf"),
             )
         case "recognition":
             return compile_recognition(
@@ -324,7 +325,10 @@ def _recompiled(qgraph: QuantGraph, description: Mapping[str, Any]) -> Circuit:
             )
         case "robustness":
             return compile_robustness(
-                qgraph, input_privacy=privacy["input"], weight_privacy=privacy["weights"]
+                qgraph,
+                input_privacy=privacy["input"],
+                weight_privacy=privacy["weights"],
+                norm=description.get("norm", "inf"),
             )
         case "inference":
             several = {name.partition("/")[2]: each for name, each in privacy.items() if "/" in name}

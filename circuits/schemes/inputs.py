@@ -47,14 +47,15 @@ def input_values(qgraph: QuantGraph, *parts: IntArray, name: str | None = None) 
     return np.concatenate([type_limbs(described), *(part.ravel() for part in parts)])
 
 
-def sample_values(entry: QuantInput, *parts: IntArray) -> IntArray:
-    """What a commitment to samples of this input, and to their labels, is to: as ``input_values`` of the only
-    input that a network has."""
-    return np.concatenate([type_limbs(described_types([entry])["input"]), *(part.ravel() for part in parts)])
+def sample_values(inputs: Sequence[QuantInput], *parts: IntArray) -> IntArray:
+    """What a commitment to samples of these inputs, and to their labels, is to: of one as ``input_values`` of
+    the only input that a network has, of several the digest of their types together."""
+    (described,) = described_types(inputs).values()
+    return np.concatenate([type_limbs(described), *(part.ravel() for part in parts)])
 
 
-def type_limbs(described: Mapping[str, Any]) -> IntArray:
-    """What a commitment to values of a type begins with: its digest, int64[DIGEST_LIMBS]."""
+def type_limbs(described: Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> IntArray:
+    """What a commitment to values of a type, or of several, begins with: its digest, int64[DIGEST_LIMBS]."""
     return digest_limbs(hashlib.sha256(rfc8785.dumps(described)).digest())
 
 
@@ -102,11 +103,20 @@ def given(tools: Arithmetic, name: str, privacy: Privacy, count: int) -> IntArra
             return tools.builder.committed(tools.builder.segment(name, linked=True), name, count)
 
 
-def inputs_cost(typed: TypedGraph, inputs: Sequence[QuantInput] | None = None) -> Cost:
-    """Of ``begin``, of the types of committed inputs, and of the range checks of all; of ``inputs``, where
-    these are not all."""
-    inputs = typed.qgraph.inputs if inputs is None else inputs
-    privacies = [typed.privacies[entry.name] for entry in inputs]
-    digests = [typed.weight_privacy, *privacies].count("committed")
-    checks = [Cost.range_checks(entry.type.bits, typed.batch * math.prod(entry.shape)) for entry in inputs]
-    return Cost.sum([Cost(rows=DIGEST_LIMBS * digests), *checks])
+def inputs_cost(typed: TypedGraph) -> Cost:
+    """Of ``begin``, of the types of committed inputs, and of the range checks of all."""
+    digests = [typed.weight_privacy, *typed.privacies.values()].count("committed")
+    return Cost(rows=DIGEST_LIMBS * digests) + _checks_cost(typed, typed.qgraph.inputs)
+
+
+def samples_cost(typed: TypedGraph, inputs: Sequence[QuantInput]) -> Cost:
+    """Of ``begin``, of the types of samples of these inputs, and of their range checks."""
+    digests = 1 + [typed.weight_privacy].count("committed")
+    return Cost(rows=DIGEST_LIMBS * digests) + _checks_cost(typed, inputs)
+
+
+def _checks_cost(typed: TypedGraph, inputs: Sequence[QuantInput]) -> Cost:
+    sizes = (typed.batch * math.prod(entry.shape) for entry in inputs)
+    return Cost.sum(
+        Cost.range_checks(entry.type.bits, size) for entry, size in zip(inputs, sizes, strict=True)
+    )

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from circuits.lowering import Plan
 from circuits.quantised import QuantGraph
-from circuits.schemes.accuracy import measured_output, plan_accuracy, sample_input
+from circuits.schemes.accuracy import measured_output, plan_accuracy
 from circuits.schemes.inference import plan_inference
 from circuits.schemes.inputs import sample_values
 from circuits.schemes.registration import parameters, plan_registration
@@ -64,8 +64,8 @@ def accuracy(
         norm=norm,
     )
     compared: Compared = "targets" if takes_targets(measure) else "labels"
-    entry = sample_input(qgraph, measured_output(qgraph, compared, output))
-    samples = len(sample_values(entry)) + batch * math.prod(entry.shape)
+    inputs = qgraph.inputs_of(measured_output(qgraph, compared, output))
+    samples = len(sample_values(inputs)) + batch * sum(math.prod(entry.shape) for entry in inputs)
     return _planned(plan, qgraph, weight_privacy, samples)
 
 

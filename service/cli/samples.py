@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from client import Client
 
 _ONE: Final = ".npy, .npz, JSON (also EZKL's input.json) or .csv"
-FILES: Final = f"{_ONE}, or a folder of pictures."
+FILES: Final = f"{_ONE}, or a folder of pictures. Several inputs: arrays by their names (.npz, JSON)."
 
 InputFile = Annotated[
     Path,

@@ -46,7 +46,7 @@ class Entry:
     @property
     def takes_many(self) -> str:
         shape = " × ".join(map(str, ("n", *self.shape)))
-        return f"{shape} numbers from {self.low:.4g} to {self.high:.4g}: .npy, .npz, JSON or CSV."
+        return f"{shape} numbers from {self.low:.4g} to {self.high:.4g}"
 
 
 @dataclass(frozen=True)
@@ -70,11 +70,18 @@ class ProofForm:
         return cls([*map(Entry.of, types.get("inputs") or [types["input"]])], outputs, shown, columns)
 
     @property
+    def samples(self) -> str:
+        """What a dataset's file has."""
+        if len(self.entries) == 1:
+            return f"{self.entries[0].takes_many}: .npy, .npz, JSON or CSV."
+        each = "; ".join(f"{entry.name}, {entry.takes_many}" for entry in self.entries)
+        return f".npz or JSON with an array for each input by its name, or CSV with all values: {each}."
+
+    @property
     def schemes(self) -> Sequence[str]:
-        """What can be proven: all but inferences are of one input, some of one output, too."""
-        if len(self.entries) > 1:
-            return ["inference"]
-        return ["inference", *(["recognition", "robustness"] if len(self.outputs) == 1 else []), "accuracy"]
+        """What can be proven: recognitions and certificates are of one input and one output."""
+        of_one = len(self.entries) == len(self.outputs) == 1
+        return ["inference", *(["recognition", "robustness"] if of_one else []), "accuracy"]
 
     @property
     def fields(self) -> Sequence[str]:

@@ -389,8 +389,8 @@ def test_a_banks_model_is_measured_by_what_it_sees_whatever_its_prior() -> None:
     type_alone = compile_accuracy(networks.of_kinds(7, shape=(1, 2, 2), classes=3), batch=2)
     assert [*said["quantisation"]["input"]] == [*type_alone.describe()["quantisation"]["input"]]
     assert circuit.dataset_values(samples, right)[-2:].tolist() == right.tolist()
-    with refuses("statement.several", "output"):
-        compile_accuracy(graph, batch=2, output=ANSWER)  # it reads the prior, too
+    answering = compile_accuracy(graph, batch=2, output=ANSWER)  # it reads the prior, too
+    assert [entry.name for entry in answering.inputs] == ["x", PRIOR]
     two = replace(graph.nodes[0], name="two")
     apart = QuantGraph(graph.inputs, (*graph.nodes, two), {SEEN: graph.outputs[SEEN], "two": "two"})
     with refuses("statement.several", "output"):

@@ -14,6 +14,7 @@ from circuits import Robustness, compile_accuracy, compile_robustness, quantise
 from circuits.certificates.draft import Draft
 from circuits.certificates.norms import Rooting, roots
 from circuits.certificates.parameters import Parameters
+from circuits.schemes.audit import recompile
 from examples.robustness.network import calibration, held_out, network
 from relations.bounds import Bound
 from relations.integers import IntArray
@@ -170,6 +171,8 @@ def test_samples_are_counted_by_balls(weights: Privacy) -> None:
     assert 0 < counted < 4
     described = circuit.describe()
     assert (described["norm"], "squared and added up" in described["meaning"]) == ("2", True)
+    for each in (circuit, single):
+        assert recompile(graph, each.describe()).describe() == each.describe()
 
 
 @pytest.mark.parametrize("privacy", ["public", "private"])

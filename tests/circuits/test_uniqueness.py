@@ -55,8 +55,8 @@ IDLE = ("/slack", "output/right/inverse", "output/filling/inverse")
 
 
 def is_given(name: str) -> bool:
-    """Of several inputs each is ``input/NAME``."""
-    one_of_several = name.startswith("input/") and name.count("/") == 1
+    """Of several inputs each is ``input/NAME``, or ``samples/NAME``."""
+    one_of_several = name.startswith(("input/", "samples/")) and name.count("/") == 1
     return name in GIVEN or one_of_several or name.endswith(("/weight", "/bias"))
 
 

@@ -23,6 +23,7 @@ from circuits import (
 )
 from circuits.graphs.types import Affine
 from circuits.quantised import Integers
+from circuits.schemes.accuracy import Parts
 from circuits.schemes.circuit import Circuit
 from circuits.schemes.inference import Bounds
 from kernels import FrArray, fr
@@ -30,7 +31,6 @@ from prover import groth16
 from prover.groth16 import CommitmentKey, Opening, ProvingKey, proving
 from relations.integers import IntArray
 from verifier.datasets import LabelledData
-from verifier.description import InputType
 from verifier.documents import (
     Dataset,
     KeyFile,
@@ -145,7 +145,7 @@ def robustness(
 class Part:
     """A shard and what its prover knows of it."""
 
-    samples: IntArray
+    samples: Any
     labels: IntArray
     size: int
     counts: list[int]
@@ -154,7 +154,7 @@ class Part:
     targets: IntArray | None = None
 
     @property
-    def given(self) -> tuple[IntArray, ...]:
+    def given(self) -> Parts:
         """As the circuit takes it."""
         parts = self.samples, self.labels
         return parts if self.targets is None else (*parts, self.targets)
@@ -173,20 +173,24 @@ class AccuracyMaker:
         top: int = 1,
         radius: int | None = None,
         norm: Norm = "inf",
+        output: str | None = None,
     ) -> None:
         self.radius = radius
         self.circuit: Accuracy = compile_accuracy(
-            graph, batch=batch, weight_privacy="committed", measure=measure, top=top, norm=norm
+            graph,
+            batch=batch,
+            weight_privacy="committed",
+            measure=measure,
+            top=top,
+            norm=norm,
+            output=output,
         )
         self.maker = Maker.of(self.circuit, basis)
         self.model = model
 
     def parts(self, data: LabelledData, *, hiding: bool = False) -> list[Part]:
-        circuit, target = self.circuit, self.circuit.measurement.targets
-        kind = InputType.model_validate(self.maker.key_file.circuit["quantisation"]["input"])
-        parts = []
-        for values in data.shard_values(kind, circuit.batch, circuit.qgraph.classes, target):
-            whole = np.array(values)
+        circuit, parts = self.circuit, list[Part]()
+        for whole in circuit.shard_values(data):
             samples, labels, *targets = circuit.parts(whole)
             counts = circuit.counts(samples, labels, *targets, radius=self.radius)
             parts.append(

@@ -50,9 +50,46 @@ def test_the_hash_is_of_the_numbers_not_of_their_types() -> None:
 
 
 def test_shards_are_samples_then_labels_and_the_last_is_filled_up() -> None:
-    first, last = LabelledData.of(SAMPLES, LABELS).shard_values(KIND, 2, 5)
+    first, last = LabelledData.of(SAMPLES, LABELS).shard_values([KIND], 2, 5)
     assert first == [*KIND.limbs, 3, 4, 5, 6, 7, 8, 9, 10, 1, 0]
     assert last == [*KIND.limbs, 11, 12, 13, 14, 0, 0, 0, 0, 2, 5]
+
+
+def test_the_hash_of_several_inputs_is_of_their_names_in_the_network_s_order() -> None:
+    ids, mask = np.array([[1, 2], [3, 4]]), np.array([[0.5], [1]])
+    data = LabelledData.of({"mask": mask, "ids": ids}, [1, 0]).in_order(["ids", "mask"])
+    inputs = b'"inputs":[{"name":"ids","shape":[2,2]},{"name":"mask","shape":[2,1]}]'
+    head = b'zenserve dataset 3\n{%b,"labels":[2]}\n' % inputs
+    numbers = ids.astype("<f8").tobytes() + mask.astype("<f8").tobytes()
+    assert data.sha256 == hashlib.sha256(head + numbers + np.array([1, 0], "<i8").tobytes()).digest()
+    measured = LabelledData.with_targets({"ids": ids, "mask": mask}, [0.5, 1])
+    head = head.replace(b'"labels":[2]', b'"targets":[2,1]')
+    assert measured.sha256 == hashlib.sha256(head + numbers + np.array([0.5, 1]).tobytes()).digest()
+    others = (
+        LabelledData.of({"mask": mask, "ids": ids}, [1, 0]),
+        LabelledData.of({"ids": ids[::-1], "mask": mask}, [1, 0]),
+        LabelledData.of({"id": ids, "smask": mask}, [1, 0]),
+        LabelledData.of({"ids": ids.reshape(2, 2, 1), "mask": mask}, [1, 0]),
+        LabelledData.of({"ids": ids}, [1, 0]),
+        LabelledData.of(ids, [1, 0]),
+    )
+    assert len({data.sha256, measured.sha256, *(other.sha256 for other in others)}) == 8
+    assert data.in_order(["ids"]).sha256 == others[4].sha256
+    for names in (["ids", "mask", "more"], [None]):
+        with pytest.raises(TensorError) as refusal:
+            data.in_order(names)
+        assert refusal.value.code == "input.names"
+
+
+def test_shards_of_several_inputs_are_of_one_after_the_other() -> None:
+    kinds = [KIND.model_copy(update={"name": name}) for name in ("a", "b")]
+    data = LabelledData.of({"a": SAMPLES, "b": SAMPLES[::-1]}, LABELS)
+    first, last = data.shard_values(kinds, 2, 5)
+    text = b'{"bits":8,"name":"%b","scale":0.125,"shape":[2,2],"zero_point":3}'
+    digest = hashlib.sha256(b"[%b,%b]" % (text % b"a", text % b"b")).digest()
+    assert sum(limb << (52 * index) for index, limb in enumerate(first[:5])) == int.from_bytes(digest, "big")
+    assert first[5:] == [*range(3, 11), 11, 12, 13, 14, 7, 8, 9, 10, 1, 0]
+    assert last[5:] == [11, 12, 13, 14, 0, 0, 0, 0, 3, 4, 5, 6, 0, 0, 0, 0, 2, 5]
 
 
 def test_a_type_is_named_by_its_hash() -> None:
@@ -111,9 +148,9 @@ def test_what_is_no_dataset(samples: Any, labels: Any, code: str) -> None:
 
 def test_what_does_not_fit_the_network() -> None:
     with pytest.raises(TensorError, match="shape"):
-        list(LabelledData.of(SAMPLES.reshape(3, 4), LABELS).shard_values(KIND, 2, 5))
+        list(LabelledData.of(SAMPLES.reshape(3, 4), LABELS).shard_values([KIND], 2, 5))
     with pytest.raises(TensorError, match="labels"):
-        list(LabelledData.of(SAMPLES, LABELS).shard_values(KIND, 2, 2))
+        list(LabelledData.of(SAMPLES, LABELS).shard_values([KIND], 2, 2))
 
 
 def test_files(tmp_path: Path) -> None:

@@ -25,6 +25,7 @@ from circuits.lowering import Level
 from circuits.r1cs import resident
 from circuits.r1cs.steps import Choose, Constant, Step
 from circuits.schemes import proving
+from circuits.schemes.accuracy import Parts
 from circuits.schemes.circuit import Circuit
 from gpu.device import missing
 from kernels import FrArray, fr
@@ -36,6 +37,7 @@ from tests.circuits.operators.test_arithmetic import model
 from tests.circuits.operators.test_matmul import of_two
 from tests.circuits.quantised import networks
 from tests.circuits.support import PRIVACIES
+from tests.circuits.test_accuracy_inputs import network as two_inputs
 from tests.circuits.test_lowering import compiled
 from tests.circuits.test_robustness import certified
 from tests.gpu.emulator.place import EMULATED
@@ -92,7 +94,7 @@ def test_witnesses_of_few_bits_too(weights: Privacy) -> None:
 
 
 def test_witnesses_of_the_other_schemes_too() -> None:
-    """Accuracy's with kernels that slide over several samples."""
+    """Accuracy's with kernels that slide over several samples, and with samples of two inputs."""
     graph = networks.of_kinds(5, "conv", "sum", shape=(1, 3, 3), most_bits=3)
     samples = networks.inputs(graph, 3)
     labels = np.array([0, 1, 0])
@@ -100,10 +102,17 @@ def test_witnesses_of_the_other_schemes_too() -> None:
         circuit = compile_accuracy(graph, batch=3, weight_privacy=weights)
         require_same(circuit, samples, labels)
         np.testing.assert_array_equal(circuit.counts(samples, labels, on=ON), circuit.counts(samples, labels))
-        batches = [(samples, labels), (samples[::-1], 1 - labels)]
+        batches: list[Parts] = [(samples, labels), (samples[::-1], 1 - labels)]
         made, own = ([*circuit.counts_of(batches, on=on)] for on in (ON, CPU))
         np.testing.assert_array_equal(made, own)
         assert circuit.program.resident(0).asked == 0
+    both = two_inputs()
+    circuit = compile_accuracy(both, batch=3, output="scores")
+    given = {name: np.array([[0, 7], [3, 1], [2, 2]]) for name in ("a", "b")}
+    require_same(circuit, given, labels)
+    batches = [(given, labels), ({name: each[::-1] for name, each in given.items()}, 1 - labels)]
+    made, own = ([*circuit.counts_of(batches, on=on)] for on in (ON, CPU))
+    np.testing.assert_array_equal(made, own)
     require_same(compile_registration(graph))
     embedding = networks.embedding(1)
     (q,) = networks.inputs(embedding, 1)

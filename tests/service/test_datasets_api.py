@@ -75,7 +75,7 @@ def test_a_dataset_is_committed_in_shards_that_open_to_it(
     _, circuit = meaning(api, model)
     parts = api.get_dataset_opening(dataset.id)["parts"]
     for shard, part, values in zip(
-        dataset.shards, parts, data.shard_values(circuit.quantisation.types["input"], 3, 3), strict=True
+        dataset.shards, parts, data.shard_values([circuit.quantisation.types["input"]], 3, 3), strict=True
     ):
         assert shard["commitment"] == part["commitment"]
         assert shard["opening"] == (part["opening"] if privacy == "public" else None)

@@ -108,7 +108,12 @@ def _known(files: Mapping[str, Path], key: OpenedKey) -> Known:
     registration = of_kind(ProofDocument, "registration")
     return Known(
         input=datasets.load_inputs(files["input"], key.circuit.quantisation) if "input" in files else None,
-        dataset=datasets.load(files["dataset"], files["labels"], targets=key.circuit.targets is not None)
+        dataset=datasets.load(
+            files["dataset"],
+            files["labels"],
+            targets=key.circuit.targets is not None,
+            names=[kind.name for kind in key.circuit.quantisation.types.values()],
+        )
         if "dataset" in files
         else None,
         openings=of_kind(OpeningFile, "opening"),

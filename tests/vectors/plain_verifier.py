@@ -440,7 +440,8 @@ def check_circuit(circuit: Json) -> None:
         said = sort in ("values", "threshold", "bounds", "radius")
         require(right or not said, "there are no words for a scale")
     inputs = [*input_types(circuit)]
-    require(len(inputs) == 1 or scheme in ("inference", "registration"), "the scheme is of one input")
+    one = scheme in ("recognition", "robustness") or circuit["measure"] == "certified"
+    require(len(inputs) == 1 or not one, "the scheme, or what it measures, is of one input")
     several = {"input": inputs, "output": [*results]}
     outside = [part for name in PARTS[scheme][0] for part in several.get(name, [name])]
     statement, *names = [group["name"] for group in groups]
@@ -525,10 +526,12 @@ def committed_values(circuit: Json, name: str) -> int | None:
     """How many there are, where the description says it."""
     if name in ("model", "reference", "correct"):
         return sum(count or 1 for _, count, _, _ in counts_of(circuit)) if name == "correct" else None
-    types = input_types(circuit) | output_types(circuit)
-    sample = math.prod(types["input" if name == "dataset" else name]["shape"])
-    targets = circuit["classes"] if circuit["targets"] else 0
-    return 5 + ((circuit.get("batch") or 0) * (sample + targets + 1) if name == "dataset" else sample)
+    types = input_types(circuit)
+    if name == "dataset":
+        sample = sum(math.prod(kind["shape"]) for kind in types.values())
+        targets = circuit["classes"] if circuit["targets"] else 0
+        return 5 + (circuit.get("batch") or 0) * (sample + targets + 1)
+    return 5 + math.prod((types | output_types(circuit))[name]["shape"])
 
 
 def counts_of(circuit: Json) -> list[tuple[str, int | None, int, int]]:
@@ -551,9 +554,10 @@ def counts_of(circuit: Json) -> list[tuple[str, int | None, int, int]]:
     return each[circuit["measure"]]
 
 
-def type_limbs(kind: Json) -> list[int]:
-    named = {"name": kind["name"]} if kind.get("name") else {}
-    number = int.from_bytes(sha256({name: kind[name] for name in INPUT if name != "name"} | named), "big")
+def type_limbs(*kinds: Json) -> list[int]:
+    """Of one type, or of the list of several."""
+    types = [{name: kind[name] for name in INPUT if kind.get(name) is not None} for kind in kinds]
+    number = int.from_bytes(sha256(types[0] if len(types) == 1 else types), "big")
     return [number >> shift & 2**52 - 1 for shift in range(0, 256, 52)]
 
 
@@ -968,28 +972,35 @@ def check_outputs(statement: Json, file: Json, parts: list[Json]) -> None:
 def check_dataset(statement: Json, file: Json, samples: Any, labels: Any, openings: Json) -> None:
     circuit, dataset = file["circuit"], statement["dataset"]
     require(dataset, "it is about no dataset")
-    kind, target, classes = circuit["quantisation"]["input"], circuit["targets"], circuit["classes"]
+    target, classes = circuit["targets"], circuit["classes"]
+    kinds = {kind.get("name"): kind for kind in input_types(circuit).values()}
+    inputs: dict[Any, Any] = samples if isinstance(samples, dict) else {None: samples}
+    # Of several inputs a file may have more: what is none of them is not read.
+    require({*kinds} <= {*inputs}, "samples are of each input by its name")
+    inputs, size = {name: inputs[name] for name in kinds}, len(labels) if isinstance(labels, list) else 0
+    right = size and all(isinstance(each, list) and len(each) == size for each in inputs.values())
+    require(right, "there are as many as samples")
     targets: list[list[int]] = []
-    require(isinstance(labels, list) and len(labels) == len(samples) > 0, "there are as many as samples")
-    require(dataset["sha256"] in (None, dataset_hash(samples, labels, target)), "the dataset is another")
+    require(dataset["sha256"] in (None, dataset_hash(inputs, labels, target)), "the dataset is another")
     if target:
         targets = [[round(t / target["scale"]) + target["zero_point"] for t in flat([own])] for own in labels]
-        labels, filler = [0] * len(samples), 1
+        labels, filler = [0] * size, 1
         inside = all(target["minimum"] <= t <= target["maximum"] for t in flat(targets))
         require(inside and {len(own) for own in targets} == {classes}, "targets are beyond any type")
     else:
         filler = classes
         require(fits(labels, [range(classes), 1, math.inf]), "labels are none of the network's")
-    require(dataset["size"] == len(samples), "the dataset is of another size")
+    require(dataset["size"] == size, "the dataset is of another size")
     for index, shard in enumerate(dataset["shards"]):
         part = slice(index * circuit["batch"], (index + 1) * circuit["batch"])
         opening = shard["opening"] or openings.get(shard["dataset"])
         require(opening, "the opening of a shard was not given")
-        values = flat([quantised(sample, kind) for sample in samples[part]])
-        missing = circuit["batch"] - len(labels[part])
-        values += [0] * (missing * math.prod(kind["shape"]))
+        values, missing = type_limbs(*kinds.values()), circuit["batch"] - len(labels[part])
+        for name, kind in kinds.items():
+            values += flat([quantised(sample, kind) for sample in inputs[name][part]])
+            values += [0] * (missing * math.prod(kind["shape"]))
         values += flat(targets[part]) + [target["minimum"]] * (missing * classes) if target else []
-        values = type_limbs(kind) + values + labels[part] + [filler] * missing
+        values += labels[part] + [filler] * missing
         check_opening(file["key"]["basis"], shard["dataset"], values, opening)
 
 
@@ -1027,13 +1038,19 @@ def quantised(values: Any, kind: Json) -> list[int]:
     return [max(0, min(2 ** kind["bits"] - 1, round(value) + kind["zero_point"])) for value in nearest]
 
 
-def dataset_hash(samples: Any, labels: Any, targets: object) -> str:
-    """Of samples with labels, or with targets in their place."""
-    header, numbers, others = json.dumps(shape_of(samples)) + "\n", flat(samples), flat(labels)
-    if targets:
-        header += json.dumps([len(labels), len(others) // len(labels)]) + "\n"
+def dataset_hash(inputs: dict[Any, Any], labels: Any, targets: object) -> str:
+    """Of samples, by their inputs, with labels, or with targets in their place."""
+    numbers, others = flat([*inputs.values()]), flat(labels)
+    shapes = {name: shape_of(each) for name, each in inputs.items()}
+    second = [len(labels), len(others) // len(labels)] if targets else [len(labels)]
     require(targets or fits(labels, [range(2**63), 1, math.inf]), "labels are none")
-    header = ("zenserve dataset 2\n" if targets else "zenserve dataset 1\n") + header
+    if None in inputs:
+        lines = [json.dumps(each) for each in ([*shapes.values(), second] if targets else shapes.values())]
+        header = "\n".join([f"zenserve dataset {2 if targets else 1}", *lines, ""])
+    else:
+        described: Json = {"inputs": [{"name": name, "shape": each} for name, each in shapes.items()]}
+        described["targets" if targets else "labels"] = second
+        header = f"zenserve dataset 3\n{canonical(described)}\n"
     packed = struct.pack(f"<{len(numbers)}d{len(others)}{'d' if targets else 'q'}", *numbers, *others)
     return hashlib.sha256(header.encode() + packed).hexdigest()
 

@@ -184,7 +184,7 @@ def _keys(vectors: Vectors, key: KeyFile, document: ProofDocument) -> None:
             "Outputs are one after the other.",
             {"public_inputs": _placed(statement, b, label, values, logits)},
         ),
-        "scheme": ("Accuracies are of one input.", {"scheme": "accuracy", "batch": 2, "classes": 2}),
+        "scheme": ("An accuracy shows no input.", {"scheme": "accuracy", "batch": 2, "classes": 2}),
     }
     for name, (comment, changes) in hostile.items():
         other = renamed(key, circuit=key.circuit | changes)

@@ -20,6 +20,7 @@ PROVEN: Final = {
     "inference/plain",
     "registered/valid",
     "accuracy/private",
+    "several-accuracy/seen",
     "proof/knowledge-negated",
     "proof/link-negated",
 }

@@ -19,8 +19,8 @@ class Assessor(makers.AccuracyMaker):
 
     maker: Maker
 
-    def __init__(self, graph: QuantGraph, model: Any, batch: int) -> None:
-        self.circuit = compile_accuracy(graph, batch=batch, weight_privacy="committed")
+    def __init__(self, graph: QuantGraph, model: Any, batch: int, output: str | None = None) -> None:
+        self.circuit = compile_accuracy(graph, batch=batch, weight_privacy="committed", output=output)
         self.maker, self.model, self.radius = Maker.of_circuit(self.circuit), model, None
 
     def opened(self, parts: Sequence[makers.Part]) -> bytes:

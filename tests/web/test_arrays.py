@@ -38,14 +38,17 @@ def ask(node: Node) -> Ask:
 
 
 def _expected(question: Json) -> Any:
-    kind = InputType(**question["type"])
     try:
         if "input" in question:
+            kind = InputType(**question["type"])
             return datasets.quantise(datasets.load_array(Path(question["input"])), kind)
+        kinds = [InputType(**each) for each in question["types"]]
+        names = [kind.name for kind in kinds]
         labels = question["labels"] and Path(question["labels"])
         target = Targets(**question["target"]) if question["target"] else None
-        data = datasets.load(Path(question["dataset"]), labels, targets=target is not None)
-        shards = list(data.shard_values(kind, question["batch"], question["classes"], target))
+        read = datasets.load(Path(question["dataset"]), labels, targets=target is not None, names=names)
+        data = read.in_order(names)
+        shards = list(data.shard_values(kinds, question["batch"], question["classes"], target))
         return {"size": data.size, "sha256": data.sha256.hex(), "shards": shards}
     except TensorError as error:
         return {"code": error.code, "field": error.field}
@@ -283,7 +286,8 @@ def test_archives_that_say_another_size_are_not_read(ask: Ask, tmp_path: Path) -
         for step in (-1, 1)
     }
     questions = [
-        {"dataset": each["input"], "labels": None} for each in _files(tmp_path, changed, TYPE).values()
+        {"dataset": each["input"], "labels": None, "types": [TYPE], "target": None}
+        for each in _files(tmp_path, changed, TYPE).values()
     ]
     assert ask(questions) == [{"code": "input.unreadable", "field": "input"}] * 4
 
@@ -291,10 +295,10 @@ def test_archives_that_say_another_size_are_not_read(ask: Ask, tmp_path: Path) -
 def test_datasets(ask: Ask, tmp_path: Path) -> None:
     told: Json = {"labels": None, "batch": 2, "classes": 10, "target": None}
     files = _files(tmp_path, dict(_of_datasets()), TYPE)
-    questions = {name: told | {"dataset": each["input"], "type": TYPE} for name, each in files.items()}
+    questions = {name: told | {"dataset": each["input"], "types": [TYPE]} for name, each in files.items()}
     (tmp_path / "samples").write_bytes(b"[[[0, 0.25, 2], [3, 4, 5]], [[-1, 7, 8], [9, 1e9, 0.75]]]")
     (tmp_path / "labels").write_bytes(b"[9, 0]")
-    apart = {"dataset": str(tmp_path / "samples"), "labels": str(tmp_path / "labels"), "type": TYPE}
+    apart = {"dataset": str(tmp_path / "samples"), "labels": str(tmp_path / "labels"), "types": [TYPE]}
     for batch in (1, 2, 3):
         questions[f"apart {batch}"] = told | apart | {"batch": batch}
     _compare(ask, questions)
@@ -302,7 +306,7 @@ def test_datasets(ask: Ask, tmp_path: Path) -> None:
 
 def test_datasets_with_targets(ask: Ask, tmp_path: Path) -> None:
     target = {"scale": 0.1, "zero_point": 2, "minimum": -20, "maximum": 43, "error": 58}
-    told: Json = {"type": TYPE, "batch": 2, "classes": 2, "target": target}
+    told: Json = {"types": [TYPE], "batch": 2, "classes": 2, "target": target}
     samples, questions = np.arange(18.0).reshape(3, 2, 3), dict[str, Json]()
     targets = {
         "two": np.array([[0.25, -0.05], [0.15, 1.0], [-2.2, 4.1]]),
@@ -324,3 +328,44 @@ def test_datasets_with_targets(ask: Ask, tmp_path: Path) -> None:
         questions[f"{name}, of labels"] = told | whole | {"target": None}
         questions[f"{name}, called labels"] = told | whole | {"dataset": str(tmp_path / f"{name}-labels.npz")}
     _compare(ask, questions)
+
+
+def test_datasets_of_several_inputs(ask: Ask, tmp_path: Path) -> None:
+    ids, mask, count = np.arange(15).reshape(5, 3), np.arange(30.0).reshape(5, 2, 3) / 4, np.arange(5)
+    types = [
+        {"name": "ids", "shape": [3], "scale": 1.0, "zero_point": 0, "bits": 4},
+        TYPE | {"name": "mask"},
+        {"name": "labels", "shape": [], "scale": 0.5, "zero_point": 1, "bits": 3},
+    ]
+    labels, target = {"labels": count}, {"scale": 1, "zero_point": 0, "minimum": 0, "maximum": 9, "error": 9}
+    files: dict[str, Json] = {
+        "in order": {"ids": ids, "mask": mask} | labels,
+        "another order": labels | {"mask": mask, "ids": ids},
+        "one more": {"ids": ids, "mask": mask, "samples": ids} | labels,
+        "one less": {"ids": ids} | labels,
+        "no labels": {"ids": ids, "mask": mask},
+        "of other shapes": {"ids": mask, "mask": ids} | labels,
+        "fewer": {"ids": ids[:4], "mask": mask} | labels,
+        "in batches of one": {"ids": ids[:, None], "mask": mask} | labels,
+        "texts": {"ids": ids.astype(str), "mask": mask} | labels,
+        "reals": {"ids": ids, "mask": mask, "labels": count / 2},
+        "one array": {"samples": ids} | labels,
+        "targets": {"ids": ids, "mask": mask, "targets": count / 2},
+    }
+    (tmp_path / "labels.json").write_text("[4, 3, 2, 1, 0]")
+    told: Json = {"labels": None, "batch": 2, "classes": 5, "target": None, "types": types[:2]}
+    questions = dict[str, Json]()
+    for name, arrays in files.items():
+        np.savez(tmp_path / f"{name}.npz", allow_pickle=False, **arrays)
+        questions[name] = told | {"dataset": str(tmp_path / f"{name}.npz")}
+        apart = {"labels": str(tmp_path / "labels.json")}
+        questions[f"{name}, apart"] = questions[name] | apart
+        questions[f"{name}, of an input called labels"] = questions[name] | {"types": types}
+        questions[f"{name}, of all, apart"] = questions[name] | apart | {"types": types}
+        questions[f"{name}, measured"] = questions[name] | {"target": target, "classes": 1}
+    _compare(ask, questions)
+    (whole, other) = (ask([questions[name]])[0] for name in ("in order", "another order"))
+    assert whole == other
+    assert whole["size"] == 5
+    assert ask([questions["in order, of all, apart"]])[0]["size"] == 5
+    assert ask([questions["targets, measured"]])[0]["size"] == 5

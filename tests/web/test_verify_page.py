@@ -274,6 +274,13 @@ def test_a_dataset_is_compared_however_it_comes(opened: Open) -> None:
     )
     assert "the dataset that you gave" in page.locator("#answer").evaluate("each => each.textContent")
     assert shown_roles(page)["data.npz"] == "Dataset"
+    several = [vector(f"several-accuracy/{name}.json") for name in ("valid", "valid-key", "seen-labels")]
+    for name, tone in (("seen", "good"), ("exchanged", "bad")):
+        dataset = f"{name}-dataset.json"
+        page = opened()
+        card = give(page, *several, vector(f"several-accuracy/{dataset}"))
+        assert tone in card.get_attribute("class")
+        assert shown_roles(page)[dataset] == "Dataset"
 
 
 def test_the_key_that_is_missing_is_named_and_another_is_none(opened: Open) -> None:

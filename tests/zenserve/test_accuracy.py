@@ -9,6 +9,7 @@ import pytest
 
 import zenserve
 from circuits import load_onnx
+from tests import masked_texts
 from tests.refusals import refuses
 from tests.service.support import tiny_onnx
 from verifier.schemes import Measure
@@ -55,3 +56,40 @@ def test_what_does_not_fit_is_refused() -> None:
         zenserve.accuracy(tiny_onnx(), SAMPLES, LABELS[1:])
     with refuses("input.not_numeric", "labels"):
         zenserve.accuracy(tiny_onnx(), SAMPLES, SCORES[:, 0])
+
+
+def test_samples_of_several_inputs_go_by_their_names_or_in_order(tmp_path: Path) -> None:
+    file, given = masked_texts.network(), masked_texts.texts(5)
+    labels = masked_texts.scores(given).argmax(axis=1)
+    labels[0] = (labels[0] + 1) % masked_texts.CLASSES
+    proof = zenserve.accuracy(file, {"mask": given["mask"], "ids": given["ids"]}, labels, shard_size=2)
+    assert proof.statement.claim.startswith("The network gets 4 of 5 labels right.")
+    proof.save(tmp_path)
+    for held in (given, {"more": labels, **given}):
+        assert zenserve.verify(tmp_path, dataset=(held, labels)).valid
+    turned = {"ids": given["mask"], "mask": given["ids"]}
+    others = {**given, "mask": given["mask"] ^ np.eye(5, 6, dtype=int)}, {"ids": given["ids"]}, given["ids"]
+    for other in (turned, *others):
+        assert zenserve.verify(tmp_path, dataset=(other, labels)).reason == "dataset_mismatch"
+    for missing in ({"ids": given["ids"]}, given["ids"]):
+        with refuses("input.names", "input"):
+            zenserve.accuracy(file, missing, labels)
+    with refuses("input.shape", "labels"):
+        zenserve.accuracy(file, given, labels[1:])
+
+
+def test_errors_on_private_samples_of_several_inputs_without_a_setup() -> None:
+    given = masked_texts.texts(4)
+    proof = zenserve.accuracy(
+        masked_texts.network(),
+        (given["ids"], given["mask"]),
+        masked_texts.scores(given),
+        measure="mse",
+        data_privacy="private",
+        weight_privacy="public",
+        system="spartan-bls12-381",
+    )
+    assert "mean squared error" in proof.statement.claim
+    assert proof.statement.dataset is not None
+    assert proof.statement.dataset.sha256 is None
+    assert zenserve.verify(proof).valid

@@ -349,7 +349,7 @@ export interface components {
        * @enum {string}
        */
       privacy: "public" | "private";
-      /** @description Samples `[n, *input shape]`: .npy, .npz, JSON or CSV. */
+      /** @description Samples `[n, *input shape]`: .npy, .npz, JSON or CSV; of several inputs an array for each by its name. */
       samples?: Blob | Uint8Array<ArrayBuffer> | null;
       /** @description Their classes `[n]`, unless the samples' file has them. */
       labels?: Blob | Uint8Array<ArrayBuffer> | null;

@@ -16,7 +16,6 @@ const { groth16 } = await import("../verifier/groth16/system.ts");
 const UNREACHED = new Map([
   ["The input given is not of the network's shape.", "what reads inputs refuses it first"],
   ["The network has no ${", "what reads inputs refuses it first"],
-  ["The proof is about several inputs.", "an accuracy is of one"],
 ]);
 /**
  * What comes next refuses it under the same name: links hold over one basis, but for roots of polynomials, and systems

@@ -171,8 +171,7 @@ export async function verdict({
   const registered = read_(proofDocument, registration);
   return judge(proof, trusted, wanted, {
     inputs: input === undefined ? new Map() : await datasets.loadInputs(input, inputTypes(trusted.circuit)),
-    dataset:
-      dataset === undefined ? null : await datasets.load(dataset, labels, trusted.circuit.targets !== null),
+    dataset: dataset === undefined ? null : await datasets.load(dataset, labels, trusted.circuit),
     openings: read_(openingFile, opening),
     registration:
       registered === null || registrationKey === undefined

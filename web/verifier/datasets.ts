@@ -3,16 +3,18 @@
 import { sha256 } from "@noble/hashes/sha2.js";
 import { readArrays } from "./arrays.ts";
 import type { NumberArray } from "./arrays.ts";
-import { limbs, same } from "./documents.ts";
-import type { InputType } from "./documents.ts";
+import { same, typeLimbs } from "./documents.ts";
+import type { Description, InputType } from "./documents.ts";
 import { ZenError } from "./errors.ts";
 import type * as judging from "./judging.ts";
+import { canonical } from "./json.ts";
 import type { JsonSource } from "./json.ts";
 import { at, product } from "./lists.ts";
 import type { Targets } from "./measures.ts";
 
 const TAG = "zenserve dataset 1\n";
 const TARGETS_TAG = "zenserve dataset 2\n";
+const SEVERAL_TAG = "zenserve dataset 3\n";
 const MOST_LABEL = (1n << 63n) - 1n;
 const NUMBER_BYTES = 8;
 
@@ -22,42 +24,54 @@ interface Numbers {
   readonly values: Float64Array;
 }
 
+/** Samples of the only input, or of each of several by its name. */
+type Samples = NumberArray | ReadonlyMap<string, NumberArray>;
+
 /**
- * `samples`: of shape [n, …], as they were before quantisation; `labels`: n of them, from 0 to 2^63 - 1, or `targets`:
- * as many of each sample, as they were, and all labels 0.
+ * `inputs`: of each input samples of shape [n, …], as they were before quantisation, by its name; null names an only
+ * one. `labels`: n of them, from 0 to 2^63 - 1, or `targets`: as many of each sample, as they were, and all labels 0.
  */
 export class LabelledData implements judging.LabelledData {
-  readonly samples: Numbers;
+  readonly inputs: ReadonlyMap<string | null, Numbers>;
   readonly labels: readonly bigint[];
   readonly targets: Numbers | null;
   #sha256: Uint8Array | null = null;
 
+  private constructor(
+    inputs: ReadonlyMap<string | null, Numbers>,
+    labels: readonly bigint[],
+    targets: Numbers | null,
+  ) {
+    this.inputs = inputs;
+    this.labels = labels;
+    this.targets = targets;
+  }
+
   /**
    * Throws `ZenError`: `input.shape`, `input.not_numeric`, `input.not_finite`, `input.empty`. Labels must be integers
-   * that are not negative; with `measured`, they are targets in place of that.
+   * that are not negative.
    */
-  constructor(samples: NumberArray, labels: NumberArray, measured = false) {
-    this.samples = numbers(samples, "samples");
-    if (measured) {
-      this.targets = targetsOf(samples, labels);
-      this.labels = Array<bigint>(at(this.targets.shape, 0)).fill(0n);
-      return;
-    }
-    this.targets = null;
-    const [count, ...rest] = labels.shape;
-    if (count === undefined || rest.length > 0 || samples.shape.length < 2 || count !== samples.shape[0]) {
-      throw new ZenError(
-        "input.shape",
-        `samples are ${written(samples.shape)} and labels ${written(labels.shape)}; they must be [n, …] and [n]`,
-        "labels",
-      );
-    }
-    if (count === 0) throw new ZenError("input.empty", "the dataset has no samples", "samples");
+  static of(samples: Samples, labels: NumberArray): LabelledData {
+    const inputs = byInput(samples);
+    requireOneEach(inputs, labels.shape, "labels", "[n]");
     const integers = labels.kind === "integers";
-    this.labels = integers ? Array.from({ length: count }, (_, index) => BigInt(labels.at(index))) : [];
-    if (!integers || this.labels.some((label) => label < 0n || label > MOST_LABEL)) {
+    const own = integers
+      ? Array.from({ length: at(labels.shape, 0) }, (_, index) => BigInt(labels.at(index)))
+      : [];
+    if (!integers || own.some((label) => label < 0n || label > MOST_LABEL)) {
       throw new ZenError("input.not_numeric", "labels must be integers from 0 on", "labels");
     }
+    return new LabelledData(inputs, own, null);
+  }
+
+  /** Of each sample one target, or as many as the network has outputs. Throws `ZenError` as `of`. */
+  static withTargets(samples: Samples, targets: NumberArray): LabelledData {
+    const inputs = byInput(samples);
+    const { shape, values } = numbers(targets, "targets");
+    requireOneEach(inputs, shape, "targets", "[n, …]");
+    const count = at(shape, 0);
+    const own = { shape: [count, values.length / count], values };
+    return new LabelledData(inputs, Array<bigint>(count).fill(0n), own);
   }
 
   get size(): number {
@@ -65,9 +79,26 @@ export class LabelledData implements judging.LabelledData {
   }
 
   /**
+   * The same of these inputs alone, in the network's order, which the hash is of. Throws `ZenError` (`input.names`)
+   * where one is missing.
+   */
+  inOrder(names: readonly (string | null)[]): LabelledData {
+    const inputs = new Map<string | null, Numbers>();
+    for (const name of names) {
+      const own = this.inputs.get(name);
+      if (own !== undefined) inputs.set(name, own);
+    }
+    if (inputs.size < names.length) {
+      const known = names.length > 1 ? `arrays by the names ${names.join(", ")}` : "one array";
+      throw new ZenError("input.names", `the samples must be ${known}`, "samples");
+    }
+    return new LabelledData(inputs, this.labels, this.targets);
+  }
+
+  /**
    * The content's hash, 32 bytes: the tag, a line with the samples' shape as JSON, then the samples as float64 and the
    * labels as int64, little-endian, row-major. With targets, another tag, both shapes in two lines, then both as
-   * float64.
+   * float64. Of several inputs, a third tag, and a line that has all names and shapes (docs/formats.md).
    */
   get sha256(): Uint8Array {
     this.#sha256 ??= this.#hash();
@@ -75,32 +106,38 @@ export class LabelledData implements judging.LabelledData {
   }
 
   #hash(): Uint8Array {
-    const { shape, values } = this.samples;
-    const hash = sha256.create();
-    if (this.targets !== null) {
-      const shapes = `${written(shape)}\n${written(this.targets.shape)}\n`;
-      return hash
-        .update(new TextEncoder().encode(`${TARGETS_TAG}${shapes}`))
-        .update(asFloats(values))
-        .update(asFloats(this.targets.values))
-        .digest();
-    }
+    const hash = sha256.create().update(new TextEncoder().encode(this.#header()));
+    for (const { values } of this.inputs.values()) hash.update(asFloats(values));
+    if (this.targets !== null) return hash.update(asFloats(this.targets.values)).digest();
     const integers = new DataView(new ArrayBuffer(NUMBER_BYTES * this.size));
     this.labels.forEach((each, index) => integers.setBigInt64(NUMBER_BYTES * index, each, true));
-    return hash
-      .update(new TextEncoder().encode(`${TAG}${written(shape)}\n`))
-      .update(asFloats(values))
-      .update(new Uint8Array(integers.buffer))
-      .digest();
+    return hash.update(new Uint8Array(integers.buffer)).digest();
+  }
+
+  /** What is hashed before the numbers. */
+  #header(): string {
+    const only = this.inputs.get(null);
+    if (only !== undefined) {
+      if (this.targets === null) return `${TAG}${written(only.shape)}\n`;
+      return `${TARGETS_TAG}${written(only.shape)}\n${written(this.targets.shape)}\n`;
+    }
+    const inputs = [...this.inputs].map(([name, { shape }]) => ({ name, shape }));
+    const second = this.targets === null ? { labels: [this.size] } : { targets: this.targets.shape };
+    return `${SEVERAL_TAG}${canonical({ inputs, ...second })}\n`;
   }
 
   /**
-   * What the shards' commitments are to: the samples' type (`limbs`), the integers of `batch` samples, of their
-   * targets where errors are measured (`target`), then their labels. The last shard is filled up with samples of zeros
-   * and the label `classes`, which no network gives, or with targets that are the least and the label 1. Throws
-   * `ZenError` (`input.shape`, `input.out_of_range`).
+   * What the shards' commitments are to: the inputs' types (`typeLimbs`), the integers of `batch` samples, of one input
+   * after the other, of their targets where errors are measured (`target`), then their labels. The last shard is filled
+   * up with samples of zeros and the label `classes`, which no network gives, or with targets that are the least and
+   * the label 1. Throws `ZenError` (`input.shape`, `input.out_of_range`).
    */
-  *shardValues(kind: InputType, batch: number, classes: number, target: Targets | null): Generator<number[]> {
+  *shardValues(
+    kinds: readonly InputType[],
+    batch: number,
+    classes: number,
+    target: Targets | null,
+  ): Generator<number[]> {
     const targets = target === null ? null : this.#quantised(target, classes);
     if (target === null && this.targets !== null) {
       throw new ZenError("input.shape", "this is measured by labels, not by targets", "targets");
@@ -109,19 +146,22 @@ export class LabelledData implements judging.LabelledData {
     if (this.labels.some((label) => label >= filler)) {
       throw new ZenError("input.out_of_range", `labels must lie in [0, ${classes - 1}]`, "labels");
     }
-    const [, ...shape] = this.samples.shape;
-    requireShape(shape, kind);
-    const length = product(shape);
+    const inputs = [...this.inputs.values()].map(({ shape: [, ...shape], values }, index) => {
+      const kind = at(kinds, index);
+      requireShape(shape, kind);
+      return { kind, values, length: product(shape) };
+    });
     for (let start = 0; start < this.size; start += batch) {
       const labels = this.labels.slice(start, start + batch).map(Number);
-      const samples = this.samples.values.subarray(length * start, length * (start + labels.length));
-      const missing = batch - labels.length;
-      const padding = Array<number>(missing * length).fill(0);
+      const [end, missing] = [start + labels.length, batch - labels.length];
+      const samples = inputs.flatMap(({ kind, values, length }) => [
+        ...integers(values.subarray(length * start, length * end), kind),
+        ...Array<number>(missing * length).fill(0),
+      ]);
       yield [
-        ...limbs(kind),
-        ...integers(samples, kind),
-        ...padding,
-        ...(targets?.slice(classes * start, classes * (start + labels.length)) ?? []),
+        ...typeLimbs(kinds),
+        ...samples,
+        ...(targets?.slice(classes * start, classes * end) ?? []),
         ...Array<number>(target === null ? 0 : missing * classes).fill(target?.minimum ?? 0),
         ...labels,
         ...Array<number>(missing).fill(filler),
@@ -161,23 +201,32 @@ function quantiseTargets(targets: Float64Array, kind: Targets): number[] {
 }
 
 /**
- * The dataset in a `.npz` file with `samples` and `labels`, or with `targets` where it is `measured` by these, or in two
- * files. Throws `ZenError` (`input.*`).
+ * The dataset in a `.npz` file with `samples` and `labels`, or with `targets` where the circuit measures by these, or in
+ * two files. Of several inputs the file has an array each, by its name, in place of `samples`. Throws `ZenError`
+ * (`input.*`).
  */
 export async function load(
   file: JsonSource,
   labels: JsonSource | undefined,
-  measured: boolean,
+  circuit: Pick<Description, "quantisation" | "targets">,
 ): Promise<LabelledData> {
-  if (labels !== undefined) return new LabelledData(await loadArray(file), await loadArray(labels), measured);
-  const arrays = await readArrays(file, "input");
-  const name = measured ? "targets" : "labels";
-  const parts = arrays instanceof Map ? ["samples", name].map((each) => arrays.get(each)) : [];
-  const [samples, own] = parts;
-  if (samples === undefined || own === undefined) {
-    throw new ZenError("input.unreadable", `this is no .npz file with samples and ${name}`, "samples");
+  const [made, beside] =
+    circuit.targets === null
+      ? ([LabelledData.of, "labels"] as const)
+      : ([LabelledData.withTargets, "targets"] as const);
+  const isOfOne = circuit.quantisation.input !== null;
+  if (isOfOne && labels !== undefined) return made(await loadArray(file), await loadArray(labels));
+  const names = circuit.quantisation.inputs?.map((kind) => kind.name ?? "") ?? ["samples"];
+  const read = await readArrays(file, "input");
+  const arrays: ReadonlyMap<string, NumberArray> = "shape" in read ? new Map() : read;
+  const inputs = new Map([...arrays].filter(([name]) => names.includes(name)));
+  const own = names.includes(beside) ? undefined : arrays.get(beside);
+  const truth = labels === undefined ? own : await loadArray(labels);
+  if (truth === undefined || inputs.size < names.length) {
+    const wanted = `${names.join(", ")}${labels === undefined ? ` and ${beside}` : ""}`;
+    throw new ZenError("input.unreadable", `this is no .npz file with ${wanted}`, "samples");
   }
-  return new LabelledData(samples, own, measured);
+  return made(isOfOne ? at([...inputs.values()], 0) : inputs, truth);
 }
 
 /** The array in a `.npy` file (never a pickle) or in JSON. Throws `ZenError` (`input.unreadable`). */
@@ -212,19 +261,31 @@ function unnamed(types: ReadonlyMap<string, InputType>): ZenError {
   return new ZenError("input.names", `the file must have arrays by the names ${names}`, "input");
 }
 
-/** One target of each sample, or as many as the network has outputs: [n, outputs]. */
-function targetsOf(samples: NumberArray, targets: NumberArray): Numbers {
-  const { shape, values } = numbers(targets, "targets");
-  const [count] = shape;
-  if (count === undefined || samples.shape.length < 2 || count !== samples.shape[0]) {
-    throw new ZenError(
-      "input.shape",
-      `samples are ${written(samples.shape)} and targets ${written(shape)}; they must be [n, …] and [n, …]`,
-      "targets",
-    );
+function byInput(samples: Samples): Map<string | null, Numbers> {
+  if ("shape" in samples) return new Map([[null, numbers(samples, "samples")]]);
+  return new Map([...samples].map(([name, array]) => [name, numbers(array, `samples.${name}`)]));
+}
+
+/** That each input has one for each label or target. Of one of several inputs a sample may be a plain number. */
+function requireOneEach(
+  inputs: ReadonlyMap<string | null, Numbers>,
+  truth: readonly number[],
+  field: string,
+  axes: "[n]" | "[n, …]",
+): void {
+  const [count, ...rest] = truth;
+  const right = count !== undefined && (axes === "[n, …]" || rest.length === 0);
+  for (const [name, { shape }] of inputs) {
+    if (!right || shape.length < (name === null ? 2 : 1) || shape[0] !== count) {
+      const called = name === null ? "samples" : `samples.${name}`;
+      throw new ZenError(
+        "input.shape",
+        `${called} are ${written(shape)} and ${field} ${written(truth)}; they must be [n, …] and ${axes}`,
+        field,
+      );
+    }
   }
   if (count === 0) throw new ZenError("input.empty", "the dataset has no samples", "samples");
-  return { shape: [count, values.length / count], values };
 }
 
 function asFloats(values: Float64Array): Uint8Array {

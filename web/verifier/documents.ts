@@ -464,10 +464,20 @@ const outputType = openObject({
 export function limbs(kind: InputType): number[] {
   const { name: own, ...unnamed } = kind;
   const scale = new Real(kind.scale);
-  const whole = fromBigEndian(hashOf(own === null ? { ...unnamed, scale } : { ...kind, scale }));
-  return [0n, 52n, 104n, 156n, 208n].map((shift) => Number(BigInt.asUintN(52, whole >> shift)));
+  return limbsOf(own === null ? { ...unnamed, scale } : { ...kind, scale });
 }
 const LIMBS = 5;
+
+/** What a commitment to samples begins with: `limbs` of the only input, or the same of the list of several types. */
+export function typeLimbs(kinds: readonly InputType[]): number[] {
+  if (kinds.length === 1) return limbs(at(kinds, 0));
+  return limbsOf(kinds.map((kind) => ({ ...kind, scale: new Real(kind.scale) })));
+}
+
+function limbsOf(described: unknown): number[] {
+  const whole = fromBigEndian(hashOf(described));
+  return [0n, 52n, 104n, 156n, 208n].map((shift) => Number(BigInt.asUintN(52, whole >> shift)));
+}
 
 /** What a radius is of: of the largest difference of an entry, or of all differences, squared and added up. */
 const NORMS = ["inf", "2"] as const;
@@ -561,8 +571,9 @@ function fits(circuit: Description, place: string): void {
     fault(place, "public_inputs: the first must be the statement");
   }
   const inputs = [...inputTypes(circuit).keys()];
-  if (inputs.length > 1 && ["recognition", "accuracy", "robustness"].includes(circuit.scheme)) {
-    fault(place, `quantisation: the scheme ${circuit.scheme} is of one input`);
+  const isOfOne = ["recognition", "robustness"].includes(circuit.scheme) || circuit.measure === "certified";
+  if (inputs.length > 1 && isOfOne) {
+    fault(place, "quantisation: recognitions and certificates are of one input");
   }
   const outputs = [...outputTypes(circuit).keys()];
   const several = new Map([
@@ -743,14 +754,17 @@ export function inputSize(kind: InputType): number {
 
 /** How many values the commitment is to; null where the description does not say. */
 export function committedValues(circuit: Description, part: string): number | null {
-  const kind = inputTypes(circuit).get(part === "dataset" ? "input" : part) ?? outputTypes(circuit).get(part);
-  if (kind === undefined) {
-    const counts = countsOf(measurementOf(circuit)).reduce((sum, count) => sum + (count.size ?? 1), 0);
-    return part === "correct" ? counts : null;
+  if (part === "correct") {
+    return countsOf(measurementOf(circuit)).reduce((sum, count) => sum + (count.size ?? 1), 0);
   }
-  const sample = inputSize(kind);
-  const targets = circuit.targets === null ? 0 : (circuit.classes ?? 0);
-  return LIMBS + (part === "dataset" ? (circuit.batch ?? 0) * (sample + targets + 1) : sample);
+  const types = inputTypes(circuit);
+  if (part === "dataset") {
+    const sample = [...types.values()].reduce((sum, each) => sum + inputSize(each), 0);
+    const targets = circuit.targets === null ? 0 : (circuit.classes ?? 0);
+    return LIMBS + (circuit.batch ?? 0) * (sample + targets + 1);
+  }
+  const kind = types.get(part) ?? outputTypes(circuit).get(part);
+  return kind === undefined ? null : LIMBS + inputSize(kind);
 }
 
 /** A total over all shards; which there can be is for who knows the samples' number to see. */

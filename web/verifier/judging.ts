@@ -79,9 +79,11 @@ export interface LabelledData {
   /** 32 bytes. */
   readonly sha256: Uint8Array;
   readonly size: number;
+  /** Throws `ZenError` (`input.names`). */
+  inOrder(names: readonly (string | null)[]): LabelledData;
   /** Throws `ZenError` (`input.*`). */
   shardValues(
-    kind: InputType,
+    kinds: readonly InputType[],
     batch: number,
     classes: number,
     target: Targets | null,
@@ -502,10 +504,12 @@ export class Case {
     this.#checkOpening("output", commitment, [...limbs(kind), ...(values ?? [])], opening);
   }
 
-  #checkDataset(data: LabelledData): void {
+  #checkDataset(given: LabelledData): void {
     const { dataset } = this.statement;
-    const { batch, classes, quantisation, targets } = this.circuit;
+    const { batch, classes, targets } = this.circuit;
     if (dataset === null) refuse("dataset_mismatch", "The proof is about no dataset.");
+    const kinds = [...inputTypes(this.circuit).values()];
+    const data = fitting(() => given.inOrder(kinds.map(({ name }) => name)));
     if (dataset.sha256 !== null && dataset.sha256 !== hex(data.sha256)) {
       refuse("dataset_mismatch", `The given dataset has the SHA-256 ${hex(data.sha256)}.`);
     }
@@ -513,10 +517,9 @@ export class Case {
       refuse("shard_missing", `The dataset has ${data.size} samples, the proof is about ${dataset.size}.`);
     }
     const openings = dataset.sha256 === null ? this.#openings("dataset") : new Map<string, OpeningPart>();
-    try {
+    fitting(() => {
       let index = 0;
-      const kind = quantisation.input ?? refuse("dataset_mismatch", "The proof is about several inputs.");
-      for (const values of data.shardValues(kind, batch ?? 0, classes ?? 0, targets)) {
+      for (const values of data.shardValues(kinds, batch ?? 0, classes ?? 0, targets)) {
         const shard = at(dataset.shards, index);
         const opening = shard.opening ?? openings.get(shard.dataset)?.opening;
         if (opening === undefined) {
@@ -525,10 +528,7 @@ export class Case {
         this.#checkOpening("dataset", shard.dataset, values, opening);
         index += 1;
       }
-    } catch (error) {
-      if (!(error instanceof ZenError && error.code.startsWith("input."))) throw error;
-      refuse("dataset_mismatch", `The dataset does not fit the network: ${error.message}.`);
-    }
+    });
   }
 
   /**
@@ -609,6 +609,16 @@ function expectedCommitments(wanted: Expected): [string, string | null][] {
 /** The names of those that are there. */
 function present(fields: Readonly<Record<string, unknown>>): Set<string> {
   return new Set(Object.keys(fields).filter((name) => fields[name] !== null));
+}
+
+/** What is made of a dataset; one that does not fit the network is another. */
+function fitting<T>(make: () => T): T {
+  try {
+    return make();
+  } catch (error) {
+    if (!(error instanceof ZenError && error.code.startsWith("input."))) throw error;
+    return refuse("dataset_mismatch", `The dataset does not fit the network: ${error.message}.`);
+  }
 }
 
 const IDS_COMPARED = "Ids were compared: an id is the SHA-256 of a key and of what it is for.";

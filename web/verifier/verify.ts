@@ -71,7 +71,7 @@ export interface Given {
   readonly key?: JsonSource | undefined;
   /** The input to compare, as it was before quantisation: .npy or JSON; several by their names: .npz. */
   readonly input?: JsonSource | undefined;
-  /** The dataset to compare: .npz with samples and labels, or samples as .npy or JSON. */
+  /** The dataset to compare: .npz with samples, or each input by its name, and labels; or the samples as .npy or JSON. */
   readonly dataset?: JsonSource | undefined;
   /** The dataset's labels, where its file has none: .npy or JSON. */
   readonly labels?: JsonSource | undefined;
@@ -211,7 +211,7 @@ async function compared(given: Given, document: ProofDocument, key: OpenedKey): 
     dataset:
       dataset === undefined
         ? null
-        : await about("dataset", () => datasets.load(dataset, labels, key.circuit.targets !== null)),
+        : await about("dataset", () => datasets.load(dataset, labels, key.circuit)),
     openings,
   };
   requireComparable(given, document, key, found);

@@ -89,7 +89,11 @@ async def create_dataset(
     ],
     privacy: Annotated[PublicOrPrivate, Form(description="Whether proofs say which dataset it is.")],
     samples: Annotated[
-        UploadFile | None, File(description="Samples `[n, *input shape]`: .npy, .npz, JSON or CSV.")
+        UploadFile | None,
+        File(
+            description="Samples `[n, *input shape]`: .npy, .npz, JSON or CSV; of several inputs an array for"
+            " each by its name."
+        ),
     ] = None,
     labels: Annotated[
         UploadFile | None, File(description="Their classes `[n]`, unless the samples' file has them.")

@@ -18,6 +18,7 @@ from service.dashboard.stages import EXPLAINED
 from service.storage.records.accounts import AuditEntry
 from service.storage.records.jobs import Job
 from service.storage.records.resources import Dataset, Model, Proof
+from tests import masked_texts
 from tests.circuits.test_several import model as network
 from tests.circuits.test_several import samples
 from tests.service.dashboard.site import Site, site, token
@@ -220,7 +221,42 @@ def test_each_of_several_inputs_and_outputs_has_its_own_fields(asking: Site, sev
     ):
         answer = client.post(str(form.url), data=said | changes, files=files)
         assert (answer.status_code, refusal in answer.text) == (422, True), changes
-    assert "samples" in client.get(f"/admin/models/{several}/datasets/new").text
+    text = client.get(f"/admin/models/{several}/datasets/new").text
+    assert "image, n × 4 numbers" in text
+    assert "mask, n × 4 numbers from 0 to 1; " in text
+
+
+@pytest.mark.large
+@pytest.mark.usefixtures("in_a_child")
+def test_a_dataset_of_several_inputs_is_added_and_measured(asking: Site) -> None:
+    client, given = asking.visitor("read", "register", "prove"), masked_texts.texts(16)
+    fields = {"token": token(client.get("/admin/models/new").text), "weight_privacy": "public", "bits": "8"}
+    files = {
+        "model": ("texts.onnx", masked_texts.network()),
+        "calibration": ("c.npz", masked_texts.as_npz(**given)),
+    }
+    made = client.post("/admin/models", data=fields, files=files).headers["Location"].rpartition("/")[2]
+    work_on(asking.runtime, made)
+    place, labels = f"/admin/models/{made}/datasets", masked_texts.scores(given).argmax(axis=1)
+    said = {"token": token(client.get(f"{place}/new").text), "compared": "labels", "privacy": "public"}
+    for content, status in (
+        (masked_texts.as_npz(labels=labels, ids=given["ids"]), 422),
+        (masked_texts.as_npz(labels=labels, **given), 303),
+    ):
+        answer = client.post(place, data=said | {"shard_size": "8"}, files={"samples": ("t.npz", content)})
+        assert (answer.status_code, 'id="samples-refusal"' in answer.text) == (status, status == 422)
+    dataset_id = answer.headers["Location"].rpartition("/")[2]
+    work_on(asking.runtime, dataset_id)
+    with asking.database.read() as session:
+        row = session.get_one(Dataset, dataset_id)
+        assert (row.size, row.shard_size, row.output) == (16, 8, None)
+    assert dataset_id in client.get("/admin/datasets").text
+    ask = f"/admin/models/{made}/prove"
+    assert 'value="accuracy"' in client.get(ask).text
+    wanted = said | {"scheme": "accuracy", "dataset_id": dataset_id}
+    assert client.post(ask, data=wanted | {"measure": "f1"}).status_code == 303
+    answer = client.post(ask, data=wanted | {"measure": "certified", "radius": "1"})
+    assert (answer.status_code, "one input" in answer.text) == (422, True)
 
 
 def test_a_dataset_with_targets_is_added_and_measured(asking: Site) -> None:
