@@ -1,8 +1,8 @@
 """BabyBear, the integers modulo p = 15 * 2^27 + 1, its extension F_p[x] / (x^5 - 2), and code words over it.
 
-Elements are ``numpy.uint32`` below p, in Montgomery form (R = 2^32) unless a name says ``canon``; kernels do not
-check that they are below p. A vector over the extension is five planes, uint32[5, n]: all coefficients of 1, then
-those of x, and so on. ``ValueError`` for other shapes and dtypes.
+Elements are ``numpy.uint32`` below p, in Montgomery form (R = 2^32) unless a name says ``canon``; kernels do
+not check that they are below p. A vector over the extension is five planes, uint32[5, n]: all coefficients
+of 1, then those of x, and so on. ``ValueError`` for other shapes and dtypes.
 """
 
 from __future__ import annotations
@@ -105,7 +105,9 @@ class BearExtension:
         return out
 
     def combine_rows(self, rows: Entries, weights: BearArray, threads: int = 1) -> BearArray:
-        """uint32[5, n]: the sum of ``weights``, uint32[5, count], times ``rows``, plain integers [count, n]."""
+        """uint32[5, n]: the sum of ``weights``, uint32[5, count], times ``rows``, plain integers [count,
+        n].
+        """
         rows, weights = _entries(rows, "rows"), _planes(weights, "weights")
         if len(rows) != weights.shape[1]:
             raise ValueError(f"{len(rows)} rows are not combined by {weights.shape[1]} weights")

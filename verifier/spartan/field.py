@@ -40,7 +40,7 @@ class Field:
     @property
     def order(self) -> int:
         """How many elements there are."""
-        return self.modulus**self.degree
+        return int(self.modulus**self.degree)
 
     @cached_property
     def element_bytes(self) -> int:
@@ -185,7 +185,7 @@ class Extension(Field):
     w: int
 
     @cached_property
-    def base(self) -> Field:  # type: ignore[override]
+    def base(self) -> Field:
         return Field(self.modulus, self.generator, self.two_adicity)
 
     @property

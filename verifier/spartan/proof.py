@@ -118,8 +118,8 @@ class Reader:
         salted: Sequence[bool],
         field: Field | None = None,
     ) -> list[Opening]:
-        """Those of matrices of so many rows, at the same places. ``salted``: which ones have salts. Entries are
-        of the proof's field, or of ``field``."""
+        """Those of matrices of so many rows, at the same places. ``salted``: which ones have salts. Entries
+        are of the proof's field, or of ``field``."""
         field, hashes = field or self._field, siblings_count(places, log_leaves)
         column_bytes = DIGEST_BYTES * sum(salted) + field.element_bytes * sum(rows)
         self._require(len(places) * column_bytes + DIGEST_BYTES * hashes * len(rows))
