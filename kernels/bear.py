@@ -55,6 +55,12 @@ class Bear:
         """The plain integers below p."""
         return self.mul(elements, np.array([1], dtype=np.uint32), threads)
 
+    def multiply_repeatedly(self, a: BearArray, b: BearArray, rounds: int) -> None:
+        """For benchmarks: a = a b, so many times; vectors of the base field, or planes uint32[5, n]."""
+        if a.shape != b.shape or not a.flags.c_contiguous:
+            raise ValueError(f"b must have shape {a.shape}, not {b.shape}")
+        self._kernel.multiply_repeatedly(_elements(a, "a"), _elements(b, "b"), rounds)
+
     def _zip(self, name: str, a: BearArray, b: BearArray, threads: int) -> BearArray:
         a, b = _elements(a, "a"), _elements(b, "b")
         if a.shape != b.shape and b.size != 1:
@@ -128,6 +134,73 @@ class BearExtension:
         return out
 
 
+class FractionTree:
+    """The sum of fractions as a binary tree, and the rounds from its root to its leaves, in order.
+
+    ``numerators``: uint32[n], of the base field, kept, must not change; ``denominators``: uint32[5, n]; n is
+    a power of two, two at least. Node i of a layer of h nodes has the children i and h + i of the layer
+    below: n = n0 d1 + n1 d0, d = d0 d1. Elements are uint32[5].
+    """
+
+    def __init__(
+        self, extension: ModuleType, numerators: BearArray, denominators: BearArray, threads: int = 1
+    ) -> None:
+        self._numerators, denominators = (
+            _elements(numerators, "numerators"),
+            _planes(denominators, "denominators"),
+        )
+        count = self._numerators.size
+        if count < 2 or count & (count - 1) or denominators.shape[1] != count or self._numerators.ndim != 1:
+            raise ValueError(
+                f"{numerators.shape} numerators and {denominators.shape} denominators make no tree"
+            )
+        self.log_leaves = count.bit_length() - 1
+        self._tree = extension.bear.FractionTree(self._numerators, denominators, threads)
+        self._left, self._layer = -1, -1
+
+    def root(self) -> BearArray:
+        """uint32[2, 5]: the sum's numerator and denominator."""
+        out = np.empty((2, DEGREE), dtype=np.uint32)
+        self._tree.root(out)
+        return out
+
+    def begin(self, join: BearArray) -> None:
+        """The next layer below, of twice as many nodes: the claim is the numerator plus ``join`` times the
+        denominator. ``ValueError`` where it is not the turn of one."""
+        if self._left >= 0 or self._layer + 1 >= self.log_leaves:
+            raise ValueError("a layer begins when the one above has ended, and above the leaves")
+        self._layer += 1
+        self._left = self._layer
+        self._tree.begin(self._layer, _element(join, "join"))
+
+    def round(self, r: BearArray | None, outer: BearArray, inner: BearArray) -> BearArray:
+        """uint32[2, 5]: of the round's polynomial, eq's factor left out, the value at 1 and the coefficient
+        of X^2. ``r``: what the variable before is, none in a layer's first round; eq of the variables behind
+        this one is ``outer``, uint32[5, blocks], times ``inner``, uint32[5, width]."""
+        outer, inner = _planes(outer, "outer"), _planes(inner, "inner")
+        self._require_turn(r)
+        if self._left < 1 or outer.shape[1] * inner.shape[1] != 1 << (self._left - 1):
+            raise ValueError(f"a round with {self._left} variables has no {outer.shape} times {inner.shape}")
+        self._left -= 1
+        out = np.empty((2, DEGREE), dtype=np.uint32)
+        self._tree.round(None if r is None else _element(r, "r"), outer, inner, out)
+        return out
+
+    def halves(self, r: BearArray | None) -> BearArray:
+        """uint32[4, 5]: n0, n1, d0 and d1 where all variables are bound, the last to ``r``."""
+        self._require_turn(r)
+        if self._left != 0:
+            raise ValueError(f"{self._left} rounds are left")
+        self._left = -1
+        out = np.empty((4, DEGREE), dtype=np.uint32)
+        self._tree.halves(None if r is None else _element(r, "r"), out)
+        return out
+
+    def _require_turn(self, r: BearArray | None) -> None:
+        if (r is None) != (self._left == self._layer):
+            raise ValueError("a variable is bound in each round but a layer's first")
+
+
 class BearDomain:
     """The 2^log_length-th roots of unity, from 4 up to 2^24, and code words of rate 1/4 there."""
 
@@ -168,6 +241,12 @@ def _elements(array: BearArray, name: str) -> BearArray:
     if array.dtype != np.uint32:
         raise ValueError(f"{name} must be uint32, not {array.dtype}")
     return contiguous(array)
+
+
+def _element(array: BearArray, name: str) -> BearArray:
+    if array.shape != (DEGREE,):
+        raise ValueError(f"{name} must be uint32[{DEGREE}], not {array.shape}")
+    return _elements(array, name)
 
 
 def _planes(array: BearArray, name: str) -> BearArray:

@@ -1,5 +1,8 @@
 // BabyBear in the extension module of one target. Thin, as bindings.cpp is.
+#include <bit>
+
 #include "bindings.hpp"
+#include "zen/bear_fractions.hpp"
 #include "zen/bear_ntt.hpp"
 #include "zen/bear_rows.hpp"
 #include "zen/bear_vectors.hpp"
@@ -62,10 +65,43 @@ void bind_bear(nb::module_& parent) {
     nb::gil_scoped_release release;
     dot(a.data(), b.data(), long(a.shape(1)), out.data());
   });
+  // For benchmarks: products of vectors that stay in the cache, in place, so many times.
+  m.def("multiply_repeatedly", [](Bears a, ConstBears b, long rounds) {
+    nb::gil_scoped_release release;
+    const auto product = [](Lanes x, Lanes y) { return mul(x, y); };
+    for (long i = 0; i < rounds; i++) {
+      if (a.ndim() == 2)
+        multiply(a.data(), b.data(), false, a.data(), long(a.shape(1)), 1);
+      else
+        bear::zip(a.data(), b.data(), 1, a.data(), long(a.size()), 1, product);
+    }
+  });
   m.def("eq", [](ConstBears r, Bears out) {
     nb::gil_scoped_release release;
     fill_eq(r.data(), int(r.shape(1)), out.data());
   });
+  // Reads the numerators where they are: whoever makes a tree keeps them.
+  nb::class_<FractionTree>(m, "FractionTree")
+      .def("__init__", [](FractionTree* self, ConstBears numerators, ConstBears denominators, int threads) {
+        nb::gil_scoped_release release;
+        const int log_leaves = std::countr_zero(size_t(numerators.size()));
+        new (self) FractionTree(numerators.data(), denominators.data(), log_leaves, threads);
+      })
+      .def("root", [](const FractionTree& self, Bears out) { self.root(out.data(), out.data() + degree); })
+      .def("begin", [](FractionTree& self, int variables, ConstBears join) {
+        nb::gil_scoped_release release;
+        self.begin(variables, join.data());
+      })
+      .def("round", [](FractionTree& self, std::optional<ConstBears> r, ConstBears outer, ConstBears inner, Bears out) {
+        const uint32_t* const bound = r ? r->data() : nullptr;
+        nb::gil_scoped_release release;
+        self.round(bound, outer.data(), long(outer.shape(1)), inner.data(), long(inner.shape(1)), out.data());
+      }, nb::arg().none(), nb::arg(), nb::arg(), nb::arg())
+      .def("halves", [](FractionTree& self, std::optional<ConstBears> r, Bears out) {
+        const uint32_t* const bound = r ? r->data() : nullptr;
+        nb::gil_scoped_release release;
+        self.halves(bound, out.data());
+      }, nb::arg().none(), nb::arg());
   nb::class_<bear::Domain> domain(m, "Domain");
   domain.def(nb::init<int>(), nb::call_guard<nb::gil_scoped_release>());
   bind_rows<int8_t>(m, domain);

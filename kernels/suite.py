@@ -19,7 +19,7 @@ from kernels.arrays import (
     checked_csr,
     require_in_place,
 )
-from kernels.bear import Bear, BearDomain, BearExtension
+from kernels.bear import Bear, BearArray, BearDomain, BearExtension, FractionTree
 from kernels.cube import Multilinear
 from kernels.field import Field, PrimeField, ScalarField
 from kernels.group import Group
@@ -50,6 +50,9 @@ class Kernels:
 
     def bear_domain(self, log_length: int) -> BearDomain:
         return BearDomain(self._extension, log_length)
+
+    def fraction_tree(self, numerators: BearArray, denominators: BearArray, threads: int = 1) -> FractionTree:
+        return FractionTree(self._extension, numerators, denominators, threads)
 
     def scratch_bytes(self, log_size: int, threads: int) -> int:
         """What a transform or a quotient of a domain takes at most, beside its arrays and the twiddles."""

@@ -97,6 +97,17 @@ def test_the_largest_product_of_the_extension(k: kernels.Kernels) -> None:
     assert elements(k, k.bear5.mul(x, x)) == [BEAR5.reduce(i * i) for i in a]
 
 
+def test_repeated_products(k: kernels.Kernels) -> None:
+    (x, a), (y, b) = extension(k, 9, 9), extension(k, 9, 10)
+    k.bear.multiply_repeatedly(x, y, 3)
+    assert elements(k, x) == [BEAR5.reduce(BEAR5.reduce(i * j * j) * j) for i, j in zip(a, b, strict=True)]
+    p, q = base(k, [3, 5]), base(k, [7, MODULUS - 1])
+    k.bear.multiply_repeatedly(p, q, 3)
+    assert plain(k, p) == [3 * 7**3, MODULUS - 5]
+    with pytest.raises(ValueError, match="b must have shape"):
+        k.bear.multiply_repeatedly(x, q, 1)
+
+
 @pytest.mark.parametrize("variables", [0, 1, 2, 5, 7])
 def test_eq(k: kernels.Kernels, variables: int) -> None:
     x, point = extension(k, variables, 6)
@@ -208,3 +219,93 @@ def test_a_domain_of_every_size_has_the_root(k: kernels.Kernels) -> None:
         words: BearArray = k.bear_domain(log_length).encode(row)[0, :, 0]
         assert int(words[1]) == BEAR.root_of_unity(log_length)
         assert isinstance(k.bear_domain(log_length), BearDomain)
+
+
+def children(n: list[int], d: list[int]) -> tuple[list[int], list[int]]:
+    """The layer above."""
+    half, reduce = len(n) // 2, BEAR5.reduce
+    return (
+        [reduce(n[i] * d[half + i] + n[half + i] * d[i]) for i in range(half)],
+        [reduce(d[i] * d[half + i]) for i in range(half)],
+    )
+
+
+def bound(table: list[int], r: int) -> list[int]:
+    half = len(table) // 2
+    return [BEAR5.reduce(a + r * (b - a)) for a, b in zip(table[:half], table[half:], strict=True)]
+
+
+@pytest.mark.parametrize("log_leaves", [1, 2, 3, 5, 7])
+@pytest.mark.parametrize("threads", [1, 3])
+def test_fraction_tree(k: kernels.Kernels, log_leaves: int, threads: int) -> None:
+    """From the root to the leaves, each message against sums of products of whole tables."""
+    count, random = 1 << log_leaves, Random(log_leaves)
+    n, (planes, d) = drawn(count, 11), extension(k, count, 12)
+    layers = [(n, d)]
+    while len(layers[-1][0]) > 1:
+        layers.append(children(*layers[-1]))
+    layers.reverse()
+    tree = k.fraction_tree(base(k, n), planes, threads)
+    assert elements(k, tree.root().T) == [each[0] for each in layers[0]]
+    for variables, (numerators, denominators) in enumerate(layers[1:]):
+        half, (join, r), left = 1 << variables, (one(k, random) for _ in range(2)), variables
+        tables = [numerators[:half], numerators[half:], denominators[:half], denominators[half:]]
+        tree.begin(join[0])
+        while left:
+            left -= 1
+            split = left // 2
+            (outer, a), (inner, b) = (
+                extension(k, 1 << (left - split), left),
+                extension(k, 1 << split, left + 50),
+            )
+            weights = [BEAR5.reduce(x * y) for x in a for y in b]
+            told = tree.round(None if left == variables - 1 else r[0], outer, inner)
+            if left < variables - 1:
+                tables = [bound(table, r[1]) for table in tables]
+            assert elements(k, told.T) == expected_round(tables, weights, join[1])
+        last = tree.halves(None if not variables else r[0])
+        if variables:
+            tables = [bound(table, r[1]) for table in tables]
+        assert elements(k, last.T) == [table[0] for table in tables]
+
+
+def one(k: kernels.Kernels, random: Random) -> tuple[BearArray, int]:
+    planes, (value,) = extension(k, 1, random.randrange(1 << 30))
+    return np.ascontiguousarray(planes[:, 0]), value
+
+
+def expected_round(tables: list[list[int]], weights: list[int], join: int) -> list[int]:
+    """The value at 1, and the coefficient of X^2."""
+    half, reduce, found = len(tables[0]) // 2, BEAR5.reduce, [0, 0]
+    for i, weight in enumerate(weights):
+        for which in range(2):
+            n0, n1, d0, d1 = (table[half + i] - which * table[i] for table in tables)
+            found[which] += weight * reduce(reduce(n0 + join * d0) * d1 + n1 * d0)
+    return [reduce(each) for each in found]
+
+
+def test_a_tree_is_gone_down_in_order(k: kernels.Kernels) -> None:
+    n, (d, _), (join, _) = base(k, [1, 2, 3, 4]), extension(k, 4, 1), one(k, Random(1))
+    weight = extension(k, 1, 2)[0]
+    tree = k.fraction_tree(n, d)
+    with pytest.raises(ValueError, match="rounds are left"):
+        tree.halves(None)
+    tree.begin(join)
+    with pytest.raises(ValueError, match="a variable is bound"):
+        tree.halves(join)
+    with pytest.raises(ValueError, match="a layer begins when"):
+        tree.begin(join)
+    with pytest.raises(ValueError, match="a round with 0 variables"):
+        tree.round(None, weight, weight)
+    tree.halves(None)
+    tree.begin(join)
+    with pytest.raises(ValueError, match="1 rounds are left"):
+        tree.halves(None)
+    with pytest.raises(ValueError, match="a round with 1 variables"):
+        tree.round(None, weight, extension(k, 2, 3)[0])
+    tree.round(None, weight, weight)
+    tree.halves(join)
+    with pytest.raises(ValueError, match="above the leaves"):
+        tree.begin(join)
+    with pytest.raises(ValueError, match="make no tree"):
+        k.fraction_tree(n[:3], d[:, :3])

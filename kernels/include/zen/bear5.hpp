@@ -68,6 +68,41 @@ ZEN_FN Extension mul(const Extension& a, const Factor& b) {
 }
 ZEN_FN Extension mul(const Extension& a, const Extension& b) { return mul(a, Factor(b)); }
 
+// A sum of products that is reduced once: each of its words is below p R.
+struct ProductSum {
+  Wide even[degree]{}, odd[degree]{};
+
+  ZEN_FN void add(const Extension& a, const Factor& b) {
+    Lanes odd_a[degree], odd_b[degree], odd_twice[degree];
+    ZEN_UNROLL for (int i = 0; i < degree; i++) {
+      odd_a[i] = odd_lanes(a.c[i]);
+      odd_b[i] = odd_lanes(b.c[i]);
+      odd_twice[i] = odd_lanes(b.twice[i]);
+    }
+    ZEN_UNROLL for (int k = 0; k < degree; k++) {
+      ZEN_UNROLL for (int i = 0; i < degree; i++) {
+        const bool low = i <= k;
+        even[k] += even_products(a.c[i], low ? b.c[(k - i + degree) % degree] : b.twice[(degree + k - i) % degree]);
+        odd[k] += even_products(odd_a[i], low ? odd_b[(k - i + degree) % degree] : odd_twice[(degree + k - i) % degree]);
+        if (i % 2 || i == degree - 1) even[k] = settled(even[k]), odd[k] = settled(odd[k]);  // of p R and two products
+      }
+    }
+  }
+  ZEN_FN Extension total() const {
+    Extension out;
+    ZEN_UNROLL for (int k = 0; k < degree; k++) out.c[k] = reduced(even[k], odd[k]);
+    return out;
+  }
+};
+
+// a b + c d.
+ZEN_FN Extension two_products(const Extension& a, const Extension& b, const Extension& c, const Extension& d) {
+  ProductSum sum;
+  sum.add(a, Factor(b));
+  sum.add(c, Factor(d));
+  return sum.total();
+}
+
 // Elements i .. i + count - 1 of n in planes.
 ZEN_FN Extension load(const uint32_t* planes, long n, long i, int count = lane_count) {
   Extension out;

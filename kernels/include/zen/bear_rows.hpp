@@ -76,7 +76,7 @@ void combine_rows(const Entry* rows, long count, long n, long stride, const uint
       for (long g = 0; g < groups; g++)
         for (int k = 0; k < degree; k++) {
           const Lanes mixed = totals<Entry>(sums[2 * (degree * g + k)], sums[2 * (degree * g + k) + 1]);
-          Lanes ordered;
+          Lanes ordered{};
           for (int lane = 0; lane < half; lane++) ordered[lane] = mixed[2 * lane], ordered[half + lane] = mixed[2 * lane + 1];
           const int here = int(width - g * lane_count < lane_count ? width - g * lane_count : lane_count);
           uint32_t* const to = out + k * n + begin + g * lane_count;
