@@ -141,16 +141,16 @@ class Field:
         return self._transform(values, self.root_of_unity(log_length))
 
     def _transform(self, values: list[int], root: int) -> list[int]:
-        size = len(values)
+        size, p = len(values), self.modulus
         if size == 1:
             return values
-        square = root * root % self.modulus
+        square = root * root % p
         even, odd = self._transform(values[::2], square), self._transform(values[1::2], square)
         out, power = [0] * size, 1
         for i in range(size // 2):
-            term = power * odd[i]
-            out[i], out[size // 2 + i] = self.reduce(even[i] + term), self.reduce(even[i] - term)
-            power = power * root % self.modulus
+            term = power * odd[i] % p
+            out[i], out[size // 2 + i] = (even[i] + term) % p, (even[i] - term) % p
+            power = power * root % p
         return out
 
     def to_bytes(self, values: Sequence[int]) -> bytes:
@@ -242,6 +242,12 @@ class Extension(Field):
     def from_wide(self, data: bytes) -> int:
         words = (data[i : i + 8] for i in range(0, len(data), 8))
         return self.from_coefficients([int.from_bytes(word, "little") % self.modulus for word in words])
+
+    def encode(self, coefficients: Sequence[int], log_length: int) -> Sequence[int]:
+        """Each coefficient over the base field by itself."""
+        planes = zip(*map(self.coefficients, coefficients), strict=True)
+        words = [self.base.encode(plane, log_length) for plane in planes]
+        return [self.from_coefficients(each) for each in zip(*words, strict=True)]
 
     def to_bytes(self, values: Sequence[int]) -> bytes:
         return self.base.to_bytes([c for value in values for c in self.coefficients(value)])

@@ -5,17 +5,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from random import Random
+from typing import Any
 from unittest.mock import patch
 
 import pytest
 
-from tests.prover.tensor import toy
+from tests.prover.tensor import reference, toy
 from tests.prover.tensor.reference import Noise, Proof, Prover, prove
-from tests.prover.tensor.toy import FIELDS, RANGE_AGAIN
+from tests.prover.tensor.toy import FIELDS, RANGE_AGAIN, SHORT
 from verifier.spartan.code import Code
 from verifier.spartan.transcript import Transcript
-from verifier.tensor.protocol import Functional, RefusedError, counted
+from verifier.tensor import protocol
+from verifier.tensor.protocol import Claim, Functional, RefusedError, counted
+from verifier.tensor.protocol import ask as protocol_ask
 from verifier.tensor.statement import Chunk, Lookup, Root, RowClass, Statement, Table, Tensor, View
 from verifier.tensor.verification import verify
 
@@ -268,6 +272,49 @@ class TailRead(Prover):
 def test_tails_are_nobody_s() -> None:
     statement = toy.statement(OVER)
     assert judged(statement, toy.values(statement), TailRead)[0] == "claims"
+
+
+def dropped(index: int) -> Callable[..., list[Claim]]:
+    """All that is asked of tensors but for one claim."""
+
+    def ask(*arguments: Any) -> list[Claim]:
+        claims = protocol_ask(*arguments)
+        return claims[:index] + claims[index + 1 :]
+
+    return ask
+
+
+def unused(values: list[list[int]]) -> None:
+    values[SHORT][3] = 1
+
+
+def miscounted(values: list[list[int]]) -> None:
+    values[RANGE_AGAIN][0] += 1
+
+
+CLAIMS: dict[str, tuple[int, type[Prover], Callable[[list[list[int]]], None]]] = {
+    "the product": (0, Prover, lambda values: None),
+    "the places without use": (1, Prover, unused),
+    "the numerators": (3, Padded, miscounted),
+}
+"""Of each kind its place among the claims, and what it alone refuses."""
+
+
+@pytest.mark.parametrize("name", CLAIMS)
+def test_no_claim_could_be_dropped(name: str) -> None:
+    statement = toy.statement(OVER)
+    index, steps, falsify = CLAIMS[name]
+    values = toy.values(statement)
+    falsify(values)
+    if name == "the product":
+        (product,) = statement.products
+        statement = replace(statement, products=(replace(product, value=product.value + 1),))
+    elif name == "the places without use":
+        values = toy.multiplied(statement, values)
+    assert judged(statement, values, steps)[0] == "claims"
+    for other in range(6):
+        with patch.object(protocol, "ask", dropped(other)), patch.object(reference, "ask", dropped(other)):
+            assert (judged(statement, values, steps)[0] == "ok") == (other == index)
 
 
 DROPPED = ["root", "layer", "rows", "left", "right", "product"]
