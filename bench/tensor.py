@@ -23,7 +23,7 @@ import numpy as np
 import kernels
 from bench.measure import argument_parser
 from bench.report import Report, Row
-from kernels.bear import DEGREE, MODULUS, BearArray
+from kernels.babybear import DEGREE, MODULUS, BearArray
 
 TOPICS: Final = ("units", "fractions")
 WANTED: Final = {

@@ -19,7 +19,7 @@ from kernels.arrays import (
     checked_csr,
     require_in_place,
 )
-from kernels.bear import Bear, BearArray, BearDomain, BearExtension, FractionTree
+from kernels.babybear import Bear, BearArray, BearDomain, BearExtension, FractionTree
 from kernels.cube import Multilinear
 from kernels.field import Field, PrimeField, ScalarField
 from kernels.group import Group

@@ -10,7 +10,7 @@ import pytest
 from blake3 import blake3
 
 import kernels
-from kernels.bear import DEGREE, MODULUS, BearArray, BearDomain
+from kernels.babybear import DEGREE, MODULUS, BearArray, BearDomain
 from tests.kernels.targets import PROCESSOR, each
 from verifier.spartan.field import BEAR, BEAR5, Field
 
