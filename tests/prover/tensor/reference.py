@@ -58,12 +58,12 @@ class Committed:
 
     def __init__(self, matrix: Matrix, rows: list[list[int]], noise: Noise) -> None:
         code = matrix.code
-        self.rows, self._code, self._salts = rows, code, noise.salts(code.length)
+        self.rows, self._code, self.salts = rows, code, noise.salts(code.length)
         words = [code.field.encode(row, code.log_length) for row in rows]
         self._columns = [code.field.to_bytes(column) for column in zip(*words, strict=True)]
         self._nodes = [b""] * code.length + [
             blake3(salt + padded(code, column), key=LEAF_KEY).digest()
-            for salt, column in zip(self._salts, self._columns, strict=True)
+            for salt, column in zip(self.salts, self._columns, strict=True)
         ]
         for node in reversed(range(1, code.length)):
             pair = self._nodes[2 * node] + self._nodes[2 * node + 1]
@@ -72,7 +72,7 @@ class Committed:
 
     def open(self, places: Sequence[int]) -> Opening:
         path = [self._nodes[node] for node in siblings(places, self._code.log_length)]
-        return Opening([self._salts[i] for i in places], [self._columns[i] for i in places], path)
+        return Opening([self.salts[i] for i in places], [self._columns[i] for i in places], path)
 
 
 @dataclass(frozen=True)
