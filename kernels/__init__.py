@@ -1,5 +1,5 @@
 """Kernels over BLS12-381: fields, groups, pairings, transforms, multi-scalar multiplication, sparse products;
-multilinear polynomials; hashes.
+multilinear polynomials; hashes; and kernels over BabyBear (``kernels.babybear``).
 
 Arrays are ``numpy.uint64`` words, little-endian, in Montgomery form unless a name says ``canon``. The names
 below are the fastest target's that this processor runs; ``load(target)`` gives any other. Kernels are not
@@ -29,6 +29,10 @@ g1 = _fastest.g1
 g2 = _fastest.g2
 multilinear = _fastest.multilinear
 blake3 = _fastest.blake3
+bear = _fastest.bear
+bear5 = _fastest.bear5
+bear_domain = _fastest.bear_domain
+fraction_tree = _fastest.fraction_tree
 checked_multiply = _fastest.checked_multiply
 csr_multiply = _fastest.csr_multiply
 csr_multiply_transposed = _fastest.csr_multiply_transposed
@@ -58,6 +62,9 @@ __all__ = [
     "WordArray",
     "aligned",
     "available_targets",
+    "bear",
+    "bear5",
+    "bear_domain",
     "blake3",
     "checked_csr",
     "checked_multiply",
@@ -66,6 +73,7 @@ __all__ = [
     "fp",
     "fp2",
     "fr",
+    "fraction_tree",
     "g1",
     "g2",
     "load",

@@ -1,8 +1,5 @@
 // The extension module of one target. Thin: raw arrays in, raw arrays out, sizes and shapes already checked
 // by the Python layer, the GIL released around all work.
-#include <nanobind/nanobind.h>
-#include <nanobind/ndarray.h>
-#include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/vector.h>
 
@@ -11,8 +8,8 @@
 #endif
 
 #include <bit>
-#include <optional>
 
+#include "bindings.hpp"
 #include "zen/elementwise.hpp"
 #include "zen/encoding.hpp"
 #include "zen/fixed_base.hpp"
@@ -29,13 +26,9 @@
 #include "zen/sparse_points.hpp"
 #include "zen/sumcheck.hpp"
 
-namespace nb = nanobind;
-
 namespace zen {
 namespace {
 
-template <class T>
-using Array = nb::ndarray<T, nb::c_contig, nb::device::cpu>;
 using Words = Array<uint64_t>;
 using ConstWords = Array<const uint64_t>;
 
@@ -50,14 +43,6 @@ T* write(const Words& array) {
 template <class T, class WordsOfSomeKind>
 long count(const WordsOfSomeKind& array) {
   return long(array.size() * sizeof(uint64_t) / sizeof(T));
-}
-
-Progress progress_from(const nb::object& callback) {
-  if (callback.is_none()) return {};
-  return [callback = callback.ptr()](double fraction) {
-    nb::gil_scoped_acquire gil;
-    nb::borrow(callback)(fraction);
-  };
 }
 
 template <class F, class Operation>
@@ -360,6 +345,7 @@ NB_MODULE(ZEN_MODULE, m) {
 
   bind_multilinear(m);
   bind_hashing(m);
+  bind_bear(m);
 
   nb::class_<Domain>(m, "Domain")
       .def(nb::init<int>(), nb::call_guard<nb::gil_scoped_release>())

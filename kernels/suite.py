@@ -19,6 +19,7 @@ from kernels.arrays import (
     checked_csr,
     require_in_place,
 )
+from kernels.babybear import Bear, BearArray, BearDomain, BearExtension, FractionTree
 from kernels.cube import Multilinear
 from kernels.field import Field, PrimeField, ScalarField
 from kernels.group import Group
@@ -41,9 +42,17 @@ class Kernels:
         self.g2 = Group(self._extension, "g2", (2, 2, 6))
         self.multilinear = Multilinear(self._extension)
         self.blake3 = Blake3(self._extension)
+        self.bear = Bear(self._extension)
+        self.bear5 = BearExtension(self._extension)
 
     def domain(self, log_size: int) -> Domain:
         return Domain(self._extension, log_size)
+
+    def bear_domain(self, log_length: int) -> BearDomain:
+        return BearDomain(self._extension, log_length)
+
+    def fraction_tree(self, numerators: BearArray, denominators: BearArray, threads: int = 1) -> FractionTree:
+        return FractionTree(self._extension, numerators, denominators, threads)
 
     def scratch_bytes(self, log_size: int, threads: int) -> int:
         """What a transform or a quotient of a domain takes at most, beside its arrays and the twiddles."""

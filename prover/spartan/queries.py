@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 
 from kernels import FrArray, fr
 from verifier.spartan.code import Code
-from verifier.spartan.transcript import WIDE, Transcript
+from verifier.spartan.field import WIDE
+from verifier.spartan.transcript import Transcript
 
 Places = NDArray[np.uint32]
 """Of columns, ascending."""

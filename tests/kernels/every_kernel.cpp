@@ -4,6 +4,9 @@
 #include <random>
 #include <vector>
 
+#include "zen/bear_fractions.hpp"
+#include "zen/bear_ntt.hpp"
+#include "zen/bear_rows.hpp"
 #include "zen/elementwise.hpp"
 #include "zen/encoding.hpp"
 #include "zen/fixed_base.hpp"
@@ -198,7 +201,52 @@ void sums() {
   });
 }
 
+// BabyBear: counts that are no multiple of a vector's lanes, and rows that no block has whole.
+void bears() {
+  const long n = (1l << 15) + 5, rows = 19;
+  const auto words = [](long count) {
+    std::vector<uint32_t> found(count);
+    for (uint32_t& word : found) word = uint32_t(draw() % bear::modulus);
+    return found;
+  };
+  const std::vector<uint32_t> a = words(bear::degree * n), b = words(bear::degree * n);
+  std::vector<int8_t> small(rows * 1001);
+  for (int8_t& entry : small) entry = int8_t(draw());
+  compare<uint32_t>(n, [&](int threads, uint32_t* out) {
+    bear::zip(a.data(), b.data(), 1, out, n, threads, [](bear::Lanes x, bear::Lanes y) { return bear::mul(x, y); });
+  });
+  compare<uint32_t>(bear::degree * n, [&](int threads, uint32_t* out) { bear::multiply(a.data(), b.data(), false, out, n, threads); });
+  compare<uint32_t>(bear::degree * n, [&](int threads, uint32_t* out) { bear::scale(a.data(), b.data(), out, n, threads); });
+  compare<uint32_t>(bear::degree, [&](int, uint32_t* out) { bear::dot(a.data(), b.data(), n, out); });
+  compare<uint32_t>(bear::degree << 9, [&](int, uint32_t* out) { bear::fill_eq(a.data(), 9, out); });
+  compare<uint32_t>(bear::degree * 1001, [&](int threads, uint32_t* out) {
+    bear::combine_rows(small.data(), rows, 1001, 1001, a.data(), out, threads);
+  });
+  compare<uint32_t>(bear::degree * rows, [&](int threads, uint32_t* out) {
+    bear::row_products(small.data(), rows, 1001, 1001, a.data(), out, threads);
+  });
+  const bear::Domain domain(12);
+  compare<uint32_t>(3 * domain.length() * bear::block_rows, [&](int threads, uint32_t* out) {
+    domain.encode(small.data(), 1000, a.data(), rows, out, threads, {});
+  });
+  compare<uint32_t>(2 * bear::degree, [&](int threads, uint32_t* out) {
+    bear::FractionTree tree(a.data(), b.data(), 14, threads);
+    std::vector<uint32_t> told(4 * bear::degree);
+    for (int variables = 0; variables < 14; variables++) {
+      tree.begin(variables, a.data());
+      for (int left = variables - 1; left >= 0; left--) {
+        const int split = left / 2;
+        const uint32_t* const r = left == variables - 1 ? nullptr : b.data();
+        tree.round(r, a.data(), 1l << (left - split), b.data(), 1l << split, out);
+      }
+      tree.halves(variables ? b.data() : nullptr, told.data());
+    }
+    std::copy_n(told.data(), 2 * bear::degree, out);
+  });
+}
+
 int main() {
+  bears();
   fields();
   hashes();
   sums();

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from verifier.spartan.field import Field
 from verifier.spartan.shape import Pads
 
 FORMS: Final = 5  # how many must be zero
@@ -19,8 +20,8 @@ FORMS: Final = 5  # how many must be zero
 class Form:
     """``constant`` and, by their places, the coefficients of ``pads``, not reduced. It adds up."""
 
-    def __init__(self, modulus: int) -> None:
-        self.modulus, self.constant, self.pads = modulus, 0, dict[int, int]()
+    def __init__(self, field: Field) -> None:
+        self.field, self.constant, self.pads = field, 0, dict[int, int]()
 
     def number(self, value: int) -> None:
         self.constant += value
@@ -30,7 +31,7 @@ class Form:
 
     def truth(self, said: int, place: int, factor: int) -> None:
         """``factor`` times what was said, less its pad."""
-        factor %= self.modulus
+        factor = self.field.reduce(factor)
         self.constant += factor * said
         self.pads[place] = self.pads.get(place, 0) - factor
 
@@ -56,7 +57,7 @@ class Form:
             r = point[index]
             self.truth(constant, place + 2 * index, factor * (1 - 2 * r))
             self.truth(square, place + 2 * index + 1, factor * (r * r - r))
-            factor = factor * r % self.modulus
+            factor = self.field.reduce(factor * r)
         return factor
 
 
@@ -102,7 +103,7 @@ class Known:
 
 def forms(pads: Pads, said: Said, drawn: Drawn, known: Known) -> list[Form]:
     """What must be zero."""
-    first, second, left, right, product = (Form(pads.code.field.modulus) for _ in range(FORMS))
+    first, second, left, right, product = (Form(pads.code.field) for _ in range(FORMS))
 
     first.zero_rounds(said.outer, drawn.zero, drawn.outer, 0)
     # Less a b - c. (A - p)(B - q) = A B - A q - B p + p q, A and B what was said, p and q the pads.
@@ -138,9 +139,9 @@ def forms(pads: Pads, said: Said, drawn: Drawn, known: Known) -> list[Form]:
 
 def combined(forms: Sequence[Form], weights: Sequence[int], count: int) -> tuple[list[int], int]:
     """One equation for all: the coefficients of ``count`` pads, and what their sum must be."""
-    coefficients, value, modulus = [0] * count, 0, forms[0].modulus
+    coefficients, value, field = [0] * count, 0, forms[0].field
     for form, weight in zip(forms, weights, strict=True):
-        value -= weight * form.constant
+        value -= weight * field.reduce(form.constant)
         for place, coefficient in form.pads.items():
-            coefficients[place] += weight * coefficient
-    return [each % modulus for each in coefficients], value % modulus
+            coefficients[place] += weight * field.reduce(coefficient)
+    return [field.reduce(each) for each in coefficients], field.reduce(value)

@@ -70,7 +70,7 @@ def _left(folding: Folding, claim: Claim, told: Folded, transcript: Transcript, 
             each.code.log_length, each.places, each.weights, point[-each.code.log_degree :]
         )
     (last,) = field.combine(field.eq(point[-folding.told :]), [told.messages[-1]])
-    return (value - last * weight) % field.modulus
+    return field.reduce(value - last * weight)
 
 
 def _bound(
@@ -81,6 +81,6 @@ def _bound(
     for constant, square in rounds:
         transcript.say("round", [constant, square])
         r = transcript.challenge("round")
-        value = (constant + r * (value - 2 * constant - square + r * square)) % field.modulus
+        value = field.reduce(constant + r * (value - 2 * constant - square + r * square))
         drawn.append(r)
     return value, drawn

@@ -29,7 +29,7 @@ class Term(NamedTuple):
 
 def terms(shape: Shape) -> list[Term]:
     """Of one proof, but for what the statement's own challenges can miss."""
-    field_bits = math.log2(shape.code.field.modulus)
+    field_bits = math.log2(shape.code.field.order)
 
     def over_field(name: str, numerator: int) -> Term:
         return Term(name, field_bits - math.log2(numerator))
@@ -52,7 +52,7 @@ def terms(shape: Shape) -> list[Term]:
 
 def of_folding(folding: Folding) -> list[Term]:
     """Of a vector that is folded (``verifier.spartan.folding``)."""
-    field_bits, levels = math.log2(folding.beside.field.modulus), folding.levels
+    field_bits, levels = math.log2(folding.beside.field.order), folding.levels
     found = [
         Term("claims of a row's columns", field_bits - math.log2(len(levels) + 1)),
         Term("rounds of a row's sum-check", field_bits - math.log2(2 * folding.variables)),
@@ -67,7 +67,7 @@ def of_folding(folding: Folding) -> list[Term]:
 
 def of_renewal(code: Code, rows: int) -> list[Term]:
     """Of one link of a chain, between commitments of so many rows (``verifier.spartan.renewal``)."""
-    field_bits, log_rows = math.log2(code.field.modulus), max(0, (rows - 1).bit_length())
+    field_bits, log_rows = math.log2(code.field.order), max(0, (rows - 1).bit_length())
     return [
         Term("a renewal's weights", field_bits - math.log2(log_rows + code.log_degree)),
         Term("a renewal's mask", field_bits),

@@ -111,25 +111,33 @@ class Reader:
         return Folded(messages, rounds)
 
     def openings(
-        self, rows: Sequence[int], places: Sequence[int], log_leaves: int, salted: Sequence[bool]
+        self,
+        rows: Sequence[int],
+        places: Sequence[int],
+        log_leaves: int,
+        salted: Sequence[bool],
+        field: Field | None = None,
     ) -> list[Opening]:
-        """Those of matrices of so many rows, at the same places. ``salted``: which ones have salts."""
-        hashes = siblings_count(places, log_leaves)
-        column_bytes = DIGEST_BYTES * sum(salted) + self._field.element_bytes * sum(rows)
+        """Those of matrices of so many rows, at the same places. ``salted``: which ones have salts. Entries
+        are of the proof's field, or of ``field``."""
+        field, hashes = field or self._field, siblings_count(places, log_leaves)
+        column_bytes = DIGEST_BYTES * sum(salted) + field.element_bytes * sum(rows)
         self._require(len(places) * column_bytes + DIGEST_BYTES * hashes * len(rows))
         kinds = zip(rows, salted, strict=True)
-        return [self._opening(each, len(places), hashes, DIGEST_BYTES * salts) for each, salts in kinds]
+        return [
+            self._opening(field, each, len(places), hashes, DIGEST_BYTES * salts) for each, salts in kinds
+        ]
 
     def finish(self) -> None:
         if self._at != len(self._data):
             raise MalformedError("the proof is longer than its statement's are")
 
-    def _opening(self, rows: int, places: int, hashes: int, salt_bytes: int) -> Opening:
-        opened_bytes = salt_bytes + rows * self._field.element_bytes
+    def _opening(self, field: Field, rows: int, places: int, hashes: int, salt_bytes: int) -> Opening:
+        opened_bytes = salt_bytes + rows * field.element_bytes
         data = self._take(places * opened_bytes)
         opened = [data[index * opened_bytes : (index + 1) * opened_bytes] for index in range(places)]
         salts, columns = [each[:salt_bytes] for each in opened], [each[salt_bytes:] for each in opened]
-        self._check(b"".join(columns))
+        self._check(b"".join(columns), field)
         return Opening(salts, columns, self.digests(hashes), salt_bytes > 0)
 
     def digests(self, count: int) -> list[bytes]:
@@ -142,11 +150,12 @@ class Reader:
     def canonical(self, count: int) -> bytes:
         """The bytes of ``count`` elements, each in its one spelling."""
         data = self._take(count * self._field.element_bytes)
-        self._check(data)
+        self._check(data, self._field)
         return data
 
-    def _check(self, data: bytes) -> None:
-        if not self._field.are_canonical(data):
+    @staticmethod
+    def _check(data: bytes, field: Field) -> None:
+        if not field.are_canonical(data):
             raise MalformedError("a number of the proof is not below the modulus")
 
     def _take(self, length: int) -> bytes:

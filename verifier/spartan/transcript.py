@@ -15,19 +15,18 @@ _START: Final = "zenserve spartan 2: transcript"
 ABSORB: Final = "zenserve spartan 1: absorb"
 CHALLENGE: Final = "zenserve spartan 1: challenge"
 ASKING: Final = "challenge"
-# A remainder of twice the bits is as good as uniform: for 255 bits 2^-257 from it.
-WIDE: Final = 64
 _PLACE: Final = Struct("<I")
 
 
 class Transcript:
     """What prover and verifier have both seen. A challenge is a function of it, and becomes a part of it."""
 
-    def __init__(self, field: Field, statement: bytes) -> None:
+    def __init__(self, field: Field, statement: bytes, context: str = _START) -> None:
+        """``context``: of the protocol; ``statement``: what is fixed before anything is said."""
         self._field = field
         modulus = field.modulus.to_bytes(field.element_bytes, "little")
         length = field.element_bytes.to_bytes(8, "little")
-        self.state = blake3(length + modulus + statement, derive_key_context=_START).digest()
+        self.state = blake3(length + modulus + statement, derive_key_context=context).digest()
 
     def say(self, label: str, values: Sequence[int]) -> None:
         """Absorb elements of the field."""
@@ -39,9 +38,9 @@ class Transcript:
 
     def challenges(self, label: str, count: int) -> list[int]:
         """``count`` elements of the field."""
-        stream = self.draw(label, WIDE * count)
-        parts = (stream[i : i + WIDE] for i in range(0, len(stream), WIDE))
-        return [int.from_bytes(part, "little") % self._field.modulus for part in parts]
+        wide = self._field.wide_bytes
+        stream = self.draw(label, wide * count)
+        return [self._field.from_wide(stream[i : i + wide]) for i in range(0, len(stream), wide)]
 
     def challenge(self, label: str) -> int:
         (value,) = self.challenges(label, 1)

@@ -194,15 +194,15 @@ class Folder:
                 places = transcript.places("places", code.queries, code.log_length)
                 openings.append(self._made[index].open(places))
                 words = words_table(code, places, transcript.challenges("weights", len(places)))
-                table = [(x + y) % over.modulus for x, y in zip(table, words, strict=True)]
+                table = [over.reduce(x + y) for x, y in zip(table, words, strict=True)]
         return Folded(messages, said), openings
 
     def _round(self, transcript: Transcript, table: list[int], told: list[list[int]]) -> list[int]:
-        tables, p = [table, self._vector], self._folding.beside.field.modulus
-        coefficients = round_polynomial(tables, lambda w, x: w * x, 2, p)
+        tables, over = [table, self._vector], self._folding.beside.field
+        coefficients = round_polynomial(tables, lambda w, x: w * x, 2, over)
         told.append(self._lie("fold", [coefficients[0], coefficients[2]]))
         transcript.say("round", told[-1])
-        bind(tables, transcript.challenge("round"), p)
+        bind(tables, transcript.challenge("round"), over)
         self._vector = tables[1]
         return tables[0]
 
@@ -217,12 +217,12 @@ class Folder:
 
 def words_table(code: Code, places: Sequence[int], weights: Sequence[int]) -> list[int]:
     """By coefficient of a row: the sum of the weights times what it adds to the code word at these places."""
-    p = code.field.modulus
-    points = [pow(code.field.root_of_unity(code.log_length), place, p) for place in places]
+    field = code.field
+    points = [pow(field.root_of_unity(code.log_length), place, field.modulus) for place in places]
     table, powers = list[int](), list(weights)
     for _ in range(code.degree):
-        table.append(sum(powers) % p)
-        powers = [power * x % p for power, x in zip(powers, points, strict=True)]
+        table.append(field.reduce(sum(powers)))
+        powers = [field.reduce(power * x) for power, x in zip(powers, points, strict=True)]
     return table
 
 
@@ -417,10 +417,10 @@ def _sumcheck(
     """The point and what was said: of each round's polynomial the coefficients ``sent``. Folds ``tables``."""
     point, told = list[int](), list[list[int]]()
     while len(tables[0]) > 1:
-        coefficients = round_polynomial(tables, term, len(sent), over.modulus)
+        coefficients = round_polynomial(tables, term, len(sent), over)
         told.append(say("round", [coefficients[i] for i in sent], place + len(sent) * len(told)))
         point.append(transcript.challenge("round"))
-        bind(tables, point[-1], over.modulus)
+        bind(tables, point[-1], over)
     return point, told
 
 
@@ -437,33 +437,37 @@ def _zerocheck(
     for index in range(len(zero)):
         rest = [*over.eq(zero[index + 1 :])]  # the same at both values of the round's variable
         weighted = [rest * 2, *tables]
-        _, *sent = round_polynomial(weighted, lambda e, a, b, c: e * (a * b - c), 2, over.modulus)
+        _, *sent = round_polynomial(weighted, lambda e, a, b, c: e * (a * b - c), 2, over)
         told.append(say("round", sent, 2 * index))
         point.append(transcript.challenge("round"))
-        bind(tables, point[-1], over.modulus)
+        bind(tables, point[-1], over)
     return point, told
 
 
-def round_polynomial(tables: Sequence[list[int]], term: Callable[..., int], degree: int, p: int) -> list[int]:
+def round_polynomial(
+    tables: Sequence[list[int]], term: Callable[..., int], degree: int, over: Field
+) -> list[int]:
     """The coefficients of the sum's polynomial in the first variable."""
     half = len(tables[0]) // 2
     values = [
-        sum(term(*(table[i] + x * (table[half + i] - table[i]) for table in tables)) for i in range(half)) % p
+        over.reduce(
+            sum(term(*(table[i] + x * (table[half + i] - table[i]) for table in tables)) for i in range(half))
+        )
         for x in range(degree + 1)
     ]
-    return _interpolated(values, p)
+    return _interpolated(values, over)
 
 
-def bind(tables: Sequence[list[int]], r: int, p: int) -> None:
+def bind(tables: Sequence[list[int]], r: int, over: Field) -> None:
     """The first variable becomes ``r``, in place."""
     for table in tables:
         half = len(table) // 2
-        table[:] = [(table[i] + r * (table[half + i] - table[i])) % p for i in range(half)]
+        table[:] = [over.reduce(table[i] + r * (table[half + i] - table[i])) for i in range(half)]
 
 
-def _interpolated(values: Sequence[int], p: int) -> list[int]:
+def _interpolated(values: Sequence[int], over: Field) -> list[int]:
     """The coefficients of the polynomial with these values at 0, 1, 2, .. (Lagrange)."""
-    result = [0] * len(values)
+    result, p = [0] * len(values), over.modulus
     for i, value in enumerate(values):
         basis, scale = [1], 1
         for j in range(len(values)):
@@ -471,7 +475,7 @@ def _interpolated(values: Sequence[int], p: int) -> list[int]:
                 basis = [(low - j * high) % p for low, high in zip([0, *basis], [*basis, 0], strict=True)]
                 scale = scale * (i - j) % p
         factor = value * pow(scale, -1, p)
-        result = [(sum_ + factor * part) % p for sum_, part in zip(result, basis, strict=True)]
+        result = [over.reduce(sum_ + factor * part) for sum_, part in zip(result, basis, strict=True)]
     return result
 
 

@@ -208,7 +208,7 @@ def test_a_root_is_said_before_the_columns_above_are_drawn(
         seen.drawn[kind] for kind in ("challenge", "challenges", "places")
     )
     tables = [seen.weigh(weights)]
-    bind(tables, r, P)
+    bind(tables, r, OVER)
     zero = vanishing(places, seen.folding.levels[0].code, 16)
     factor = r * pow(OVER.dot(zero, tables[0]), -1, P)  # what is left of the product's one more
     told: list[int] = []

@@ -389,7 +389,7 @@ def test_no_equation_of_the_pads_could_be_dropped(
 
         def without(*arguments: Any, dropped: int = dropped) -> list[Form]:
             forms = real(*arguments)
-            forms[dropped] = Form(P)
+            forms[dropped] = Form(OVER)
             return forms
 
         with monkeypatch.context() as patch:
