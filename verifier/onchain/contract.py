@@ -4,8 +4,8 @@ The equations of ``verifier.groth16.verification`` become one product of pairing
 
     e(A, B) e(-α, β) e(S, -γ) e(C, -δ) Π_i e(w_i P_i, Q_i) = 1        S = Σ x_i IC_i + Σ D_s
 
-w_i e(...) stands for the equations of segments and links, one weight of 128 bits each. The weights are a hash
-of the key, the inputs, the commitments and the whole proof: nobody can choose a proof for its weights.
+w_i e(...) stands for the equations of segments and links, one weight modulo r each. The weights are a hash of
+the key, the inputs, the commitments and the whole proof: nobody can choose a proof for its weights.
 """
 
 from __future__ import annotations
@@ -24,10 +24,12 @@ from verifier.points import SCALAR_MODULUS
 from verifier.preamble import VERIFYING_KEY
 from zenerrors import StatementError
 
-MOST_INPUTS: Final = 120
-"""Points of the key, of some 136 bytes each: a contract has 24,576, and segments and links take the rest."""
+MOST_BYTES: Final = 24_576
+"""Of a contract's code (EIP-170)."""
+_CODE_BYTES, _INPUT_BYTES, _CHALLENGE_BYTES, _SEGMENT_BYTES, _LINK_BYTES = 3200, 140, 30, 520, 720
+"""Of code, more than what solc 0.8.37 makes of them; measured."""
 _ADD, _MSM, _PAIRING = 0x0B, 0x0C, 0x0F
-_AT_INFINITY, _REFUSED, _MISSING = "4ddaa5e5", "672a1f14", "028b4c53"
+_AT_INFINITY, _REFUSED, _MISSING, _TOO_LITTLE_GAS = "4ddaa5e5", "672a1f14", "028b4c53", "5dd42bb6"
 """The first four bytes of the Keccak hashes of the errors' signatures."""
 _PAIR_BYTES: Final = G1_BYTES + G2_BYTES
 _TERM_BYTES: Final = G1_BYTES + 32
@@ -60,13 +62,24 @@ def gas_of_pairing(pairs: int) -> int:
     return 37_700 + 32_600 * pairs
 
 
+def most_bytes(key: VerifyingKey) -> int:
+    """How long the contract's code is at most."""
+    return (
+        _CODE_BYTES
+        + _INPUT_BYTES * len(key.ic)
+        + _CHALLENGE_BYTES * key.challenges
+        + _SEGMENT_BYTES * len(key.segments)
+        + _LINK_BYTES * len(key.linked_sizes)
+    )
+
+
 def solidity(key: VerifyingKey, words: Sequence[str] = ()) -> str:
     """The contract's source, for solc 0.8.25 or newer with ``evmVersion`` prague.
 
     ``words``: sentences for its documentation, which say what a proof under this key shows.
 
     Raises ``StatementError`` (``statement.contract``) where the key draws its challenges by SHA-512, or has
-    more than ``MOST_INPUTS`` public inputs and challenges.
+    more points than a contract has room for.
     """
     if key.challenges and key.version != VERIFYING_KEY.version:
         raise StatementError(
@@ -74,10 +87,11 @@ def solidity(key: VerifyingKey, words: Sequence[str] = ()) -> str:
             "the key draws its challenges by SHA-512, for which Ethereum has no precompile: make a new key",
             field="key",
         )
-    if len(key.ic) > MOST_INPUTS:
+    if (size := most_bytes(key)) > MOST_BYTES:
         raise StatementError(
             "statement.contract",
-            f"a contract has room for {MOST_INPUTS - 1} public inputs and challenges, not {len(key.ic) - 1}",
+            f"a contract has {MOST_BYTES:,} bytes, and one for {key.public} public inputs, {key.challenges} "
+            f"challenges and {len(key.segments)} segments takes up to {size:,}",
             field="key",
         )
     return _Contract(key).source(words)
@@ -106,6 +120,7 @@ class _Contract:
             at_infinity=_AT_INFINITY,
             refused=_REFUSED,
             missing=_MISSING,
+            too_little_gas=_TOO_LITTLE_GAS,
             wrap=f"{(1 << 256) % SCALAR_MODULUS:x}",
         )
 
@@ -113,7 +128,8 @@ class _Contract:
         """Memory from m: the transcript, terms of MSMs, what they come to, then the pairs."""
         key, places = self._key, self._places
         prepared = _uncompressed_key(key)
-        self._scalars = _round_up(self._transcript_bytes())
+        # The index of a challenge is written as a whole word behind the transcript.
+        self._scalars = _round_up(self._transcript_bytes()) + _WORD
         weights = len(key.segments) + len(self._links)
         self._scratch = self._scalars + _WORD * (key.challenges + weights)
         most_terms = len(key.ic) + 2 * len(key.segments) + len(self._links)
@@ -146,7 +162,7 @@ class _Contract:
         pairs = (next(pair) - self._pairs) // _PAIR_BYTES
         gas = gas_of_pairing(pairs)
         yield f"precompile({_PAIRING}, {gas}, add(m, {self._pairs}), {pairs * _PAIR_BYTES}, m, {_WORD})"
-        yield "valid := mload(m)"
+        yield "valid := eq(mload(m), 1)"
 
     def _known(self) -> list[_Term]:
         """What is paired with the generator: each D' and each π, with minus its weight."""
@@ -165,7 +181,7 @@ class _Contract:
     def _transcript_bytes(self) -> int:
         places = self._places
         points = len(places.segments) + len(places.commitments)
-        return len(TAG) + 32 + 4 + 32 * self._key.public + 8 + G1_BYTES * points + 5
+        return len(TAG) + 32 + 4 + 32 * self._key.public + 8 + G1_BYTES * points
 
     def _refuse_infinity(self) -> Iterator[str]:
         places = self._places
@@ -211,7 +227,7 @@ class _Contract:
         if not count_:
             return
         inputs = 32 * self._key.public
-        yield "// Weights of 128 bits from everything that is proven, and from what proves it"
+        yield "// Weights from everything that is proven, and from what proves it"
         yield f"mstore(add(m, {self._pairs}), 0x{self._key.digest.hex()})"
         yield f"calldatacopy(add(m, {self._pairs + 32}), q, {inputs})"
         yield f"calldatacopy(add(m, {self._pairs + 32 + inputs}), p, {self._places.end})"
@@ -347,6 +363,8 @@ contract ZenServeVerifier {{
     error PointAtInfinity();
     /// A precompile refused a point: its form, a coordinate, the curve or the subgroup.
     error PointRefused();
+    /// The caller gave too little gas: this says nothing about the proof.
+    error TooLittleGas();
     /// The chain has no precompiles of EIP-2537.
     error PrecompileMissing();
     /// `verifyAndLog` was given a proof that is not valid.
@@ -360,11 +378,11 @@ contract ZenServeVerifier {{
     /// @param proof A, B, C, each D, D' and π, then the commitments from outside, all as EIP-2537 has points.
     /// @param inputs The public inputs in the key's order, without challenges.
     function verify(bytes calldata proof, uint256[] calldata inputs) public view returns (bool valid) {{
-        if (proof.length != PROOF_BYTES) revert ProofLength(proof.length);
         if (inputs.length != PUBLIC_INPUTS) revert PublicInputCount(inputs.length);
         for (uint256 i = 0; i < PUBLIC_INPUTS; ++i) {{
             if (inputs[i] >= R) revert PublicInputNotCanonical(i);
         }}
+        if (proof.length != PROOF_BYTES) revert ProofLength(proof.length);
         assembly ("memory-safe") {{
             function fail(selector) {{
                 mstore(0, selector)
@@ -378,8 +396,11 @@ contract ZenServeVerifier {{
                 if iszero(bits) {{ fail(0x{at_infinity}) }} // PointAtInfinity()
             }}
             function precompile(to, cost, at, length, out, outLength) {{
-                // PointRefused()
-                if iszero(staticcall(cost, to, at, length, out, outLength)) {{ fail(0x{refused}) }}
+                if iszero(staticcall(cost, to, at, length, out, outLength)) {{
+                    // A call gets 63/64 of the gas at most: less is left only where that was below the cost.
+                    if lt(gas(), div(cost, 63)) {{ fail(0x{too_little_gas}) }} // TooLittleGas()
+                    fail(0x{refused}) // PointRefused()
+                }}
                 if iszero(eq(returndatasize(), outLength)) {{ fail(0x{missing}) }} // PrecompileMissing()
             }}
             function challenge(at, length, index) -> c {{
@@ -395,7 +416,7 @@ contract ZenServeVerifier {{
             function weight(seed, index) -> w {{
                 mstore(0, seed)
                 mstore(32, index)
-                w := shr(128, keccak256(0, 64))
+                w := mod(keccak256(0, 64), R)
             }}
             let m := mload(0x40)
             let p := proof.offset

@@ -22,6 +22,7 @@ interface Step {
   readonly from?: string;
   readonly value?: number;
   readonly measured?: boolean;
+  readonly gas: number;
 }
 
 interface Job {
@@ -34,7 +35,6 @@ const require = createRequire(import.meta.url);
 const solc = require("solc") as { compile(input: string): string };
 const { keccak_256 } = require("js-sha3") as { keccak_256(text: string): string };
 
-const GAS_LIMIT = 14_000_000n;
 const RICH = 10n ** 18n;
 
 const [path] = process.argv.slice(2);
@@ -81,7 +81,7 @@ async function taken(step: Step): Promise<object> {
     origin: caller,
     data: hexToBytes(`0x${isNew ? `${codes[step.to]}${text}` : text}`),
     value: BigInt(step.value ?? 0),
-    gasLimit: GAS_LIMIT,
+    gasLimit: BigInt(step.gas),
     ...(isNew ? {} : { to: createAddressFromString(made[step.to] ?? "") }),
   };
   if (step.measured) await evm.runCall(message);
