@@ -24,6 +24,7 @@ from prover.backends.cpu import CPU
 from prover.constraint_system import ConstraintSystem
 from prover.witness import DeviceWitness, Witness
 from relations.integers import IntArray
+from verifier.groth16.transcript import fold
 from zenerrors import ResourceError, StatementError
 
 if TYPE_CHECKING:
@@ -138,9 +139,11 @@ class Program:
         Raises ``StatementError`` (``statement.unsatisfied``), which names the first row that fails.
         """
         constraint_system = self.constraint_system
-        z[1 + constraint_system.public : constraint_system.instance] = drawn = random_elements(
-            constraint_system.challenges
-        )
+        drawn = random_elements(constraint_system.challenges)
+        if constraint_system.folded:
+            values, (first,) = fr.to_ints(z[constraint_system.folded_inputs]), fr.to_ints(drawn[:1])
+            drawn[-1:] = fr.from_ints([fold(values, first)])
+        z[1 + constraint_system.public : constraint_system.instance] = drawn
         self.post_challenge(z, drawn, threads)
         constraint_system.check(z, threads)
 

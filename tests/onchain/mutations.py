@@ -81,6 +81,8 @@ def places(proof: bytes) -> list[tuple[int, int]]:
 
 def compressed(point: bytes) -> bytes:
     """Raises ``NotAPointError`` for what is off the curve or no encoding; does not check the subgroup."""
+    if len(point) not in (G1_BYTES, G2_BYTES):
+        raise NotAPointError
     numbers = [
         int.from_bytes(point[start : start + COORDINATE_BYTES], "big")
         for start in range(0, len(point), COORDINATE_BYTES)
@@ -121,7 +123,7 @@ def mutated(draw: random.Random, good: Good) -> Arguments:
         change = draw.choice(_CHANGES)
         try:
             call = change(draw, good.key, call)
-        except (NotAPointError, ValueError):  # a change before this one left no point here
+        except ValueError:  # a change before this one left no point here, or no input
             continue
     return call
 
@@ -152,9 +154,8 @@ def _bit(draw: random.Random, _: VerifyingKey, call: Arguments) -> Arguments:
 def _coordinate(draw: random.Random, _: VerifyingKey, call: Arguments) -> Arguments:
     at = COORDINATE_BYTES * draw.randrange(len(call.proof) // COORDINATE_BYTES)
     old = int.from_bytes(call.proof[at : at + COORDINATE_BYTES], "big")
-    new = draw.choice(
-        (old + FIELD_MODULUS, FIELD_MODULUS - old, FIELD_MODULUS, draw.randrange(FIELD_MODULUS))
-    )
+    others = (old + FIELD_MODULUS, FIELD_MODULUS - old, FIELD_MODULUS, draw.randrange(FIELD_MODULUS))
+    new = draw.choice(others) % (1 << 512)
     return call._replace(proof=_put(call.proof, (at, at + COORDINATE_BYTES), new.to_bytes(64, "big")))
 
 
@@ -194,7 +195,10 @@ def _outside(draw: random.Random, _: VerifyingKey, call: Arguments) -> Arguments
 
 
 def outside(length: int) -> bytes:
-    """A point of the curve that is not in the subgroup: of G1 128 bytes, of G2 256."""
+    """A point of the curve that is not in the subgroup: of G1 128 bytes, of G2 256. ``NotAPointError`` for
+    another length."""
+    if length not in (G1_BYTES, G2_BYTES):
+        raise NotAPointError
     group = G1Point if length == G1_BYTES else G2Point
     (point,) = bad_points(length * 3 // 8)["not_in_subgroup"]
     return uncompressed(bytes(group.from_compressed_bytes_unchecked(point).to_xy_bytes_be()))
@@ -207,7 +211,7 @@ def _length(draw: random.Random, _: VerifyingKey, call: Arguments) -> Arguments:
 
 def _inputs(draw: random.Random, _: VerifyingKey, call: Arguments) -> Arguments:
     inputs = list(call.inputs)
-    at = draw.randrange(len(inputs))
+    at = draw.randrange(len(inputs))  # ``ValueError`` where there are none left
     match draw.randrange(5):
         case 0:
             inputs[at] += SCALAR_MODULUS

@@ -26,7 +26,7 @@ from zenerrors import StatementError
 
 MOST_BYTES: Final = 24_576
 """Of a contract's code (EIP-170)."""
-_CODE_BYTES, _INPUT_BYTES, _CHALLENGE_BYTES, _SEGMENT_BYTES, _LINK_BYTES = 3200, 140, 30, 520, 720
+_CODE_BYTES, _INPUT_BYTES, _CHALLENGE_BYTES, _SEGMENT_BYTES, _LINK_BYTES = 3350, 140, 30, 520, 720
 """Of code, more than what solc 0.8.37 makes of them; measured."""
 _ADD, _MSM, _PAIRING = 0x0B, 0x0C, 0x0F
 _AT_INFINITY, _REFUSED, _MISSING, _TOO_LITTLE_GAS = "4ddaa5e5", "672a1f14", "028b4c53", "5dd42bb6"
@@ -121,6 +121,7 @@ class _Contract:
             refused=_REFUSED,
             missing=_MISSING,
             too_little_gas=_TOO_LITTLE_GAS,
+            fold=_FOLD if self._key.folded else "",
             wrap=f"{(1 << 256) % SCALAR_MODULUS:x}",
         )
 
@@ -219,8 +220,12 @@ class _Contract:
         yield from text(len(places.commitments).to_bytes(4, "big"))
         if places.commitments:
             yield from copied(f"add(p, {places.commitments[0]})", G1_BYTES * len(places.commitments))
-        for index in range(key.challenges):
+        for index in range(key.challenges - (key.folded > 0)):
             yield f"mstore({self._challenge(index)}, challenge(m, {at}, {index}))"
+        if key.folded:
+            first = 32 * (key.public - key.folded)
+            fold = f"fold(add(q, {first}), {32 * key.folded}, mload({self._challenge(0)}))"
+            yield f"mstore({self._challenge(key.challenges - 1)}, {fold})"
 
     def _weights(self) -> Iterator[str]:
         count_ = len(self._key.segments) + len(self._links)
@@ -246,7 +251,7 @@ class _Contract:
     def _shown(self, at: int, prepared: _Uncompressed) -> Iterator[str]:
         """S to ``at``; where γ is the generator, what is paired with -1 is in it."""
         key, places = self._key, self._places
-        inputs = [f"calldataload(add(q, {32 * i}))" for i in range(key.public)]
+        inputs = [f"calldataload(add(q, {32 * i}))" for i in range(key.public - key.folded)]
         scalars = [*inputs, *(f"mload({self._challenge(i)})" for i in range(key.challenges))]
         terms = [_Term(point, scalar) for point, scalar in zip(prepared.ic[1:], scalars, strict=True)]
         if prepared.gamma_is_one:
@@ -339,6 +344,16 @@ def _round_up(length: int) -> int:
     return -(-length // _WORD) * _WORD
 
 
+_FOLD: Final = """\
+            // The sum of x_i z^i
+            function fold(at, length, z) -> y {
+                for { let end := add(at, length) } gt(end, at) { } {
+                    end := sub(end, 32)
+                    y := addmod(mulmod(y, z, R), calldataload(end), R)
+                }
+            }
+"""
+
 _TEMPLATE: Final = """\
 // SPDX-License-Identifier: Apache-2.0
 pragma solidity ^0.8.25;
@@ -413,7 +428,7 @@ contract ZenServeVerifier {{
                 // 2^256 modulo R
                 c := addmod(mulmod(high, 0x{wrap}, R), mload(0), R)
             }}
-            function weight(seed, index) -> w {{
+{fold}            function weight(seed, index) -> w {{
                 mstore(0, seed)
                 mstore(32, index)
                 w := mod(keccak256(0, 64), R)
