@@ -152,6 +152,12 @@ class ConstraintSystem:
         start = self.segment_ranges[-1].start if self.folded else 0
         return slice(start, start + self.folded)
 
+    def public_index(self, variable: int) -> int:
+        """Which of the public inputs it is, folded ones counted behind the others."""
+        folded = self.folded_inputs
+        is_folded = folded.start <= variable < folded.stop
+        return self.public + variable - folded.start if is_folded else variable - 1
+
     @cached_property
     def anchored(self) -> NDArray[np.int64]:
         """The variables s that get a row A = z_s, B = C = 0 after the constraints (docs/groth16.md)."""

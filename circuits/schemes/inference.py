@@ -19,6 +19,7 @@ from circuits.lowering import Cost, Level, Lowering, Plan, argmax_cost, arithmet
 from circuits.quantised import Integers, Output, QuantGraph
 from circuits.quantised.typed import TypedGraph
 from circuits.r1cs.builder import Builder
+from circuits.r1cs.folding import fold_public_inputs
 from circuits.schemes.circuit import (
     Circuit,
     Values,
@@ -237,13 +238,15 @@ def compile_inference(
     bounds: int = 1,
     batch: int = 1,
     level: Level = 5,
+    fold_inputs: bool = False,
 ) -> Inference:
     """The circuit of ``qgraph``. Deterministic; with private weights it depends on their types only.
 
     ``input_privacy``: of all inputs, or of each by its name. ``reveal``: of all outputs, or by the names of
     those that are shown; as ``shown_by_default`` unless it is given. ``top``: how many labels are shown where
     several are to be revealed; ``bounds``: how many there are of a range; ``batch``: how many inferences it
-    proves, of which labels are shown and inputs are not committed to. Linked segments: "model" and
+    proves, of which labels are shown and inputs are not committed to; ``fold_inputs``: as
+    ``circuits.r1cs.folding``. Linked segments: "model" and
     "input", where they are committed, of several inputs "input/NAME" each, and "output", or "output/NAME",
     of those that are committed to. Raises ``StatementError``: ``statement.could_wrap`` where the integers
     leave their bounds, ``statement.classes`` for labels of a network without classes,
@@ -258,7 +261,8 @@ def compile_inference(
     builder = Builder()
     plan, lowering = lower_inference(builder, typed, level, shown, top, bounds)
     proven = plan, lowering.relations, lowering.wires
-    return Inference(typed, level, builder.program(), *proven, shown, top, bounds)
+    program = fold_public_inputs(builder.program()) if fold_inputs else builder.program()
+    return Inference(typed, level, program, *proven, shown, top, bounds)
 
 
 def lower_inference(

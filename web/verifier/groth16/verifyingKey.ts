@@ -175,8 +175,7 @@ export class VerifyingKey implements Key {
       ic: this.ic.length > this.challenges,
       challenges: this.challenges > 0 ? this.segments.length > 0 : !linked,
       segments: this.segments.length <= MOST_SEGMENTS,
-      folded:
-        this.folded > 0 === (this.kind === FOLDING_VERIFYING_KEY) && (!this.folded || this.challenges > 1),
+      folded: this.folded === 0 || (this.challenges > 1 && this.kind === FOLDING_VERIFYING_KEY),
       basis: (this.basis !== null) === linked,
       contributions:
         this.contributions.every((hash) => hash.length === HASH_BYTES) &&
@@ -312,8 +311,7 @@ export class VerifyingKey implements Key {
     const segmentCount = reader.u32();
     const contributionCount = reader.u32();
     const folded = kind === FOLDING_VERIFYING_KEY ? reader.u32() : 0;
-    if (folded > publicInputs)
-      throw new ZenError("file.shape", "more inputs are folded than there are", "folded");
+    requireFolded(kind, folded, publicInputs);
     const alphaG1 = reader.take(G1_BYTES);
     const betaG2 = reader.take(G2_BYTES);
     const gammaG2 = reader.take(G2_BYTES);
@@ -372,6 +370,8 @@ export class VerifyingKey implements Key {
     checkHeader(document, "a verifying key", JSON_HEADER);
     const kind = KINDS.find(({ version }) => version === document["version"]);
     if (kind === undefined) throw new ZenError("file.json", "version must be one of [2, 3, 4]", "version");
+    const folded = "folded" in document ? natural(document["folded"], "folded") : 0;
+    requireFolded(kind, folded, folded);
     const { basis = null } = document;
     const key = new VerifyingKey({
       alphaG1: fromHex(document["alpha_g1"], "alpha_g1"),
@@ -388,7 +388,7 @@ export class VerifyingKey implements Key {
       basis: basis === null ? null : fromHex(basis, "basis"),
       contributions: hexList(document["contributions"], "contributions"),
       kind,
-      folded: "folded" in document ? natural(document["folded"], "folded") : 0,
+      folded,
     });
     if (document["digest"] !== hex(key.digest)) {
       throw new ZenError("file.hash", "the digest is not that of this key", "digest");
@@ -428,6 +428,13 @@ class Reader {
   finish(): void {
     const extra = this.#data.length - this.#position;
     if (extra > 0) throw new ZenError("file.length", `${extra} bytes follow the end of a verifying key`);
+  }
+}
+
+/** That keys of version 4, and no others, fold inputs. */
+function requireFolded(kind: Kind, folded: number, publicInputs: number): void {
+  if (folded > 0 !== (kind === FOLDING_VERIFYING_KEY) || folded > publicInputs) {
+    throw new ZenError("file.shape", "the version and the count of folded inputs do not fit", "folded");
   }
 }
 
