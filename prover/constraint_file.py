@@ -61,7 +61,12 @@ def save_statement(
         STATEMENT,
         {
             "counts": np.array(
-                [system.public, system.challenges, system.private, *([system.folded] if system.folded else [])],
+                [
+                    system.public,
+                    system.challenges,
+                    system.private,
+                    *([system.folded] if system.folded else []),
+                ],
                 np.uint64,
             ),
             "segments": np.array([(s.size, s.linked) for s in system.segments], np.uint32).reshape(-1, 2),

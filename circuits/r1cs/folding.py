@@ -122,4 +122,6 @@ class _Folding:
         inputs = wire[2 : 1 + self._system.public]
         sums = np.concatenate([inputs[-1:], np.arange(first, first + len(self._sums))])
         for place, (before, out, added) in enumerate(zip(sums[:-1], sums[1:], inputs[-2:0:-1], strict=True)):
-            yield Product(f"{_NAME}[{place}]", *(np.array([each]) for each in (out, before, challenge, added)))
+            yield Product(
+                f"{_NAME}[{place}]", *(np.array([each]) for each in (out, before, challenge, added))
+            )

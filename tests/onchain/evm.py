@@ -10,7 +10,6 @@ from typing import Final
 
 from tests.web.conftest import Node
 
-
 MOST_CALL_GAS: Final = 14_000_000
 
 

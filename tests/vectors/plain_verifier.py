@@ -399,7 +399,13 @@ def check_key(key: Json) -> None:
     counts = [public_count(key), key["challenges"], len(segments), len(key["contributions"])]
     counts += [key["folded"]] if "folded" in key else []
     parts = [b"ZENSERVE".hex(), struct.pack("<I4s16s", key["version"], b"vkey", key["setup"].encode()).hex()]
-    parts += [key["statement_digest"], struct.pack(f"<{len(counts)}I", *counts).hex(), key["alpha_g1"], *in_g2, *ic]
+    parts += [
+        key["statement_digest"],
+        struct.pack(f"<{len(counts)}I", *counts).hex(),
+        key["alpha_g1"],
+        *in_g2,
+        *ic,
+    ]
     for segment, link in zip(segments, links, strict=True):
         in_g2 += [segment["knowledge_g2"], *link]
         parts += [struct.pack("<2I", segment["size"], bool(link)).hex(), segment["knowledge_g2"], *link]

@@ -394,9 +394,8 @@ contract ZenServeVerifier {{
     /// @param inputs The public inputs in the key's order, without challenges.
     function verify(bytes calldata proof, uint256[] calldata inputs) public view returns (bool valid) {{
         if (inputs.length != PUBLIC_INPUTS) revert PublicInputCount(inputs.length);
-        for (uint256 i = 0; i < PUBLIC_INPUTS; ++i) {{
-            if (inputs[i] >= R) revert PublicInputNotCanonical(i);
-        }}
+        uint256 refused = firstNotCanonical(inputs);
+        if (refused < PUBLIC_INPUTS) revert PublicInputNotCanonical(refused);
         if (proof.length != PROOF_BYTES) revert ProofLength(proof.length);
         assembly ("memory-safe") {{
             function fail(selector) {{
@@ -437,6 +436,15 @@ contract ZenServeVerifier {{
             let p := proof.offset
             let q := inputs.offset
 {assembly}
+        }}
+    }}
+
+    function firstNotCanonical(uint256[] calldata inputs) private pure returns (uint256 index) {{
+        assembly ("memory-safe") {{
+            let at := inputs.offset
+            for {{ }} lt(index, PUBLIC_INPUTS) {{ index := add(index, 1) at := add(at, 32) }} {{
+                if iszero(lt(calldataload(at), R)) {{ break }}
+            }}
         }}
     }}
 

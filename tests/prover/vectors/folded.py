@@ -78,7 +78,12 @@ def document(seed: int) -> dict[str, Any]:
         ("honest", INPUTS, honest, "ok"),
         ("the statement plus one", [s + 1, x1, x2, x3], honest, "pairing_mismatch"),
         *(
-            (f"folded input {i} plus one", [v + (i == j) for j, v in enumerate(INPUTS)], honest, "pairing_mismatch")
+            (
+                f"folded input {i} plus one",
+                [v + (i == j) for j, v in enumerate(INPUTS)],
+                honest,
+                "pairing_mismatch",
+            )
             for i in (1, 2, 3)
         ),
         ("folded inputs swapped", [s, x2, x1, x3], honest, "pairing_mismatch"),
