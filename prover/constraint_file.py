@@ -52,6 +52,7 @@ def save_statement(
     pool = b"".join(
         (value % fr.modulus).to_bytes(_SCALAR_BYTES, "little") for matrix in matrices for value in matrix.pool
     )
+    counts = [system.public, system.challenges, system.private, system.folded]
     names = {
         "segments": [segment.name for segment in system.segments],
         "blocks": [block.name for block in system.blocks],
@@ -60,15 +61,7 @@ def save_statement(
         path,
         STATEMENT,
         {
-            "counts": np.array(
-                [
-                    system.public,
-                    system.challenges,
-                    system.private,
-                    *([system.folded] if system.folded else []),
-                ],
-                np.uint64,
-            ),
+            "counts": np.array(counts if system.folded else counts[:3], np.uint64),
             "segments": np.array([(s.size, s.linked) for s in system.segments], np.uint32).reshape(-1, 2),
             "names": np.frombuffer(json.dumps(names).encode(), np.uint8),
             "shapes": np.array([(m.rows, len(m.columns), len(m.pool)) for m in matrices], np.uint64).reshape(
@@ -94,6 +87,7 @@ def load_statement(path: str | os.PathLike[str]) -> ConstraintSystem:
     _require("segments", bool((arrays["segments"][:, 1] <= 1).all()))
     _description(arrays)
     public, challenges, private, *folded = arrays["counts"].tolist()
+    _require("counts", all(folded) and challenges > len(folded) or not folded)
     segment_names, block_names = _names(arrays["names"].tobytes())
     _require("names", len(segment_names) == len(arrays["segments"]))
     matrices = list(_matrices(arrays))

@@ -65,11 +65,14 @@ class ConstraintSystem:
     A segment takes ``size + 1`` variables, the last one for blinding. ``layout`` names groups of variables,
     for messages. ``folded``: how many more public inputs begin the last segment; the last challenge then is
     their fold Σ x_i c^i at the first, which the verifier computes (docs/groth16.md, "Folded inputs"), and
-    rows must demand that the segment has it. A statement with challenges is refused where a prover could choose, once a challenge is
-    known, what a constraint on it reads: ``StatementError`` (``statement.adaptive``, the message names the
-    variable; ``prover.adaptivity`` has the rule). ``statement.challenge_without_segment`` where there is
-    nothing to draw challenges from; ``statement.link_without_challenge``, since it is the challenge that ties
-    a proof to the very commitment it was made for; ``statement.size`` for sizes that are no natural numbers.
+    rows must demand that the segment has it.
+
+    A statement with challenges is refused where a prover could choose, once a challenge is known, what a
+    constraint on it reads: ``StatementError`` (``statement.adaptive``, the message names the variable;
+    ``prover.adaptivity`` has the rule). ``statement.challenge_without_segment`` where there is nothing to
+    draw challenges from; ``statement.link_without_challenge``, since it is the challenge that ties a proof to
+    the very commitment it was made for; ``statement.size`` for sizes that are no natural numbers, and for
+    folded inputs that no segment begins with.
     """
 
     public: int

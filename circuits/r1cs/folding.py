@@ -27,7 +27,8 @@ _FIRST: Final = 2
 
 
 def fold_public_inputs(program: Program) -> Program:
-    """The same circuit with all its public inputs folded but the first; as it is where there are not three."""
+    """The same circuit with all its public inputs folded but the first; as it is where there are not
+    three."""
     system = program.constraint_system
     return _Folding(program).program() if system.public > 2 and not system.folded else program
 
@@ -75,7 +76,7 @@ class _Folding:
 
     @cached_property
     def _sums(self) -> IntArray:
-        """The variables of Horner's rule, behind all others: all sums but the first, an input, and the last."""
+        """The variables of Horner's rule, behind all others: the sums between an input and the fold."""
         end = self._system.variables + 1 + (self._drawn - self._system.challenges) + (self._own is None)
         return np.arange(end, end + self._folded - 2)
 

@@ -1,4 +1,4 @@
-"""Public inputs that verifiers read as one number: same circuit, same inputs, and no witness gets around it."""
+"""Public inputs that verifiers read as one number: they stay the same, and no witness gets around it."""
 
 from __future__ import annotations
 

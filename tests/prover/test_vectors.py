@@ -88,10 +88,10 @@ def test_the_key_in_bytes_is_the_key_in_json(name: str) -> None:
 SEGMENTS = DOCUMENTS["segments.json"]
 
 
-@pytest.mark.parametrize(
-    "case",
-    [pytest.param(case, id=case["name"]) for case in [*SEGMENTS["keys"], *DOCUMENTS["folded.json"]["keys"]]],
-)
+REFUSED_KEYS = [case for document in DOCUMENTS.values() for case in document.get("keys", ())]
+
+
+@pytest.mark.parametrize("case", [pytest.param(case, id=case["name"]) for case in REFUSED_KEYS])
 def test_keys_that_are_refused(case: dict[str, str]) -> None:
     with refuses(case["code"]):
         VerifyingKey.from_bytes(bytes.fromhex(case["key"]))

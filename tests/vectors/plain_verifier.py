@@ -779,8 +779,8 @@ def judge(data: bytes, file: Json, told: Json) -> tuple[Json, Json]:
 
 
 def drawn(key: Json, inputs: list[str], segments: list[str], commitments: list[str]) -> list[int]:
-    """The challenges. Keys of version 2 have them by SHA-512 over points as they are written; those of version
-    4 have inputs that count as one more, the value at the first challenge of the polynomial that they are."""
+    """The challenges. Keys of version 2 have them by SHA-512 over points as they are written; of 4 one
+    more, the value at the first challenge of the polynomial whose coefficients are the folded inputs."""
     old = key["version"] == 2
     form = str if old else uncompressed
     message = f"{(b'zenserve challenge 1' if old else b'zenserve challenge 2').hex()}{key['digest']}"

@@ -21,8 +21,10 @@ INPUTS = [11, 6, 7, 42]
 
 
 def statement() -> ConstraintSystem:
-    """x_1 x_2 = x_3, where all three are public. Variables: 1 | s | c, y | inputs: x_1, x_2, x_3, blinding | t
-    = x_3 c + x_2."""
+    """x_1 x_2 = x_3, where all three are public.
+
+    Variables: 1 | s | c, y | inputs: x_1, x_2, x_3, blinding | t = x_3 c + x_2.
+    """
     c, y, x1, x2, x3, t = 2, 3, 4, 5, 6, 8
     block = SparseBlock(
         "all",
@@ -58,7 +60,7 @@ def document(seed: int) -> dict[str, Any]:
     )
 
     def proof(told: Sequence[int]) -> tuple[bytes, list[int]]:
-        """Of the honest values, where the challenge is drawn as if others were ``told``; and what was drawn."""
+        """Of the honest values, the challenge drawn as if others were ``told``; and what was drawn."""
         values, blinding = INPUTS[1:], fresh()
         d = sum(x * y for x, y in zip([*values, blinding], exponents["segments"], strict=True)) % curve_order
         drawn = challenges(key, told, [g1(d)], [])

@@ -1,4 +1,4 @@
-"""Writes groth16.json, segments.json, folded.json, openings.json and transparent.json: what any verifier can be run on.
+"""Writes groth16.json, segments.json, folded.json, openings.json and transparent.json, for any verifier.
 
     python -m tests.prover.vectors.generate
 
