@@ -87,7 +87,7 @@ def load_statement(path: str | os.PathLike[str]) -> ConstraintSystem:
     _require("segments", bool((arrays["segments"][:, 1] <= 1).all()))
     _description(arrays)
     public, challenges, private, *folded = arrays["counts"].tolist()
-    _require("counts", all(folded) and challenges > len(folded) or not folded)
+    _require("counts", (all(folded) and challenges > len(folded)) or not folded)
     segment_names, block_names = _names(arrays["names"].tobytes())
     _require("names", len(segment_names) == len(arrays["segments"]))
     matrices = list(_matrices(arrays))

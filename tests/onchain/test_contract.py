@@ -23,8 +23,9 @@ from tests.refusals import refuses
 from tests.web.conftest import WEB, Node, node
 from verifier.groth16.proof import ProofError
 from verifier.groth16.verifying_key import SegmentKey, VerifyingKey
-from verifier.onchain.calldata import Arguments, calldata_gas
+from verifier.onchain.calldata import Arguments
 from verifier.onchain.contract import MOST_BYTES, most_bytes, solidity
+from verifier.onchain.gas import estimated_gas, gas_of_calldata
 from verifier.onchain.layout import encode_proof
 from verifier.points import FIELD_MODULUS, PointError
 from verifier.system import Claim
@@ -40,6 +41,7 @@ class Contract:
     """The contract of a key, in an EVM of the hard fork."""
 
     def __init__(self, node: Node, key: VerifyingKey) -> None:
+        self.key = key
         self._node, self._source = node, solidity(key, ["What this proves."])
 
     def call(
@@ -84,7 +86,9 @@ def test_vectors_have_the_verdicts_that_they_have_everywhere(node: Node, name: s
     for case, answer in zip(cases, contract.call(calls), strict=True):
         assert answer.outcome == outcome(case["reason"]), case["name"]
     (measured,) = contract.call(calls[:1], measured=True)
-    assert 21_000 + calldata_gas(calls[0]) + measured.gas <= MOST_GAS[name]
+    taken = 21_000 + gas_of_calldata(calls[0]) + measured.gas
+    assert taken <= MOST_GAS[name]
+    assert estimated_gas(contract.key, calls[0]) == pytest.approx(taken, rel=0.02)
 
 
 def _lenient(given: Arguments) -> bytes:

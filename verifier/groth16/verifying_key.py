@@ -189,7 +189,7 @@ class VerifyingKey:
                 encoded[f"segments[{index}].link_g2[{i}]"] = point
         generator_g1, generator_g2 = (bytes(g().to_compressed_bytes()) for g in (G1Point, G2Point))
         from_ceremony = self.setup == IMPORTED or len(self.contributions) > 0
-        if from_ceremony and self.gamma_g2 == generator_g2:
+        if from_ceremony and self.gamma_is_generator:
             del encoded["gamma_g2"]
         seen = {_without_sign(generator_g1): "the generator", _without_sign(generator_g2): "the generator"}
         for field, point in {"alpha_g1": self.alpha_g1, **encoded}.items():
@@ -230,6 +230,11 @@ class VerifyingKey:
     def _kind(self) -> Kind:
         is_old = self.version == OLD_VERIFYING_KEY.version
         return OLD_VERIFYING_KEY if is_old else FOLDING_VERIFYING_KEY if self.folded else VERIFYING_KEY
+
+    @property
+    def gamma_is_generator(self) -> bool:
+        """As in keys of ceremonies: γ needs no pairing of its own then."""
+        return self.gamma_g2 == bytes(G2Point().to_compressed_bytes())
 
     @property
     def linked_sizes(self) -> list[int]:

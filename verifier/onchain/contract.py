@@ -19,6 +19,7 @@ from py_arkworks_bls12381 import G2Point
 from verifier.curve import ARKWORKS
 from verifier.groth16.transcript import TAG
 from verifier.groth16.verifying_key import VerifyingKey
+from verifier.onchain.gas import ADDITION_GAS, gas_of_msm, gas_of_pairing
 from verifier.onchain.layout import G1_BYTES, G2_BYTES, encode
 from verifier.points import SCALAR_MODULUS
 from verifier.preamble import VERIFYING_KEY
@@ -31,6 +32,7 @@ _CODE_BYTES, _INPUT_BYTES, _CHALLENGE_BYTES, _SEGMENT_BYTES, _LINK_BYTES = 3350,
 _ADD, _MSM, _PAIRING = 0x0B, 0x0C, 0x0F
 _AT_INFINITY, _REFUSED, _MISSING, _TOO_LITTLE_GAS = "4ddaa5e5", "672a1f14", "028b4c53", "5dd42bb6"
 """The first four bytes of the Keccak hashes of the errors' signatures."""
+_PAIR_IN_G1: Final = 2 * G1_BYTES
 _PAIR_BYTES: Final = G1_BYTES + G2_BYTES
 _TERM_BYTES: Final = G1_BYTES + 32
 _WORD: Final = 32
@@ -55,11 +57,6 @@ class _Places:
         self.links = [next(place) for _ in range(links)]
         self.commitments = [next(place) for _ in range(links)]
         self.end = next(place)
-
-
-def gas_of_pairing(pairs: int) -> int:
-    """What EIP-2537 charges for so many pairs."""
-    return 37_700 + 32_600 * pairs
 
 
 def most_bytes(key: VerifyingKey) -> int:
@@ -147,7 +144,7 @@ class _Contract:
         shown = next(pair)
         yield from self._shown(shown, prepared)
         yield from _store(shown + G1_BYTES, prepared.minus_gamma)
-        if key.segments and not prepared.gamma_is_one:
+        if key.segments and not key.gamma_is_generator:
             yield "// what is paired with -1"
             at = next(pair)
             yield from self._msm(at, self._known())
@@ -254,7 +251,7 @@ class _Contract:
         inputs = [f"calldataload(add(q, {32 * i}))" for i in range(key.public - key.folded)]
         scalars = [*inputs, *(f"mload({self._challenge(i)})" for i in range(key.challenges))]
         terms = [_Term(point, scalar) for point, scalar in zip(prepared.ic[1:], scalars, strict=True)]
-        if prepared.gamma_is_one:
+        if key.gamma_is_generator:
             terms += self._known()
         sum_, other = self._scratch, self._scratch + G1_BYTES
         addends: list[bytes | int] = [prepared.ic[0], *places.segments]
@@ -265,7 +262,7 @@ class _Contract:
             yield f"mcopy(add(m, {sum_}), add(m, {at}), {G1_BYTES})"
         for addend in addends:
             yield from _put(other, addend, G1_BYTES)
-            yield f"precompile({_ADD}, 375, add(m, {sum_}), {2 * G1_BYTES}, add(m, {at}), {G1_BYTES})"
+            yield f"precompile({_ADD}, {ADDITION_GAS}, add(m, {sum_}), {_PAIR_IN_G1}, add(m, {at}), {G1_BYTES})"
             yield f"mcopy(add(m, {sum_}), add(m, {at}), {G1_BYTES})"
         if not addends:
             yield f"mcopy(add(m, {at}), add(m, {sum_}), {G1_BYTES})"
@@ -280,23 +277,6 @@ class _Contract:
         yield f"precompile({_MSM}, {gas}, add(m, {self._scratch}), {length}, add(m, {at}), {G1_BYTES})"
 
 
-_DISCOUNTS: Final = (
-    1000, 949, 848, 797, 764, 750, 738, 728, 719, 712, 705, 698, 692, 687, 682, 677, 673, 669, 665, 661, 658,
-    654, 651, 648, 645, 642, 640, 637, 635, 632, 630, 627, 625, 623, 621, 619, 617, 615, 613, 611, 609, 608,
-    606, 604, 603, 601, 599, 598, 596, 595, 593, 592, 591, 589, 588, 586, 585, 584, 582, 581, 580, 579, 577,
-    576, 575, 574, 573, 572, 570, 569, 568, 567, 566, 565, 564, 563, 562, 561, 560, 559, 558, 557, 556, 555,
-    554, 553, 552, 551, 550, 549, 548, 547, 547, 546, 545, 544, 543, 542, 541, 540, 540, 539, 538, 537, 536,
-    536, 535, 534, 533, 532, 532, 531, 530, 529, 528, 528, 527, 526, 525, 525, 524, 523, 522, 522, 521, 520,
-    520, 519,
-)  # fmt: skip
-"""Of an MSM in G1, in thousandths, by its number of terms (EIP-2537)."""
-
-
-def gas_of_msm(terms: int) -> int:
-    """What EIP-2537 charges for an MSM of so many terms in G1."""
-    return terms * 12_000 * _DISCOUNTS[min(terms, len(_DISCOUNTS)) - 1] // 1000
-
-
 class _Uncompressed(NamedTuple):
     """The key's points as the precompiles take them; "minus" ones are negated."""
 
@@ -308,7 +288,6 @@ class _Uncompressed(NamedTuple):
     ic: list[bytes]
     minus_sigma: list[bytes]
     minus_links: list[tuple[bytes, bytes]]
-    gamma_is_one: bool
 
 
 def _uncompressed_key(key: VerifyingKey) -> _Uncompressed:
@@ -323,7 +302,6 @@ def _uncompressed_key(key: VerifyingKey) -> _Uncompressed:
         [encode(point) for point in prepared.ic],
         [encode(-point) for point in prepared.knowledge],
         [(encode(-k_1), encode(-k_2)) for _, k_1, k_2 in prepared.links],
-        bytes(one.to_compressed_bytes()) == key.gamma_g2,
     )
 
 
