@@ -1,11 +1,13 @@
-"""Gas of verification in a contract, beside snarkjs' contract for the same statement.
+"""Gas of verification in a contract, beside snarkjs' contract for the same statement, and EZKL's.
 
-    python -m bench.onchain [--snarkjs PROGRAM] [--json FILE] [--quick]
+    python -m bench.onchain [--snarkjs PROGRAM] [--ezkl FOLDER] [--json FILE] [--quick]
 
 Every contract is compiled by solc and called in the EVM of web/tests/evm.ts, with the hard fork Prague. Gas
 is that of a whole transaction: 21,000, calldata, and execution with precompiles that are warm, as they are in
 transactions. Keys are of one party, or of a ceremony, whose γ is the generator. ``--snarkjs``: its program,
 as ``npm install snarkjs@0.7.6`` puts it into node_modules/.bin; it proves the plain statement over bn128.
+``--ezkl``: where ``create_evm_verifier`` and ``encode_evm_calldata`` of ezkl wrote v.sol and calldata.bin, of
+the digits network as ``bench.ezkl`` has it by default, its ten logits public.
 """
 
 from __future__ import annotations
@@ -123,6 +125,14 @@ def digit(*, image: bool, fold: bool = False) -> Proven:
     return prove(key, system, z, basis, circuit.program.post_challenge)
 
 
+def digit_of_public_weights() -> Proven:
+    """A plain proof of its ten logits."""
+    circuit = compile_inference(digits.quantised(), weight_privacy="public", reveal="logits", level=2)
+    system = circuit.constraint_system
+    z = circuit.witness(digits.image(circuit), statement=12345)
+    return prove(groth16.setup(system), system, z, CommitmentKey.generate(2))
+
+
 def row(name: str, made: Proven) -> Row:
     key = made.key.verifying_key
     steps = [Step("v.sol:ZenServeVerifier"), Step(0, made.call.encode().hex(), measured=True)]
@@ -152,9 +162,10 @@ def ours(*, quick: bool) -> Iterator[Row]:
             for setup in ("development", "ceremony"):
                 yield row(f"{kind}, {setup}", proven(shape, setup))
     if not quick:
-        yield row("digits, development", digit(image=False))
-        yield row("digits and image, development", digit(image=True))
-        yield row("digits and image folded, development", digit(image=True, fold=True))
+        yield row("digits, weights in the key", digit_of_public_weights())
+        yield row("digits", digit(image=False))
+        yield row("digits and image", digit(image=True))
+        yield row("digits and image, folded", digit(image=True, fold=True))
 
 
 def of_snarkjs(program: Path, inputs: int) -> Row:
@@ -189,6 +200,14 @@ def of_snarkjs(program: Path, inputs: int) -> Row:
     return measured("snarkjs on bn128", Shape(inputs), contract, answer, calldata)
 
 
+def of_ezkl(folder: Path) -> Row:
+    calldata = (folder / "calldata.bin").read_bytes()
+    steps = [Step("v.sol:Halo2Verifier"), Step(0, calldata.hex(), measured=True)]
+    contract, answer = in_evm(evm, {"v.sol": (folder / "v.sol").read_text()}, steps)
+    assert answer.outcome == "true", answer
+    return measured("ezkl, digits", Shape(10), contract, answer, calldata)
+
+
 def _selector(inputs: int) -> bytes:
     """Of ``verifyProof(uint256[2],uint256[2][2],uint256[2],uint256[inputs])``."""
     return bytes.fromhex({1: "43753b4d", 2: "f5c9d69e"}[inputs])
@@ -205,11 +224,14 @@ def _words(parts: Sequence[object] | str) -> Iterator[bytes]:
 def main() -> None:
     parser = argument_parser(__doc__)
     parser.add_argument("--snarkjs", type=Path, metavar="PROGRAM", help="snarkjs, to compare with")
+    parser.add_argument("--ezkl", type=Path, metavar="FOLDER", help="EZKL's contract, to compare with")
     options = parser.parse_args()
     report = Report("onchain", EVM)
     report.show("Contracts", ours(quick=options.quick))
     if options.snarkjs is not None:
         report.show("snarkjs", [of_snarkjs(options.snarkjs, inputs) for inputs in (1, 2)])
+    if options.ezkl is not None:
+        report.show("EZKL", [of_ezkl(options.ezkl)])
     report.write(options.json)
 
 

@@ -21,7 +21,18 @@ from client.calls import (
 )
 from client.errors import UnreachableError
 from client.flows import Flow, Request, Stream, endpoint, listing
-from client.resources import Commitment, Dataset, DryRun, InputFields, Model, Proof, ProofFields, State
+from client.resources import (
+    Commitment,
+    ContractCall,
+    Dataset,
+    DryRun,
+    InputFields,
+    Model,
+    Proof,
+    ProofFields,
+    State,
+    read,
+)
 from verifier.schemes import CommitmentKind, Measure, Norm, PublicOrCommitted, PublicOrPrivate, Reveal, Scheme
 
 T = TypeVar("T")
@@ -428,6 +439,12 @@ class Proving(Calls):
     def get_proof_document(self, proof_id: str) -> Flow[dict[str, Any]]:
         """The portable proof."""
         return self._json(get("proofs", proof_id, "proof"))
+
+    @endpoint
+    def get_calldata(self, proof_id: str) -> Flow[list[ContractCall]]:
+        """What is sent to the contract of the proof's key: one call for each shard."""
+        answer = yield from self._json(get("proofs", proof_id, "calldata"))
+        return [read(ContractCall, call) for call in answer["calls"]]
 
     @endpoint
     def cancel(self, proof_id: str) -> Flow[Proof]:

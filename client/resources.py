@@ -328,6 +328,20 @@ class Verification:
 
 
 @dataclass(frozen=True, kw_only=True)
+class ContractCall:
+    """What is sent to a contract: ``proof`` and ``calldata`` in hex behind 0x, ``inputs`` in decimal.
+
+    With web3.py: ``contract.functions.verify(call.proof, [int(text) for text in call.inputs]).call()``.
+    ``gas``: about what a transaction takes, all in all.
+    """
+
+    proof: str
+    inputs: list[str]
+    calldata: str
+    gas: int
+
+
+@dataclass(frozen=True, kw_only=True)
 class Issuer:
     """A key that the service signs receipts with, or did: ``issuer`` is in them."""
 

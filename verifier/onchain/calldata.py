@@ -10,6 +10,7 @@ from verifier.groth16.proof import Proof
 from verifier.groth16.system import groth16_key
 from verifier.judging import REASONS, Case
 from verifier.keys import opened
+from verifier.onchain.contract import require_contract
 from verifier.onchain.gas import estimated_gas
 from verifier.onchain.layout import encode_proof
 from verifier.system import Claim
@@ -54,8 +55,10 @@ class Call(NamedTuple):
 
 
 def calls(document: ProofDocument, key_file: KeyFile, selector: bytes = SELECTOR) -> list[Call]:
-    """What is sent to the contract of the key, one call for each proof. Raises as ``arguments``."""
+    """What is sent to the contract of the key, one call for each proof. Raises as ``arguments``, and
+    ``StatementError`` (``statement.contract``) where the key has no contract."""
     key = groth16_key(opened(key_file).verifying)
+    require_contract(key)
     made = []
     for given in arguments(document, key_file):
         data = given.encode(selector)

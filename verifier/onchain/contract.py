@@ -32,7 +32,6 @@ _CODE_BYTES, _INPUT_BYTES, _CHALLENGE_BYTES, _SEGMENT_BYTES, _LINK_BYTES = 3350,
 _ADD, _MSM, _PAIRING = 0x0B, 0x0C, 0x0F
 _AT_INFINITY, _REFUSED, _MISSING, _TOO_LITTLE_GAS = "4ddaa5e5", "672a1f14", "028b4c53", "5dd42bb6"
 """The first four bytes of the Keccak hashes of the errors' signatures."""
-_PAIR_IN_G1: Final = 2 * G1_BYTES
 _PAIR_BYTES: Final = G1_BYTES + G2_BYTES
 _TERM_BYTES: Final = G1_BYTES + 32
 _WORD: Final = 32
@@ -75,8 +74,15 @@ def solidity(key: VerifyingKey, words: Sequence[str] = ()) -> str:
 
     ``words``: sentences for its documentation, which say what a proof under this key shows.
 
-    Raises ``StatementError`` (``statement.contract``) where the key draws its challenges by SHA-512, or has
-    more points than a contract has room for.
+    Raises ``StatementError`` as ``require_contract``.
+    """
+    require_contract(key)
+    return _Contract(key).source(words)
+
+
+def require_contract(key: VerifyingKey) -> None:
+    """Raises ``StatementError`` (``statement.contract``) where the key draws its challenges by SHA-512, or
+    has more points than a contract has room for.
     """
     if key.challenges and key.version != VERIFYING_KEY.version:
         raise StatementError(
@@ -87,11 +93,10 @@ def solidity(key: VerifyingKey, words: Sequence[str] = ()) -> str:
     if (size := most_bytes(key)) > MOST_BYTES:
         raise StatementError(
             "statement.contract",
-            f"a contract has {MOST_BYTES:,} bytes, and one for {key.public} public inputs, {key.challenges} "
-            f"challenges and {len(key.segments)} segments takes up to {size:,}",
+            f"a contract has {MOST_BYTES:,} bytes, and one for {len(key.ic) - 1} inputs of the equations and "
+            f"{len(key.segments)} segments takes up to {size:,}: fold the public inputs",
             field="key",
         )
-    return _Contract(key).source(words)
 
 
 class _Contract:
@@ -262,7 +267,8 @@ class _Contract:
             yield f"mcopy(add(m, {sum_}), add(m, {at}), {G1_BYTES})"
         for addend in addends:
             yield from _put(other, addend, G1_BYTES)
-            yield f"precompile({_ADD}, {ADDITION_GAS}, add(m, {sum_}), {_PAIR_IN_G1}, add(m, {at}), {G1_BYTES})"
+            places = f"add(m, {sum_}), {2 * G1_BYTES}, add(m, {at}), {G1_BYTES}"
+            yield f"precompile({_ADD}, {ADDITION_GAS}, {places})"
             yield f"mcopy(add(m, {sum_}), add(m, {at}), {G1_BYTES})"
         if not addends:
             yield f"mcopy(add(m, {at}), add(m, {sum_}), {G1_BYTES})"
