@@ -384,7 +384,8 @@ def read_key(data: bytes) -> Json:
 
 
 def public_count(key: Json) -> int:
-    return len(key["ic"]) - 1 - key["challenges"] + key.get("folded", 0)
+    folded: int = key.get("folded", 0)
+    return len(key["ic"]) - 1 - int(key["challenges"]) + folded
 
 
 def check_key(key: Json) -> None:

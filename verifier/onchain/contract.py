@@ -267,8 +267,8 @@ class _Contract:
             yield f"mcopy(add(m, {sum_}), add(m, {at}), {G1_BYTES})"
         for addend in addends:
             yield from _put(other, addend, G1_BYTES)
-            places = f"add(m, {sum_}), {2 * G1_BYTES}, add(m, {at}), {G1_BYTES}"
-            yield f"precompile({_ADD}, {ADDITION_GAS}, {places})"
+            both = f"add(m, {sum_}), {2 * G1_BYTES}"
+            yield f"precompile({_ADD}, {ADDITION_GAS}, {both}, add(m, {at}), {G1_BYTES})"
             yield f"mcopy(add(m, {sum_}), add(m, {at}), {G1_BYTES})"
         if not addends:
             yield f"mcopy(add(m, {at}), add(m, {sum_}), {G1_BYTES})"
