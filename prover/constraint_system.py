@@ -155,6 +155,14 @@ class ConstraintSystem:
         start = self.segment_ranges[-1].start if self.folded else 0
         return slice(start, start + self.folded)
 
+    def fold(self, z: FrArray, at: FrArray) -> FrArray:
+        """Σ x_i c^i of the folded inputs at c: uint64[4] both, Montgomery."""
+        fr = kernels.fr
+        total = np.zeros((1, 4), np.uint64)
+        for value in z[self.folded_inputs][::-1]:
+            total = fr.add(fr.mul(total, at), value[None])
+        return np.asarray(total[0])
+
     def public_index(self, variable: int) -> int:
         """Which of the public inputs it is, folded ones counted behind the others."""
         folded = self.folded_inputs

@@ -1,5 +1,5 @@
-"""docs/performance.md, docs/gpu.md, docs/coverage.md, docs/lowbit.md, docs/onchain.md, docs/robustness.md: the
-templates in bench/templates, with tables of bench/results.
+"""docs/coverage.md, gpu.md, lowbit.md, onchain.md, performance.md and robustness.md: the templates in
+bench/templates, with tables of bench/results.
 
     python -m bench.pages
 

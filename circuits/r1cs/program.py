@@ -24,7 +24,6 @@ from prover.backends.cpu import CPU
 from prover.constraint_system import ConstraintSystem
 from prover.witness import DeviceWitness, Witness
 from relations.integers import IntArray
-from verifier.groth16.transcript import fold
 from zenerrors import ResourceError, StatementError
 
 if TYPE_CHECKING:
@@ -141,8 +140,7 @@ class Program:
         constraint_system = self.constraint_system
         drawn = random_elements(constraint_system.challenges)
         if constraint_system.folded:
-            values, (first,) = fr.to_ints(z[constraint_system.folded_inputs]), fr.to_ints(drawn[:1])
-            drawn[-1:] = fr.from_ints([fold(values, first)])
+            drawn[-1] = constraint_system.fold(z, drawn[0])
         z[1 + constraint_system.public : constraint_system.instance] = drawn
         self.post_challenge(z, drawn, threads)
         constraint_system.check(z, threads)
