@@ -239,6 +239,7 @@ class CircuitFields(TypedDict, total=False):
     top: int
     bounds: int
     batch: int
+    fold_inputs: bool
     reference_privacy: PublicOrCommitted
     shard_size: int
     measure: Measure
@@ -276,6 +277,7 @@ class ProofFields(TypedDict, total=False):
     measure: Measure | None
     challenge: str | None
     accept_difference: bool | None
+    fold_inputs: bool | None
     labels: Mapping[str, str] | None
 
 

@@ -339,7 +339,7 @@ def _recompiled(qgraph: QuantGraph, description: Mapping[str, Any]) -> Circuit:
                 bounds=description.get("bounds", 1),
                 batch=description.get("batch", 1),
                 level=level,
-                fold_inputs="folded" in description["variables"],
+                fold_inputs=description.get("fold_inputs", False),
             )
         case other:
             raise ValueError(f"no scheme is called {str(other)[:40]!r}")

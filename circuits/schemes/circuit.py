@@ -148,11 +148,7 @@ class Circuit(ABC):
             },
             "public_inputs": self.public_layout,
             "commitments": self.commitments,
-            "variables": {
-                "public": system.public,
-                **({"folded": system.folded} if system.folded else {}),
-                "private": system.private,
-            },
+            "variables": {"public": system.public + system.folded, "private": system.private},
             "constraints": {
                 "total": system.constraints,
                 "by_layer": dict(rows),

@@ -137,7 +137,7 @@ class Inference(Circuit):
 
     def describe(self) -> dict[str, Any]:
         """Of several outputs also which tensors they are; of those that are committed to their types; of a
-        batch its size."""
+        batch its size; whether inputs are folded, where they are."""
         outputs, reveal = self.qgraph.outputs, self.reveal
         described = super().describe()
         if committed := self.committed.values():
@@ -148,6 +148,7 @@ class Inference(Circuit):
         else:
             described |= {"outputs": dict(outputs), "reveal": dict(reveal), "top": self.top}
         described |= {"batch": self.batch} if self.batch > 1 else {}
+        described |= {"fold_inputs": True} if self.constraint_system.folded else {}
         return described | ({"bounds": self.bounds} if "range" in reveal.values() else {})
 
     def execute(self, q: Integers) -> Output:

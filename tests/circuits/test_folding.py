@@ -24,7 +24,8 @@ STATEMENT = 77
 
 @pytest.fixture(scope="module")
 def graph() -> QuantGraph:
-    return World().graph
+    found: QuantGraph = World().graph
+    return found
 
 
 def folded(graph: QuantGraph, *, segments: bool = True) -> Inference:

@@ -666,6 +666,8 @@ export interface components {
       bounds?: number | null;
       /** @description Inference: frames in one proof, of a bank's model. */
       batch?: number | null;
+      /** @description Inference: whether verifiers read all public inputs as one number. */
+      fold_inputs?: boolean | null;
       /** @description Accuracy: what is counted or added up. accuracy */
       measure?: ("accuracy" | "top-k" | "f1" | "mse" | "mae" | "r2" | "certified") | null;
       /** @description Robustness, measure certified: of the radius. inf */
@@ -1935,6 +1937,8 @@ export interface components {
       } | null;
       /** @description How many labels, with reveal top or measure top-k; at most ten. */
       top?: number | null;
+      /** @description Inference: have verifiers read all public inputs as one number, which spares contracts gas. */
+      fold_inputs?: boolean | null;
       /** @description With reveal threshold: whether the output is this or more, in its own units; of several by their names. */
       at_least?:
         | number
