@@ -290,3 +290,9 @@ def test_no_name_in_a_key_ends_a_comment_of_the_contract(committed: Committed) -
     for end in ("\n", "\r", "\v", "\f", "\x85", "\u2028", "\u2029"):
         source = solidity(committed.verifying_key, [f"label{end}contract Another {{}}"])
         assert "///         label contract Another {}" in source.split("\n")
+
+
+def test_no_name_in_a_key_is_a_tag_of_documentation(committed: Committed) -> None:
+    """solc refuses a contract whose comments have tags that it does not know, and shows those that it does."""
+    source = solidity(committed.verifying_key, ["label a@b.c, @title Another"])
+    assert "///         label a(at)b.c, (at)title Another" in source.split("\n")

@@ -106,8 +106,11 @@ class _Contract:
         self._links = [i for i, segment in enumerate(key.segments) if segment.link_g2 is not None]
 
     def source(self, words: Sequence[str]) -> str:
-        # Names are whoever's who made the key: none of them ends a comment.
-        lines = ("".join(each if each.isprintable() else " " for each in line) for line in words)
+        # Names are whoever's who made the key: none of them ends a comment, or is a tag of NatSpec.
+        lines = (
+            "".join(each if each.isprintable() else " " for each in line).replace("@", "(at)")
+            for line in words
+        )
         notice = "\n".join(f"///         {line}" for line in lines)
         body = "\n".join(f"            {line}" for line in self._assembly())
         return _TEMPLATE.format(
