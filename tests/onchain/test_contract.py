@@ -205,6 +205,22 @@ def test_osaka_gives_the_verdicts_of_prague(contract: Contract, committed: Commi
     assert [answer.outcome for answer in answers] == ["true", "false"]
 
 
+def test_no_commitment_is_read_from_what_is_no_proof(contract: Contract, committed: Committed) -> None:
+    good = honest(committed)
+
+    def asked(proof: bytes, index: int) -> bytes:
+        padded = proof.ljust(-(-len(proof) // 32) * 32, b"\0")
+        words = (64, index, len(proof))
+        return bytes.fromhex("60a27c12") + b"".join(word.to_bytes(32, "big") for word in words) + padded
+
+    first, second, beyond, longer = contract.call(
+        [asked(good.proof, 0), asked(good.proof, 1), asked(good.proof, 2), asked(good.proof + bytes(128), 2)]
+    )
+    assert first.returned != second.returned
+    assert first.error is second.error is None
+    assert (beyond.error, longer.error) == ("revert", "ProofLength")
+
+
 def test_too_little_gas_says_nothing_about_a_proof(contract: Contract, committed: Committed) -> None:
     """Whoever relays a good proof chooses the gas: no amount of it makes the proof seem bad."""
     call = honest(committed).encode()
@@ -293,6 +309,6 @@ def test_no_name_in_a_key_ends_a_comment_of_the_contract(committed: Committed) -
 
 
 def test_no_name_in_a_key_is_a_tag_of_documentation(committed: Committed) -> None:
-    """solc refuses a contract whose comments have tags that it does not know, and shows those that it does."""
+    """solc refuses comments with tags that it does not know, and shows those that it does."""
     source = solidity(committed.verifying_key, ["label a@b.c, @title Another"])
     assert "///         label a(at)b.c, (at)title Another" in source.split("\n")

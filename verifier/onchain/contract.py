@@ -437,6 +437,7 @@ contract ZenServeVerifier {{
 
     /// @notice The keccak256 of commitment `index` in `proof`: of a model, an input or a dataset.
     function commitment(bytes calldata proof, uint256 index) public pure returns (bytes32) {{
+        if (proof.length != PROOF_BYTES) revert ProofLength(proof.length);
         uint256 start = COMMITMENTS_AT + 128 * index;
         return keccak256(proof[start:start + 128]);
     }}
