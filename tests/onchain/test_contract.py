@@ -142,15 +142,21 @@ class _Change(NamedTuple):
 
 @pytest.fixture(scope="module")
 def kinds(committed: Committed) -> dict[str, Good]:
-    """A plain key; one with segments and links; and such a one of a ceremony, whose γ is the generator."""
-    plain = json.loads((VECTORS / "groth16.json").read_text())
-    case = plain["cases"][0]
-    claim = Claim([int(text) for text in case["public_inputs"]], bytes.fromhex(case["proof"]))
+    """A plain key; one that folds its inputs; one with segments and links; and such a one of a ceremony,
+    whose γ is the generator."""
     return {
-        "plain": Good(VerifyingKey.from_json(plain["verifying_key"]), Arguments.of(claim)),
+        "plain": of_vectors("groth16"),
+        "folded": of_vectors("folded"),
         "committed": Good(committed.verifying_key, honest(committed)),
         "ceremony": of_a_ceremony(),
     }
+
+
+def of_vectors(name: str) -> Good:
+    vectors = json.loads((VECTORS / f"{name}.json").read_text())
+    case = vectors["cases"][0]
+    claim = Claim([int(text) for text in case["public_inputs"]], bytes.fromhex(case["proof"]))
+    return Good(VerifyingKey.from_json(vectors["verifying_key"]), Arguments.of(claim))
 
 
 def of_a_ceremony() -> Good:
@@ -171,7 +177,9 @@ def test_mutated_calls_have_the_verdicts_of_our_verifier(node: Node, kinds: dict
 
 
 @pytest.mark.large
-@pytest.mark.parametrize(("kind", "count"), [("plain", 4000), ("committed", 3000), ("ceremony", 3000)])
+@pytest.mark.parametrize(
+    ("kind", "count"), [("plain", 4000), ("folded", 1000), ("committed", 3000), ("ceremony", 3000)]
+)
 def test_ten_thousand_mutated_calls_have_the_verdicts_of_our_verifier(
     node: Node, kinds: dict[str, Good], kind: str, count: int
 ) -> None:
