@@ -41,11 +41,14 @@ def digits_rows(
     return rows
 
 
-def digits_circuit(weight_privacy: Privacy) -> circuits.Inference:
+def quantised() -> circuits.QuantGraph:
     graph = circuits.load_onnx((DIGITS / "digits.onnx").read_bytes())
-    quantised = circuits.quantise(graph, np.load(DIGITS / "calibration.npy"))
+    return circuits.quantise(graph, np.load(DIGITS / "calibration.npy"))
+
+
+def digits_circuit(weight_privacy: Privacy) -> circuits.Inference:
     return circuits.compile_inference(
-        quantised, input_privacy="private", weight_privacy=weight_privacy, level=2
+        quantised(), input_privacy="private", weight_privacy=weight_privacy, level=2
     )
 
 

@@ -21,7 +21,18 @@ from client.calls import (
 )
 from client.errors import UnreachableError
 from client.flows import Flow, Request, Stream, endpoint, listing
-from client.resources import Commitment, Dataset, DryRun, InputFields, Model, Proof, ProofFields, State
+from client.resources import (
+    Commitment,
+    ContractCall,
+    Dataset,
+    DryRun,
+    InputFields,
+    Model,
+    Proof,
+    ProofFields,
+    State,
+    read,
+)
 from verifier.schemes import CommitmentKind, Measure, Norm, PublicOrCommitted, PublicOrPrivate, Reveal, Scheme
 
 T = TypeVar("T")
@@ -328,6 +339,7 @@ class Proving(Calls):
         measure: Measure | None = None,
         challenge: str | None = None,
         accept_difference: bool | None = None,
+        fold_inputs: bool | None = None,
         labels: Mapping[str, str] | None = None,
         priority: int | None = None,
         deadline_seconds: float | None = None,
@@ -346,7 +358,8 @@ class Proving(Calls):
         too, and ``radius``, how far each entry may be changed, in its integers' steps, or, with ``norm`` "2",
         all of them, squared and added up. Accuracy takes ``dataset_id``, ``measure``, and with ``top-k``
         ``top``, with ``certified`` ``radius`` and ``norm``. Of an input ``accept_difference`` proves the
-        integers' answer although the float network's is another. All take ``challenge``, a text to appear in
+        integers' answer although the float network's is another. Inference takes ``fold_inputs``, which
+        spares contracts gas (docs/onchain.md). All take ``challenge``, a text to appear in
         the statement; ``labels``, what to find it by in lists; ``priority``, -10 to 10; ``deadline_seconds``,
         after which the job is given up; ``expires_in_days``, after which the proof is deleted (docs/api.md).
         """
@@ -373,6 +386,7 @@ class Proving(Calls):
             "measure": measure,
             "challenge": challenge,
             "accept_difference": accept_difference,
+            "fold_inputs": fold_inputs,
             "labels": mapping_of("labels", labels) or None,
             "priority": priority,
             "deadline_seconds": deadline_seconds,
@@ -429,6 +443,12 @@ class Proving(Calls):
     def get_proof_document(self, proof_id: str) -> Flow[dict[str, Any]]:
         """The portable proof."""
         return self._json(get("proofs", proof_id, "proof"))
+
+    @endpoint
+    def get_calldata(self, proof_id: str) -> Flow[list[ContractCall]]:
+        """What is sent to the contract of the proof's key: one call for each shard."""
+        answer = yield from self._json(get("proofs", proof_id, "calldata"))
+        return [read(ContractCall, call) for call in answer["calls"]]
 
     @endpoint
     def cancel(self, proof_id: str) -> Flow[Proof]:

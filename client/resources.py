@@ -239,6 +239,7 @@ class CircuitFields(TypedDict, total=False):
     top: int
     bounds: int
     batch: int
+    fold_inputs: bool
     reference_privacy: PublicOrCommitted
     shard_size: int
     measure: Measure
@@ -276,6 +277,7 @@ class ProofFields(TypedDict, total=False):
     measure: Measure | None
     challenge: str | None
     accept_difference: bool | None
+    fold_inputs: bool | None
     labels: Mapping[str, str] | None
 
 
@@ -325,6 +327,20 @@ class Verification:
     verification_key: dict[str, Any]
     statement: dict[str, Any] | None
     remedy: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class ContractCall:
+    """What is sent to a contract: ``proof`` and ``calldata`` in hex behind 0x, ``inputs`` in decimal.
+
+    With web3.py: ``contract.functions.verify(call.proof, [int(text) for text in call.inputs]).call()``.
+    ``gas``: about what a transaction takes, all in all.
+    """
+
+    proof: str
+    inputs: list[str]
+    calldata: str
+    gas: int
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -31,6 +31,12 @@ class Verifying(Calls):
         return response.content
 
     @endpoint
+    def get_contract_of_key(self, key_id: str) -> Flow[str]:
+        """The Solidity source of a contract that verifies proofs under the key. No account is needed."""
+        response = yield from self._good(get("verification-keys", key_id, "contract"))
+        return response.text
+
+    @endpoint
     def get_circuit_of_key(self, key_id: str) -> Flow[bytes]:
         """What proofs are judged by under a key without a setup: its circuit's file, which `zenserve-verify`
         takes as ``--circuit``. No account is needed."""

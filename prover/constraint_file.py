@@ -52,6 +52,7 @@ def save_statement(
     pool = b"".join(
         (value % fr.modulus).to_bytes(_SCALAR_BYTES, "little") for matrix in matrices for value in matrix.pool
     )
+    counts = [system.public, system.challenges, system.private, system.folded]
     names = {
         "segments": [segment.name for segment in system.segments],
         "blocks": [block.name for block in system.blocks],
@@ -60,7 +61,7 @@ def save_statement(
         path,
         STATEMENT,
         {
-            "counts": np.array([system.public, system.challenges, system.private], np.uint64),
+            "counts": np.array(counts if system.folded else counts[:3], np.uint64),
             "segments": np.array([(s.size, s.linked) for s in system.segments], np.uint32).reshape(-1, 2),
             "names": np.frombuffer(json.dumps(names).encode(), np.uint8),
             "shapes": np.array([(m.rows, len(m.columns), len(m.pool)) for m in matrices], np.uint64).reshape(
@@ -82,10 +83,11 @@ def load_statement(path: str | os.PathLike[str]) -> ConstraintSystem:
     challenge could be dodged.
     """
     arrays: dict[str, Any] = container.read(path, STATEMENT, _SECTIONS)
-    _require("counts", arrays["counts"].shape == (3,) and bool((arrays["counts"] < 1 << 32).all()))
+    _require("counts", len(arrays["counts"]) in (3, 4) and bool((arrays["counts"] < 1 << 32).all()))
     _require("segments", bool((arrays["segments"][:, 1] <= 1).all()))
     _description(arrays)
-    public, challenges, private = arrays["counts"].tolist()
+    public, challenges, private, *folded = arrays["counts"].tolist()
+    _require("counts", (all(folded) and challenges > len(folded)) or not folded)
     segment_names, block_names = _names(arrays["names"].tobytes())
     _require("names", len(segment_names) == len(arrays["segments"]))
     matrices = list(_matrices(arrays))
@@ -101,7 +103,7 @@ def load_statement(path: str | os.PathLike[str]) -> ConstraintSystem:
     columns = arrays["columns"]
     _require("counts", variables <= _MOST_UNREAD + len(columns))
     _require("columns", len(columns) == 0 or int(columns.max()) < variables)
-    system = ConstraintSystem(public, private, blocks, challenges, segments)
+    system = ConstraintSystem(public, private, blocks, challenges, segments, folded=sum(folded))
     for _ in system.matrices():
         pass
     return system

@@ -63,11 +63,16 @@ class ConstraintSystem:
     """Constraint blocks over ``1 | public | challenges | segment_1 .. segment_m | private``, in that order.
 
     A segment takes ``size + 1`` variables, the last one for blinding. ``layout`` names groups of variables,
-    for messages. A statement with challenges is refused where a prover could choose, once a challenge is
-    known, what a constraint on it reads: ``StatementError`` (``statement.adaptive``, the message names the
-    variable; ``prover.adaptivity`` has the rule). ``statement.challenge_without_segment`` where there is
-    nothing to draw challenges from; ``statement.link_without_challenge``, since it is the challenge that ties
-    a proof to the very commitment it was made for; ``statement.size`` for sizes that are no natural numbers.
+    for messages. ``folded``: how many more public inputs begin the last segment; the last challenge then is
+    their fold Σ x_i c^i at the first, which the verifier computes (docs/groth16.md, "Folded inputs"), and
+    rows must demand that the segment has it.
+
+    A statement with challenges is refused where a prover could choose, once a challenge is known, what a
+    constraint on it reads: ``StatementError`` (``statement.adaptive``, the message names the variable;
+    ``prover.adaptivity`` has the rule). ``statement.challenge_without_segment`` where there is nothing to
+    draw challenges from; ``statement.link_without_challenge``, since it is the challenge that ties a proof to
+    the very commitment it was made for; ``statement.size`` for sizes that are no natural numbers, and for
+    folded inputs that no segment begins with.
     """
 
     public: int
@@ -76,11 +81,18 @@ class ConstraintSystem:
     challenges: int = 0
     segments: tuple[Segment, ...] = ()
     layout: Mapping[str, NDArray[np.int64]] = field(default_factory=dict, compare=False)
+    folded: int = 0
 
     def __post_init__(self) -> None:
-        sizes = (self.public, self.private, self.challenges, *(segment.size for segment in self.segments))
+        sizes = [segment.size for segment in self.segments]
+        sizes += [self.public, self.private, self.challenges, self.folded]
         if not all(isinstance(size, int) and size >= 0 for size in sizes):
             raise StatementError("statement.size", "every part's size must be an integer, at least 0")
+        if self.folded and not (self.challenges > 1 and self.segments and self._folds_what_is_committed):
+            raise StatementError(
+                "statement.size",
+                "folded inputs take two challenges, and begin the last segment, which is not linked",
+            )
         if not self.challenges:
             if any(segment.linked for segment in self.segments):
                 raise StatementError(
@@ -100,6 +112,11 @@ class ConstraintSystem:
                 f"a constraint on a challenge reads {self.variable_name(adaptive)}, which the prover may "
                 "still choose when the challenge is known: put it into a segment",
             )
+
+    @property
+    def _folds_what_is_committed(self) -> bool:
+        last = self.segments[-1]
+        return last.size >= self.folded and not last.linked
 
     @cached_property
     def _analysis(self) -> adaptivity.Analysis:
@@ -132,6 +149,26 @@ class ConstraintSystem:
         ends = np.cumsum([self.instance, *(segment.size + 1 for segment in self.segments)]).tolist()
         return tuple(slice(start, end) for start, end in itertools.pairwise(ends))
 
+    @property
+    def folded_inputs(self) -> slice:
+        """The variables of the public inputs that are folded."""
+        start = self.segment_ranges[-1].start if self.folded else 0
+        return slice(start, start + self.folded)
+
+    def fold(self, z: FrArray, at: FrArray) -> FrArray:
+        """Σ x_i c^i of the folded inputs at c: uint64[4] both, Montgomery."""
+        fr = kernels.fr
+        total = np.zeros((1, 4), np.uint64)
+        for value in z[self.folded_inputs][::-1]:
+            total = fr.add(fr.mul(total, at), value[None])
+        return np.asarray(total[0])
+
+    def public_index(self, variable: int) -> int:
+        """Which of the public inputs it is, folded ones counted behind the others."""
+        folded = self.folded_inputs
+        is_folded = folded.start <= variable < folded.stop
+        return self.public + variable - folded.start if is_folded else variable - 1
+
     @cached_property
     def anchored(self) -> NDArray[np.int64]:
         """The variables s that get a row A = z_s, B = C = 0 after the constraints (docs/groth16.md)."""
@@ -153,6 +190,7 @@ class ConstraintSystem:
         hasher = hashlib.sha256(b"zenserve r1cs 2")
         sizes = [self.public, self.challenges, self.private, len(self.segments), len(self.blocks)]
         sizes += [value for segment in self.segments for value in (segment.size, segment.linked)]
+        sizes += [self.folded] if self.folded else []
         _absorb(hasher, (np.array(sizes, dtype="<u8"),))
         nonzeros = np.zeros((len(self.blocks), 3), dtype=np.int64)
         in_a, in_b, in_c = (np.zeros(self.variables, dtype=np.bool_) for _ in range(3))

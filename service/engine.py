@@ -173,7 +173,7 @@ def inference_of(quantised: bytes, weight_privacy: Privacy, asked: Mapping[str, 
     """The circuit of what a request for an inference says."""
     options = {"weight_privacy": weight_privacy, "input_privacy": asked["input_privacy"]}
     options |= {"reveal": asked["reveal"], "top": asked["top"], "bounds": bounds_count(asked)}
-    options |= {"batch": asked.get("batch", 1)}
+    options |= {"batch": asked.get("batch", 1), "fold_inputs": asked.get("fold_inputs", False)}
     circuit = compile_circuit(quantised, "inference", **options)
     assert isinstance(circuit, Inference)  # noqa: S101  narrows the type
     return circuit

@@ -19,9 +19,9 @@ from verifier.keys import opened
 from verifier.system import CEREMONY, VerifyingKey
 from zenerrors import ConflictError, RequestError
 
-_UNSAID: Final = ("batch", "measure", "norm")
+_UNSAID: Final = ("batch", "measure", "norm", "fold_inputs")
 """What descriptions leave out where it is as usual."""
-_FORM: Final = ("scheme", "privacy", "reveal", "top", "bounds", "batch", "measure", "output", "norm")
+_FORM: Final = ("scheme", "privacy", "reveal", "top", "bounds", "output", *_UNSAID)
 
 
 def circuit_of(runtime: Runtime, key: KeyFile) -> str:

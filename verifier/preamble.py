@@ -19,6 +19,8 @@ MAGIC: Final = b"ZENSERVE"
 VERIFYING_KEY: Final = Kind(b"vkey", 3)
 OLD_VERIFYING_KEY: Final = Kind(b"vkey", 2)
 """Its challenges are by SHA-512 (docs/formats.md, "Challenges"). No such key is made any more."""
+FOLDING_VERIFYING_KEY: Final = Kind(b"vkey", 4)
+"""Version 3 with public inputs that are folded (docs/formats.md, "Verifying key")."""
 PROVING_KEY: Final = Kind(b"pkey", 3)
 PROOF: Final = Kind(b"prof", 1)
 COMMITMENT_BASIS: Final = Kind(b"base", 1)

@@ -13,9 +13,10 @@ from typing import Any, ClassVar, Final, Literal, Protocol
 from verifier.verdict import OK, Verdict
 from zenerrors import FileFormatError
 
-Capability = Literal["challenges", "links", "lookups"]
+Capability = Literal["challenges", "links", "lookups", "folded inputs"]
 """``challenges``: values drawn once segments are committed to; ``links``: segments that open commitments from
-outside; ``lookups``: tables, which the compiler else makes of challenges.
+outside; ``lookups``: tables, which the compiler else makes of challenges; ``folded inputs``: public ones that
+the verifier reads as one number.
 """
 
 DEVELOPMENT: Final = "development"

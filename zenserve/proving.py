@@ -71,6 +71,7 @@ def prove(
     at_most: Number | None = None,
     bounds: Sequence[float] | Mapping[str, Sequence[float]] | None = None,
     most_committed: int = 0,
+    fold_inputs: bool = False,
     challenge: str | None = None,
     accept_difference: bool = False,
     system: str = FIRST,
@@ -94,7 +95,8 @@ def prove(
     none. ``reveal``: the label, or all values where there are no classes, unless said; ``top``: how many
     labels; ``at_least`` or ``at_most``: what a threshold is, ``bounds``: those of a range, in the outputs'
     own units (``circuits.schemes.intervals.integer_bounds``). ``most_committed``: how many weights a network
-    may have that is to take an output of this proof. ``challenge``: a text of whoever asked, against old
+    may have that is to take an output of this proof. ``fold_inputs``: have verifiers read all public inputs
+    as one number, for contracts (docs/onchain.md). ``challenge``: a text of whoever asked, against old
     proofs. ``accept_difference``: prove although the model, its file and the integers differ beyond the
     tolerances of ``circuits.comparison``; ``Proof.differences`` tells by how much. ``progress``: stages
     "read", those of ``tune``, "compile", those of the proof system, and "verify".
@@ -145,6 +147,7 @@ def prove(
         reveal=shown,
         top=top,
         bounds=max(map(len, ends.values()), default=1),
+        fold_inputs=fold_inputs,
     )
     held = circuit.committed_values(q)
     with TemporaryDirectory() as folder:

@@ -1,4 +1,4 @@
-"""docs/performance.md, docs/gpu.md, docs/coverage.md, docs/lowbit.md, docs/robustness.md: the templates in
+"""docs/coverage.md, gpu.md, lowbit.md, onchain.md, performance.md and robustness.md: the templates in
 bench/templates, with tables of bench/results.
 
     python -m bench.pages
@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Final
 
-from bench.pages import aims, coverage, gpu, load, lowbit, performance, robustness
+from bench.pages import aims, coverage, gpu, load, lowbit, onchain, performance, robustness
 from bench.pages.tables import RESULTS, ROOT
 from bench.report import read
 
@@ -23,6 +23,7 @@ TABLES: Final[Mapping[str, Mapping[str, Callable[[], str]]]] = {
     "coverage": coverage.TABLES,
     "gpu": gpu.TABLES,
     "lowbit": lowbit.TABLES | {"what was wanted": aims.aims},
+    "onchain": onchain.TABLES,
     "performance": performance.TABLES | load.TABLES,
     "robustness": robustness.TABLES,
 }

@@ -170,7 +170,7 @@ class Builder:
         constraint_system = ConstraintSystem(
             public=_count(self._public),
             private=_count(self._private),
-            blocks=tuple(_renumbered(block, order) for block in self._blocks),
+            blocks=tuple(renumbered(block, order) for block in self._blocks),
             challenges=len(self._challenges),
             segments=tuple(
                 Segment(name, _count(groups), name in self._linked, name in self._lasting)
@@ -236,13 +236,14 @@ def _made_and_moved(make: Callable[[], Made], order: IntArray) -> Made:
     return _moved(make(), order)
 
 
-def _renumbered(block: _Block, order: IntArray) -> Block:
+def renumbered(block: Block, order: IntArray) -> Block:
+    """The block over other variables, ``order[i]`` in the place of i."""
     if isinstance(block, Tile):
         return replace(block, make=partial(_made_and_moved, block.make, order))
     return _moved(block, order)
 
 
-def _moved(block: Made, order: IntArray) -> Made:
+def _moved(block: Block, order: IntArray) -> Made:
     if isinstance(block, ProductBlock):
         left = order[block.left]
         if block.left is block.right is block.product:

@@ -138,9 +138,10 @@ class Program:
         Raises ``StatementError`` (``statement.unsatisfied``), which names the first row that fails.
         """
         constraint_system = self.constraint_system
-        z[1 + constraint_system.public : constraint_system.instance] = drawn = random_elements(
-            constraint_system.challenges
-        )
+        drawn = random_elements(constraint_system.challenges)
+        if constraint_system.folded:
+            drawn[-1] = constraint_system.fold(z, drawn[0])
+        z[1 + constraint_system.public : constraint_system.instance] = drawn
         self.post_challenge(z, drawn, threads)
         constraint_system.check(z, threads)
 

@@ -218,6 +218,7 @@ def _numbers_of(
     made = {
         "key.statement_digest": system.digest.hex(),
         "key.challenges": system.challenges,
+        "key.folded": system.folded,
         "key.ic.count": system.instance,
         "key.segments.size": [segment.size for segment in system.segments],
         "key.segments.linked": [segment.linked for segment in system.segments],
@@ -225,6 +226,7 @@ def _numbers_of(
     said = {
         "key.statement_digest": key.statement_digest.hex(),
         "key.challenges": key.challenges,
+        "key.folded": key.folded,
         "key.ic.count": len(key.ic),
         "key.segments.size": [segment.size for segment in key.segments],
         "key.segments.linked": [segment.link_g2 is not None for segment in key.segments],
@@ -341,6 +343,7 @@ def _recompiled(qgraph: QuantGraph, description: Mapping[str, Any]) -> Circuit:
                 bounds=description.get("bounds", 1),
                 batch=description.get("batch", 1),
                 level=level,
+                fold_inputs=description.get("fold_inputs", False),
             )
         case other:
             raise ValueError(f"no scheme is called {str(other)[:40]!r}")

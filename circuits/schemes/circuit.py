@@ -148,7 +148,7 @@ class Circuit(ABC):
             },
             "public_inputs": self.public_layout,
             "commitments": self.commitments,
-            "variables": {"public": system.public, "private": system.private},
+            "variables": {"public": system.public + system.folded, "private": system.private},
             "constraints": {
                 "total": system.constraints,
                 "by_layer": dict(rows),
@@ -199,7 +199,7 @@ class Circuit(ABC):
                 first.append(public_group(name, shape, 0, entry.type.top, asdict(entry.type)))
         layout = [*first, *groups]
         for group in layout:
-            group["first"] = int(self.layout[group["name"]].flat[0]) - 1
+            group["first"] = self.constraint_system.public_index(int(self.layout[group["name"]].flat[0]))
         return layout
 
     def _batched(self, shape: tuple[int, ...]) -> tuple[int, ...]:

@@ -25,7 +25,7 @@ def report(circuit: Circuit, system: ProofSystem, threads: int) -> dict[str, Any
         "constraints": constraint_system.constraints,
         "variables": constraint_system.variables,
         "nonzeros": size.nonzeros,
-        "public_inputs": constraint_system.public,
+        "public_inputs": constraint_system.public + constraint_system.folded,
         "segments": [
             {"name": segment.name, "size": segment.size, "linked": segment.linked}
             for segment in constraint_system.segments

@@ -19,6 +19,7 @@ from circuits.lowering import Cost, Level, Lowering, Plan, argmax_cost, arithmet
 from circuits.quantised import Integers, Output, QuantGraph
 from circuits.quantised.typed import TypedGraph
 from circuits.r1cs.builder import Builder
+from circuits.r1cs.folding import fold_public_inputs
 from circuits.schemes.circuit import (
     Circuit,
     Values,
@@ -136,7 +137,7 @@ class Inference(Circuit):
 
     def describe(self) -> dict[str, Any]:
         """Of several outputs also which tensors they are; of those that are committed to their types; of a
-        batch its size."""
+        batch its size; whether inputs are folded, where they are."""
         outputs, reveal = self.qgraph.outputs, self.reveal
         described = super().describe()
         if committed := self.committed.values():
@@ -147,6 +148,7 @@ class Inference(Circuit):
         else:
             described |= {"outputs": dict(outputs), "reveal": dict(reveal), "top": self.top}
         described |= {"batch": self.batch} if self.batch > 1 else {}
+        described |= {"fold_inputs": True} if self.constraint_system.folded else {}
         return described | ({"bounds": self.bounds} if "range" in reveal.values() else {})
 
     def execute(self, q: Integers) -> Output:
@@ -237,13 +239,15 @@ def compile_inference(
     bounds: int = 1,
     batch: int = 1,
     level: Level = 5,
+    fold_inputs: bool = False,
 ) -> Inference:
     """The circuit of ``qgraph``. Deterministic; with private weights it depends on their types only.
 
     ``input_privacy``: of all inputs, or of each by its name. ``reveal``: of all outputs, or by the names of
     those that are shown; as ``shown_by_default`` unless it is given. ``top``: how many labels are shown where
     several are to be revealed; ``bounds``: how many there are of a range; ``batch``: how many inferences it
-    proves, of which labels are shown and inputs are not committed to. Linked segments: "model" and
+    proves, of which labels are shown and inputs are not committed to; ``fold_inputs``: as
+    ``circuits.r1cs.folding``. Linked segments: "model" and
     "input", where they are committed, of several inputs "input/NAME" each, and "output", or "output/NAME",
     of those that are committed to. Raises ``StatementError``: ``statement.could_wrap`` where the integers
     leave their bounds, ``statement.classes`` for labels of a network without classes,
@@ -258,7 +262,8 @@ def compile_inference(
     builder = Builder()
     plan, lowering = lower_inference(builder, typed, level, shown, top, bounds)
     proven = plan, lowering.relations, lowering.wires
-    return Inference(typed, level, builder.program(), *proven, shown, top, bounds)
+    program = fold_public_inputs(builder.program()) if fold_inputs else builder.program()
+    return Inference(typed, level, program, *proven, shown, top, bounds)
 
 
 def lower_inference(

@@ -52,7 +52,11 @@ def setup(
     ``StatementError``: ``statement.system`` where the proof system cannot prove such a circuit,
     ``statement.soundness`` where a proof would convince too easily.
     """
-    needed = {"challenges": circuit.constraint_system.challenges > 0, "links": len(circuit.commitments) > 0}
+    needed = {
+        "challenges": circuit.constraint_system.challenges > 0,
+        "links": len(circuit.commitments) > 0,
+        "folded inputs": circuit.constraint_system.folded > 0,
+    }
     if lacking := [name for name, asked in needed.items() if asked and name not in system.capabilities]:
         raise StatementError(
             "statement.system",

@@ -128,7 +128,7 @@ def _commit(
     drawn = transcript.challenges(
         key.verifying_key,
         NATIVE,
-        fr.to_ints(z[public]),
+        [*fr.to_ints(z[public]), *fr.to_ints(z[system.folded_inputs])],
         [NATIVE.decode_g1(segment) for segment in segments],
         [NATIVE.decode_g1(opening.commitment) for opening in openings],
     )

@@ -241,6 +241,7 @@ def _key(
         system.challenges,
         _segment_keys(system, others),
         None if basis is None else basis.identity,
+        folded=system.folded,
     )
     return ProvingKey(
         verifying_key,

@@ -57,6 +57,21 @@ class Failure(Cause):
     at: datetime = Field(description="When it ended.", examples=["2026-11-22T10:00:00Z"])
 
 
+class ContractCall(BaseModel):
+    """What is sent to a contract, as its `verify(bytes proof, uint256[] inputs)` takes it."""
+
+    proof: str = Field(description="Points of the proof, uncompressed: hex behind 0x.", examples=["0x00"])
+    inputs: list[str] = Field(description="Public inputs, in decimal.", examples=[["41", "7"]])
+    calldata: str = Field(description="The encoded call: hex behind 0x.", examples=["0x9649daae"])
+    gas: int = Field(description="About what a transaction takes, all in all.", examples=[443_096])
+
+
+class ContractCalls(BaseModel):
+    """Of a proof, one call for each of its shards."""
+
+    calls: list[ContractCall] = Field(description="In the order of the shards.")
+
+
 class Listing(BaseModel, Generic[Item]):
     """One page of a list, newest first."""
 

@@ -185,6 +185,8 @@ def _circuit(text: str) -> CircuitFields:
     for name, values in given.items():
         text = ",".join(values)
         fields[name] = int(text) if name in _NUMBERS else named(name, text) if "=" in text else text
+    if fields.get("fold_inputs") == "true":
+        fields["fold_inputs"] = True
     return fields  # type: ignore[return-value]
 
 

@@ -40,25 +40,15 @@ def show_calldata(
         bool, typer.Option("--log", help="Call verifyAndLog, which reverts where the proof is not valid.")
     ] = False,
 ) -> Answer:
-    """Print the call of the key's contract that verifies PROOF, and the gas of its data.
+    """Print the call of the key's contract that verifies PROOF, and what gas it takes.
 
     A proof of several shards is one call for each.
     """
     from verifier.documents import KeyFile, ProofDocument, read
-    from verifier.onchain.calldata import LOGGING_SELECTOR, SELECTOR, arguments, calldata_gas
+    from verifier.onchain.calldata import LOGGING_SELECTOR, SELECTOR, calls
 
     with naming(key_file):
         key = read(KeyFile, key_file.read_bytes())
     with naming(proof_file):
-        given = arguments(read(ProofDocument, proof_file.read_bytes()), key)
-    encoded = [each.encode(LOGGING_SELECTOR if log else SELECTOR) for each in given]
-    calls = [
-        {
-            "proof": f"0x{each.proof.hex()}",
-            "inputs": [str(value) for value in each.inputs],
-            "calldata": f"0x{data.hex()}",
-            "calldata_gas": calldata_gas(data),
-        }
-        for each, data in zip(given, encoded, strict=True)
-    ]
-    return Answer({"calls": calls}, tuple(str(call["calldata"]) for call in calls))
+        made = calls(read(ProofDocument, proof_file.read_bytes()), key, LOGGING_SELECTOR if log else SELECTOR)
+    return Answer({"calls": [call._asdict() for call in made]}, tuple(call.calldata for call in made))

@@ -87,6 +87,15 @@ def prove(
         str | None, typer.Option(help="Proof system. Default: the model's; another needs a twin.")
     ] = None,
     accept_difference: AcceptDifference = False,
+    *,
+    fold_inputs: Annotated[
+        bool,
+        _option(
+            _OUTPUT,
+            "--fold-inputs",
+            help="Fold public inputs into one: spares contracts gas.",
+        ),
+    ] = False,
     input_privacy: Annotated[
         str | None,
         _option(_INPUT, metavar="PRIVACY", help="private or public; of several inputs NAME=public,…"),
@@ -225,6 +234,7 @@ def prove(
         "measure": measure,
         "challenge": challenge,
         "accept_difference": accept_difference or None,
+        "fold_inputs": fold_inputs or None,
         "labels": labels.read(label) or None,
     }
     values = None if inputs else values

@@ -37,7 +37,7 @@ Phase = Literal["opening", "open", "closing", "finished"]
 
 _TAKES: Final = {
     "registration": (),
-    "inference": ("input_privacy", "reveal", "outputs", "top", "bounds", "batch"),
+    "inference": ("input_privacy", "reveal", "outputs", "top", "bounds", "batch", "fold_inputs"),
     "recognition": ("input_privacy", "reference_privacy"),
     "accuracy": ("shard_size", "measure", "top", "norm"),
     "robustness": ("input_privacy", "norm"),

@@ -24,7 +24,7 @@ from zenerrors import ConflictError, RequestError, StatementError
 _INPUT: Final = ("input", "input_privacy", "input_id", "accept_difference")
 _ENDS: Final = ("at_least", "at_most", "bounds")
 TAKES: Final = {
-    "inference": (*_INPUT, "inputs", "reveal", "outputs", "top", *_ENDS),
+    "inference": (*_INPUT, "inputs", "reveal", "outputs", "top", "fold_inputs", *_ENDS),
     "recognition": (*_INPUT, "reference", "reference_id", "threshold"),
     "accuracy": ("dataset_id", "measure", "top", "radius", "norm"),
     "robustness": (*_INPUT, "radius", "norm"),
@@ -146,6 +146,7 @@ def _order(runtime: Runtime, session: Session, tenant_id: str, body: ProofReques
     secrets, privacy = _inputs(runtime, Commitments(session, tenant_id), body, model, quantised)
     request: dict[str, Any] = said | {"input_privacy": privacy, "input_id": body.input_id}
     if body.scheme == "inference":
+        request |= _folding(body, model)
         reveal = intake.revealed(quantised, body.outputs or body.reveal)
         if body.top is not None:
             intake.check_top(quantised, reveal, body.top)
@@ -171,6 +172,15 @@ def _order(runtime: Runtime, session: Session, tenant_id: str, body: ProofReques
         "threshold": body.threshold,
     }
     return Order(request, secrets)
+
+
+def _folding(body: ProofRequest, model: Model) -> dict[str, Any]:
+    """Raises ``RequestError`` where the model's proof system folds nothing."""
+    if not body.fold_inputs:
+        return {}
+    if "folded inputs" not in registry.find(model.system).capabilities:
+        raise _invalid("fold_inputs", f"the proof system {model.system} has no folded inputs: leave it out")
+    return {"fold_inputs": True}
 
 
 def _inputs(
@@ -232,7 +242,7 @@ def _form(body: ProofRequest, order: Order, dataset: Dataset | None) -> dict[str
     if body.scheme == "robustness":
         return {"scheme": body.scheme, "privacy": privacy} | keys.within(asked)
     form = {"scheme": body.scheme, "privacy": privacy, "reveal": asked["reveal"], "top": asked["top"]}
-    return form | keys.bounding(asked)
+    return form | keys.bounding(asked) | ({"fold_inputs": True} if "fold_inputs" in asked else {})
 
 
 def _committed(

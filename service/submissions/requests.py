@@ -196,6 +196,11 @@ class ProofRequest(BaseModel):
         le=MOST,
         description="How many labels, with reveal top or measure top-k; at most ten.",
     )
+    fold_inputs: bool | None = Field(
+        default=None,
+        description="Inference: have verifiers read all public inputs as one number, which spares contracts"
+        " gas.",
+    )
     at_least: EndOf | None = Field(
         default=None,
         description="With reveal threshold: whether the output is this or more, in its own units; of several"
@@ -378,6 +383,9 @@ class CircuitRequest(BaseModel):
     )
     batch: int | None = Field(
         default=None, ge=2, le=MOST_BATCH, description="Inference: frames in one proof, of a bank's model."
+    )
+    fold_inputs: bool | None = Field(
+        default=None, description="Inference: whether verifiers read all public inputs as one number."
     )
     measure: Measure | None = Field(
         default=None, description="Accuracy: what is counted or added up. accuracy"

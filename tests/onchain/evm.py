@@ -6,20 +6,25 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from tempfile import NamedTemporaryFile
+from typing import Final
 
 from tests.web.conftest import Node
+
+MOST_CALL_GAS: Final = 14_000_000
 
 
 @dataclass(frozen=True)
 class Step:
     """Deploys a contract, ``file:name``, or calls the one that step ``to`` made. ``data``: arguments or
-    calldata in hex, in which {N} is the address that step N made; ``measured``: a view whose gas matters."""
+    calldata in hex, in which {N} is the address that step N made; ``measured``: a view whose gas matters;
+    ``gas``: what the caller gives."""
 
     to: str | int
     data: str = ""
     sender: str = "22" * 20
     value: int = 0
     measured: bool = False
+    gas: int = MOST_CALL_GAS
 
 
 @dataclass(frozen=True)
@@ -37,6 +42,11 @@ class Answer:
     def valid(self) -> bool | None:
         """Of a call that answers yes or no; None where it reverted."""
         return None if self.error else int(self.returned, 16) == 1
+
+    @property
+    def outcome(self) -> str:
+        """true, false, or the name of the error."""
+        return self.error or str(self.valid).lower()
 
 
 def in_evm(

@@ -11,33 +11,29 @@ from typing import Final, NamedTuple
 import pytest
 from py_arkworks_bls12381 import G1Point, G2Point, Scalar
 
-from tests.onchain.evm import Answer, Step, in_evm
-from tests.prover.bad_points import bad_points
+import kernels
+from prover import groth16
+from prover.groth16 import CommitmentKey, ceremony
+from tests.onchain.evm import MOST_CALL_GAS, Answer, Step, in_evm
+from tests.onchain.mutations import Good, expected, mutated, outcome, outside
+from tests.prover.ceremony.support import known_powers
 from tests.prover.conftest import committed
-from tests.prover.statements import Committed
+from tests.prover.statements import COMMITTED_Z, Committed, committed_statement, complete_committed
 from tests.refusals import refuses
 from tests.web.conftest import WEB, Node, node
-from verifier.groth16.proof import Proof, ProofError
-from verifier.groth16.verification import verify
-from verifier.groth16.verifying_key import VerifyingKey
-from verifier.onchain.calldata import Arguments, calldata_gas
-from verifier.onchain.contract import MOST_INPUTS, solidity
-from verifier.onchain.layout import G1_BYTES, encode_proof
-from verifier.points import FIELD_MODULUS, SCALAR_MODULUS, PointError, uncompressed
+from verifier.groth16.proof import ProofError
+from verifier.groth16.verifying_key import SegmentKey, VerifyingKey
+from verifier.onchain.calldata import Arguments
+from verifier.onchain.contract import MOST_BYTES, most_bytes, solidity
+from verifier.onchain.gas import estimated_gas, gas_of_calldata
+from verifier.onchain.layout import encode_proof
+from verifier.points import FIELD_MODULUS, PointError
 from verifier.system import Claim
 
 __all__ = ["committed", "node"]  # fixtures
 
 VECTORS: Final = WEB.parent / "tests" / "prover" / "vectors"
-FALSE: Final = ("pairing_mismatch", "knowledge_mismatch", "link_mismatch")
-"""Reasons that the contract does not tell apart: all equations are one product."""
-ERRORS: Final = {
-    "public_input_not_canonical": "PublicInputNotCanonical",
-    "public_input_count": "PublicInputCount",
-    "proof_shape": "ProofLength",
-    "commitment_count": "ProofLength",
-}
-MOST_GAS: Final = {"groth16": 225_000, "segments": 490_000}
+MOST_GAS: Final = {"groth16": 225_000, "segments": 490_000, "folded": 395_000}
 """Of a transaction that verifies, in all. A ceremony's key, whose γ is the generator, takes 40,000 less."""
 
 
@@ -45,22 +41,32 @@ class Contract:
     """The contract of a key, in an EVM of the hard fork."""
 
     def __init__(self, node: Node, key: VerifyingKey) -> None:
+        self.key = key
         self._node, self._source = node, solidity(key, ["What this proves."])
 
     def call(
-        self, calls: Sequence[bytes], hardfork: str = "prague", *, measured: bool = False
+        self,
+        calls: Sequence[bytes],
+        hardfork: str = "prague",
+        *,
+        measured: bool = False,
+        gas: Sequence[int] | None = None,
     ) -> list[Answer]:
-        """The answers of the views."""
+        """The answers of the views; ``gas``: of each what the caller gives."""
+        limits = gas or [MOST_CALL_GAS] * len(calls)
         steps = [
             Step("verifier.sol:ZenServeVerifier"),
-            *(Step(0, call.hex(), measured=measured) for call in calls),
+            *(
+                Step(0, call.hex(), measured=measured, gas=limit)
+                for call, limit in zip(calls, limits, strict=True)
+            ),
         ]
         made, *answers = in_evm(self._node, {"verifier.sol": self._source}, steps, hardfork)
         assert 0 < made.bytes < 24_576
         return answers
 
 
-@pytest.mark.parametrize("name", ["groth16", "segments"])
+@pytest.mark.parametrize("name", ["groth16", "segments", "folded"])
 def test_vectors_have_the_verdicts_that_they_have_everywhere(node: Node, name: str) -> None:
     vectors = json.loads((VECTORS / f"{name}.json").read_text())
     contract = Contract(node, VerifyingKey.from_json(vectors["verifying_key"]))
@@ -76,14 +82,13 @@ def test_vectors_have_the_verdicts_that_they_have_everywhere(node: Node, name: s
         except (ProofError, PointError):  # no points: there is no calldata to send
             continue
         cases.append(case)
-    assert len(cases) >= 13
+    assert len(cases) >= 11
     for case, answer in zip(cases, contract.call(calls), strict=True):
-        if case["reason"] == "ok" or case["reason"] in FALSE:
-            assert answer.valid is (case["reason"] == "ok"), case["name"]
-        else:
-            assert answer.error == ERRORS[case["reason"]], case["name"]
+        assert answer.outcome == outcome(case["reason"]), case["name"]
     (measured,) = contract.call(calls[:1], measured=True)
-    assert 21_000 + calldata_gas(calls[0]) + measured.gas <= MOST_GAS[name]
+    taken = 21_000 + gas_of_calldata(calls[0]) + measured.gas
+    assert taken <= MOST_GAS[name]
+    assert estimated_gas(contract.key, calls[0]) == pytest.approx(taken, rel=0.02)
 
 
 def _lenient(given: Arguments) -> bytes:
@@ -132,49 +137,67 @@ class _Change(NamedTuple):
                 return (int.from_bytes(point[:64], "big") + FIELD_MODULUS).to_bytes(64, "big") + point[64:]
             case "not_on_curve":
                 return point[:-1] + bytes([point[-1] ^ 1])
-        group = G1Point if len(point) == G1_BYTES else G2Point
-        (outside,) = bad_points(len(point) * 3 // 8)["not_in_subgroup"]
-        return uncompressed(bytes(group.from_compressed_bytes_unchecked(outside).to_xy_bytes_be()))
+        return outside(len(point))
+
+
+@pytest.fixture(scope="module")
+def kinds(committed: Committed) -> dict[str, Good]:
+    """A plain key; one that folds its inputs; one with segments and links; and such a one of a ceremony,
+    whose γ is the generator."""
+    return {
+        "plain": of_vectors("groth16"),
+        "folded": of_vectors("folded"),
+        "committed": Good(committed.verifying_key, honest(committed)),
+        "ceremony": of_a_ceremony(),
+    }
+
+
+def of_vectors(name: str) -> Good:
+    vectors = json.loads((VECTORS / f"{name}.json").read_text())
+    case = vectors["cases"][0]
+    claim = Claim([int(text) for text in case["public_inputs"]], bytes.fromhex(case["proof"]))
+    return Good(VerifyingKey.from_json(vectors["verifying_key"]), Arguments.of(claim))
+
+
+def of_a_ceremony() -> Good:
+    """With three segments, two links and a challenge."""
+    system, powers = committed_statement(), known_powers(4)
+    key = ceremony.finish(
+        ceremony.contribute(ceremony.start(system, powers), "Ada"), system, powers, development=True
+    )
+    witness, basis = kernels.fr.from_ints(COMMITTED_Z), CommitmentKey.of(powers)
+    openings = (basis.commit(witness[3:5]), basis.commit(witness[6:7]))
+    proof = groth16.prove(key, system, witness, openings=openings, post_challenge=complete_committed)
+    commitments = [opening.commitment for opening in openings]
+    return Good(key.verifying_key, Arguments(encode_proof(proof, commitments), COMMITTED_Z[1:2]))
+
+
+def test_mutated_calls_have_the_verdicts_of_our_verifier(node: Node, kinds: dict[str, Good]) -> None:
+    agree_on_mutations(node, kinds["ceremony"], 60)
 
 
 @pytest.mark.large
-def test_mutated_proofs_and_inputs_are_refused_as_our_verifier_refuses_them(
-    contract: Contract, committed: Committed
+@pytest.mark.parametrize(
+    ("kind", "count"), [("plain", 4000), ("folded", 1000), ("committed", 3000), ("ceremony", 3000)]
+)
+def test_ten_thousand_mutated_calls_have_the_verdicts_of_our_verifier(
+    node: Node, kinds: dict[str, Good], kind: str, count: int
 ) -> None:
-    """Points swapped, replaced and doubled, inputs changed."""
-    draw, given = random.Random(45), honest(committed)
-    claims = [_mutated(draw, committed) for _ in range(8)]
-    calls = [Arguments(encode_proof(proof, cms), inputs).encode() for proof, inputs, cms in claims]
-    for (proof, inputs, cms), answer in zip(claims, contract.call(calls), strict=True):
-        verdict = verify(committed.verifying_key, inputs, proof, cms)
-        assert answer.valid is verdict.valid
-        assert verdict.valid or verdict.reason in FALSE
-    assert given.proof
+    agree_on_mutations(node, kinds[kind], count)
 
 
-def _mutated(draw: random.Random, case: Committed) -> tuple[Proof, list[int], list[bytes]]:
-    proof, inputs, cms = case.proof, list(case.public), list(case.commitments)
-    points = [proof.a, proof.c, *proof.segments, *proof.knowledge, *proof.links, *cms]
-    other = draw.choice(points)
-    match draw.randrange(7):
-        case 0:
-            return replace(proof, a=other), inputs, cms
-        case 1:
-            return replace(proof, c=other), inputs, cms
-        case 2:
-            return replace(proof, segments=_with(draw, proof.segments, other)), inputs, cms
-        case 3:
-            return replace(proof, knowledge=_with(draw, proof.knowledge, other)), inputs, cms
-        case 4:
-            return replace(proof, links=_with(draw, proof.links, other)), inputs, cms
-        case 5:
-            return proof, [draw.randrange(SCALAR_MODULUS) for _ in inputs], cms
-    return proof, inputs, [*_with(draw, tuple(cms), other)]
-
-
-def _with(draw: random.Random, points: tuple[bytes, ...], other: bytes) -> tuple[bytes, ...]:
-    place = draw.randrange(len(points))
-    return (*points[:place], other, *points[place + 1 :])
+def agree_on_mutations(node: Node, good: Good, count: int) -> None:
+    draw = random.Random(45)
+    calls = [mutated(draw, good) for _ in range(count)]
+    answers = Contract(node, good.key).call([call.encode() for call in calls])
+    wanted = [expected(good.key, call) for call in calls]
+    assert {"true", "false", "PointAtInfinity", "PointRefused"} < set(wanted)
+    different = [
+        (call, answer.outcome, outcome)
+        for call, answer, outcome in zip(calls, answers, wanted, strict=True)
+        if answer.outcome != outcome
+    ]
+    assert not different
 
 
 def test_chains_without_the_precompiles_are_told(contract: Contract, committed: Committed) -> None:
@@ -182,17 +205,108 @@ def test_chains_without_the_precompiles_are_told(contract: Contract, committed: 
     assert answer.error == "PrecompileMissing"
 
 
-def test_keys_that_no_contract_can_serve_are_refused(node: Node, committed: Committed) -> None:
+@pytest.mark.large
+def test_osaka_gives_the_verdicts_of_prague(contract: Contract, committed: Committed) -> None:
+    good = honest(committed)
+    wrong = good._replace(inputs=[good.inputs[0] + 1])
+    answers = contract.call([good.encode(), wrong.encode()], "osaka")
+    assert [answer.outcome for answer in answers] == ["true", "false"]
+
+
+def test_no_commitment_is_read_from_what_is_no_proof(contract: Contract, committed: Committed) -> None:
+    good = honest(committed)
+
+    def asked(proof: bytes, index: int) -> bytes:
+        padded = proof.ljust(-(-len(proof) // 32) * 32, b"\0")
+        words = (64, index, len(proof))
+        return bytes.fromhex("60a27c12") + b"".join(word.to_bytes(32, "big") for word in words) + padded
+
+    first, second, beyond, longer = contract.call(
+        [asked(good.proof, 0), asked(good.proof, 1), asked(good.proof, 2), asked(good.proof + bytes(128), 2)]
+    )
+    assert first.returned != second.returned
+    assert first.error is second.error is None
+    assert (beyond.error, longer.error) == ("revert", "ProofLength")
+
+
+def test_too_little_gas_says_nothing_about_a_proof(contract: Contract, committed: Committed) -> None:
+    """Whoever relays a good proof chooses the gas: no amount of it makes the proof seem bad."""
+    call = honest(committed).encode()
+    (whole,) = contract.call([call])
+    limits = [*range(10_000, whole.gas, whole.gas // 29), whole.gas - 1]
+    seen = [answer.outcome for answer in contract.call([call] * len(limits), gas=limits)]
+    assert set(seen) == {"TooLittleGas", "out of gas"}
+    (bad,) = contract.call([honest(committed)._replace(proof=bytes([1]) + call[101:]).encode()])
+    assert bad.outcome == "ProofLength"
+
+
+def test_a_call_may_be_encoded_in_any_way_that_the_abi_allows(
+    contract: Contract, committed: Committed
+) -> None:
+    """The verdict is on the proof and the inputs, wherever they stand in the calldata."""
+    good = honest(committed)
+    plain = good.encode()
+    selector, proof, inputs = plain[:4], plain[4 + 64 : -32 * (1 + len(good.inputs))], plain[-64:]
+    padded, away = proof[32:], 1 << 200
+
+    def call(*words: int, tail: bytes) -> bytes:
+        return selector + b"".join(word.to_bytes(32, "big") for word in words) + tail
+
+    calls = {
+        "inputs first": (call(64 + len(inputs), 64, tail=inputs + proof), "true"),
+        "a gap": (call(96, 96 + len(proof), tail=bytes(32) + proof + inputs), "true"),
+        "more behind": (plain + bytes(77), "true"),
+        "the word that ends the offset": (call(32, 64 + len(proof), tail=proof + inputs), "ProofLength"),
+        "inputs in the proof": (call(64, 64 + len(proof) - 32, tail=proof + inputs), None),
+        "an end beyond the data": (call(64, 64 + len(proof), tail=proof + inputs[:-1]), None),
+        "a start beyond the data": (call(64, away, tail=proof + inputs), None),
+        "a length beyond the data": (
+            call(64, 64 + len(proof), tail=away.to_bytes(32, "big") + padded + inputs),
+            None,
+        ),
+    }
+    for (name, (_, wanted)), answer in zip(
+        calls.items(), contract.call([data for data, _ in calls.values()]), strict=True
+    ):
+        assert answer.outcome != "true" if wanted is None else answer.outcome == wanted, name
+
+
+def test_keys_that_no_contract_can_serve_are_refused(committed: Committed) -> None:
     key = committed.verifying_key
     with refuses("statement.contract", "key", match="SHA-512"):
         solidity(replace(key, version=2))
-    points = (G1Point() * Scalar(9 ** (index + 3)) for index in range(MOST_INPUTS))
-    more = tuple(bytes(point.to_compressed_bytes()) for point in points)
-    with refuses("statement.contract", "key", match=f"{MOST_INPUTS - 1} public inputs"):
-        solidity(replace(key, ic=(*key.ic, *more)))
-    largest = replace(key, ic=(*key.ic, *more[len(key.ic) :]))
+    with refuses("statement.contract", "key", match="24,576 bytes"):
+        solidity(with_inputs(key, MOST_BYTES // 140))
+    with refuses("statement.contract", "key", match="24,576 bytes"):
+        solidity(with_segments(key, 40))
+
+
+@pytest.mark.large
+@pytest.mark.parametrize("grown", ["inputs", "segments"])
+def test_the_largest_contracts_can_be_deployed(node: Node, committed: Committed, grown: str) -> None:
+    key = committed.verifying_key
+    grow = with_inputs if grown == "inputs" else with_segments
+    largest = next(
+        found for count in range(200, 0, -1) if most_bytes(found := grow(key, count)) <= MOST_BYTES
+    )
     (answer,) = Contract(node, largest).call([honest(committed).encode()])  # deploys
-    assert answer.error == "PublicInputCount"
+    assert answer.error == ("PublicInputCount" if grown == "inputs" else "ProofLength")
+
+
+def with_inputs(key: VerifyingKey, count: int) -> VerifyingKey:
+    points = (G1Point() * Scalar(9 ** (index + 3)) for index in range(len(key.ic), count))
+    return replace(key, ic=(*key.ic, *(bytes(point.to_compressed_bytes()) for point in points)))
+
+
+def with_segments(key: VerifyingKey, count: int) -> VerifyingKey:
+    """All the new ones linked."""
+    draw = random.Random(9)
+
+    def point() -> bytes:
+        return bytes((G2Point() * Scalar(draw.randrange(1 << 250))).to_compressed_bytes())
+
+    more = (SegmentKey(1, point(), (point(), point())) for _ in range(len(key.segments), count))
+    return replace(key, segments=(*key.segments, *more))
 
 
 def test_no_name_in_a_key_ends_a_comment_of_the_contract(committed: Committed) -> None:
@@ -200,3 +314,9 @@ def test_no_name_in_a_key_ends_a_comment_of_the_contract(committed: Committed) -
     for end in ("\n", "\r", "\v", "\f", "\x85", "\u2028", "\u2029"):
         source = solidity(committed.verifying_key, [f"label{end}contract Another {{}}"])
         assert "///         label contract Another {}" in source.split("\n")
+
+
+def test_no_name_in_a_key_is_a_tag_of_documentation(committed: Committed) -> None:
+    """solc refuses comments with tags that it does not know, and shows those that it does."""
+    source = solidity(committed.verifying_key, ["label a@b.c, @title Another"])
+    assert "///         label a(at)b.c, (at)title Another" in source.split("\n")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Final
 
@@ -13,7 +14,7 @@ import zenserve
 from tests.onchain.evm import Step, in_evm
 from tests.web.conftest import Node, node
 from verifier.fields import canonical
-from verifier.onchain.calldata import Arguments, arguments
+from verifier.onchain.calldata import Arguments, arguments, calls
 from verifier.onchain.described import contract
 
 __all__ = ["node"]
@@ -110,3 +111,17 @@ def test_a_score_pays_out_once_to_whom_the_proof_names(node: Node, proof: zenser
     ]
     assert answers[9].gained == PRIZE
     assert sum(answer.gained for answer in answers[6:9]) == 0
+
+
+def test_typescript_makes_the_same_calls(node: Node, proof: zenserve.Proof, tmp_path: Path) -> None:
+    files = {"proof": tmp_path / "proof.json", "key": tmp_path / "key.json"}
+    files["proof"].write_text(proof.document.model_dump_json())
+    files["key"].write_text(proof.key.model_dump_json())
+    done = node("tests/onchain.ts", *map(str, files.values()))
+    (made,) = json.loads(done.stdout)
+    (call,) = calls(proof.document, proof.key)
+    assert made == {name: getattr(call, name) for name in made}
+    changed = proof.document.model_dump()
+    changed["statement"]["claim"] = "Anything."
+    files["proof"].write_text(json.dumps(changed))
+    assert "'statement.contract'" in node("tests/onchain.ts", *map(str, files.values())).stderr

@@ -22,7 +22,8 @@ from tests.prover.segments import compressed
 from tests.prover.statements import EDGES, R, commitment_basis, elements
 from tests.refusals import refuses
 from verifier.groth16 import opening, transcript
-from verifier.groth16.opening import evaluate, second_generator
+from verifier.groth16.opening import second_generator
+from verifier.groth16.transcript import fold
 
 TAU = 0x5EED
 BASIS = commitment_basis(8, TAU)
@@ -44,7 +45,7 @@ def opened(values: Sequence[int], *, hiding: bool = True) -> tuple[bytes, Reveal
 
 def committed(values: Sequence[int], blinding: int) -> bytes:
     """cm as it is defined, by whoever knows τ."""
-    return compressed(G1Point() * Scalar(evaluate(values, TAU)) + H * Scalar(blinding % R))
+    return compressed(G1Point() * Scalar(fold(values, TAU)) + H * Scalar(blinding % R))
 
 
 def forged(cm: bytes, values: Sequence[int], blinding: int, exponent: int) -> Revealed:
@@ -52,7 +53,7 @@ def forged(cm: bytes, values: Sequence[int], blinding: int, exponent: int) -> Re
     encoded = (blinding % R).to_bytes(32, "big")
     canonical = [value % R for value in values]
     z = transcript.opening_point(BASIS.identity, cm, encoded, canonical)
-    quotient = (exponent - evaluate(canonical, z)) * pow(TAU - z, -1, R) % R
+    quotient = (exponent - fold(canonical, z)) * pow(TAU - z, -1, R) % R
     point = compressed(G1Point() * Scalar(quotient)) if quotient else INFINITY
     return Revealed(encoded, point, g2.compress(BASIS.tau_g2))
 
@@ -82,9 +83,9 @@ def test_what_was_not_committed_to_does_not(
     cm = committed(values, blinding)
     if cm == INFINITY:
         return
-    true = evaluate(values, TAU)
+    true = fold(values, TAU)
     same = cm == committed(other, another)
-    claim = forged(cm, other, another, evaluate(other, TAU))
+    claim = forged(cm, other, another, fold(other, TAU))
     assert check(cm, other, claim) == ("ok" if same else "opening_mismatch")
     claim = forged(cm, values, another, true)
     assert check(cm, values, claim) == ("ok" if (another - blinding) % R == 0 else "opening_mismatch")
@@ -93,7 +94,7 @@ def test_what_was_not_committed_to_does_not(
 def test_the_quotient_of_the_reference_is_the_provers() -> None:
     cm, revealed = opened(VALUES)
     blinding = scalar(revealed.blinding)
-    assert forged(cm, VALUES, blinding, evaluate(VALUES, TAU)) == revealed
+    assert forged(cm, VALUES, blinding, fold(VALUES, TAU)) == revealed
 
 
 def test_a_commitment_that_hides_nothing_is_a_function_of_the_values() -> None:
@@ -179,7 +180,7 @@ def test_a_vector_longer_than_the_basis_is_refused_unless_it_ends_with_zeros() -
     mine = BASIS.commit(fr.from_ints(values))
     for longer, expected in (([*values, 0], "ok"), ([*values, 1], "opening_mismatch")):
         blinding = scalar(mine.blinding_bytes)
-        claim = forged(mine.commitment, longer, blinding, evaluate(longer, TAU))
+        claim = forged(mine.commitment, longer, blinding, fold(longer, TAU))
         assert check(mine.commitment, longer, claim) == expected
         with refuses("statement.basis_length"):
             BASIS.commit(fr.from_ints(longer))
@@ -211,7 +212,7 @@ def test_another_basis_is_refused() -> None:
 def test_whoever_knows_tau_opens_to_anything() -> None:
     """So U_1 must come from a key that is trusted, and never along with the opening."""
     cm, revealed = opened(VALUES)
-    claim = forged(cm, [1, 2], scalar(revealed.blinding), evaluate(VALUES, TAU))
+    claim = forged(cm, [1, 2], scalar(revealed.blinding), fold(VALUES, TAU))
     assert check(cm, [1, 2], claim) == "ok"
 
 
@@ -253,7 +254,7 @@ def test_a_point_that_forgets_the_commitment_opens_a_made_up_one(monkeypatch: py
     forget(monkeypatch, lambda u, cm, rho, values: (u, b"", rho, values))
     canonical = [value % R for value in VALUES]
     z = transcript.opening_point(BASIS.identity, b"", bytes(32), canonical)
-    cm = compressed(G1Point() * Scalar(evaluate(canonical, z)))
+    cm = compressed(G1Point() * Scalar(fold(canonical, z)))
     claim = Revealed(bytes(32), INFINITY, g2.compress(BASIS.tau_g2))
     assert check(cm, VALUES, claim) == "ok"
     monkeypatch.undo()

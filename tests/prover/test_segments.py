@@ -355,7 +355,7 @@ def test_a_challenge_from_a_truncated_transcript_is_refused(
         names = ("public_inputs", "segments", "commitments")
         kept = ([] if name == without else part for name, part in zip(names, parts, strict=True))
         digest = b"" if without == "digest" else key.digest
-        two = SimpleNamespace(version=key.version, digest=digest, challenges=2)
+        two = SimpleNamespace(version=key.version, digest=digest, challenges=2, folded=0)
         first, second = full(cast(VerifyingKey, two), curve, *kept)
         return [second if without == "index" else first]
 

@@ -27,7 +27,8 @@ from verifier.groth16 import transcript
 
 VECTORS = Path(__file__).parent / "vectors"
 DOCUMENTS: dict[str, dict[str, Any]] = {
-    name: json.loads((VECTORS / name).read_text()) for name in ("groth16.json", "segments.json")
+    name: json.loads((VECTORS / name).read_text())
+    for name in ("groth16.json", "segments.json", "folded.json")
 }
 OPENINGS = json.loads((VECTORS / "openings.json").read_text())
 CASES = [
@@ -87,7 +88,10 @@ def test_the_key_in_bytes_is_the_key_in_json(name: str) -> None:
 SEGMENTS = DOCUMENTS["segments.json"]
 
 
-@pytest.mark.parametrize("case", [pytest.param(case, id=case["name"]) for case in SEGMENTS["keys"]])
+REFUSED_KEYS = [case for document in DOCUMENTS.values() for case in document.get("keys", ())]
+
+
+@pytest.mark.parametrize("case", [pytest.param(case, id=case["name"]) for case in REFUSED_KEYS])
 def test_keys_that_are_refused(case: dict[str, str]) -> None:
     with refuses(case["code"]):
         VerifyingKey.from_bytes(bytes.fromhex(case["key"]))

@@ -155,7 +155,8 @@ def test_a_flipped_bit_never_gives_the_same_key(example: Example) -> None:
         ("version", 1, "file.json"),
         ("version", True, "file.json"),
         ("version", "3", "file.json"),
-        ("version", 4, "file.json"),
+        ("version", 5, "file.json"),
+        ("version", 4, "file.shape"),
         ("protocol", "plonk", "file.json"),
         ("curve", "bn254", "file.json"),
         ("setup", "ceremony", "file.shape"),
@@ -190,6 +191,12 @@ def test_json_is_checked_field_by_field(example: Example, field: str, value: Any
             VerifyingKey.from_json(changed)
     with refuses(code):
         VerifyingKey.from_json({**document, field: value})
+
+
+@pytest.mark.parametrize(("folded", "code"), [(1, "file.shape"), (-1, "file.json"), (None, "file.json")])
+def test_keys_of_version_3_fold_nothing(example: Example, folded: Any, code: str) -> None:
+    with refuses(code, "folded"):
+        VerifyingKey.from_json({**example.verifying_key.to_json(), "folded": folded})
 
 
 @pytest.mark.parametrize("document", [None, [], "key", 5])

@@ -223,6 +223,7 @@ KEY = {"format": "zenserve verifying key", "version": range(2, 4), "protocol": "
        "beta_g2": HEX96, "gamma_g2": HEX96, "delta_g2": HEX96, "ic": [HEX48, 1, 2**20],
        "challenges": range(MANY), "basis": (None, HEX48), "contributions": [HASH, 0, MANY], "segments": [
            {"size": range(2**32), "knowledge_g2": HEX96, "link_g2": (None, [HEX96, 2, 2])}, 0, 255]}
+KEYS = KEY, KEY | {"version": range(4, 5), "challenges": range(2, MANY), "folded": COUNT}
 INPUT = {"name": (None, OWN), "shape": [COUNT, 0, 16], "zero_point": NUMBER, "bits": range(1, 33),
          "scale": lambda value: type(value) in (int, float) and value > 0}
 
@@ -376,14 +377,19 @@ def read_key(data: bytes) -> Json:
     require(max((size or 0 for size in sizes), default=0) <= 2**24, "a commitment is to too many values")
     right = len(linked) == len(sizes) and all(a in (None, b) for a, b in zip(sizes, linked, strict=True))
     count = sum(group["count"] for group in circuit["public_inputs"])
-    require(right and count == len(key["ic"]) - 1 - key["challenges"], "the circuit does not fit the key")
+    require(right and count == public_count(key), "the circuit does not fit the key")
     if file["transcript"]:
         check_transcript(key, **file["transcript"])
     return file
 
 
+def public_count(key: Json) -> int:
+    folded: int = key.get("folded", 0)
+    return len(key["ic"]) - 1 - int(key["challenges"]) + folded
+
+
 def check_key(key: Json) -> None:
-    require(fits(key, KEY), "the key has fields that are none, or lacks one")
+    require(fits(key, KEYS), "the key has fields that are none, or lacks one")
     segments, ic, basis = key["segments"], key["ic"], [key["basis"]] if key["basis"] else []
     links = [segment["link_g2"] or [] for segment in segments]
     require(len(segments) > 0 if key["challenges"] else not any(links), "challenges and links do not fit")
@@ -391,9 +397,16 @@ def check_key(key: Json) -> None:
     require(key["contributions"] or key["setup"] != "ceremony", "a ceremony has contributions")
     in_g1 = [key["alpha_g1"], *ic, *basis]
     in_g2 = [key["beta_g2"], key["gamma_g2"], key["delta_g2"]]
-    counts = len(ic) - 1 - key["challenges"], key["challenges"], len(segments), len(key["contributions"])
+    counts = [public_count(key), key["challenges"], len(segments), len(key["contributions"])]
+    counts += [key["folded"]] if "folded" in key else []
     parts = [b"ZENSERVE".hex(), struct.pack("<I4s16s", key["version"], b"vkey", key["setup"].encode()).hex()]
-    parts += [key["statement_digest"], struct.pack("<4I", *counts).hex(), key["alpha_g1"], *in_g2, *ic]
+    parts += [
+        key["statement_digest"],
+        struct.pack(f"<{len(counts)}I", *counts).hex(),
+        key["alpha_g1"],
+        *in_g2,
+        *ic,
+    ]
     for segment, link in zip(segments, links, strict=True):
         in_g2 += [segment["knowledge_g2"], *link]
         parts += [struct.pack("<2I", segment["size"], bool(link)).hex(), segment["knowledge_g2"], *link]
@@ -771,17 +784,22 @@ def judge(data: bytes, file: Json, told: Json) -> tuple[Json, Json]:
 
 
 def drawn(key: Json, inputs: list[str], segments: list[str], commitments: list[str]) -> list[int]:
-    """The challenges. Keys of version 2 have them by SHA-512 over points as they are written."""
+    """The challenges. Keys of version 2 have them by SHA-512 over points as they are written; of 4 one
+    more, the value at the first challenge of the polynomial whose coefficients are the folded inputs."""
     old = key["version"] == 2
     form = str if old else uncompressed
     message = f"{(b'zenserve challenge 1' if old else b'zenserve challenge 2').hex()}{key['digest']}"
     for part in (inputs, [*map(form, segments)], [*map(form, commitments)]):
         message += f"{len(part):08x}" + "".join(part)
-    messages = [bytes.fromhex(f"{message}{j:08x}") for j in range(key["challenges"])]
+    messages = [bytes.fromhex(f"{message}{j:08x}") for j in range(key["challenges"] - ("folded" in key))]
     if old:
         return [hashed(each) for each in messages]
     halves = ([hashlib.sha256(each + bytes([half])).digest() for half in (0, 1)] for each in messages)
-    return [int.from_bytes(first + second, "big") % R for first, second in halves]
+    found = [int.from_bytes(first + second, "big") % R for first, second in halves]
+    if "folded" in key:
+        coefficients = [int(each, 16) for each in inputs[-key["folded"] :]]
+        found.append(sum(x * pow(found[0], i, R) for i, x in enumerate(coefficients)) % R)
+    return found
 
 
 def check_proof(key: Json, inputs: list[int], proof: str, commitments: list[str]) -> None:
@@ -797,7 +815,8 @@ def check_proof(key: Json, inputs: list[int], proof: str, commitments: list[str]
     challenges = drawn(key, [f"{value:064x}" for value in inputs], d, commitments)
     pairs = [(1, point(a), b), (-1, point(key["alpha_g1"]), key["beta_g2"]), (-1, point(c), key["delta_g2"])]
     pairs += [(-1, point(d_s), key["gamma_g2"]) for d_s in d]
-    for x, ic in zip([1, *inputs, *challenges], key["ic"], strict=True):
+    shown = inputs[: len(inputs) - key.get("folded", 0)]
+    for x, ic in zip([1, *shown, *challenges], key["ic"], strict=True):
         pairs.append((-x, point(ic), key["gamma_g2"]))
     for segment, d_s, known in zip(segments, d, knowledge, strict=True):
         weight = secrets.randbits(128)

@@ -158,6 +158,12 @@ def proofs() -> Iterator[Json]:
     places = [(0, 48), (48, 96), (144, 48)]
     wrong = [[Claim(inputs, changed(draw, data, places))] for _ in range(12)]
     yield asked_of(VerifyingKey.from_json(plain["verifying_key"]), wrong)
+    folded = json.loads((VECTORS / "folded.json").read_text())
+    claims = [
+        [Claim([int(text) for text in case["public_inputs"]], bytes.fromhex(case["proof"]))]
+        for case in folded["cases"]
+    ]
+    yield asked_of(VerifyingKey.from_json(folded["verifying_key"]), claims)
 
 
 def asked_of(key: VerifyingKey, groups: Sequence[Sequence[Claim]]) -> Json:
@@ -193,6 +199,12 @@ def keys() -> Iterator[Json]:
     for label in (b"development", b"imported", b"ceremony", b"Imported", b"\xff", b""):
         yield {"ask": "bytes", "data": (gamma_is_one[:16] + label.ljust(16, b"\0") + gamma_is_one[32:]).hex()}
     yield {"ask": "key", "key": document}
+    folded = json.loads((VECTORS / "folded.json").read_text())
+    for text in (folded["verifying_key_bytes"], *(case["key"] for case in folded["keys"])):
+        yield {"ask": "bytes", "data": text}
+    for change in ({}, {"folded": 0}, {"folded": 4}, {"folded": None}, {"version": 3}, {"challenges": 1}):
+        yield {"ask": "key", "key": {**folded["verifying_key"], **change}}
+    yield {"ask": "key", "key": {**document, "folded": 1}}
     values: list[Any] = [None, True, 0, -1, 1, 2.0, 1 << 32, "", "00", "AA", [], ["00"], [{}], [None], {}]
     for field in document:
         for value in draw.sample(values, 6):

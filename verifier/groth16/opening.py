@@ -172,7 +172,7 @@ def _judge_opening(identity: bytes, commitment: bytes, values: Sequence[int], re
     # One spelling for each value: v and v + r are the same, and must lead to the same z.
     scalars = [value % SCALAR_MODULUS for value in values]
     z = transcript.opening_point(identity, commitment, revealed.blinding, scalars)
-    value = evaluate(scalars, z)
+    value = transcript.fold(scalars, z)
     left = ARKWORKS.weighted_sum(
         [cm, second_generator(), G1Point(), quotient],
         [1, SCALAR_MODULUS - blinding, SCALAR_MODULUS - value, z],
@@ -194,14 +194,6 @@ def _sum(commitments: Sequence[bytes]) -> G1Point:
     for data in commitments:
         found = found + decoded(ARKWORKS.decode_g1, data, "commitment")
     return found
-
-
-def evaluate(scalars: Sequence[int], z: int) -> int:
-    """Σ scalars[i] z^i modulo r."""
-    value = 0
-    for scalar in reversed(scalars):
-        value = (value * z + scalar) % SCALAR_MODULUS
-    return value
 
 
 def _decode_quotient(data: bytes) -> G1Point:

@@ -70,7 +70,7 @@ class Groth16Verifier(VerifyingSystem):
 
     id = "groth16-bls12-381"
     commitments = PedersenOverPowersOfTau()
-    capabilities = frozenset({"challenges", "links"})
+    capabilities = frozenset({"challenges", "links", "folded inputs"})
     setups = {  # noqa: RUF012
         DEVELOPMENT: "Anything, to someone who distrusts whoever made the keys: this is a development setup"
         " by a single party, and a party that kept its secret numbers can forge proofs.",

@@ -25,7 +25,8 @@ def challenges(
     segments: Sequence[G1],
     commitments: Sequence[G1],
 ) -> list[int]:
-    """The challenges that ``key`` counts, canonical integers (docs/formats.md, "Challenges").
+    """The challenges that ``key`` counts, canonical integers (docs/formats.md, "Challenges"). Where it folds
+    public inputs, the last one is their fold at the first one.
 
     ``public_inputs``: canonical integers, challenges not among them; ``segments``: the proof's commitments to
     its segments; ``commitments``: those from outside that it is linked to.
@@ -39,7 +40,17 @@ def challenges(
     message = (OLD_TAG if old else TAG) + key.digest
     message += b"".join(len(part).to_bytes(4, "big") + b"".join(part) for part in (scalars, *points))
     wide = _sha512 if old else _two_sha256
-    return [_modulo_r(wide(message + index.to_bytes(4, "big"))) for index in range(key.challenges)]
+    drawn = range(key.challenges - (1 if key.folded else 0))
+    found = [_modulo_r(wide(message + index.to_bytes(4, "big"))) for index in drawn]
+    return [*found, fold(public_inputs[-key.folded :], found[0])] if key.folded else found
+
+
+def fold(values: Sequence[int], z: int) -> int:
+    """Σ values[i] z^i modulo r."""
+    total = 0
+    for value in reversed(values):
+        total = (total * z + value) % SCALAR_MODULUS
+    return total
 
 
 def opening_point(identity: bytes, commitment: bytes, blinding: bytes, values: Sequence[int]) -> int:

@@ -4,7 +4,8 @@
     e(D'_s, 1) = e(D_s, σ_s)                                   the prover knows what each D_s opens to
     e(π_l, 1) = e(D_s, k_1) · e(cm_l, k_2)                     D_s and cm_l open to the same values
 
-The x_i end with the proof's challenges, which the verifier derives. Several equations are added up with
+The x_i end with the proof's challenges, which the verifier derives; where public inputs are folded, the last
+is their fold. Several equations are added up with
 weights of 128 random bits, drawn when the proof is there: a wrong one is noticed but for chance 2^-128.
 Only where the sum is wrong are the equations checked by themselves, so that the verdict can name one.
 Written once, for any ``Curve``. By default that is the one that needs Python and the pairing library only;
@@ -32,7 +33,7 @@ _WEIGHT_BITS = 128
 
 class _Decoded(NamedTuple, Generic[G1, G2]):
     inputs: list[int]
-    """Public inputs and challenges."""
+    """Public inputs that are not folded, and challenges."""
     points: Points[G1, G2]
     commitments: list[G1]
 
@@ -151,7 +152,8 @@ def _decode(curve: Curve[G1, G2], key: VerifyingKey, claim: Claim) -> _Decoded[G
     except ProofError as fault:
         return verdict_of(fault.reason)
     challenges = transcript.challenges(key, curve, claim.public_inputs, points.segments, commitments)
-    return _Decoded([*claim.public_inputs, *challenges], points, commitments)
+    shown = claim.public_inputs[: key.public - key.folded]
+    return _Decoded([*shown, *challenges], points, commitments)
 
 
 def _equations(curve: Curve[G1, G2], key: VerifyingKey, claim: _Decoded[G1, G2]) -> list[_Equation[G1, G2]]:

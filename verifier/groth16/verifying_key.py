@@ -18,7 +18,15 @@ from verifier.curve import ARKWORKS, G1, G2, Curve
 from verifier.document import as_list, check_header, from_hex, hex_list, natural
 from verifier.groth16.proof import MOST_SEGMENTS
 from verifier.points import FILE_CODES, G1_BYTES, G2_BYTES, Fault, PointError
-from verifier.preamble import OLD_VERIFYING_KEY, PREAMBLE_BYTES, VERIFYING_KEY, check_preamble, preamble
+from verifier.preamble import (
+    FOLDING_VERIFYING_KEY,
+    OLD_VERIFYING_KEY,
+    PREAMBLE_BYTES,
+    VERIFYING_KEY,
+    Kind,
+    check_preamble,
+    preamble,
+)
 from verifier.system import CEREMONY, DEVELOPMENT, IMPORTED
 from zenerrors import FileFormatError
 
@@ -27,9 +35,10 @@ _LABEL_BYTES = 16
 _MOST_MULTIPLE: Final = 4
 _HASH_BYTES = 32
 _COUNTS = struct.Struct("<4I")
+_FOLDED = struct.Struct("<I")
 _SEGMENT = struct.Struct("<2I")
 _POINTS = {"alpha_g1": G1_BYTES, "beta_g2": G2_BYTES, "gamma_g2": G2_BYTES, "delta_g2": G2_BYTES}
-_KINDS: Final = {kind.version: kind for kind in (VERIFYING_KEY, OLD_VERIFYING_KEY)}
+_KINDS: Final = {kind.version: kind for kind in (OLD_VERIFYING_KEY, VERIFYING_KEY, FOLDING_VERIFYING_KEY)}
 _JSON_HEADER: Final[Mapping[str, str | int]] = {
     "format": "zenserve verifying key",
     "protocol": "groth16",
@@ -95,7 +104,9 @@ class VerifyingKey:
     ``delta_g2`` 96 bytes, ``ic`` 1 + public + challenges times 48 bytes, all compressed; ``challenges``: how
     many of the inputs the proof itself determines; ``basis``: U_1 of the commitments that segments are linked
     to, 48 bytes, None where none is; ``contributions``: the hashes of a ceremony's second phase, in order;
-    ``version``: of the format, which decides how challenges are drawn.
+    ``version``: 3, or 2 whose challenges are drawn otherwise; ``folded``: how many public inputs, the last
+    ones, the equations read through their fold alone, the last of the challenges (docs/groth16.md, "Folded
+    inputs"): ``ic`` has so many fewer.
     Raises ``FileFormatError``: ``file.point_*`` with the field's name, ``file.unsafe_key``,
     ``file.setup_label``, ``file.shape``.
     """
@@ -112,6 +123,7 @@ class VerifyingKey:
     basis: bytes | None = None
     contributions: tuple[bytes, ...] = ()
     version: int = VERIFYING_KEY.version
+    folded: int = 0
 
     def __post_init__(self) -> None:
         if self.setup not in _LABELS:
@@ -125,7 +137,8 @@ class VerifyingKey:
                 and all(isinstance(segment, SegmentKey) for segment in self.segments),
                 "basis": self.basis is None or _are_bytes((self.basis,)),
                 "contributions": _are_bytes(self.contributions),
-                "version": type(self.version) is int and self.version in _KINDS,
+                "version": self.version in (VERIFYING_KEY.version, OLD_VERIFYING_KEY.version),
+                "folded": type(self.folded) is int and 0 <= self.folded < 1 << 32,
             }
         )
         linked = any(segment.link_g2 is not None for segment in self.segments)
@@ -135,6 +148,7 @@ class VerifyingKey:
                 "ic": len(self.ic) > self.challenges >= 0,
                 "challenges": (len(self.segments) > 0 if self.challenges else not linked),
                 "segments": len(self.segments) <= MOST_SEGMENTS,
+                "folded": not self.folded or (self.challenges > 1 and self._kind is FOLDING_VERIFYING_KEY),
                 "basis": (self.basis is not None) == linked,
                 "contributions": all(len(hash_) == _HASH_BYTES for hash_ in self.contributions)
                 and (len(self.contributions) > 0 or self.setup != CEREMONY),
@@ -175,7 +189,7 @@ class VerifyingKey:
                 encoded[f"segments[{index}].link_g2[{i}]"] = point
         generator_g1, generator_g2 = (bytes(g().to_compressed_bytes()) for g in (G1Point, G2Point))
         from_ceremony = self.setup == IMPORTED or len(self.contributions) > 0
-        if from_ceremony and self.gamma_g2 == generator_g2:
+        if from_ceremony and self.gamma_is_generator:
             del encoded["gamma_g2"]
         seen = {_without_sign(generator_g1): "the generator", _without_sign(generator_g2): "the generator"}
         for field, point in {"alpha_g1": self.alpha_g1, **encoded}.items():
@@ -210,7 +224,17 @@ class VerifyingKey:
     @property
     def public(self) -> int:
         """How many public inputs the statement has, challenges not counted."""
-        return len(self.ic) - 1 - self.challenges
+        return len(self.ic) - 1 - self.challenges + self.folded
+
+    @property
+    def _kind(self) -> Kind:
+        is_old = self.version == OLD_VERIFYING_KEY.version
+        return OLD_VERIFYING_KEY if is_old else FOLDING_VERIFYING_KEY if self.folded else VERIFYING_KEY
+
+    @property
+    def gamma_is_generator(self) -> bool:
+        """As in keys of ceremonies: γ needs no pairing of its own then."""
+        return self.gamma_g2 == bytes(G2Point().to_compressed_bytes())
 
     @property
     def linked_sizes(self) -> list[int]:
@@ -254,10 +278,11 @@ class VerifyingKey:
     def to_bytes(self) -> bytes:
         """The binary form of docs/formats.md."""
         parts = [
-            preamble(_KINDS[self.version]),
+            preamble(self._kind),
             self.setup.encode("ascii").ljust(_LABEL_BYTES, b"\0"),
             self.statement_digest,
             _COUNTS.pack(self.public, self.challenges, len(self.segments), len(self.contributions)),
+            _FOLDED.pack(self.folded) if self.folded else b"",
             *(getattr(self, name) for name in _POINTS),
             *self.ic,
         ]
@@ -270,14 +295,16 @@ class VerifyingKey:
     def from_bytes(cls, data: bytes) -> VerifyingKey:
         """The inverse of ``to_bytes``. Raises ``FileFormatError``."""
         data = bytes(data)
-        kind = OLD_VERIFYING_KEY if data.startswith(preamble(OLD_VERIFYING_KEY)) else VERIFYING_KEY
+        kind = next((kind for kind in _KINDS.values() if data.startswith(preamble(kind))), VERIFYING_KEY)
         check_preamble(data, kind)
         reader = _Reader(data, PREAMBLE_BYTES)
         setup = reader.take(_LABEL_BYTES).rstrip(b"\0").decode("ascii", errors="replace")
         statement_digest = reader.take(_HASH_BYTES)
         public, challenges, segment_count, contribution_count = _COUNTS.unpack(reader.take(_COUNTS.size))
+        folded = _FOLDED.unpack(reader.take(_FOLDED.size))[0] if kind is FOLDING_VERIFYING_KEY else 0
+        _require_folded(kind, folded, public)
         alpha, beta, gamma, delta = (reader.take(length) for length in _POINTS.values())
-        ic = tuple(reader.run(1 + public + challenges, G1_BYTES))
+        ic = tuple(reader.run(1 + public - folded + challenges, G1_BYTES))
         segments = tuple(_read_segment(reader) for _ in range(segment_count))
         linked = any(segment.link_g2 is not None for segment in segments)
         basis = reader.take(G1_BYTES) if linked else None
@@ -295,19 +322,21 @@ class VerifyingKey:
             segments,
             basis,
             contributions,
-            kind.version,
+            min(kind.version, VERIFYING_KEY.version),
+            folded,
         )
 
     def to_json(self) -> dict[str, Any]:
         """A JSON-able form: compressed points, hashes and digests in lower-case hex."""
         return {
             **_JSON_HEADER,
-            "version": self.version,
+            "version": self._kind.version,
             "setup": self.setup,
             "statement_digest": self.statement_digest.hex(),
             **{name: getattr(self, name).hex() for name in _POINTS},
             "ic": [point.hex() for point in self.ic],
             "challenges": self.challenges,
+            **({"folded": self.folded} if self.folded else {}),
             "segments": [
                 {
                     "size": segment.size,
@@ -328,6 +357,8 @@ class VerifyingKey:
         version = document.get("version")
         if type(version) is not int or version not in _KINDS:
             raise FileFormatError("file.json", f"version must be one of {sorted(_KINDS)}", field="version")
+        folded = natural(document.get("folded", 0), "folded")
+        _require_folded(_KINDS[version], folded, folded)
         alpha, beta, gamma, delta = (from_hex(document.get(name), name) for name in _POINTS)
         basis = document.get("basis")
         key = cls(
@@ -345,7 +376,8 @@ class VerifyingKey:
             ),
             None if basis is None else from_hex(basis, "basis"),
             tuple(hex_list(document.get("contributions"), "contributions")),
-            version,
+            min(version, VERIFYING_KEY.version),
+            folded,
         )
         if document.get("digest") != key.digest.hex():
             raise FileFormatError("file.hash", "the digest is not that of this key", field="digest")
@@ -382,6 +414,14 @@ def development_key_bytes(inputs: int, segments: int, links: int) -> int:
     fixed = PREAMBLE_BYTES + _LABEL_BYTES + _HASH_BYTES + _COUNTS.size + sum(_POINTS.values())
     linked = 2 * G2_BYTES * links + (G1_BYTES if links else 0)
     return fixed + (1 + inputs) * G1_BYTES + segments * (_SEGMENT.size + G2_BYTES) + linked
+
+
+def _require_folded(kind: Kind, folded: int, public: int) -> None:
+    """That keys of version 4, and no others, fold inputs."""
+    if (folded > 0) != (kind is FOLDING_VERIFYING_KEY) or folded > public:
+        raise FileFormatError(
+            "file.shape", "the version and the count of folded inputs do not fit", field="folded"
+        )
 
 
 def _are_bytes(values: object) -> bool:

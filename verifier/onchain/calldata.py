@@ -10,6 +10,8 @@ from verifier.groth16.proof import Proof
 from verifier.groth16.system import groth16_key
 from verifier.judging import REASONS, Case
 from verifier.keys import opened
+from verifier.onchain.contract import require_contract
+from verifier.onchain.gas import estimated_gas
 from verifier.onchain.layout import encode_proof
 from verifier.system import Claim
 from verifier.verdict import RefusedError
@@ -42,6 +44,29 @@ class Arguments(NamedTuple):
         return b"".join((selector, head, padded, _word(len(self.inputs)), *map(_word, self.inputs)))
 
 
+class Call(NamedTuple):
+    """JSON-able, bytes in hex behind 0x, ``inputs`` in decimal: numbers of JSON are too small. ``gas``: about
+    what a transaction takes in all."""
+
+    proof: str
+    inputs: list[str]
+    calldata: str
+    gas: int
+
+
+def calls(document: ProofDocument, key_file: KeyFile, selector: bytes = SELECTOR) -> list[Call]:
+    """What is sent to the contract of the key, one call for each proof. Raises as ``arguments``, and
+    ``StatementError`` (``statement.contract``) where the key has no contract."""
+    key = groth16_key(opened(key_file).verifying)
+    require_contract(key)
+    made = []
+    for given in arguments(document, key_file):
+        data = given.encode(selector)
+        inputs = [str(value) for value in given.inputs]
+        made.append(Call(f"0x{given.proof.hex()}", inputs, f"0x{data.hex()}", estimated_gas(key, data)))
+    return made
+
+
 def arguments(document: ProofDocument, key_file: KeyFile) -> list[Arguments]:
     """What the contract of the key takes, one for each proof of the document.
 
@@ -60,12 +85,6 @@ def arguments(document: ProofDocument, key_file: KeyFile) -> list[Arguments]:
             field="proof",
         ) from None
     return [Arguments.of(claim) for claim in claims]
-
-
-def calldata_gas(data: bytes) -> int:
-    """What a transaction pays for its data: 4 for a zero byte, 16 for another."""
-    zeros = data.count(0)
-    return 4 * zeros + 16 * (len(data) - zeros)
 
 
 def _word(number: int) -> bytes:

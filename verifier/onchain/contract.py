@@ -4,8 +4,8 @@ The equations of ``verifier.groth16.verification`` become one product of pairing
 
     e(A, B) e(-α, β) e(S, -γ) e(C, -δ) Π_i e(w_i P_i, Q_i) = 1        S = Σ x_i IC_i + Σ D_s
 
-w_i e(...) stands for the equations of segments and links, one weight of 128 bits each. The weights are a hash
-of the key, the inputs, the commitments and the whole proof: nobody can choose a proof for its weights.
+w_i e(...) stands for the equations of segments and links, one weight modulo r each. The weights are a hash of
+the key, the inputs, the commitments and the whole proof: nobody can choose a proof for its weights.
 """
 
 from __future__ import annotations
@@ -19,15 +19,18 @@ from py_arkworks_bls12381 import G2Point
 from verifier.curve import ARKWORKS
 from verifier.groth16.transcript import TAG
 from verifier.groth16.verifying_key import VerifyingKey
+from verifier.onchain.gas import ADDITION_GAS, gas_of_msm, gas_of_pairing
 from verifier.onchain.layout import G1_BYTES, G2_BYTES, encode
 from verifier.points import SCALAR_MODULUS
 from verifier.preamble import VERIFYING_KEY
 from zenerrors import StatementError
 
-MOST_INPUTS: Final = 120
-"""Points of the key, of some 136 bytes each: a contract has 24,576, and segments and links take the rest."""
+MOST_BYTES: Final = 24_576
+"""Of a contract's code (EIP-170)."""
+_CODE_BYTES, _INPUT_BYTES, _CHALLENGE_BYTES, _SEGMENT_BYTES, _LINK_BYTES = 3350, 140, 30, 520, 720
+"""Of code, more than what solc 0.8.37 makes of them; measured."""
 _ADD, _MSM, _PAIRING = 0x0B, 0x0C, 0x0F
-_AT_INFINITY, _REFUSED, _MISSING = "4ddaa5e5", "672a1f14", "028b4c53"
+_AT_INFINITY, _REFUSED, _MISSING, _TOO_LITTLE_GAS = "4ddaa5e5", "672a1f14", "028b4c53", "5dd42bb6"
 """The first four bytes of the Keccak hashes of the errors' signatures."""
 _PAIR_BYTES: Final = G1_BYTES + G2_BYTES
 _TERM_BYTES: Final = G1_BYTES + 32
@@ -55,9 +58,15 @@ class _Places:
         self.end = next(place)
 
 
-def gas_of_pairing(pairs: int) -> int:
-    """What EIP-2537 charges for so many pairs."""
-    return 37_700 + 32_600 * pairs
+def most_bytes(key: VerifyingKey) -> int:
+    """How long the contract's code is at most."""
+    return (
+        _CODE_BYTES
+        + _INPUT_BYTES * len(key.ic)
+        + _CHALLENGE_BYTES * key.challenges
+        + _SEGMENT_BYTES * len(key.segments)
+        + _LINK_BYTES * len(key.linked_sizes)
+    )
 
 
 def solidity(key: VerifyingKey, words: Sequence[str] = ()) -> str:
@@ -65,8 +74,15 @@ def solidity(key: VerifyingKey, words: Sequence[str] = ()) -> str:
 
     ``words``: sentences for its documentation, which say what a proof under this key shows.
 
-    Raises ``StatementError`` (``statement.contract``) where the key draws its challenges by SHA-512, or has
-    more than ``MOST_INPUTS`` public inputs and challenges.
+    Raises ``StatementError`` as ``require_contract``.
+    """
+    require_contract(key)
+    return _Contract(key).source(words)
+
+
+def require_contract(key: VerifyingKey) -> None:
+    """Raises ``StatementError`` (``statement.contract``) where the key draws its challenges by SHA-512, or
+    has more points than a contract has room for.
     """
     if key.challenges and key.version != VERIFYING_KEY.version:
         raise StatementError(
@@ -74,13 +90,13 @@ def solidity(key: VerifyingKey, words: Sequence[str] = ()) -> str:
             "the key draws its challenges by SHA-512, for which Ethereum has no precompile: make a new key",
             field="key",
         )
-    if len(key.ic) > MOST_INPUTS:
+    if (size := most_bytes(key)) > MOST_BYTES:
         raise StatementError(
             "statement.contract",
-            f"a contract has room for {MOST_INPUTS - 1} public inputs and challenges, not {len(key.ic) - 1}",
+            f"a contract has {MOST_BYTES:,} bytes, and one for {len(key.ic) - 1} inputs of the equations and "
+            f"{len(key.segments)} segments takes up to {size:,}: fold the public inputs",
             field="key",
         )
-    return _Contract(key).source(words)
 
 
 class _Contract:
@@ -90,8 +106,11 @@ class _Contract:
         self._links = [i for i, segment in enumerate(key.segments) if segment.link_g2 is not None]
 
     def source(self, words: Sequence[str]) -> str:
-        # Names are whoever's who made the key: none of them ends a comment.
-        lines = ("".join(each if each.isprintable() else " " for each in line) for line in words)
+        # Names are whoever's who made the key: none of them ends a comment, or is a tag of NatSpec.
+        lines = (
+            "".join(each if each.isprintable() else " " for each in line).replace("@", "(at)")
+            for line in words
+        )
         notice = "\n".join(f"///         {line}" for line in lines)
         body = "\n".join(f"            {line}" for line in self._assembly())
         return _TEMPLATE.format(
@@ -106,6 +125,8 @@ class _Contract:
             at_infinity=_AT_INFINITY,
             refused=_REFUSED,
             missing=_MISSING,
+            too_little_gas=_TOO_LITTLE_GAS,
+            fold=_FOLD if self._key.folded else "",
             wrap=f"{(1 << 256) % SCALAR_MODULUS:x}",
         )
 
@@ -113,7 +134,8 @@ class _Contract:
         """Memory from m: the transcript, terms of MSMs, what they come to, then the pairs."""
         key, places = self._key, self._places
         prepared = _uncompressed_key(key)
-        self._scalars = _round_up(self._transcript_bytes())
+        # The index of a challenge is written as a whole word behind the transcript.
+        self._scalars = _round_up(self._transcript_bytes()) + _WORD
         weights = len(key.segments) + len(self._links)
         self._scratch = self._scalars + _WORD * (key.challenges + weights)
         most_terms = len(key.ic) + 2 * len(key.segments) + len(self._links)
@@ -130,7 +152,7 @@ class _Contract:
         shown = next(pair)
         yield from self._shown(shown, prepared)
         yield from _store(shown + G1_BYTES, prepared.minus_gamma)
-        if key.segments and not prepared.gamma_is_one:
+        if key.segments and not key.gamma_is_generator:
             yield "// what is paired with -1"
             at = next(pair)
             yield from self._msm(at, self._known())
@@ -146,7 +168,7 @@ class _Contract:
         pairs = (next(pair) - self._pairs) // _PAIR_BYTES
         gas = gas_of_pairing(pairs)
         yield f"precompile({_PAIRING}, {gas}, add(m, {self._pairs}), {pairs * _PAIR_BYTES}, m, {_WORD})"
-        yield "valid := mload(m)"
+        yield "valid := eq(mload(m), 1)"
 
     def _known(self) -> list[_Term]:
         """What is paired with the generator: each D' and each π, with minus its weight."""
@@ -165,7 +187,7 @@ class _Contract:
     def _transcript_bytes(self) -> int:
         places = self._places
         points = len(places.segments) + len(places.commitments)
-        return len(TAG) + 32 + 4 + 32 * self._key.public + 8 + G1_BYTES * points + 5
+        return len(TAG) + 32 + 4 + 32 * self._key.public + 8 + G1_BYTES * points
 
     def _refuse_infinity(self) -> Iterator[str]:
         places = self._places
@@ -203,15 +225,19 @@ class _Contract:
         yield from text(len(places.commitments).to_bytes(4, "big"))
         if places.commitments:
             yield from copied(f"add(p, {places.commitments[0]})", G1_BYTES * len(places.commitments))
-        for index in range(key.challenges):
+        for index in range(key.challenges - (key.folded > 0)):
             yield f"mstore({self._challenge(index)}, challenge(m, {at}, {index}))"
+        if key.folded:
+            first = 32 * (key.public - key.folded)
+            fold = f"fold(add(q, {first}), {32 * key.folded}, mload({self._challenge(0)}))"
+            yield f"mstore({self._challenge(key.challenges - 1)}, {fold})"
 
     def _weights(self) -> Iterator[str]:
         count_ = len(self._key.segments) + len(self._links)
         if not count_:
             return
         inputs = 32 * self._key.public
-        yield "// Weights of 128 bits from everything that is proven, and from what proves it"
+        yield "// Weights from everything that is proven, and from what proves it"
         yield f"mstore(add(m, {self._pairs}), 0x{self._key.digest.hex()})"
         yield f"calldatacopy(add(m, {self._pairs + 32}), q, {inputs})"
         yield f"calldatacopy(add(m, {self._pairs + 32 + inputs}), p, {self._places.end})"
@@ -230,10 +256,10 @@ class _Contract:
     def _shown(self, at: int, prepared: _Uncompressed) -> Iterator[str]:
         """S to ``at``; where γ is the generator, what is paired with -1 is in it."""
         key, places = self._key, self._places
-        inputs = [f"calldataload(add(q, {32 * i}))" for i in range(key.public)]
+        inputs = [f"calldataload(add(q, {32 * i}))" for i in range(key.public - key.folded)]
         scalars = [*inputs, *(f"mload({self._challenge(i)})" for i in range(key.challenges))]
         terms = [_Term(point, scalar) for point, scalar in zip(prepared.ic[1:], scalars, strict=True)]
-        if prepared.gamma_is_one:
+        if key.gamma_is_generator:
             terms += self._known()
         sum_, other = self._scratch, self._scratch + G1_BYTES
         addends: list[bytes | int] = [prepared.ic[0], *places.segments]
@@ -244,7 +270,8 @@ class _Contract:
             yield f"mcopy(add(m, {sum_}), add(m, {at}), {G1_BYTES})"
         for addend in addends:
             yield from _put(other, addend, G1_BYTES)
-            yield f"precompile({_ADD}, 375, add(m, {sum_}), {2 * G1_BYTES}, add(m, {at}), {G1_BYTES})"
+            both = f"add(m, {sum_}), {2 * G1_BYTES}"
+            yield f"precompile({_ADD}, {ADDITION_GAS}, {both}, add(m, {at}), {G1_BYTES})"
             yield f"mcopy(add(m, {sum_}), add(m, {at}), {G1_BYTES})"
         if not addends:
             yield f"mcopy(add(m, {at}), add(m, {sum_}), {G1_BYTES})"
@@ -259,23 +286,6 @@ class _Contract:
         yield f"precompile({_MSM}, {gas}, add(m, {self._scratch}), {length}, add(m, {at}), {G1_BYTES})"
 
 
-_DISCOUNTS: Final = (
-    1000, 949, 848, 797, 764, 750, 738, 728, 719, 712, 705, 698, 692, 687, 682, 677, 673, 669, 665, 661, 658,
-    654, 651, 648, 645, 642, 640, 637, 635, 632, 630, 627, 625, 623, 621, 619, 617, 615, 613, 611, 609, 608,
-    606, 604, 603, 601, 599, 598, 596, 595, 593, 592, 591, 589, 588, 586, 585, 584, 582, 581, 580, 579, 577,
-    576, 575, 574, 573, 572, 570, 569, 568, 567, 566, 565, 564, 563, 562, 561, 560, 559, 558, 557, 556, 555,
-    554, 553, 552, 551, 550, 549, 548, 547, 547, 546, 545, 544, 543, 542, 541, 540, 540, 539, 538, 537, 536,
-    536, 535, 534, 533, 532, 532, 531, 530, 529, 528, 528, 527, 526, 525, 525, 524, 523, 522, 522, 521, 520,
-    520, 519,
-)  # fmt: skip
-"""Of an MSM in G1, in thousandths, by its number of terms (EIP-2537)."""
-
-
-def gas_of_msm(terms: int) -> int:
-    """What EIP-2537 charges for an MSM of so many terms in G1."""
-    return terms * 12_000 * _DISCOUNTS[min(terms, len(_DISCOUNTS)) - 1] // 1000
-
-
 class _Uncompressed(NamedTuple):
     """The key's points as the precompiles take them; "minus" ones are negated."""
 
@@ -287,7 +297,6 @@ class _Uncompressed(NamedTuple):
     ic: list[bytes]
     minus_sigma: list[bytes]
     minus_links: list[tuple[bytes, bytes]]
-    gamma_is_one: bool
 
 
 def _uncompressed_key(key: VerifyingKey) -> _Uncompressed:
@@ -302,7 +311,6 @@ def _uncompressed_key(key: VerifyingKey) -> _Uncompressed:
         [encode(point) for point in prepared.ic],
         [encode(-point) for point in prepared.knowledge],
         [(encode(-k_1), encode(-k_2)) for _, k_1, k_2 in prepared.links],
-        bytes(one.to_compressed_bytes()) == key.gamma_g2,
     )
 
 
@@ -322,6 +330,16 @@ def _store(at: int, data: bytes) -> Iterator[str]:
 def _round_up(length: int) -> int:
     return -(-length // _WORD) * _WORD
 
+
+_FOLD: Final = """\
+            // The sum of x_i z^i
+            function fold(at, length, z) -> y {
+                for { let end := add(at, length) } gt(end, at) { } {
+                    end := sub(end, 32)
+                    y := addmod(mulmod(y, z, R), calldataload(end), R)
+                }
+            }
+"""
 
 _TEMPLATE: Final = """\
 // SPDX-License-Identifier: Apache-2.0
@@ -347,6 +365,8 @@ contract ZenServeVerifier {{
     error PointAtInfinity();
     /// A precompile refused a point: its form, a coordinate, the curve or the subgroup.
     error PointRefused();
+    /// The caller gave too little gas: this says nothing about the proof.
+    error TooLittleGas();
     /// The chain has no precompiles of EIP-2537.
     error PrecompileMissing();
     /// `verifyAndLog` was given a proof that is not valid.
@@ -360,11 +380,10 @@ contract ZenServeVerifier {{
     /// @param proof A, B, C, each D, D' and π, then the commitments from outside, all as EIP-2537 has points.
     /// @param inputs The public inputs in the key's order, without challenges.
     function verify(bytes calldata proof, uint256[] calldata inputs) public view returns (bool valid) {{
-        if (proof.length != PROOF_BYTES) revert ProofLength(proof.length);
         if (inputs.length != PUBLIC_INPUTS) revert PublicInputCount(inputs.length);
-        for (uint256 i = 0; i < PUBLIC_INPUTS; ++i) {{
-            if (inputs[i] >= R) revert PublicInputNotCanonical(i);
-        }}
+        uint256 refused = firstNotCanonical(inputs);
+        if (refused < PUBLIC_INPUTS) revert PublicInputNotCanonical(refused);
+        if (proof.length != PROOF_BYTES) revert ProofLength(proof.length);
         assembly ("memory-safe") {{
             function fail(selector) {{
                 mstore(0, selector)
@@ -378,8 +397,11 @@ contract ZenServeVerifier {{
                 if iszero(bits) {{ fail(0x{at_infinity}) }} // PointAtInfinity()
             }}
             function precompile(to, cost, at, length, out, outLength) {{
-                // PointRefused()
-                if iszero(staticcall(cost, to, at, length, out, outLength)) {{ fail(0x{refused}) }}
+                if iszero(staticcall(cost, to, at, length, out, outLength)) {{
+                    // A call gets 63/64 of the gas at most: less is left only where that was below the cost.
+                    if lt(gas(), div(cost, 63)) {{ fail(0x{too_little_gas}) }} // TooLittleGas()
+                    fail(0x{refused}) // PointRefused()
+                }}
                 if iszero(eq(returndatasize(), outLength)) {{ fail(0x{missing}) }} // PrecompileMissing()
             }}
             function challenge(at, length, index) -> c {{
@@ -392,10 +414,10 @@ contract ZenServeVerifier {{
                 // 2^256 modulo R
                 c := addmod(mulmod(high, 0x{wrap}, R), mload(0), R)
             }}
-            function weight(seed, index) -> w {{
+{fold}            function weight(seed, index) -> w {{
                 mstore(0, seed)
                 mstore(32, index)
-                w := shr(128, keccak256(0, 64))
+                w := mod(keccak256(0, 64), R)
             }}
             let m := mload(0x40)
             let p := proof.offset
@@ -404,8 +426,18 @@ contract ZenServeVerifier {{
         }}
     }}
 
+    function firstNotCanonical(uint256[] calldata inputs) private pure returns (uint256 index) {{
+        assembly ("memory-safe") {{
+            let at := inputs.offset
+            for {{ }} lt(index, PUBLIC_INPUTS) {{ index := add(index, 1) at := add(at, 32) }} {{
+                if iszero(lt(calldataload(at), R)) {{ break }}
+            }}
+        }}
+    }}
+
     /// @notice The keccak256 of commitment `index` in `proof`: of a model, an input or a dataset.
     function commitment(bytes calldata proof, uint256 index) public pure returns (bytes32) {{
+        if (proof.length != PROOF_BYTES) revert ProofLength(proof.length);
         uint256 start = COMMITMENTS_AT + 128 * index;
         return keccak256(proof[start:start + 128]);
     }}

@@ -106,6 +106,9 @@ export interface Routes {
   "POST /v1/proofs": operations["createProof"];
   /** The portable proof: hand it on together with the verification key it names. */
   "GET /v1/proofs/{proof_id}/proof": operations["getProofDocument"];
+  /** What is sent to the contract of the proof's key, which `/v1/verification-keys/{id}/contract` has: one
+   * call for each shard, with its gas. */
+  "GET /v1/proofs/{proof_id}/calldata": operations["getCalldata"];
   /** A stream, and how far it is. */
   "GET /v1/streams/{stream_id}": operations["getStream"];
   /** Forget a stream that is over, with the proofs of its frames. Files that were handed on stay as good as
@@ -238,6 +241,9 @@ export interface Routes {
   /** What a key's circuit can be compiled from again, where its weights are committed: the network with
    * weights and biases blanked. Its SHA-256 is the key's `network`, so it needs no trust. */
   "GET /v1/verification-keys/{key_id}/architecture": operations["getArchitectureOfKey"];
+  /** The Solidity source of a contract that verifies proofs under a key, for chains with the precompiles of
+   * EIP-2537. It says what is proven and what is not. Keys of Groth16 alone have one. */
+  "GET /v1/verification-keys/{key_id}/contract": operations["getContractOfKey"];
   /** What proofs under a key without a setup are judged by: every equation of its circuit. The key has its
    * digest, so it needs no trust. `Range` is heeded. */
   "GET /v1/verification-keys/{key_id}/circuit": operations["getCircuitOfKey"];
@@ -660,6 +666,8 @@ export interface components {
       bounds?: number | null;
       /** @description Inference: frames in one proof, of a bank's model. */
       batch?: number | null;
+      /** @description Inference: whether verifiers read all public inputs as one number. */
+      fold_inputs?: boolean | null;
       /** @description Accuracy: what is counted or added up. accuracy */
       measure?: ("accuracy" | "top-k" | "f1" | "mse" | "mae" | "r2" | "certified") | null;
       /** @description Robustness, measure certified: of the radius. inf */
@@ -743,6 +751,22 @@ export interface components {
        * @description When it was made.
        */
       created_at: string;
+    };
+    /** @description What is sent to a contract, as its `verify(bytes proof, uint256[] inputs)` takes it. */
+    ContractCall: {
+      /** @description Points of the proof, uncompressed: hex behind 0x. */
+      proof: string;
+      /** @description Public inputs, in decimal. */
+      inputs: string[];
+      /** @description The encoded call: hex behind 0x. */
+      calldata: string;
+      /** @description About what a transaction takes, all in all. */
+      gas: number;
+    };
+    /** @description Of a proof, one call for each of its shards. */
+    ContractCalls: {
+      /** @description In the order of the shards. */
+      calls: components["schemas"]["ContractCall"][];
     };
     /** @description Hand in a contribution to all circuits of a ceremony. */
     ContributionRequest: {
@@ -1913,6 +1937,8 @@ export interface components {
       } | null;
       /** @description How many labels, with reveal top or measure top-k; at most ten. */
       top?: number | null;
+      /** @description Inference: have verifiers read all public inputs as one number, which spares contracts gas. */
+      fold_inputs?: boolean | null;
       /** @description With reveal threshold: whether the output is this or more, in its own units; of several by their names. */
       at_least?:
         | number
@@ -2741,6 +2767,8 @@ export type CircuitView = components["schemas"]["CircuitView"];
 export type CloseRequest = components["schemas"]["CloseRequest"];
 export type CommitmentRequest = components["schemas"]["CommitmentRequest"];
 export type CommitmentView = components["schemas"]["CommitmentView"];
+export type ContractCall = components["schemas"]["ContractCall"];
+export type ContractCalls = components["schemas"]["ContractCalls"];
 export type ContributionRequest = components["schemas"]["ContributionRequest"];
 export type ContributionView = components["schemas"]["ContributionView"];
 export type Dataset = components["schemas"]["Dataset"];
@@ -3579,6 +3607,25 @@ export interface operations {
       200: {
         content: {
           "application/json": components["schemas"]["ProofDocument"];
+        };
+      };
+    };
+  };
+  getCalldata: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /** @description Its id. */
+        proof_id: string;
+      };
+    };
+    requestBody?: never;
+    responses: {
+      /** @description Successful Response */
+      200: {
+        content: {
+          "application/json": components["schemas"]["ContractCalls"];
         };
       };
     };
@@ -4641,6 +4688,25 @@ export interface operations {
       /** @description The caller's copy is good */
       304: {
         content?: never;
+      };
+    };
+  };
+  getContractOfKey: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /** @description SHA-256 in hex. */
+        key_id: string;
+      };
+    };
+    requestBody?: never;
+    responses: {
+      /** @description Successful Response */
+      200: {
+        content: {
+          "text/plain": string;
+        };
       };
     };
   };

@@ -4,6 +4,8 @@ export { ZenError } from "./errors.ts";
 export type { JsonSource } from "./json.ts";
 export { verify } from "./verify.ts";
 export type { Given, Pins } from "./verify.ts";
+export { contractCalls, VERIFIER_ABI } from "./onchain.ts";
+export type { ContractCall } from "./onchain.ts";
 export type { Verification } from "./judging.ts";
 export type { ReceiptVerification } from "./receipts.ts";
 export type { StreamVerification } from "./stream.ts";

@@ -14,6 +14,8 @@ export const MAGIC = utf8ToBytes("ZENSERVE");
 export const VERIFYING_KEY: Kind = { code: "vkey", version: 3 };
 /** Its challenges are by SHA-512 (docs/formats.md, "Challenges"). No such key is made any more. */
 export const OLD_VERIFYING_KEY: Kind = { code: "vkey", version: 2 };
+/** Version 3 with public inputs that are folded (docs/formats.md, "Verifying key"). */
+export const FOLDING_VERIFYING_KEY: Kind = { code: "vkey", version: 4 };
 export const PROOF: Kind = { code: "prof", version: 1 };
 export const STATEMENT: Kind = { code: "stmt", version: 2 };
 

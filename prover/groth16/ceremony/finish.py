@@ -103,5 +103,6 @@ def fixed_fields(state: State) -> dict[str, Any]:
         "gamma_g2": g2.compress(g2.generator),
         "ic": tuple(g1.compress(point) for point in state.ic),
         "challenges": state.challenges,
+        "folded": state.folded,
         "basis": g1.compress(state.basis[1]) if len(state.basis) else None,
     }

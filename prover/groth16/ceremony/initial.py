@@ -76,6 +76,7 @@ def start(
         quotient=quotient,
         knowledge=segments,
         links=_no_links(system),
+        folded=system.folded,
     )
 
 

@@ -50,7 +50,7 @@ def _is_shaped(state: State, system: ConstraintSystem, powers: PowersOfTau) -> b
     }
     return (
         state.powers_contributions == powers.contributions
-        and state.challenges == system.challenges
+        and (state.challenges, state.folded) == (system.challenges, system.folded)
         and state.shapes == segments
         and all(np.array_equal(getattr(state, name), points) for name, points in copied.items())
         and all(len(getattr(state, name)) == count for name, count in counts.items())

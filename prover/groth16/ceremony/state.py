@@ -91,7 +91,7 @@ class State:
     The arrays are those of ``ProvingKey`` and of its verifying key, uncompressed; ``basis``: U_i = [τ^i]_1
     for the longest linked segment, empty without one; ``first_private``, ``first_quotient``: ``private`` and
     ``quotient`` before any contribution. ``powers_contributions``: how many shared in making the powers of
-    tau; ``shapes``: the statement's segments.
+    tau; ``shapes``: the statement's segments; ``folded``: how many of its public inputs are folded.
     """
 
     statement_digest: bytes
@@ -117,6 +117,7 @@ class State:
     knowledge: WordArray
     links: WordArray
     contributions: tuple[Contribution, ...] = ()
+    folded: int = 0
 
     @property
     def multiplied(self) -> int:
@@ -191,7 +192,10 @@ class State:
         names = [c.name.encode().ljust(MAX_NAME_BYTES, b"\0") for c in self.contributions]
         return {
             "statement_digest": np.frombuffer(self.statement_digest, np.uint8),
-            "counts": np.array([self.powers_contributions, self.challenges], np.uint64),
+            "counts": np.array(
+                [self.powers_contributions, self.challenges, *([self.folded] if self.folded else [])],
+                np.uint64,
+            ),
             "shapes": np.array(self.shapes, np.uint32).reshape(-1, 2),
             **{name: getattr(self, name) for name in (*FIXED, *CHANGING)},
             "names": np.frombuffer(b"".join(names), np.uint8).reshape(-1, MAX_NAME_BYTES),
@@ -240,9 +244,9 @@ class State:
         """
         arrays: dict[str, Any] = container.read(path, CEREMONY_STATE, _SECTIONS)
         _require("statement_digest", len(arrays["statement_digest"]) == 32)
-        _require("counts", len(arrays["counts"]) == 2)
+        _require("counts", len(arrays["counts"]) in (2, 3))
         _require("shapes", bool((arrays["shapes"][:, 1] <= 1).all()))
-        powers_contributions, challenges = arrays["counts"].tolist()
+        powers_contributions, challenges, *folded = arrays["counts"].tolist()
         state = cls(
             arrays["statement_digest"].tobytes(),
             powers_contributions,
@@ -250,6 +254,7 @@ class State:
             tuple(Shape(size, bool(linked)) for size, linked in arrays["shapes"].tolist()),
             **{name: arrays[name] for name in (*FIXED, *CHANGING)},
             contributions=tuple(_contributions(arrays)),
+            folded=sum(folded),
         )
         state._check_shapes()
         return state

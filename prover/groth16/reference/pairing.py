@@ -66,7 +66,8 @@ def verify(
 
     inputs = Z1
     drawn = challenges(key, public_inputs, segments, commitments)
-    for value, point in zip([1, *public_inputs, *drawn], key.ic, strict=True):
+    shown = public_inputs[: len(public_inputs) - key.folded]
+    for value, point in zip([1, *shown, *drawn], key.ic, strict=True):
         inputs = add(inputs, multiply(_point(point, "ic"), value))
     for segment_point in others[: len(links)]:
         inputs = add(inputs, segment_point)
@@ -117,9 +118,13 @@ def challenges(
         message += len(points).to_bytes(4, "big")
         for point in points:
             message += point if old else _uncompressed(point)
-    messages = [message + j.to_bytes(4, "big") for j in range(key.challenges)]
+    messages = [message + j.to_bytes(4, "big") for j in range(key.challenges - (key.folded > 0))]
     digests = [hashlib.sha512(each).digest() if old else _two_hashes(each) for each in messages]
-    return [int.from_bytes(digest, "big") % curve_order for digest in digests]
+    drawn = [int.from_bytes(digest, "big") % curve_order for digest in digests]
+    if key.folded:
+        folded = enumerate(public_inputs[-key.folded :])
+        drawn.append(sum(value * pow(drawn[0], i, curve_order) for i, value in folded) % curve_order)
+    return drawn
 
 
 def _uncompressed(data: bytes) -> bytes:
@@ -134,7 +139,7 @@ def _two_hashes(message: bytes) -> bytes:
 def _check_inputs(key: VerifyingKey, public_inputs: Sequence[int]) -> None:
     if not isinstance(public_inputs, list | tuple):
         raise _RefusedError("public_input_type")
-    if len(public_inputs) != len(key.ic) - 1 - key.challenges:
+    if len(public_inputs) != len(key.ic) - 1 - key.challenges + key.folded:
         raise _RefusedError("public_input_count")
     for value in public_inputs:
         if type(value) is not int:

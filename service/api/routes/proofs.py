@@ -30,17 +30,36 @@ from service.api.routes.dependencies import (
 )
 from service.api.routes.jobs import JobRoutes
 from service.api.routes.strict import ApiRoute
-from service.api.schemas import Listing, ProofView, listing, proof_summary, proof_view
+from service.api.schemas import (
+    ContractCall,
+    ContractCalls,
+    Listing,
+    ProofView,
+    listing,
+    proof_summary,
+    proof_view,
+)
 from service.runtime import Runtime
-from service.storage.repositories import Proofs
+from service.storage.records.resources import Proof
+from service.storage.repositories import Proofs, VerificationKeys
 from service.storage.repositories.lists import Lists
 from service.submissions import proofs
 from service.submissions.dry_runs import DryRunView, dry_run
 from service.submissions.requests import ProofRequest
-from verifier.documents import ProofDocument
+from verifier.documents import ProofDocument, read
+from verifier.onchain.calldata import calls
 from zenerrors import ConflictError
 
 router = APIRouter(tags=["proofs"], route_class=ApiRoute)
+
+
+def _ready(proof: Proof) -> Proof:
+    """Raises ``ConflictError`` (``conflict.proof_not_ready``)."""
+    if proof.job.state != "succeeded":
+        raise ConflictError(
+            "conflict.proof_not_ready", f"the proof is {proof.job.state}, so there is nothing to fetch"
+        )
+    return proof
 
 
 def _view(runtime: Runtime, principal: Principal, proof_id: str) -> ProofView:
@@ -125,11 +144,18 @@ def get_proof_document(runtime: RuntimeDep, principal: Reader, proof_id: Id) -> 
     """The portable proof: hand it on together with the verification key it names."""
     with runtime.database.read() as session:
         proof = Proofs(session, principal.sight).get(proof_id)
-    if proof.job.state != "succeeded":
-        raise ConflictError(
-            "conflict.proof_not_ready", f"the proof is {proof.job.state}, so there is nothing to fetch"
-        )
-    return StreamingResponse(documents.pieces(runtime, proof), media_type="application/json")
+    return StreamingResponse(documents.pieces(runtime, _ready(proof)), media_type="application/json")
+
+
+@router.get("/proofs/{proof_id}/calldata", responses=problems.responses(404, 409, 422))
+def get_calldata(runtime: RuntimeDep, principal: Reader, proof_id: Id) -> ContractCalls:
+    """What is sent to the contract of the proof's key, which `/v1/verification-keys/{id}/contract` has: one
+    call for each shard, with its gas."""
+    with runtime.database.read() as session:
+        proof = Proofs(session, principal.sight).get(proof_id)
+        key = VerificationKeys(session).get(_ready(proof).verification_key_id or "")
+    document = read(ProofDocument, b"".join(documents.pieces(runtime, proof)))
+    return ContractCalls(calls=[ContractCall(**call._asdict()) for call in calls(document, key)])
 
 
 @router.delete("/proofs/{proof_id}", status_code=204, responses=problems.responses(404, 409))

@@ -9,7 +9,7 @@ from pathlib import Path as FilePath
 from typing import Annotated, Any, Final, cast
 
 from fastapi import APIRouter, Depends, Header, Path, Request, Response
-from fastapi.responses import FileResponse
+from fastapi.responses import FileResponse, PlainTextResponse
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from starlette.concurrency import run_in_threadpool
 
@@ -27,6 +27,7 @@ from service.storage.repositories.secrets import Issuers
 from service.submissions.requests import PRINTABLE
 from verifier.documents import KeyFile, first_fault
 from verifier.judging import Verification
+from verifier.onchain.described import contract
 from verifier.preamble import PREAMBLE_BYTES, STATEMENT, check_preamble
 from zenerrors import FileFormatError, NotFoundError, RequestError
 
@@ -129,6 +130,21 @@ def get_architecture_of_key(
         return Response(status_code=304, headers=headers)
     content = intake.architecture(encryption.open_network(runtime, model))
     return Response(content, media_type="application/octet-stream", headers=headers)
+
+
+@router.get(
+    "/verification-keys/{key_id}/contract",
+    response_class=PlainTextResponse,
+    responses=problems.responses(404, 422)
+    | {200: {"content": {"text/plain": {"example": "// SPDX-License-Identifier: Apache-2.0"}}}},
+)
+def get_contract_of_key(runtime: RuntimeDep, key_id: KeyId) -> str:
+    """The Solidity source of a contract that verifies proofs under a key, for chains with the precompiles of
+    EIP-2537. It says what is proven and what is not. Keys of Groth16 alone have one.
+    """
+    with runtime.database.read() as session:
+        key = VerificationKeys(session).get(key_id)
+    return contract(key)
 
 
 @router.get(

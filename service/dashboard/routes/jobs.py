@@ -25,13 +25,15 @@ from service.storage.paging import Window
 from service.storage.records.jobs import Job
 from service.storage.records.resources import Model, Proof
 from service.storage.records.streams import Stream
-from service.storage.repositories import Streams
+from service.storage.repositories import Streams, VerificationKeys
 from service.storage.repositories.browsing import KINDS, Browsing, Wanted
 from service.storage.repositories.webhooks import SUBJECTS
 from service.submissions import jobs, labels, streams
 from service.submissions.requests import PRINTABLE
+from verifier.documents import ProofDocument, checked
+from verifier.onchain.calldata import Call, calls
 from verifier.schemes import INPUT
-from zenerrors import ConflictError, NotFoundError
+from zenerrors import ConflictError, FileFormatError, NotFoundError, StatementError
 
 router = APIRouter(prefix="/jobs", route_class=PageRoute)
 
@@ -96,6 +98,7 @@ def show_job(request: Request, runtime: RuntimeDep, visitor: Reader, job_id: Id)
             and not visitor.principal.scopes.isdisjoint(jobs.KEEPERS[SUBJECTS[listed.job.kind]]),
             made=made,
             key=_key(session, visitor, made),
+            onchain=_call(session, listed.job, made),
             result=_result(browsing, listed.job, made),
             margins=_margins(runtime, visitor, made),
             overall=lambda job: progress.overall(job, moment),
@@ -163,6 +166,17 @@ def _key(session: Session, visitor: Visitor, made: object) -> Key | None:
     if not isinstance(made, (Proof, Model)) or made.verification_key_id is None:
         return None
     return key_of(session, visitor, made.verification_key_id)
+
+
+def _call(session: Session, job: Job, made: object) -> Call | None:
+    """What is sent to the contract of the proof's key: None where it has no contract, or several shards."""
+    if not isinstance(made, Proof) or job.state != "succeeded" or made.proofs is not None:
+        return None
+    key = VerificationKeys(session).get(made.verification_key_id or "")
+    try:
+        return calls(checked(ProofDocument, made.document or {}), key)[0]
+    except (FileFormatError, StatementError):
+        return None
 
 
 def _proof(browsing: Browsing, job_id: str) -> Proof:

@@ -1,4 +1,4 @@
-"""Writes groth16.json, segments.json, openings.json and transparent.json: what any verifier can be run on.
+"""Writes groth16.json, segments.json, folded.json, openings.json and transparent.json, for any verifier.
 
     python -m tests.prover.vectors.generate
 
@@ -21,7 +21,7 @@ from prover.constraint_system import ConstraintSystem, Segment
 from prover.groth16 import Proof, SegmentKey, VerifyingKey
 from prover.groth16.reference import Trapdoor, key_exponents, proof_exponents
 from prover.groth16.reference.pairing import challenges
-from tests.prover.vectors import openings, transparent
+from tests.prover.vectors import folded, openings, transparent
 from tests.prover.vectors.points import bad_encodings, encoded, first_x, g1, g2, second_generator
 
 HERE = Path(__file__).parent
@@ -309,6 +309,7 @@ def texts() -> dict[str, str]:
         "segments.json": segments_document(),
         "openings.json": openings.document(SEED + 2),
         "transparent.json": transparent.document(SEED + 3),
+        "folded.json": folded.document(SEED + 4),
     }
     return {name: json.dumps(content, indent=1) + "\n" for name, content in documents.items()}
 

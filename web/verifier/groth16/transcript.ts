@@ -7,6 +7,7 @@
 import { sha256, sha512 } from "@noble/hashes/sha2.js";
 import { utf8ToBytes } from "@noble/hashes/utils.js";
 import { concat, fromBigEndian, toBigEndian } from "../bytes.ts";
+import { at } from "../lists.ts";
 import { SCALAR_MODULUS, uncompressed, type G1 } from "../points.ts";
 import { OLD_VERIFYING_KEY } from "../preamble.ts";
 import type { VerifyingKey } from "./verifyingKey.ts";
@@ -17,7 +18,8 @@ const OPENING_TAG = utf8ToBytes("zenserve opening 1");
 export const SCALAR_BYTES = 32;
 
 /**
- * The challenges that `key` counts, canonical integers (docs/formats.md, "Challenges").
+ * The challenges that `key` counts, canonical integers (docs/formats.md, "Challenges"). Where it folds public inputs,
+ * the last one is their fold at the first one.
  *
  * `publicInputs`: canonical integers, challenges not among them; `segments`: the proof's commitments to its
  * segments; `commitments`: those from outside that it is linked to.
@@ -29,6 +31,7 @@ export function challenges(
   commitments: readonly G1[],
 ): bigint[] {
   if (key.challenges === 0) return [];
+  const drawn = key.challenges - (key.folded > 0 ? 1 : 0);
   const old = key.kind === OLD_VERIFYING_KEY;
   const encode = old ? (point: G1): Uint8Array => point.toBytes(true) : uncompressed;
   const points = [segments, commitments].flatMap((part) => [
@@ -38,9 +41,15 @@ export function challenges(
   const inputs = concat(toBigEndian(publicInputs.length, 4), joined(publicInputs));
   const message = concat(old ? OLD_TAG : TAG, key.digest, inputs, ...points);
   const wide = old ? sha512 : twoSha256;
-  return Array.from({ length: key.challenges }, (_, index) =>
+  const found = Array.from({ length: drawn }, (_, index) =>
     moduloR(wide(concat(message, toBigEndian(index, 4)))),
   );
+  return key.folded > 0 ? [...found, fold(publicInputs.slice(-key.folded), at(found, 0))] : found;
+}
+
+/** Σ values[i] z^i modulo r. */
+function fold(values: readonly bigint[], z: bigint): bigint {
+  return values.reduceRight((sum, value) => (sum * z + value) % SCALAR_MODULUS, 0n);
 }
 
 /**

@@ -5,7 +5,8 @@
  *     e(D'_s, 1) = e(D_s, σ_s)                                   the prover knows what each D_s opens to
  *     e(π_l, 1) = e(D_s, k_1) · e(cm_l, k_2)                     D_s and cm_l open to the same values
  *
- * The x_i end with the proof's challenges, which the verifier derives. Several equations are added up with
+ * The x_i end with the proof's challenges, which the verifier derives; where public inputs are folded, the last is
+ * their fold. Several equations are added up with
  * weights of 128 random bits, drawn when the proof is there: a wrong one is noticed but for chance 2^-128.
  * Only where the sum is wrong are the equations checked by themselves, so that the verdict can name one.
  */
@@ -24,7 +25,7 @@ import type { VerifyingKey } from "./verifyingKey.ts";
 const WEIGHT_BYTES = 16;
 
 interface Decoded {
-  /** Public inputs and challenges. */
+  /** Public inputs that are not folded, and challenges. */
   readonly inputs: readonly bigint[];
   readonly points: Points;
   readonly commitments: readonly G1[];
@@ -105,7 +106,8 @@ function decodeClaim(key: VerifyingKey, claim: Claim): Decoded {
   const points = decode(proof);
   const commitments = claim.commitments.map((data) => decoded(decodeG1, data, "commitment"));
   const drawn = challenges(key, claim.publicInputs, points.segments, commitments);
-  return { inputs: [...claim.publicInputs, ...drawn], points, commitments };
+  const shown = claim.publicInputs.slice(0, key.public - key.folded);
+  return { inputs: [...shown, ...drawn], points, commitments };
 }
 
 function equations(key: VerifyingKey, { inputs, points, commitments }: Decoded): Equations {

@@ -20,6 +20,7 @@ import {
 } from "../points.ts";
 import {
   checkPreamble,
+  FOLDING_VERIFYING_KEY,
   OLD_VERIFYING_KEY,
   preamble,
   PREAMBLE_BYTES,
@@ -38,6 +39,7 @@ const LABELS: readonly string[] = [DEVELOPMENT, CEREMONY, IMPORTED];
 const LABEL_BYTES = 16;
 const MOST_MULTIPLE = 4;
 const HASH_BYTES = 32;
+const KINDS: readonly Kind[] = [OLD_VERIFYING_KEY, VERIFYING_KEY, FOLDING_VERIFYING_KEY];
 const JSON_HEADER = {
   format: "zenserve verifying key",
   protocol: "groth16",
@@ -96,6 +98,7 @@ type Parts = Pick<
   | "basis"
   | "contributions"
   | "kind"
+  | "folded"
 >;
 
 /**
@@ -106,7 +109,8 @@ type Parts = Pick<
  * challenges times 48 bytes, all compressed; `challenges`: how many of the inputs the proof itself determines;
  * `basis`: U_1 of the commitments that segments are linked to, 48 bytes, null where none is; `contributions`:
  * the hashes of a ceremony's second phase, in order; `kind`: the version of the format, which decides how
- * challenges are drawn. Throws `ZenError`: `file.point_*` with the field's name,
+ * challenges are drawn; `folded`: how many public inputs, the last ones, the equations read through their fold alone,
+ * the last of the challenges: `ic` has so many fewer. Throws `ZenError`: `file.point_*` with the field's name,
  * `file.unsafe_key`, `file.setup_label`, `file.shape`.
  */
 export class VerifyingKey implements Key {
@@ -122,6 +126,7 @@ export class VerifyingKey implements Key {
   readonly basis: Uint8Array | null;
   readonly contributions: readonly Uint8Array[];
   readonly kind: Kind;
+  readonly folded: number;
   /** SHA-256 of `toBytes()`: the key's identity. 32 bytes. */
   readonly digest: Uint8Array;
   /** The key's points, decoded once. */
@@ -140,6 +145,7 @@ export class VerifyingKey implements Key {
     this.basis = parts.basis;
     this.contributions = parts.contributions;
     this.kind = parts.kind;
+    this.folded = parts.folded;
     this.#checkShape();
     if (this.basis !== null) decoded(decodeG1, this.basis, "basis");
     // Decoding comes first: it gives every bad point its own name.
@@ -151,7 +157,7 @@ export class VerifyingKey implements Key {
 
   /** How many public inputs the statement has, challenges not counted. */
   get public(): number {
-    return this.ic.length - 1 - this.challenges;
+    return this.ic.length - 1 - this.challenges + this.folded;
   }
 
   /** How many values each linked segment has, in order. */
@@ -169,6 +175,7 @@ export class VerifyingKey implements Key {
       ic: this.ic.length > this.challenges,
       challenges: this.challenges > 0 ? this.segments.length > 0 : !linked,
       segments: this.segments.length <= MOST_SEGMENTS,
+      folded: this.folded === 0 || (this.challenges > 1 && this.kind === FOLDING_VERIFYING_KEY),
       basis: (this.basis !== null) === linked,
       contributions:
         this.contributions.every((hash) => hash.length === HASH_BYTES) &&
@@ -280,6 +287,7 @@ export class VerifyingKey implements Key {
       label,
       this.statementDigest,
       u32(this.public, this.challenges, this.segments.length, this.contributions.length),
+      ...(this.folded > 0 ? [u32(this.folded)] : []),
       ...[this.alphaG1, this.betaG2, this.gammaG2, this.deltaG2, ...this.ic],
       ...this.segments.flatMap(({ size, knowledgeG2, linkG2 }) => [
         u32(size, linkG2 === null ? 0 : 1),
@@ -293,7 +301,7 @@ export class VerifyingKey implements Key {
 
   /** The inverse of `toBytes`. Throws `ZenError`. */
   static fromBytes(data: Uint8Array): VerifyingKey {
-    const kind = startsWith(data, preamble(OLD_VERIFYING_KEY)) ? OLD_VERIFYING_KEY : VERIFYING_KEY;
+    const kind = KINDS.find((each) => startsWith(data, preamble(each))) ?? VERIFYING_KEY;
     checkPreamble(data, kind);
     const reader = new Reader(data, PREAMBLE_BYTES);
     const setup = new TextDecoder().decode(reader.take(LABEL_BYTES)).replace(/\0+$/, "");
@@ -302,11 +310,13 @@ export class VerifyingKey implements Key {
     const challenges = reader.u32();
     const segmentCount = reader.u32();
     const contributionCount = reader.u32();
+    const folded = kind === FOLDING_VERIFYING_KEY ? reader.u32() : 0;
+    requireFolded(kind, folded, publicInputs);
     const alphaG1 = reader.take(G1_BYTES);
     const betaG2 = reader.take(G2_BYTES);
     const gammaG2 = reader.take(G2_BYTES);
     const deltaG2 = reader.take(G2_BYTES);
-    const ic = reader.run(1 + publicInputs + challenges, G1_BYTES);
+    const ic = reader.run(1 + publicInputs - folded + challenges, G1_BYTES);
     const segments: SegmentKey[] = [];
     while (segments.length < segmentCount) segments.push(readSegment(reader));
     const linked = segments.some((segment) => segment.linkG2 !== null);
@@ -326,6 +336,7 @@ export class VerifyingKey implements Key {
       basis,
       contributions,
       kind,
+      folded,
     });
   }
 
@@ -342,6 +353,7 @@ export class VerifyingKey implements Key {
       delta_g2: hex(this.deltaG2),
       ic: this.ic.map(hex),
       challenges: this.challenges,
+      ...(this.folded > 0 ? { folded: this.folded } : {}),
       segments: this.segments.map(({ size, knowledgeG2, linkG2 }) => ({
         size,
         knowledge_g2: hex(knowledgeG2),
@@ -356,8 +368,10 @@ export class VerifyingKey implements Key {
   /** The inverse of `toJson`; checks the digest too. Throws `ZenError`. */
   static fromJson(document: Json): VerifyingKey {
     checkHeader(document, "a verifying key", JSON_HEADER);
-    const kind = [OLD_VERIFYING_KEY, VERIFYING_KEY].find(({ version }) => version === document["version"]);
-    if (kind === undefined) throw new ZenError("file.json", "version must be one of [2, 3]", "version");
+    const kind = KINDS.find(({ version }) => version === document["version"]);
+    if (kind === undefined) throw new ZenError("file.json", "version must be one of [2, 3, 4]", "version");
+    const folded = "folded" in document ? natural(document["folded"], "folded") : 0;
+    requireFolded(kind, folded, folded);
     const { basis = null } = document;
     const key = new VerifyingKey({
       alphaG1: fromHex(document["alpha_g1"], "alpha_g1"),
@@ -374,6 +388,7 @@ export class VerifyingKey implements Key {
       basis: basis === null ? null : fromHex(basis, "basis"),
       contributions: hexList(document["contributions"], "contributions"),
       kind,
+      folded,
     });
     if (document["digest"] !== hex(key.digest)) {
       throw new ZenError("file.hash", "the digest is not that of this key", "digest");
@@ -413,6 +428,13 @@ class Reader {
   finish(): void {
     const extra = this.#data.length - this.#position;
     if (extra > 0) throw new ZenError("file.length", `${extra} bytes follow the end of a verifying key`);
+  }
+}
+
+/** That keys of version 4, and no others, fold inputs. */
+function requireFolded(kind: Kind, folded: number, publicInputs: number): void {
+  if (folded > 0 !== (kind === FOLDING_VERIFYING_KEY) || folded > publicInputs) {
+    throw new ZenError("file.shape", "the version and the count of folded inputs do not fit", "folded");
   }
 }
 
