@@ -297,6 +297,9 @@ def list_proofs(
     service: Client,
     state: OfState = None,
     model_id: OfModel = None,
+    name: Annotated[
+        str | None, typer.Option("--name", help="Only of models of this name, in all versions.")
+    ] = None,
     scheme: Annotated[Scheme | None, typer.Option(help="Only proofs of this scheme.")] = None,
     frames: Annotated[bool, typer.Option("--frames", help="Frames of streams, too.")] = False,
     label: OfLabels = None,
@@ -305,7 +308,9 @@ def list_proofs(
     """List your proofs."""
     chosen: Any = state
     wanted = labels.read(label)
-    proofs = service.proofs(state=chosen, model_id=model_id, scheme=scheme, frames=frames, labels=wanted)
+    proofs = service.proofs(
+        state=chosen, model_id=model_id, name=name, scheme=scheme, frames=frames, labels=wanted
+    )
     return list(islice(proofs, limit))
 
 

@@ -5,7 +5,19 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import BigInteger, ForeignKey, Index, LargeBinary, String, false, select, text
+from sqlalchemy import (
+    BigInteger,
+    ColumnElement,
+    ForeignKey,
+    Index,
+    LargeBinary,
+    String,
+    cast,
+    false,
+    select,
+    text,
+)
+from sqlalchemy.ext.hybrid import hybrid_property
 from sqlalchemy.orm import Mapped, column_property, mapped_column, relationship
 
 from service.storage.records.base import LOCAL_TENANT, Base, where
@@ -108,6 +120,16 @@ class Model(Base):
     )
     """Who made that key."""
     job: Mapped[Job] = relationship(lazy="joined")
+
+    @hybrid_property
+    def reference(self) -> str:
+        """What it is called beside its id: ``NAME@VERSION``."""
+        return f"{self.name}@{self.version}"
+
+    @reference.inplace.expression
+    @classmethod
+    def _reference(cls) -> ColumnElement[str]:
+        return cls.name + "@" + cast(cls.version, String)
 
 
 class ModelName(Base):
