@@ -121,8 +121,8 @@ class Proving(Calls):
         created_after: datetime | None = None,
         created_before: datetime | None = None,
     ) -> Stream[Model]:
-        """The tenant's models, the newest first; of one ``name`` all versions; with ``labels``, those that have
-        all of them."""
+        """The tenant's models, the newest first; of one ``name`` all versions; with ``labels``, those that
+        have all of them."""
         return self._pages(
             Model,
             "models",
@@ -274,8 +274,8 @@ class Proving(Calls):
         created_after: datetime | None = None,
         created_before: datetime | None = None,
     ) -> Stream[Dataset]:
-        """The tenant's datasets, the newest first; with ``labels``, those that have all of them; ``name``: the
-        dataset's own."""
+        """The tenant's datasets, the newest first; with ``labels``, those that have all of them;
+        ``name``: the dataset's own."""
         return self._pages(
             Dataset,
             "datasets",

@@ -29,7 +29,6 @@ from circuits.quantisation import report
 from circuits.quantised import QuantInput
 from circuits.quantised.graph import BEYOND
 from circuits.quantised.typed import TypedGraph
-from circuits.samples.schema import TableSchema, is_rows
 from circuits.schemes import planned
 from circuits.schemes.accuracy import measured_output, require_all_weights, sample_input, target_type
 from circuits.schemes.circuit import most_labels, require_classes
@@ -46,6 +45,7 @@ from verifier.datasets import LabelledData, one_input, quantise_targets
 from verifier.measures import takes_targets
 from verifier.schemes import BOUNDED, Compared, Measure, Norm, Privacy, Reveal, furthest
 from verifier.stream import MOST_OUTPUTS, MOST_SAMPLES
+from verifier.table import TableSchema, is_rows
 from zenerrors import ConflictError, RequestError, StatementError, TensorError
 
 Floats = NDArray[np.float64]

@@ -25,8 +25,8 @@ from circuits.onnx.estimators import export_tabular, is_of_tables
 from circuits.onnx.frames.exported import Tabular
 from circuits.onnx.message import entries, message, open_sizes
 from circuits.onnx.runtime import File
-from circuits.samples.schema import TableSchema, is_rows
 from verifier.datasets import numbers, one_input
+from verifier.table import TableSchema, is_rows
 from zenerrors import TensorError
 from zenserve.committed import Committed
 

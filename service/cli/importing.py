@@ -18,7 +18,7 @@ from service.cli.terminal import in_words
 from zenerrors import ModelError, RequestError, TensorError, naming
 
 if TYPE_CHECKING:
-    from circuits.samples.schema import Column, TableSchema
+    from verifier.table import Column, TableSchema
 
 
 @answering

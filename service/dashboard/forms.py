@@ -52,7 +52,7 @@ class Entry:
 @dataclass(frozen=True)
 class ProofForm:
     """``outputs``: their names, where there are several; else one without a name. ``columns``: of the model's
-    table, if it has one, as ``circuits.samples.schema`` has them."""
+    table, if it has one, as ``verifier.table`` has them."""
 
     entries: Sequence[Entry]
     outputs: Sequence[str]

@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from circuits import svg
-from circuits.samples.schema import TableSchema
 from service.dashboard.inputs import PublicInput, public_inputs
 from verifier.description import Group, as_list
 from verifier.scales import real_logits
 from verifier.schemes import BOUNDED, INPUT, OUTPUT, kind_of
+from verifier.table import TableSchema
 
 _FEW: Final = 8
 

@@ -9,36 +9,13 @@ from pathlib import Path
 from typing import Any
 
 import httpx
-import numpy as np
 import pytest
 
-from circuits.onnx.described import with_schema
-from circuits.onnx.tables.ensemble import LEQ, Ensemble, Trees
-from circuits.samples.schema import Column, TableSchema
 from client import ApiError, Client, Model
 from service.runtime import Runtime
+from tests.credit import SCHEMA, TYPICAL, network
 from tests.service.conftest import open_runtime
 from tests.service.support import serving, work_on
-
-SCHEMA = TableSchema(
-    columns=(
-        Column(name="age", missing=(-128.0, 128.0)),
-        Column(name="city", kind="category", categories=("Berlin", "Hamburg", None)),
-    ),
-    classes=("approve", "decline"),
-)
-TYPICAL = "age,city,label\n20,Berlin,decline\n61.5,Hamburg,approve\n,Hamburg,approve\n44,,decline\n"
-
-
-def network() -> bytes:
-    """Approves of whoever is from Hamburg, and over 30 or of unknown age."""
-    trees = Trees()
-    approve, decline = trees.leaf([1.0, 0.0]), trees.leaf([0.0, 1.0])
-    old = trees.split(1, LEQ, [30.0], decline, approve)
-    from_hamburg = trees.split(2, LEQ, [1.5], old, decline)
-    trees.add(trees.split(2, LEQ, [0.5], decline, from_hamburg))
-    read = Ensemble(trees, np.zeros(2), classes=[*(SCHEMA.classes or ())])
-    return with_schema(read.model(SCHEMA.size), SCHEMA)
 
 
 @pytest.fixture(scope="module")

@@ -174,6 +174,7 @@ export async function verdict({
     dataset:
       dataset === undefined ? null : await datasets.load(dataset, labels, trusted.circuit.targets !== null),
     openings: read_(openingFile, opening),
+    table: null,
     registration:
       registered === null || registrationKey === undefined
         ? null

@@ -16,7 +16,7 @@ from circuits.onnx.frames.folded import fold
 from circuits.onnx.frames.template import Template, is_gap
 from circuits.onnx.tables import catboost, forests, hist_gradient, lightgbm, xgboost
 from circuits.onnx.tables.ensemble import Ensemble
-from circuits.samples.schema import Column, TableSchema, is_rows
+from verifier.table import Column, TableSchema, is_rows
 from zenerrors import ModelError
 
 Export = Callable[[Any, NDArray[Any]], bytes]

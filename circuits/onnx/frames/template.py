@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from circuits.onnx.tables import hist_gradient, lightgbm, xgboost
-from circuits.samples.schema import Category, is_missing
+from verifier.table import Category, is_missing
 
 _MOST_SEEN: Final = 48
 # A word that no table has.

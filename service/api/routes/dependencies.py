@@ -191,7 +191,8 @@ ModelFilter = Annotated[
 ]
 NameFilter = Annotated[Name | None, Query(description="Only what has this name.", examples=["credit"])]
 ModelNameFilter = Annotated[
-    Name | None, Query(description="Only what is of models of this name, in all versions.", examples=["credit"])
+    Name | None,
+    Query(description="Only what is of models of this name, in all versions.", examples=["credit"]),
 ]
 SchemeFilter = Annotated[Scheme | None, Query(description="Only proofs of this scheme.")]
 FramesFilter = Annotated[bool, Query(description="Frames of streams, too.", examples=[True])]

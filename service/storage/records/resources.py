@@ -105,7 +105,7 @@ class Model(Base):
     accept_difference: Mapped[bool] = mapped_column(server_default=false())
     """It is proven although its integers differ from its floats beyond ``circuits.comparison`` tolerates."""
     table: Mapped[dict[str, Any] | None]
-    """What its table's columns and classes are called (``circuits.samples.schema``), if its file says."""
+    """What its table's columns and classes are called (``verifier.table``), if its file says."""
     report: Mapped[dict[str, Any] | None]
     """What quantisation did, as ``circuits.quantisation.Report`` has it."""
     estimate: Mapped[dict[str, Any] | None]

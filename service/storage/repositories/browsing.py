@@ -78,8 +78,8 @@ class SeenFrame:
 
 @dataclass(frozen=True)
 class ListedProof:
-    """``name``: of its model, ``NAME@VERSION``. ``values``: what its document shows. ``claim``, ``setup``: None
-    before it is made."""
+    """``name``: of its model, ``NAME@VERSION``. ``values``: what its document shows. ``claim`` and ``setup``
+    are None before it is made."""
 
     proof: Proof
     name: str
