@@ -115,8 +115,8 @@ def _require_one_preparation(estimator: Any) -> None:
         name = _called(estimator)
         raise ModelError(
             "model.export",
-            f"each model in the {name} prepares the table itself, and a network has one preparation: put it before"
-            f" the {name}, once: make_pipeline(preparation, {name}([…])), whose models are those without their own",
+            f"each model in the {name} prepares the table itself, and a network has one preparation. Put it"
+            f" before the {name}, make_pipeline(preparation, {name}([…])), and let its models have none",
         )
 
 

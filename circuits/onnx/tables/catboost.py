@@ -35,10 +35,10 @@ def ensemble_of(model: Any) -> Ensemble:
         shown = ", ".join(repr(name[:40]) for name in others[:_SHOWN]) + ", …" * (len(others) > _SHOWN)
         raise ModelError(
             "model.export",
-            f"it was trained with columns of categories, text or embeddings ({shown}), which CatBoost turns into"
-            " numbers in ways that no circuit has: train it without cat_features behind an encoder of these"
-            " columns, make_pipeline(make_column_transformer((OrdinalEncoder(), […]), remainder='passthrough'),"
-            " CatBoostClassifier(…)); OneHotEncoder where there are few categories",
+            f"it was trained with columns of categories, text or embeddings ({shown}), and a circuit has numbers"
+            " alone: train it without cat_features, behind an encoder of these columns, in"
+            " make_pipeline(make_column_transformer((OrdinalEncoder(), […]), remainder='passthrough'),"
+            " CatBoostClassifier(…))",
         )
     loss = held["model_info"]["params"]["loss_function"]["type"]
     is_classifier = bool(len(getattr(model, "classes_", ())))
