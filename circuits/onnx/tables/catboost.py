@@ -35,8 +35,8 @@ def ensemble_of(model: Any) -> Ensemble:
         shown = ", ".join(repr(name[:40]) for name in others[:_SHOWN]) + ", …" * (len(others) > _SHOWN)
         raise ModelError(
             "model.export",
-            f"it was trained with columns of categories, text or embeddings ({shown}), and a circuit has numbers"
-            " alone: train it without cat_features, behind an encoder of these columns, in"
+            f"it was trained with columns of categories, text or embeddings ({shown}), and a circuit has"
+            " numbers alone: train it without cat_features, behind an encoder of these columns, in"
             " make_pipeline(make_column_transformer((OrdinalEncoder(), […]), remainder='passthrough'),"
             " CatBoostClassifier(…))",
         )
