@@ -86,6 +86,7 @@ class ListedProof:
     values: Mapping[str, Any] | None
     claim: str | None
     setup: str | None
+    table: Mapping[str, Any] | None
 
 
 @dataclass(frozen=True)
@@ -222,15 +223,21 @@ class Browsing:
         found = Lists(self._session, self._owner).proofs(filters, window)
         said = Proof.document["statement"]["claim"].as_string()
         about = (
-            select(Proof.id, Model.reference.label("name"), said.label("claim"), _SETUP.label("setup"))
+            select(
+                Proof.id,
+                Model.table,
+                Model.reference.label("name"),
+                said.label("claim"),
+                _SETUP.label("setup"),
+            )
             .join(Model, Model.id == Proof.model_id)
             .outerjoin(VerificationKey, VerificationKey.id == Proof.verification_key_id)
             .where(Proof.id.in_([proof.id for proof, _ in found.rows]))
         )
         rows = {row.id: row for row in self._session.execute(about)}
         listed = [
-            ListedProof(proof, rows[proof.id].name, values, rows[proof.id].claim, rows[proof.id].setup)
-            for proof, values in found.rows
+            ListedProof(proof, row.name, values, row.claim, row.setup, row.table)
+            for proof, values, row in ((*each, rows[each[0].id]) for each in found.rows)
         ]
         return Page(listed, found.next_cursor)
 
