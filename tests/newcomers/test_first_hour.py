@@ -51,7 +51,7 @@ def test_an_own_model_is_proven_and_a_friend_verifies_it(
     assert json.loads(_in_node(files, tmp_path)) == [True, "ok"]
     word, first = _in_a_browser(browser, [*files, *names])
     assert word == "Valid"
-    assert first.startswith("The label is called" if person == "forest_on_a_table" else "The label is ")
+    assert ("The label is called" in first) is (person == "forest_on_a_table")
 
 
 def _in_node(files: list[Path], folder: Path) -> str:
