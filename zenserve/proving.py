@@ -127,7 +127,8 @@ def prove(
     ).qgraph
     weight_privacy = weight_privacy or TypedGraph.most_private(qgraph)
     names = input_names(graph)
-    q = qgraph.quantise_inputs({names[name]: value for name, value in own.items()})
+    given = {names[name]: value for name, value in own.items()}
+    q = qgraph.quantise_inputs(given, columns=loaded.schema.entries if loaded.schema else ())
     made = None if known is None else report(graph, qgraph, samples, known)
     progress("compile", 0.0)
     shown = all_shown(qgraph, reveal)
