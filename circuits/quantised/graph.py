@@ -56,8 +56,8 @@ Integers = NDArray[np.integer[Any]] | Mapping[str, NDArray[np.integer[Any]]]
 
 BEYOND: Final = (
     "calibrate with numbers that reach as far, or, in a service, register the model with --saturate"
-    " (saturate), which takes a number beyond the range as its nearest end; where the file itself quantises its"
-    " input to this range, clip it before"
+    " (saturate), which takes a number beyond the range as its nearest end; where the file itself quantises"
+    " its input to this range, clip it before"
 )
 
 
