@@ -42,6 +42,8 @@ class CsvFile:
         names: list[str] = []
         if lines and not all(map(is_number, lines[0][1])):
             names = [name.strip() for name in lines.pop(0)[1]]
+        if not text.strip():
+            raise ValueError("it is empty")
         if not lines:
             raise ValueError("there is no row below the line of names" if names else "it has no rows")
         width = len(names or lines[0][1])

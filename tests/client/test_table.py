@@ -55,7 +55,7 @@ def test_the_answer_has_names_and_says_that_nothing_proves_them(
         ("age,city\n61.5,Lagos\n", 2, "row 2, column 'city': it is none of the 3 categories"),
         ("age,city\nold,Hamburg\n", 2, "row 2, column 'age': no number"),
         ("age,city\n61.5\n", 2, "row 2 has 1 cells, those above 2"),
-        ("", 2, "it has no rows"),
+        ("", 2, "it is empty"),
     ],
 )
 def test_a_row_is_compared_by_the_names_of_its_columns(

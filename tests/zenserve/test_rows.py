@@ -42,3 +42,11 @@ def test_a_model_that_learned_nothing_is_refused_in_plain_words() -> None:
 def test_an_empty_file_is_called_empty() -> None:
     with refuses("model.not_onnx", match="the file is empty"):
         zenserve.prove(b"", [1.0])
+
+
+def test_columns_that_the_model_was_fitted_on_are_named_where_rows_lack_them() -> None:
+    trees = pytest.importorskip("sklearn.tree", reason="scikit-learn is not installed")
+    table = pandas.DataFrame({"age": [20.0, 61.5, 44.0], "income": [1.0, 2.0, 3.0]})
+    model = trees.DecisionTreeClassifier().fit(table, [0, 1, 1])
+    with refuses("input.names", "input", match="no column 'income', .*; theirs are 'age', 'salary'"):
+        zenserve.prove(model, table[:1].rename(columns={"income": "salary"}))
