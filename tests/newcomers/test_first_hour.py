@@ -45,7 +45,8 @@ def test_an_own_model_is_proven_and_a_friend_verifies_it(
     files = [tmp_path / "proof" / name for name in ("proof.json", "key.json")]
     names = [table] if (table := tmp_path / "proof" / "table.json").exists() else []
     for verifier in (programs / "zenserve-verify", friend / "zenserve-verify"):
-        said = run([verifier, files[0], "--key", files[1], *(["--table", *names] if names else [])], tmp_path)
+        command: list[str | Path] = [verifier, files[0], "--key", files[1]]
+        said = run([*command, "--table", *names] if names else command, tmp_path)
         assert said.startswith("valid")
         assert ("The label is called" in said) is (person == "forest_on_a_table")
     assert json.loads(_in_node(files, tmp_path)) == [True, "ok"]
