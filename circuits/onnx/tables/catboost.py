@@ -31,7 +31,8 @@ def ensemble_of(model: Any) -> Ensemble:
         file = Path(folder) / "model.json"
         model.save_model(str(file), format="json")
         held = json.loads(file.read_text())
-    if others := [name for kind, name in _features(held["features_info"]) if kind != "float_features"]:
+    if {*held["features_info"]} - {"float_features"}:
+        others = [name for kind, name in _features(held["features_info"]) if kind != "float_features"]
         shown = ", ".join(repr(name[:40]) for name in others[:_SHOWN]) + ", …" * (len(others) > _SHOWN)
         raise ModelError(
             "model.export",
