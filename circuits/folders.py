@@ -14,7 +14,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from circuits.samples.schema import Column, TableSchema
+from verifier.table import Column, TableSchema
 from zenerrors import ModelError, TensorError
 
 TOKENISED: Final = "tokenisation by tokenizer.json is not proven: the proof is about the token ids"

@@ -17,7 +17,7 @@ from circuits.graphs.graph import Graph
 from circuits.networks.files import load_onnx
 from circuits.onnx.described import with_schema
 from circuits.onnx.estimators import export_model, export_tabular, is_of_tables
-from circuits.samples.schema import TableSchema
+from verifier.table import TableSchema
 from zenerrors import ModelError
 
 

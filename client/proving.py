@@ -127,15 +127,18 @@ class Proving(Calls):
         self,
         *,
         state: State | None = None,
+        name: str | None = None,
         labels: Mapping[str, str] | None = None,
         created_after: datetime | None = None,
         created_before: datetime | None = None,
     ) -> Stream[Model]:
-        """The tenant's models, the newest first; with ``labels``, those that have all of them."""
+        """The tenant's models, the newest first; of one ``name`` all versions; with ``labels``, those that
+        have all of them."""
         return self._pages(
             Model,
             "models",
             state=state,
+            name=name,
             label=pairs(labels),
             created_after=created_after,
             created_before=created_before,
@@ -279,14 +282,17 @@ class Proving(Calls):
         state: State | None = None,
         labels: Mapping[str, str] | None = None,
         model_id: str | None = None,
+        name: str | None = None,
         created_after: datetime | None = None,
         created_before: datetime | None = None,
     ) -> Stream[Dataset]:
-        """The tenant's datasets, the newest first; with ``labels``, those that have all of them."""
+        """The tenant's datasets, the newest first; with ``labels``, those that have all of them;
+        ``name``: the dataset's own."""
         return self._pages(
             Dataset,
             "datasets",
             state=state,
+            name=name,
             label=pairs(labels),
             model_id=model_id,
             created_after=created_after,
@@ -414,17 +420,19 @@ class Proving(Calls):
         state: State | None = None,
         labels: Mapping[str, str] | None = None,
         model_id: str | None = None,
+        name: str | None = None,
         scheme: Scheme | None = None,
         frames: bool = False,
         created_after: datetime | None = None,
         created_before: datetime | None = None,
     ) -> Stream[Proof]:
-        """The tenant's proofs, the newest first; with ``labels``, those that have all of them; ``frames``: of
-        streams, too."""
+        """The tenant's proofs, the newest first; with ``labels``, those that have all of them; ``name``: of
+        models of this name, in all versions; ``frames``: of streams, too."""
         return self._pages(
             Proof,
             "proofs",
             state=state,
+            name=name,
             label=pairs(labels),
             model_id=model_id,
             scheme=scheme,

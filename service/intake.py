@@ -29,7 +29,6 @@ from circuits.quantisation import report
 from circuits.quantised import QuantInput
 from circuits.quantised.graph import BEYOND
 from circuits.quantised.typed import TypedGraph
-from circuits.samples.schema import TableSchema, is_rows
 from circuits.schemes import planned
 from circuits.schemes.accuracy import (
     SAMPLES,
@@ -51,6 +50,7 @@ from verifier.datasets import LabelledData, Samples, one_input, quantise_targets
 from verifier.measures import takes_targets
 from verifier.schemes import BOUNDED, Compared, Measure, Norm, Privacy, Reveal, called, furthest
 from verifier.stream import MOST_OUTPUTS, MOST_SAMPLES
+from verifier.table import TableSchema, is_rows
 from zenerrors import ConflictError, RequestError, StatementError, TensorError
 
 Floats = NDArray[np.float64]

@@ -50,7 +50,7 @@ _KEYS: Final = {
     "circuit": "the circuit of a transparent key, whose file names the circuit by its hash",
 }
 _HELD: Final = {
-    "input": "the input, before quantisation: .npy or JSON; several inputs by their names: .npz",
+    "input": "the input, before quantisation: .npy, JSON or CSV; several inputs by their names: .npz",
     "dataset": "the dataset: .npz with samples, or each input by its name, and labels or targets; or the"
     " samples alone, .npy, .npz or JSON",
     "labels": "the labels or targets of --dataset, .npy or JSON, if its file has none",
@@ -59,6 +59,7 @@ _HELD: Final = {
     "registration_key": "the file of the registration's own key, from somebody you trust",
     "registration_circuit": "the circuit of the registration's key, if that is transparent",
     "claims": "the proven accuracies of a stream's models",
+    "table": "names of the model's columns and classes, table.json: they are shown, and not proven",
 }
 _FILES: Final = _KEYS | _HELD
 _TEXTS: Final = {
@@ -389,6 +390,11 @@ def _known(given: Given, document: ProofDocument, key: OpenedKey) -> Known:
     if "registration" in given:
         registration = _read(ProofDocument, given, "registration")
         known = replace(known, registration=Registration(registration, _key(given, "registration_key")))
+    if "table" in given:
+        from verifier.table import TableSchema  # slow, as numpy is
+
+        with _reading("table", given["table"]):
+            known = replace(known, table=TableSchema.read_file(given["table"].read_bytes()))
     if given.keys() & {"input", "dataset"}:
         known = _compared(given, key, known)
     elif not key.circuit.quantisation.outputs:
@@ -406,7 +412,8 @@ def _compared(given: Given, key: OpenedKey, known: Known) -> Known:
 
     if "input" in given:
         with _reading("input", given["input"]):
-            known = replace(known, input=datasets.load_inputs(given["input"], key.circuit.quantisation))
+            read = datasets.load_inputs(given["input"], key.circuit.quantisation, known.table)
+            known = replace(known, input=read)
     if "dataset" in given:
         with _reading("dataset", given["dataset"]):
             names = [kind.name for kind in key.circuit.quantisation.types.values()]
@@ -466,6 +473,7 @@ def lines(verdict: Verdict) -> list[str]:
     shown = [f"{word}: {verdict.detail} [{verdict.reason}]"]
     if isinstance(verdict, Verification):
         shown += [verdict.remedy] if verdict.remedy else []
+        shown += verdict.named
         shown += [f"Challenge: {verdict.statement.challenge or 'none'}"] if verdict.statement else []
     for title, sentences in (("Verified", verdict.verified), ("Not verified", verdict.not_verified)):
         shown += [f"{title}:", *(f"  - {sentence}" for sentence in sentences)] if sentences else []

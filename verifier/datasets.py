@@ -18,11 +18,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from verifier import npy, npz
+from verifier.csv_file import CsvFile
 from verifier.description import InputType, Quantisation, type_limbs
 from verifier.document import parse_json
 from verifier.fields import canonical
 from verifier.measures import Targets, takes_targets
 from verifier.schemes import Measure
+from verifier.table import TableSchema
 from zenerrors import TensorError
 
 UNREADABLE: Final = (ValueError, RecursionError)
@@ -253,10 +255,15 @@ def load_array(file: Path) -> NDArray[Any]:
     return array
 
 
-def load_inputs(file: Path, kinds: Quantisation) -> list[int] | dict[str, list[int]]:
+def load_inputs(
+    file: Path, kinds: Quantisation, table: TableSchema | None = None
+) -> list[int] | dict[str, list[int]]:
     """The integers of the network's input, or of several, or some of them, by the names that they have in
-    the file: a ``.npz`` file, or JSON. Raises ``TensorError``."""
+    the file: a ``.npz`` file, or JSON. A CSV file has one input in one row, with ``table`` cells by the names
+    of its columns. Raises ``TensorError``."""
     if kinds.input is not None:
+        if is_csv(data := file.read_bytes()):
+            return quantise(_row(data, file, kinds.input, table), kinds.input)
         return quantise(load_array(file), kinds.input)
     arrays, types = read_arrays(file), {kind.name: kind for kind in kinds.inputs or []}
     if isinstance(arrays, np.ndarray) or not arrays or not arrays.keys() <= types.keys():
@@ -264,6 +271,33 @@ def load_inputs(file: Path, kinds: Quantisation) -> list[int] | dict[str, list[i
             "input.names", f"{file} must have arrays by the names {', '.join(map(str, types))}", field="input"
         )
     return {name: quantise(array, types[name]) for name, array in arrays.items()}
+
+
+def is_csv(data: bytes) -> bool:
+    """Whether these are bytes of none of the other files: neither ``.npy`` nor ``.npz``, nor a JSON list or
+    object."""
+    return not data.startswith((npz.MAGIC, npy.MAGIC)) and not data.lstrip(b" \t\n\r").startswith(
+        (b"[", b"{")
+    )
+
+
+def _row(data: bytes, file: Path, kind: InputType, table: TableSchema | None) -> NDArray[np.float64]:
+    """One input of a CSV file, in the shape of the network's. Raises ``TensorError``."""
+    try:
+        read = CsvFile.parse(data, "input")
+    except ValueError as error:
+        reason = f"{file} is neither a .npy or .npz file, JSON nor CSV: {error}"
+        raise TensorError("input.unreadable", reason, field="input") from None
+    if len(read.rows) != 1:
+        raise read.wrong("input.shape", f"the file has {len(read.rows)} rows; give the one of the proof")
+    by_names = table is not None and table.columns
+    values = read.by_names(table) if table and by_names else read.values(range(len(read.rows[0])))
+    if values.size != math.prod(kind.shape):
+        why = f"the row becomes {values.size} numbers; the network takes {kind.shape}"
+        raise read.wrong(
+            "input.shape", why if by_names else f"{why}: a model of a table needs its table.json"
+        )
+    return values.reshape(kind.shape)
 
 
 def read_arrays(file: Path) -> NDArray[Any] | dict[str, NDArray[Any]]:

@@ -44,6 +44,8 @@ def parse_json(data: bytes | str) -> Any:
     beyond a double or of thousands of digits, and for nests of more than some 200 levels.
     """
     text = data if isinstance(data, str) else data.decode()
+    if not text:
+        raise ValueError("it is empty")
     # Python's own parser is bounded by the recursion limit only, which some libraries raise (py_ecc: to
     # 100 000): then nothing but brackets overflows the stack and kills the process. This one is not, and
     # takes no halves of surrogates; but it says nothing of a field given twice.

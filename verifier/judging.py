@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final, NamedTuple, NoReturn, Protocol
+from typing import TYPE_CHECKING, Final, NamedTuple, NoReturn, Protocol
 
 from pydantic import Field
 
@@ -34,6 +34,9 @@ from verifier.schemes import INPUT, OUTPUT, kind_of
 from verifier.system import TRANSPARENT, Claim, Flaw
 from verifier.verdict import LINK_MISMATCH, OK, SUM_MISMATCH, RefusedError, Verdict, refuse
 from zenerrors import TensorError
+
+if TYPE_CHECKING:
+    from verifier.table import TableSchema
 
 REASONS: Final[dict[str, str]] = {
     "proof_count": "There are more or fewer proofs than the statement takes.",
@@ -91,6 +94,11 @@ class Verification(Document):
         description="What to do about a proof that is not valid, where that is more than to distrust it.",
         examples=['The proof answers no challenge. Ask for a proof that answers "for Ada".'],
     )
+    named: list[str] = Field(
+        description="In sentences, what is shown by the names of a table's classes and columns, which nothing"
+        " proves; empty where it is not valid, or no table was given.",
+        examples=[['The label is called "approve".']],
+    )
     verified: list[str] = Field(
         description="In sentences, what a reader may rely on; empty where it is not valid.",
         examples=[["The label is 7."]],
@@ -111,13 +119,15 @@ class Known:
 
     ``input``: its integers, row-major (``datasets.quantise``), or those of several by their names;
     ``openings`` of the commitments to them, or of those to a private ``dataset``'s shards, or of those to
-    outputs, with what these are; ``registration`` of the committed model.
+    outputs, with what these are; ``registration`` of the committed model; ``table``: what its columns and
+    classes are called.
     """
 
     input: Sequence[int] | Mapping[str, Sequence[int]] | None = None
     dataset: LabelledData | None = None
     openings: OpeningFile | None = None
     registration: Registration | None = None
+    table: TableSchema | None = None
 
     @property
     def inputs(self) -> dict[str, Sequence[int]]:
@@ -232,6 +242,7 @@ class Case:
             reason=refusal.reason,
             detail=refusal.detail or REASONS[refusal.reason],
             remedy=refusal.remedy,
+            named=[],
             verified=[],
             not_verified=[],
             verification_key=self.key.reference,
@@ -246,12 +257,14 @@ class Case:
         )
         types = self.circuit.quantisation.output_types
         opened = {name: words.opens_to(types[name], part.values or []) for name, part in self._opened.items()}
-        seen = words.Seen(checked, given, opened, self.key.shows_ceremony, registration)
+        table = self.known.table
+        seen = words.Seen(checked, given, opened, self.key.shows_ceremony, registration, table)
         return Verification(
             valid=True,
             reason=OK,
             detail="The proof is valid, and it proves what the statement says.",
             remedy=None,
+            named=words.called(self.circuit, self.statement.values, table) if table else [],
             verified=words.verified(self.statement, seen),
             not_verified=words.not_verified(self.statement, seen),
             verification_key=self.key.reference,

@@ -7,13 +7,16 @@ again and never take them from a document.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from verifier.description import Description, Group, InputType, as_list
 from verifier.documents import Dataset, KeyFile, Statement, checked, named
 from verifier.fields import Values, canonical
 from verifier.schemes import INPUT, OUTPUT, Norm
 from verifier.system import CEREMONY, VerifyingSystem
+
+if TYPE_CHECKING:
+    from verifier.table import TableSchema
 
 _ALWAYS_UNSAID = [
     "That the network is accurate beyond what is claimed, fair or fit for a purpose.",
@@ -77,6 +80,10 @@ _REGISTRATION_KEY_UNSEEN = (
     "That the registration's key is for its circuit: have its file, too, from whom you trust."
 )
 _ENDS_SEEN = "What is shown of the output is within the ends that you expected."
+_NAMES_UNPROVEN = (
+    "That columns, categories and classes have the names that the table's file gives them: have it from whom"
+    " you trust."
+)
 _INPUT_SEEN = "The {} is the one that you gave, rounded and clipped to the circuit's integers."
 _CEREMONY_SHOWN = (
     "The secrets that the second phase of the key's ceremony drew are those of the contributions that it"
@@ -218,7 +225,8 @@ class Seen(NamedTuple):
 
     ``expected``: what they knew and compared, of ``documents.Expected``; ``given``: of the inputs and
     ``dataset``, what they brought; ``opened``: what commitments are to that they had shown, by name;
-    ``shows_ceremony``: whether the key's file has its ceremony's transcript.
+    ``shows_ceremony``: whether the key's file has its ceremony's transcript. ``table``: what columns and
+    classes are called.
     """
 
     expected: Collection[str]
@@ -226,12 +234,13 @@ class Seen(NamedTuple):
     opened: Mapping[str, str]
     shows_ceremony: bool = False
     registration: Registered | None = None
+    table: TableSchema | None = None
 
 
 def verified(statement: Statement, seen: Seen) -> list[str]:
     """What the verifier of a valid proof may rely on."""
     key, dataset = statement.verification_key, statement.dataset
-    expected, given, opened, shows_ceremony, registration = seen
+    expected, given, opened, shows_ceremony, registration, _ = seen
     return [
         statement.claim,
         f"It is proven by {statement.proof_system.id}, under the key {key.id}{_expected('key', expected)}.",
@@ -254,7 +263,7 @@ def verified(statement: Statement, seen: Seen) -> list[str]:
 
 def not_verified(statement: Statement, seen: Seen) -> list[str]:
     """What they may not rely on."""
-    expected, given, opened, shows_ceremony, registration = seen
+    expected, given, opened, shows_ceremony, registration, table = seen
     dataset = statement.dataset
     rests_on_registration = _COMMITTED_MODEL_UNSAID in statement.does_not_say
     public_unseen = dataset is not None and dataset.sha256 is not None and "dataset" not in given
@@ -269,6 +278,8 @@ def not_verified(statement: Statement, seen: Seen) -> list[str]:
         *([_DATASET_UNSEEN] * public_unseen),
         *([_REPEATED] if dataset and "dataset" not in given else []),
         *([_REPLAY] * ("challenge" not in expected)),
+        *([_NAMES_UNPROVEN] if table else []),
+        *([f"By the table's description: {table.unproven}."] if table and table.unproven else []),
         _KEY_UNSEEN["key" in expected],
         *([_SETUP_UNSEEN[shows_ceremony]] * (statement.verification_key.setup == CEREMONY)),
         *(_unsaid_of(registration, statement) if registration else []),
@@ -279,6 +290,29 @@ def not_verified(statement: Statement, seen: Seen) -> list[str]:
             if not (registration and sentence == _COMMITTED_MODEL_UNSAID)
         ),
     ]
+
+
+def called(description: Description, values: Values, table: TableSchema) -> list[str]:
+    """What is shown, by the names that the ``table`` has for labels and columns. Nothing proves the names."""
+    groups = sorted(description.public_inputs, key=lambda group: group.kind == INPUT)
+    facts = [(group, _group_called(group, as_list(values.get(group.name, [])), table)) for group in groups]
+    said = [(group, fact) for group, fact in facts if fact]
+    several = sum(group.kind != INPUT for group, _ in said) > 1
+    return [
+        f"Of the output {group.owner}: {fact}" if several and group.kind != INPUT else fact
+        for group, fact in said
+    ]
+
+
+def _group_called(group: Group, shown: list[int], table: TableSchema) -> str:
+    """In the words of the table; "" of what it has no name for."""
+    if shown and group.kind in ("label", "top") and table.classes:
+        names = [f'"{name}"' if (name := table.class_name(each)) else str(each) for each in shown]
+        return f"The {'label is' if len(names) == 1 else 'labels are'} called {', '.join(names)}."
+    reals = group.real(shown) if group.kind == INPUT and table.columns else None
+    if reals is None or len(reals) != table.size:
+        return ""
+    return f"The input is the row {', '.join(table.cells_in_words(reals, group.scale))}."
 
 
 def _expected(name: str, expected: Collection[str]) -> str:

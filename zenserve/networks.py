@@ -25,8 +25,8 @@ from circuits.onnx.estimators import export_tabular, is_of_tables
 from circuits.onnx.frames.exported import Tabular
 from circuits.onnx.message import entries, message, open_sizes
 from circuits.onnx.runtime import File
-from circuits.samples.schema import TableSchema, is_rows
 from verifier.datasets import numbers, one_input
+from verifier.table import TableSchema, is_rows
 from zenerrors import TensorError
 from zenserve.committed import Committed
 
@@ -63,6 +63,7 @@ class Loaded(NamedTuple):
             return self.texts(rows)
         if self.schema is None or rows is None or not self.schema.columns:
             return rows
+        _require_rows(rows, field)
         if self.tabular is not None:
             return self.tabular.encode(framed(rows), field)
         return self.schema.encode(rows, field) if is_rows(rows) else rows
@@ -153,6 +154,16 @@ def _of_folder(folder: ModelFolder, x: Any, fixed: Mapping[str, int], typical: A
         x = folder.schema.encode(x)[0]
     loaded = load(file, x, fixed, typical)
     return loaded._replace(schema=folder.schema or loaded.schema, texts=texts)
+
+
+def _require_rows(rows: Any, field: str) -> None:
+    """Raises ``TensorError`` for a table without rows, and for an input of several."""
+    count = len(rows) if hasattr(rows, "columns") else 1
+    if count == 0:
+        raise TensorError("input.empty", f"{field}: the table has no rows", field=field)
+    if count > 1 and field == "input":
+        reason = f"input: the table has {count} rows, and a proof is about one, such as table[:1]"
+        raise TensorError("input.shape", reason, field="input")
 
 
 def framed(rows: Any) -> Any:

@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 
 from circuits.comparison.differences import Difference
 from circuits.quantisation import Report
-from circuits.samples.schema import TableSchema
 from prover.registry import SYSTEMS
 from verifier.datasets import LabelledData
 from verifier.description import Description, Group, as_list
@@ -23,6 +22,7 @@ from verifier.expected import Expected
 from verifier.fields import Document
 from verifier.judging import Case, Known, Registration, Verification, judge_each
 from verifier.keys import OpenedKey, opened
+from verifier.table import TableSchema
 from zenerrors import naming
 from zenserve.committed import Committed
 
@@ -114,7 +114,7 @@ class Proof(Keyed):
         if self.registration:
             _write(place, REGISTRATION, self.registration)
         if self.schema:
-            (place / TABLE).write_text(self.schema.to_json() + "\n")
+            (place / TABLE).write_text(self.schema.to_file())
 
 
 def _real(group: Group, said: int | list[int]) -> float | NDArray[Any]:

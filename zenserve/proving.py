@@ -28,7 +28,6 @@ from circuits.quantisation import report
 from circuits.quantisation.plan import input_names
 from circuits.quantisation.quantiser import Ranges
 from circuits.quantised.typed import TypedGraph
-from circuits.samples.schema import TableSchema
 from circuits.schemes import proving
 from circuits.schemes.inference import all_shown
 from circuits.schemes.intervals import Number, integer_bounds
@@ -44,6 +43,7 @@ from verifier.fields import Values, timestamp
 from verifier.registry import FIRST
 from verifier.schemes import INPUT, Privacy, PublicOrPrivate, Reveal
 from verifier.system import TRANSPARENT
+from verifier.table import TableSchema
 from verifier.words import make_statement
 from zenerrors import StatementError
 from zenserve import networks
@@ -129,7 +129,8 @@ def prove(
     ).qgraph
     weight_privacy = weight_privacy or TypedGraph.most_private(qgraph)
     names = input_names(graph)
-    q = qgraph.quantise_inputs({names[name]: value for name, value in own.items()})
+    given = {names[name]: value for name, value in own.items()}
+    q = qgraph.quantise_inputs(given, columns=loaded.schema.entries if loaded.schema else ())
     made = None if known is None else report(graph, qgraph, samples, known)
     progress("compile", 0.0)
     shown = all_shown(qgraph, reveal)

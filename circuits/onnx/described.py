@@ -9,7 +9,7 @@ from onnx import ModelProto
 from circuits.graphs.graph import Graph
 from circuits.onnx.message import message
 from circuits.onnx.runtime import File
-from circuits.samples.schema import TableSchema
+from verifier.table import TableSchema
 from zenerrors import ModelError
 
 KEY: Final = "zenserve.table"

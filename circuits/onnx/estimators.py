@@ -87,6 +87,7 @@ def _exported(exporter: Callable[[Any, NDArray[Any]], bytes], model: Any, exampl
 def _refusing(model: Any, export: Callable[[], Made]) -> Made:
     """What an exporter makes, or an error that says why there is nothing."""
     said = StringIO()
+    _require_fitted(model)
     try:
         with warnings.catch_warnings(), redirect_stdout(said), redirect_stderr(said):
             warnings.simplefilter("ignore")
@@ -106,6 +107,24 @@ def _refusing(model: Any, export: Callable[[], Made]) -> Made:
         raise ModelError(
             "model.export", f"no exporter takes the {type(model).__name__}: {reason[:200]}"
         ) from None
+
+
+def _require_fitted(model: Any) -> None:
+    """Raises ``ModelError`` for an estimator of scikit-learn's that has learned nothing yet."""
+    if not hasattr(model, "__sklearn_tags__"):
+        return
+    from sklearn.exceptions import NotFittedError
+    from sklearn.utils.validation import check_is_fitted
+
+    try:
+        check_is_fitted(model)
+    except NotFittedError:
+        name = type(model).__name__
+        raise ModelError(
+            "model.export", f"the {name} is not fitted: call fit(samples, labels) first"
+        ) from None
+    except Exception:  # what the check itself does not know: the exporter says what is wrong
+        return
 
 
 def _numbers(rows: Any) -> NDArray[Any]:
@@ -180,6 +199,8 @@ def _prepared(model: Any) -> Any:
             ]
         case "OneHotEncoder" if model.handle_unknown == "error":
             made.handle_unknown = "ignore"
+        case "VotingClassifier":
+            made.flatten_transform = False  # the converter refuses what only transform() heeds
     return made
 
 

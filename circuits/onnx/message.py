@@ -48,6 +48,8 @@ def decode(data: bytes) -> ModelProto:
         raise ModelError(
             "model.too_large", f"the model has {len(data)} bytes; at most {_MOST_BYTES} are read"
         )
+    if not data:
+        raise ModelError("model.not_onnx", "the file is empty: it is not an ONNX model")
     model = ModelProto()
     try:
         model.ParseFromString(data)

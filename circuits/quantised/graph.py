@@ -55,9 +55,9 @@ Integers = NDArray[np.integer[Any]] | Mapping[str, NDArray[np.integer[Any]]]
 
 
 BEYOND: Final = (
-    "calibrate with numbers that reach as far, or register the model with --saturate (saturate), which takes"
-    " a number beyond the range as its nearest end; where the file itself quantises its input to this range,"
-    " clip it before"
+    "calibrate with numbers that reach as far, or, in a service, register the model with --saturate"
+    " (saturate), which takes a number beyond the range as its nearest end; where the file itself quantises"
+    " its input to this range, clip it before"
 )
 
 
@@ -259,13 +259,19 @@ class QuantGraph:
         return self.quantise_entry(self.input.name, x, saturate=saturate)
 
     def quantise_inputs(
-        self, x: ArrayLike | Mapping[str, ArrayLike], *, saturate: bool = False
+        self,
+        x: ArrayLike | Mapping[str, ArrayLike],
+        *,
+        saturate: bool = False,
+        columns: Sequence[str] = (),
     ) -> dict[str, IntArray]:
         """``quantise_entry`` of each input by its name, of an only one also from the array alone. Raises
         ``TensorError`` (``input.names``), too."""
         given = by_name(x, self.entries, field="input")
         return {
-            name: self.quantise_entry(name, given[name], called(INPUT, name, self.inputs), saturate=saturate)
+            name: self.quantise_entry(
+                name, given[name], called(INPUT, name, self.inputs), saturate=saturate, columns=columns
+            )
             for name in self.entries
         }
 

@@ -24,11 +24,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from circuits.samples.pictures import SUFFIXES, Scaling, read_picture, read_pictures
-from circuits.samples.schema import TableSchema, is_rows
 from circuits.samples.table import Table
 from verifier import npy, npz
 from verifier.datasets import UNREADABLE, one_input, read_npy, read_npz
 from verifier.document import parse_json
+from verifier.table import TableSchema, is_rows
 from zenerrors import TensorError
 
 Shapes = Mapping[str, tuple[int, ...]]
@@ -105,7 +105,7 @@ def parse(
     if schema and schema.columns and (rows := cells(data, field)) is not None:
         ((name, _),) = shapes.items()
         if isinstance(rows, Table):
-            return Samples({name: rows.by_names(schema, column)}, rows.labels_beside(schema, column))
+            return Samples({name: rows.named(schema, column)}, rows.labels_beside(schema, column))
         return Samples({name: schema.encode(rows, field)})
     content = _content(data, field)
     if isinstance(content, Table):

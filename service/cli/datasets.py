@@ -18,6 +18,7 @@ from service.cli.shared import (
     Name,
     OfLabels,
     OfModel,
+    OfName,
     OfState,
     asking,
     deleted,
@@ -97,13 +98,14 @@ def list_datasets(
     service: Client,
     state: OfState = None,
     model_id: OfModel = None,
+    name: OfName = None,
     label: OfLabels = None,
     limit: Limit = 20,
 ) -> list[Dataset]:
     """List your datasets."""
     chosen: Any = state
     wanted = job_labels.read(label)
-    return list(islice(service.datasets(state=chosen, model_id=model_id, labels=wanted), limit))
+    return list(islice(service.datasets(state=chosen, model_id=model_id, name=name, labels=wanted), limit))
 
 
 @app.command("show")

@@ -7,7 +7,7 @@ import sys
 from importlib import import_module
 from inspect import isfunction, signature
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
@@ -18,7 +18,10 @@ from service.cli.terminal import in_words
 from zenerrors import ModelError, RequestError, TensorError, naming
 
 if TYPE_CHECKING:
-    from circuits.samples.schema import Column, TableSchema
+    from verifier.table import Column, TableSchema
+
+
+_KINDS: Final = "give MODULE:NAME, a .pkl or .joblib file, or a folder of MLflow's or Hugging Face's"
 
 
 @answering
@@ -140,7 +143,7 @@ def _found(place: str) -> Any:
         return _unpickled(Path(place))
     module, _, name = place.partition(":")
     if not module or not name:
-        raise RequestError("request.invalid", f"{place!r} is no MODULE:NAME", field="model")
+        raise RequestError("request.invalid", f"{place!r} is no model: {_KINDS}", field="model")
     sys.path.insert(0, str(Path.cwd()))
     try:
         found = import_module(module)

@@ -19,6 +19,7 @@ from service.cli.shared import (
     ModelId,
     Name,
     OfLabels,
+    OfName,
     OfState,
     Output,
     OutputFile,
@@ -125,11 +126,15 @@ def add_twin(
 @app.command("list")
 @asking
 def list_models(
-    service: Client, state: OfState = None, label: OfLabels = None, limit: Limit = 20
+    service: Client,
+    state: OfState = None,
+    name: OfName = None,
+    label: OfLabels = None,
+    limit: Limit = 20,
 ) -> list[Model]:
-    """List your models."""
+    """List your models. Models of one name are its versions."""
     chosen: Any = state
-    return list(islice(service.models(state=chosen, labels=labels.read(label)), limit))
+    return list(islice(service.models(state=chosen, name=name, labels=labels.read(label)), limit))
 
 
 @app.command("show")

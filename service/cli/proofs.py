@@ -187,6 +187,15 @@ def prove(
     key_out: Annotated[
         Path | None, _option(_FILES, callback=in_a_folder, dir_okay=False, help="The proof's key.")
     ] = None,
+    table_out: Annotated[
+        Path | None,
+        _option(
+            _FILES,
+            callback=in_a_folder,
+            dir_okay=False,
+            help="Names of the columns and classes of a table's model, for whoever verifies.",
+        ),
+    ] = None,
     opening: Annotated[
         Path | None,
         _option(
@@ -198,7 +207,7 @@ def prove(
     ] = None,
 ) -> Proof | DryRun:
     """Prove an inference, recognition, robustness or accuracy claim about MODEL."""
-    if not wait and (output or key_out or opening):
+    if not wait and (output or key_out or table_out or opening):
         raise RequestError(
             "request.invalid",
             "--no-wait leaves nothing to write: zenserve proofs get, key and opening fetch it later",
@@ -248,6 +257,8 @@ def prove(
         written(service.get_proof_document(job.id), output)
     if key_out:
         written(_key_of(service, job), key_out)
+    if table_out:
+        written(_table_of(service, job), table_out)
     if opening:
         written(_opening_of(service, job), opening)
     return job
@@ -307,6 +318,9 @@ def list_proofs(
     service: Client,
     state: OfState = None,
     model_id: OfModel = None,
+    name: Annotated[
+        str | None, typer.Option("--name", help="Only of models of this name, in all versions.")
+    ] = None,
     scheme: Annotated[Scheme | None, typer.Option(help="Only proofs of this scheme.")] = None,
     frames: Annotated[bool, typer.Option("--frames", help="Frames of streams, too.")] = False,
     label: OfLabels = None,
@@ -315,7 +329,9 @@ def list_proofs(
     """List your proofs."""
     chosen: Any = state
     wanted = labels.read(label)
-    proofs = service.proofs(state=chosen, model_id=model_id, scheme=scheme, frames=frames, labels=wanted)
+    proofs = service.proofs(
+        state=chosen, model_id=model_id, name=name, scheme=scheme, frames=frames, labels=wanted
+    )
     return list(islice(proofs, limit))
 
 
@@ -368,6 +384,15 @@ def _opening_of(service: Client, proof: Proof) -> dict[str, Any]:
         raise ClientError(f"{proof.id} is {proof.state}, and commits to no output")
     first, *others = (service.get_commitment_opening(each) for each in proof.output_ids.values())
     return first | {"parts": [part for file in (first, *others) for part in file["parts"]]}
+
+
+def _table_of(service: Client, proof: Proof) -> dict[str, Any]:
+    table = service.get_model(proof.model_id).table
+    if table is None:
+        raise ClientError(f"the model of {proof.id} is of no table: there are no names to write")
+    from verifier.table import FORMAT  # slow, as numpy is
+
+    return {"format": FORMAT, "version": 1, **table}
 
 
 def _key_of(service: Client, proof: Proof) -> dict[str, Any]:

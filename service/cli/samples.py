@@ -20,8 +20,8 @@ from zenerrors import RequestError
 
 if TYPE_CHECKING:
     from circuits.samples import Samples, Shapes
-    from circuits.samples.schema import TableSchema
     from client import Client
+    from verifier.table import TableSchema
 
 _ONE: Final = ".npy, .npz, JSON (also EZKL's input.json) or .csv"
 FILES: Final = f"{_ONE}, or a folder of pictures. Several inputs: arrays by their names (.npz, JSON)."
@@ -123,7 +123,7 @@ def taken_by(service: Client, model_id: str) -> Callable[[], Taken]:
 
     @cache
     def ask() -> Taken:
-        from circuits.samples.schema import TableSchema
+        from verifier.table import TableSchema
 
         model = service.get_model(model_id)
         described = model.description

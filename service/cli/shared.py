@@ -58,7 +58,11 @@ OfState = Annotated[
     str | None,
     typer.Option("--state", help="List one state only: queued, running, succeeded, failed or canceled."),
 ]
-OfModel = Annotated[str | None, typer.Option("--model", help="List only what belongs to this model, mdl_…")]
+OfModel = Annotated[
+    str | None,
+    typer.Option("--model", help="List only what belongs to this model: mdl_…, NAME or NAME@VERSION."),
+]
+OfName = Annotated[str | None, typer.Option("--name", help="List only what has this name.")]
 Labels = Annotated[
     list[str] | None,
     typer.Option(

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, Final, Self
 
 from service.dashboard.pictures import is_picture
 from zenerrors import RequestError
 
 Given = Mapping[str, str]
 """What was entered, by field."""
+_SHOWN: Final = 8
 _ENDS = {"at_least": "threshold", "at_most": "threshold", "bounds": "range"}
 """And what shows something of them."""
 
@@ -52,13 +53,14 @@ class Entry:
 @dataclass(frozen=True)
 class ProofForm:
     """``outputs``: their names, where there are several; else one without a name. ``columns``: of the model's
-    table, if it has one, as ``circuits.samples.schema`` has them."""
+    table, if it has one, as ``verifier.table`` has them; ``classes``: names of its labels."""
 
     entries: Sequence[Entry]
     outputs: Sequence[str]
     shown: Mapping[str, str]
     """What the default proof shows of each."""
     columns: Sequence[Mapping[str, Any]] = ()
+    classes: Sequence[str] = ()
 
     @classmethod
     def of(cls, circuit: Mapping[str, Any], table: Mapping[str, Any] | None = None) -> Self:
@@ -66,12 +68,18 @@ class ProofForm:
         types, outputs = circuit["quantisation"], [*circuit.get("outputs", [""])]
         reveal = circuit["reveal"]
         shown = reveal if isinstance(reveal, Mapping) else {"": reveal}
-        columns = (table or {}).get("columns", ())
-        return cls([*map(Entry.of, types.get("inputs") or [types["input"]])], outputs, shown, columns)
+        columns, classes = ((table or {}).get(name) or () for name in ("columns", "classes"))
+        return cls(
+            [*map(Entry.of, types.get("inputs") or [types["input"]])], outputs, shown, columns, classes
+        )
 
     @property
     def samples(self) -> str:
         """What a dataset's file has."""
+        if self.columns:
+            names = [str(column["name"]) for column in self.columns]
+            shown = ", ".join(names[:_SHOWN]) + (", …" if len(names) > _SHOWN else "")
+            return f"Rows of the table, with the columns {shown}: CSV with a line of names."
         if len(self.entries) == 1:
             return f"{self.entries[0].takes_many}: .npy, .npz, JSON or CSV."
         each = "; ".join(f"{entry.name}, {entry.takes_many}" for entry in self.entries)

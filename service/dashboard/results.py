@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from circuits import svg
-from circuits.samples.schema import TableSchema
 from service.dashboard.inputs import PublicInput, public_inputs
 from verifier.description import Group, as_list
 from verifier.scales import real_logits
 from verifier.schemes import BOUNDED, INPUT, OUTPUT, kind_of
+from verifier.table import TableSchema
 
 _FEW: Final = 8
 
@@ -93,12 +93,17 @@ def _row(
     return TableSchema.parse(json.dumps(table)).read(group.real(as_list(values[INPUT])), group.scale)
 
 
-def brief(scheme: str, values: Mapping[str, Any] | None, claim: str | None) -> str:
-    """Return a proof's answer for a list of proofs; of those that take a sentence to say, that sentence."""
+def brief(
+    scheme: str, values: Mapping[str, Any] | None, claim: str | None, table: Mapping[str, Any] | None = None
+) -> str:
+    """Return a proof's answer for a list of proofs; of those that take a sentence to say, that sentence.
+    ``table``: what the model's classes are called."""
     if values is None or claim is None:
         return "–"
     try:
-        return _answer({"scheme": scheme, "values": values, "commitments": {}})
+        return _named_answer(values, table) or _answer(
+            {"scheme": scheme, "values": values, "commitments": {}}
+        )
     except KeyError:
         return claim.partition(". ")[0]
 

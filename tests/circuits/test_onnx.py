@@ -249,7 +249,7 @@ def test_what_python_saves_names_the_import_and_is_not_read(name: str) -> None:
 
 
 REFUSED = {
-    "empty": (b"", "model.not_onnx", "no graph"),
+    "empty": (b"", "model.not_onnx", "the file is empty"),
     "text": (b"this is no model at all", "model.not_onnx", "ONNX"),
     "a cut model": (ACCEPTED["gemm"][:-9], "model.not_onnx", "ONNX"),
     "no operator set": (without_opset(), "model.opset", "version 7"),

@@ -137,3 +137,20 @@ def test_splits_at_infinity_and_leaves_alone_are_trees_too() -> None:
     graph = load_onnx(Ensemble(trees, np.array([0.5, 0.0])).model(2))
     assert graph.run(np.array([[9.0, 5.0], [9.0, 4.0]])).tolist() == [[2.5, 0.0], [1.5, 2.0]]
     assert trees.scores(np.array([9.0, 4.0])).tolist() == [1.0, 2.0]
+
+
+class OwnCategories:
+    """CatBoost's models with columns of categories, as they save themselves."""
+
+    classes_ = ("no", "yes")
+
+    def save_model(self, file: str, format: str) -> None:  # noqa: A002
+        numbers = [{"feature_index": 0, "flat_feature_index": 0, "feature_id": "age"}]
+        categories = [{"feature_index": 0, "flat_feature_index": 1, "feature_id": "city"}]
+        held = {"features_info": {"float_features": numbers, "categorical_features": categories}}
+        Path(file).write_text(json.dumps(held))
+
+
+def test_catboosts_own_categories_are_refused_by_column_with_what_to_do() -> None:
+    with refuses("model.export", match=r"\('city'\).*without cat_features.*OrdinalEncoder"):
+        catboost.ensemble_of(OwnCategories())

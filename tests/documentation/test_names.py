@@ -79,7 +79,8 @@ def test_what_a_page_names_is_there(page: Path) -> None:
 
 
 def test_the_classes_that_pages_name_are_there() -> None:
-    code = "\n".join(file.read_text() for room in PACKAGES for file in (ROOT / room).rglob("*.py"))
+    files = [file for room in PACKAGES for file in (ROOT / room).rglob("*.py")]
+    code = "\n".join(file.read_text() for file in [*files, *(ROOT / "web" / "client").glob("*.ts")])
     found = [
         re.fullmatch(r"([A-Z][a-z]\w+)(?:\.\w+)*(?:\(.*\))?", span)
         for page in PAGES

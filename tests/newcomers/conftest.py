@@ -1,4 +1,7 @@
-"""Environments that have what strangers can install alone: the built wheels, and the registry's packages."""
+"""Environments that have what strangers can install alone: the built wheels, and the registry's packages.
+
+Wheels are built from this tree, unless ``ZENSERVE_WHEELS`` names the folder that has them.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,9 @@ Environment = Callable[..., Path]
 
 @pytest.fixture(scope="session")
 def wheels(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder that holds the wheels of ``zenserve`` and ``zenserve-client``, built from this tree."""
+    """The folder that holds the wheels of ``zenserve`` and ``zenserve-client``."""
+    if built := os.environ.get("ZENSERVE_WHEELS"):
+        return Path(built).resolve()
     folder = tmp_path_factory.mktemp("wheels")
     pip = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", str(folder)]
     run([*pip, str(ROOT), str(ROOT / "packages" / "client")], folder)

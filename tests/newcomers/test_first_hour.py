@@ -15,7 +15,7 @@ from tests.web.test_verify_page import FILE
 HERE: Final = Path(__file__).parent
 PEOPLE: Final = {
     "forest_on_a_table": ("pandas", "scikit-learn", "skl2onnx"),
-    "boosted_dataframe": ("pandas", "lightgbm"),
+    "boosted_dataframe": ("pandas", "lightgbm", "scikit-learn"),  # which LGBMClassifier asks for
     "text_classifier": ("torch==2.13.0", "onnxscript"),
 }
 JUDGE: Final = """\
@@ -43,10 +43,16 @@ def test_an_own_model_is_proven_and_a_friend_verifies_it(
     shutil.copy(HERE / f"{person}.py", tmp_path / "hour.py")
     run([programs / "python", "hour.py"], tmp_path)
     files = [tmp_path / "proof" / name for name in ("proof.json", "key.json")]
+    names = [table] if (table := tmp_path / "proof" / "table.json").exists() else []
     for verifier in (programs / "zenserve-verify", friend / "zenserve-verify"):
-        assert run([verifier, files[0], "--key", files[1]], tmp_path).startswith("valid")
+        command: list[str | Path] = [verifier, files[0], "--key", files[1]]
+        said = run([*command, "--table", *names] if names else command, tmp_path)
+        assert said.startswith("valid")
+        assert ("The label is called" in said) is (person == "forest_on_a_table")
     assert json.loads(_in_node(files, tmp_path)) == [True, "ok"]
-    assert _in_a_browser(browser, files) == "Valid"
+    word, first = _in_a_browser(browser, [*files, *names])
+    assert word == "Valid"
+    assert ("The label is called" in first) is (person == "forest_on_a_table")
 
 
 def _in_node(files: list[Path], folder: Path) -> str:
@@ -60,10 +66,10 @@ def _in_node(files: list[Path], folder: Path) -> str:
     return run([node, "judge.js", *files], folder)
 
 
-def _in_a_browser(browser: Any, files: list[Path]) -> str:
-    """The first word of the card on the page that verifies, opened as a file."""
+def _in_a_browser(browser: Any, files: list[Path]) -> list[str]:
+    """The heading of the card on the page that verifies, opened as a file: a word, and a sentence."""
     page = browser.new_context(offline=True).new_page()
     page.goto(FILE.as_uri())
     page.set_input_files("#choose", [str(file) for file in files])
     page.wait_for_selector("#answer .good, #answer .bad, #trouble .card")
-    return str(page.inner_text("#answer h2, #trouble h2").split("\n")[0])
+    return [str(line) for line in page.inner_text("#answer h2, #trouble h2").split("\n")]

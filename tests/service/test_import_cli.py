@@ -88,7 +88,7 @@ def test_of_its_outputs_some_may_be_kept(run: Any) -> None:
 @pytest.mark.parametrize(
     ("place", "words"),
     [
-        ("rooms_to_let", "is no MODULE:NAME"),
+        ("rooms_to_let", "is no model: give MODULE:NAME"),
         ("rooms_to_let:none", "no attribute"),
         ("no_rooms:x", "No module"),
     ],

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
-from sqlalchemy import text
+from sqlalchemy import text, update
 
 from service.jobs.claims import Claims
 from service.jobs.jobs import Jobs, Terms, scoped
@@ -15,6 +15,7 @@ from service.runtime import Runtime
 from service.storage import schema
 from service.storage.records.accounts import ApiKey, AuditEntry, Tenant, Upload
 from service.storage.records.base import LOCAL_TENANT, Base
+from service.storage.records.jobs import Job
 from service.storage.records.resources import (
     Circuit,
     Commitment,
@@ -25,6 +26,7 @@ from service.storage.records.resources import (
     VerificationKey,
 )
 from service.storage.records.webhooks import Delivery, Webhook
+from service.storage.repositories import Models
 from tests.service.support import add_job
 from verifier.registry import FIRST
 
@@ -140,3 +142,37 @@ def test_keys_given_before_there_were_tenants_still_name_their_jobs(each_runtime
         assert Jobs(session).earlier(terms) == "prf_0"
         assert Jobs(session).earlier(Terms(tenant_id="tnt_b", idempotency_key="once")) is None
     assert rows(each_runtime, "SELECT idempotency_key FROM jobs") == [(scoped(LOCAL_TENANT, "once"),)]
+
+
+def test_models_of_before_get_versions_in_the_order_in_which_they_were_made(each_runtime: Runtime) -> None:
+    runtime = each_runtime
+    models = {
+        "mdl_4": ("tnt_b", "credit", None),
+        "mdl_1": ("tnt_a", "credit", None),
+        "mdl_2": ("tnt_a", "credit", None),
+        "mdl_3": ("tnt_a", "credit", "mdl_1"),
+        "mdl_5": ("tnt_a", "credit", "mdl_0"),  # the first of its network is gone
+        "mdl_6": ("tnt_a", "credit", "mdl_0"),
+        "mdl_7": ("tnt_a", "risk", None),
+    }
+    with runtime.database.write() as session:
+        session.add_all(Tenant(id=each, name=each, created_at=NOON) for each in ("tnt_a", "tnt_b"))
+    for number, (model_id, (tenant_id, name, twin_id)) in enumerate(models.items()):
+        add_job(runtime, model_id, "model", Terms(tenant_id=tenant_id))
+        with runtime.database.write() as session:
+            made = NOON + timedelta(minutes=number)
+            session.execute(update(Job).where(Job.id == model_id).values(created_at=made))
+            row = Model(
+                id=model_id, name=name, twin_id=twin_id, weight_privacy="public", bits=8, quantised="q"
+            )
+            session.add(row)
+    schema.migrate(runtime.database, "0027")
+    schema.migrate(runtime.database)
+    assert rows(runtime, "SELECT id, version FROM models ORDER BY id") == [
+        *(("mdl_1", 1), ("mdl_2", 2), ("mdl_3", 1), ("mdl_4", 1), ("mdl_5", 3), ("mdl_6", 3), ("mdl_7", 1)),
+    ]
+    counted = "SELECT tenant_id, name, versions FROM model_names ORDER BY tenant_id, name"
+    assert rows(runtime, counted) == [("tnt_a", "credit", 3), ("tnt_a", "risk", 1), ("tnt_b", "credit", 1)]
+    with runtime.database.write() as session:
+        assert Models(session).next_version("tnt_a", "credit") == 4
+        assert Models(session).next_version("tnt_b", "other") == 1

@@ -13,6 +13,7 @@ from service.runtime import Runtime
 from service.storage.records.base import LOCAL_TENANT
 from service.storage.records.jobs import Job
 from service.storage.records.resources import ModelName
+from tests.service.accounts import calling
 from tests.service.support import labelled, tiny_calibration, tiny_onnx, work_on
 
 INPUT = [0.1, 0.2, 0.3, 0.4]
@@ -92,3 +93,41 @@ def test_the_command_line_takes_names(
     code, out, _ = run("models", "show", f"{model.name}@latest", "--field", "id")
     assert (code, out.strip()) == (0, model.id)
     assert "[not_found]" in run("models", "show", f"{model.name}@99")[2]
+
+
+def test_lists_are_of_a_name_or_of_a_version(api: Client, with_model: Runtime, register: Register) -> None:
+    first, second, other = register("credit"), register("credit"), register("risk")
+    assert [each.id for each in api.models(name="credit")] == [second.id, first.id]
+    assert [*api.models(name="cred")] == []
+    assert [each.id for each in api.models(name="risk", state="succeeded")] == [other.id]
+
+
+def test_lists_of_what_is_of_models_take_names(api: Client, with_model: Runtime, model: Model) -> None:
+    proof = api.create_proof(model.id, INPUT)
+    dataset = api.create_dataset(model.id, *labelled(3), privacy="public", name="june")
+    commitment = api.create_commitment(model.id, "input", INPUT)
+    for name in (model.id, model.name, f"{model.name}@{model.version}"):
+        assert [each.id for each in api.proofs(model_id=name)] == [proof.id]
+        assert [each.id for each in api.datasets(model_id=name)] == [dataset.id]
+        assert [each.id for each in api.commitments(model_id=name)] == [commitment.id]
+    assert [each.id for each in api.proofs(name=model.name)] == [proof.id]
+    assert [*api.proofs(name="other")] == []
+    assert [*api.datasets(name=model.name)] == []
+    assert [each.id for each in api.datasets(name="june")] == [dataset.id]
+    for ask in (api.proofs, api.datasets, api.commitments):
+        with pytest.raises(ApiError, match="there is no model 'credti'"):
+            next(ask(model_id="credti"))
+
+
+def test_the_dashboard_shows_versions(with_model: Runtime, register: Register) -> None:
+    first, _, third = register("credit"), register("credit"), register("credit", state="failed")
+    with calling(with_model) as http:
+        models, page, none = (
+            http.get(f"/admin/models{each}").text for each in ("?name=credit", "/credit@3", "?name=risk")
+        )
+    assert models.index("credit@3") < models.index("credit@2")
+    assert models.index("credit@2") < models.index("latest") < models.index("credit@1")
+    versions = page.split('<h2 id="versions">')[1].split("</table>")[0]
+    assert f'href="/admin/models/{first.id}">credit@1</a>' in versions
+    assert f'href="/admin/models/{third.id}"' not in versions
+    assert "No model matches" in none

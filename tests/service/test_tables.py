@@ -9,36 +9,14 @@ from pathlib import Path
 from typing import Any
 
 import httpx
-import numpy as np
 import pytest
 
-from circuits.onnx.described import with_schema
-from circuits.onnx.tables.ensemble import LEQ, Ensemble, Trees
-from circuits.samples.schema import Column, TableSchema
 from client import ApiError, Client, Model
 from service.runtime import Runtime
+from tests.credit import SCHEMA, TYPICAL, network
 from tests.service.conftest import open_runtime
-from tests.service.support import serving, work_on
-
-SCHEMA = TableSchema(
-    columns=(
-        Column(name="age", missing=(-128.0, 128.0)),
-        Column(name="city", kind="category", categories=("Berlin", "Hamburg", None)),
-    ),
-    classes=("approve", "decline"),
-)
-TYPICAL = "age,city,label\n20,Berlin,decline\n61.5,Hamburg,approve\n,Hamburg,approve\n44,,decline\n"
-
-
-def network() -> bytes:
-    """Approves of whoever is from Hamburg, and over 30 or of unknown age."""
-    trees = Trees()
-    approve, decline = trees.leaf([1.0, 0.0]), trees.leaf([0.0, 1.0])
-    old = trees.split(1, LEQ, [30.0], decline, approve)
-    from_hamburg = trees.split(2, LEQ, [1.5], old, decline)
-    trees.add(trees.split(2, LEQ, [0.5], decline, from_hamburg))
-    read = Ensemble(trees, np.zeros(2), classes=[*(SCHEMA.classes or ())])
-    return with_schema(read.model(SCHEMA.size), SCHEMA)
+from tests.service.support import serving, work_on, working
+from verifier.table import TableSchema
 
 
 @pytest.fixture(scope="module")
@@ -79,6 +57,8 @@ def test_a_row_has_a_cell_for_each_column_and_the_answer_a_name(
     assert '<p class="big answer">approve</p>' in page
     assert "<dt>age</dt><dd>missing</dd>" in page
     assert "<dt>city</dt><dd>Hamburg</dd>" in page
+    assert f'data-table="/admin/jobs/{proof.id}/table"' in page
+    assert TableSchema.read_file(page_of(api, f"jobs/{proof.id}/table").encode()) == SCHEMA
     monkeypatch.setenv("ZENSERVE_URL", str(api._http.base_url))
     assert "approve" in run("proofs", "show", proof.id)[1]
     (tmp_path / "row.csv").write_text("city;age;note\nHamburg;29;secret\n")
@@ -87,6 +67,20 @@ def test_a_row_has_a_cell_for_each_column_and_the_answer_a_name(
     assert json.loads(out)["values"] == {"label/label": 1}
     committed = api.create_commitment(model.id, "input", {"city": "Berlin", "age": 40})
     assert api.dry_run(model.id, input_id=committed.id).values == {"label/label": 1}
+
+
+def test_the_names_are_written_beside_a_proof(
+    registered: tuple[Runtime, Client, Model], run: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    runtime, api, model = registered
+    monkeypatch.setenv("ZENSERVE_URL", str(api._http.base_url))
+    row, proof, key, table = (str(tmp_path / name) for name in ("row.csv", "proof", "key", "table"))
+    Path(row).write_text("age,city\n29,Hamburg\n")
+    with working(runtime):
+        code, _, said = run("prove", model.id, row, "-o", proof, "--key-out", key, "--table-out", table)
+    assert code == 0, said
+    code, out, _ = run("verify", proof, "--key", key, "--table", table)
+    assert (code, 'The label is called "decline".' in out) == (0, True)
 
 
 def test_what_a_row_lacks_is_said_by_the_column_and_never_quoted(

@@ -615,7 +615,7 @@ def test_a_receipt(opened: Open) -> None:
 def test_what_is_no_document_is_called_what_it_is(opened: Open) -> None:
     page = opened()
     for content, said in (
-        (b"not JSON", "neither JSON nor an array"),
+        (b"not JSON", "neither JSON, an array nor CSV"),
         ({"format": "zenserve dream"}, "a “zenserve dream”"),
         ({"a": 1}, "neither a proof nor a key"),
     ):

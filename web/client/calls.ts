@@ -2,6 +2,7 @@
 
 import { clock } from "./clock.ts";
 import { ApiError, ClientError, UnreachableError } from "./errors.ts";
+import { asJson, asText, isFile, requireSeconds, wrongType } from "./given.ts";
 import type { Answer, Arguments, Bytes, Given, Item, Listing, Readable, Route } from "./routes.ts";
 
 const HERE = "http://127.0.0.1:8000";
@@ -47,6 +48,8 @@ export class Calls {
   readonly #fetch: typeof fetch;
 
   constructor({ baseUrl = HERE, apiKey, timeoutSeconds = 60, retrySeconds = 10, ...options }: Options = {}) {
+    requireSeconds("timeoutSeconds", timeoutSeconds);
+    requireSeconds("retrySeconds", retrySeconds);
     this.#address = address(baseUrl);
     this.#headers = shown(apiKey);
     this.#timeoutSeconds = timeoutSeconds;
@@ -151,7 +154,7 @@ export class Calls {
 export function asked<R extends Route>(route: R, given?: Given<R>): Asked;
 export function asked(route: string, { path: ids, query, header, body }: Loose = {}): Asked {
   const [method = "", pattern = ""] = route.split(" ");
-  const path = pattern.replace(/\{(\w+)\}/g, (_, name: string) => segment(String(ids?.[name])));
+  const path = pattern.replace(/\{(\w+)\}/g, (_, name: string) => segment(name, ids?.[name]));
   const headers = Object.fromEntries(pairs(header));
   const search = new URLSearchParams(pairs(query)).toString();
   const repeatable = !["POST", "PATCH"].includes(method) || "Idempotency-Key" in headers;
@@ -161,16 +164,17 @@ export function asked(route: string, { path: ids, query, header, body }: Loose =
   return {
     ...request,
     headers: { ...headers, "Content-Type": "application/json" },
-    body: JSON.stringify(body),
+    body: asJson(body),
   };
 }
 
 function isSentAsItIs(body: unknown): body is FormData | Blob | Bytes {
-  return body instanceof FormData || body instanceof Blob || body instanceof Uint8Array;
+  return body instanceof FormData || isFile(body);
 }
 
 /** Ids come from elsewhere: none of them leads to another place. */
-function segment(id: string): string {
+function segment(name: string, id: unknown): string {
+  if (typeof id !== "string" && typeof id !== "number") throw wrongType(name, "an id, such as model.id", id);
   if (id === "" || id === "." || id === "..") throw new ClientError(`${JSON.stringify(id)} is no id`);
   return encodeURIComponent(id);
 }
@@ -186,7 +190,9 @@ interface Loose {
 /** Names and values as addresses, headers and forms have them: a list is one of each, null is left out. */
 export function pairs(values: object = {}): [string, string][] {
   return Object.entries(values).flatMap(([name, value]) =>
-    [value].flat().flatMap((each) => (each === null || each === undefined ? [] : [[name, String(each)]])),
+    [value]
+      .flat()
+      .flatMap((each) => (each === null || each === undefined ? [] : [[name, asText(name, each)]])),
   ) as [string, string][];
 }
 
@@ -241,6 +247,7 @@ function address(baseUrl: string | URL): URL {
 /** Raises `ClientError` for what cannot be a key: sent as it is, it would turn up in an error. */
 function shown(apiKey: string | undefined): Record<string, string> {
   if (apiKey === undefined) return {};
+  if (typeof apiKey !== "string") throw wrongType("apiKey", "the key as a text", apiKey);
   if (!/^[\x21-\x7e]+$/.test(apiKey))
     throw new ClientError("the API key has spaces or signs that no key has");
   return { Authorization: `Bearer ${apiKey}` };

@@ -8,6 +8,7 @@ import { asked, Calls, pairs, type Asked } from "./calls.ts";
 import { clock } from "./clock.ts";
 import { ClientError, JobError, TimeoutError, UnreachableError } from "./errors.ts";
 import { events, type Event } from "./events.ts";
+import { isFile, requireBytes, requireFields, requireFile, requireJob, requireSeconds } from "./given.ts";
 import type { Bytes } from "./routes.ts";
 import type {
   CeremonyView,
@@ -62,6 +63,8 @@ const PLACES: Readonly<Record<string, string>> = {
 };
 /** Larger files are uploaded ahead of the request, under their hash: none of them twice. */
 const LARGE_FILE_BYTES = 8 << 20;
+/** Fields of forms that are files. */
+const FILES = ["model", "calibration", "calibration_labels", "samples", "labels", "targets"];
 const FIRST_POLL = 0.2;
 const SLOWEST_POLL = 2;
 /** The service sends a comment every 15 seconds where there is nothing else to say. */
@@ -157,6 +160,8 @@ export class Client extends Calls {
     job: J,
     { timeoutSeconds = Infinity, signal }: Omit<Waiting<J>, "onProgress"> = {},
   ): AsyncGenerator<J, void, undefined> {
+    requireJob(job);
+    requireSeconds("timeoutSeconds", timeoutSeconds);
     const deadline = clock.now() + timeoutSeconds;
     let streams = true;
     let pause = FIRST_POLL;
@@ -209,6 +214,7 @@ export class Client extends Calls {
 
   /** The service's verdict on a proof document. Who does not trust the service uses `verifyLocally`. */
   async verify(document: Uint8Array, { expected, signal, ...held }: Held = {}): Promise<Verification> {
+    requireBytes("document", document);
     const files = {
       proof: document,
       verification_key: held.key,
@@ -227,6 +233,7 @@ export class Client extends Calls {
 
   /** Bring a file, unless the service has it: its SHA-256, by which later requests may name it. */
   async upload(file: Blob | Bytes, signal?: AbortSignal): Promise<string> {
+    requireFile("file", file);
     const content = file instanceof Blob ? new Uint8Array(await file.arrayBuffer()) : file;
     const sha256 = hex(new Uint8Array(await crypto.subtle.digest("SHA-256", content)));
     const path = { sha256 };
@@ -251,9 +258,14 @@ export class Client extends Calls {
     fields: CreateModelForm | CreateDatasetForm,
     { signal, ...once }: Once,
   ): Promise<J> {
+    requireFields("form", fields);
+    for (const name of FILES) {
+      const file: unknown = Object.entries(fields).find(([each]) => each === name)?.[1];
+      if (file !== undefined && file !== null) requireFile(name, file);
+    }
     const body = new FormData();
     for (const [name, value] of Object.entries(fields)) {
-      if (!(value instanceof Blob || value instanceof Uint8Array)) {
+      if (!isFile(value)) {
         for (const [, each] of pairs({ [name]: value })) body.append(name, each);
       } else if ((value instanceof Blob ? value.size : value.byteLength) > LARGE_FILE_BYTES) {
         body.append(`${name}_sha256`, await this.upload(value, signal));
@@ -313,6 +325,7 @@ export function isOver(job: Job): boolean {
 }
 
 function about(job: Job, method: string, end = ""): Asked {
+  requireJob(job);
   const place = PLACES[job.id.slice(0, 3)];
   if (place === undefined) throw new ClientError(`${job.id} is no job that can be followed`);
   const path = `/v1/${place}/${encodeURIComponent(job.id)}${end}`;
@@ -337,6 +350,7 @@ function hex(bytes: Uint8Array): string {
 
 /** The text of a JSON file. Raises `ClientError` where it is none, or more than one value. */
 function jsonOf(file: Uint8Array, name: string): string {
+  requireBytes(name, file);
   try {
     const text = new TextDecoder("utf-8", { fatal: true }).decode(file);
     JSON.parse(text);

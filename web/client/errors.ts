@@ -2,6 +2,7 @@
  * What can go wrong.
  *
  * ClientError
+ * ├── ArgumentError       an argument is of a wrong type; nothing was sent
  * ├── UnreachableError    no service answers at the address
  * ├── ApiError            the service answered with a problem document
  * ├── JobError            a job that was waited for failed or was canceled
@@ -14,6 +15,17 @@ import type { Problem } from "./schema.ts";
 /** Base of the tree; its text is fit to show to a user. */
 export class ClientError extends Error {
   override name = "ClientError";
+}
+
+/** An argument is of a wrong type, and nothing was sent. `argument`: its name. */
+export class ArgumentError extends ClientError {
+  override name = "ArgumentError";
+  readonly argument: string;
+
+  constructor(argument: string, message: string) {
+    super(message);
+    this.argument = argument;
+  }
 }
 
 /** No service answers at the address. */

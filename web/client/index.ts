@@ -4,7 +4,15 @@ export { Client, isOver } from "./client.ts";
 export type { Held, Job, Once, Waiting } from "./client.ts";
 export type { Options } from "./calls.ts";
 export { verifyLocally } from "./local.ts";
-export { ApiError, ClientError, JobError, SignatureError, TimeoutError, UnreachableError } from "./errors.ts";
+export {
+  ApiError,
+  ArgumentError,
+  ClientError,
+  JobError,
+  SignatureError,
+  TimeoutError,
+  UnreachableError,
+} from "./errors.ts";
 export type { Answer, Bytes, Given, Item, Listing, Route } from "./routes.ts";
 export { verifyWebhook } from "./webhooks.ts";
 export type { WebhookEvent } from "./webhooks.ts";

@@ -15,7 +15,7 @@ export interface Routes {
   "POST /v1/models/{model_id}/retry": operations["retryModel"];
   /** Server-sent events of the registration, as those of a proof. */
   "GET /v1/models/{model_id}/events": operations["followModel"];
-  /** The models, newest first. */
+  /** The models, newest first; of one name all its versions. */
   "GET /v1/models": operations["listModels"];
   /** Register a network: it is read, quantised and checked at once. A job then commits to its weights, if
    * they are to be committed, proves that they are of their types, and makes the keys of its proofs.
@@ -2636,6 +2636,8 @@ export interface components {
       detail: string;
       /** @description What to do about a proof that is not valid, where that is more than to distrust it. */
       remedy: string | null;
+      /** @description In sentences, what is shown by the names of a table's classes and columns, which nothing proves; empty where it is not valid, or no table was given. */
+      named: string[];
       /** @description In sentences, what a reader may rely on; empty where it is not valid. */
       verified: string[];
       /** @description In sentences, what a reader may not rely on. */
@@ -2977,6 +2979,8 @@ export interface operations {
       query?: {
         /** @description Only what is in this state. */
         state?: ("queued" | "running" | "succeeded" | "failed" | "canceled") | null;
+        /** @description Only what has this name. */
+        name?: string | null;
         /** @description How many on a page. */
         limit?: number;
         /** @description The `next_cursor` of the page before. */
@@ -3145,7 +3149,7 @@ export interface operations {
   listCommitments: {
     parameters: {
       query?: {
-        /** @description Only what is of this model. */
+        /** @description Only what is of this model: its id, or NAME, NAME@VERSION. */
         model_id?: string | null;
         /** @description How many on a page. */
         limit?: number;
@@ -3348,8 +3352,10 @@ export interface operations {
       query?: {
         /** @description Only what is in this state. */
         state?: ("queued" | "running" | "succeeded" | "failed" | "canceled") | null;
-        /** @description Only what is of this model. */
+        /** @description Only what is of this model: its id, or NAME, NAME@VERSION. */
         model_id?: string | null;
+        /** @description Only what has this name. */
+        name?: string | null;
         /** @description How many on a page. */
         limit?: number;
         /** @description The `next_cursor` of the page before. */
@@ -3525,8 +3531,10 @@ export interface operations {
       query?: {
         /** @description Only what is in this state. */
         state?: ("queued" | "running" | "succeeded" | "failed" | "canceled") | null;
-        /** @description Only what is of this model. */
+        /** @description Only what is of this model: its id, or NAME, NAME@VERSION. */
         model_id?: string | null;
+        /** @description Only what is of models of this name, in all versions. */
+        name?: string | null;
         /** @description Only proofs of this scheme. */
         scheme?: ("inference" | "recognition" | "accuracy" | "robustness") | null;
         /** @description Frames of streams, too. */

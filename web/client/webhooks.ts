@@ -5,7 +5,8 @@
  * the same.
  */
 
-import { SignatureError } from "./errors.ts";
+import { ArgumentError, SignatureError } from "./errors.ts";
+import { requireBytes } from "./given.ts";
 import type { Message } from "./schema.ts";
 
 /** What happened. `data` says what became of the job; what it made is fetched with a key. */
@@ -19,7 +20,7 @@ const PREFIX = "whsec_";
  * The event of a message that the service signed with `secret` (`whsec_…`), lately.
  *
  * `body`: the bytes as they came; parsed and written again they would be others. `toleranceSeconds`: that clocks may
- * differ, and that a message may be held up by whoever saw it. Raises `SignatureError`, and `TypeError` for a
+ * differ, and that a message may be held up by whoever saw it. Raises `SignatureError`, and `ArgumentError` for a
  * `secret` that is none.
  */
 export async function verifyWebhook(
@@ -28,6 +29,7 @@ export async function verifyWebhook(
   body: Uint8Array,
   toleranceSeconds = 300,
 ): Promise<WebhookEvent> {
+  requireBytes("body", body);
   const [id, sentAt, signatures] = ["webhook-id", "webhook-timestamp", "webhook-signature"].map((name) =>
     header(headers, name),
   ) as [string, string, string];
@@ -61,7 +63,8 @@ function header(headers: Headed, name: string): string {
 async function keyOf(secret: string): Promise<CryptoKey> {
   const raw = decoded(secret.replace(PREFIX, ""));
   // With an empty one anybody could sign.
-  if (!raw?.length) throw new TypeError(`a webhook's secret is ${PREFIX} and base64`);
+  if (!raw?.length)
+    throw new ArgumentError("secret", `secret: give a webhook's secret, ${PREFIX} and base64`);
   return crypto.subtle.importKey("raw", raw, { name: "HMAC", hash: "SHA-256" }, false, ["verify"]);
 }
 

@@ -30,6 +30,7 @@ const ADVICE: Readonly<Record<string, string>> = {
   setup_mismatch: ASK_ANEW,
   time_mismatch: ASK_ANEW,
 };
+const NAMES_BY_FILE = "Names of classes and columns are those of the table’s file. Nothing proves them.";
 const ADVICE_ELSE = "Rely on nothing in it. Ask whoever handed it to you for the file as it was made.";
 
 /** `seconds`: what it took. */
@@ -63,11 +64,14 @@ export function verdictShown({ verdict, pins, idle }: Judged, seconds: number): 
   if ("frames" in verdict) return streamShown(verdict, pins, foot);
   const isReceipt = "receipt" in verdict;
   const claim = isReceipt ? verdict.detail : (verdict.statement?.claim ?? verdict.detail);
-  const [first, rest] = headed(claim);
+  const named = "named" in verdict ? verdict.named : [];
+  const [first, rest] = named[0] === undefined ? headed(claim) : [shortened(named[0]), claim];
   const isPinned = (isReceipt ? pins["issuer"] : pins["key"]) !== undefined;
   const shown = card("good", "✓", "Valid", first, [
     ...("statement" in verdict ? [challengeShown(verdict, pins)] : []),
+    ...named.slice(1).map((each) => make("p", "claim", ...sentence(each))),
     ...(rest ? [make("p", "claim", ...sentence(rest))] : []),
+    ...(named.length > 0 ? [make("p", "foot", NAMES_BY_FILE)] : []),
     ...(isPinned ? [] : [nextStep(verdict)]),
     ...foot,
   ]);

@@ -127,14 +127,18 @@ document.querySelector("[data-filters]")?.addEventListener("formdata", (event) =
   for (const [name, value] of [...event.formData]) if (!value) event.formData.delete(name);
 });
 
-/** The proof or stream of this page, which its visitor may fetch, and its keys, which anybody may. */
-async function handed(place: string): Promise<File[]> {
+/**
+ * The proof or stream of this page, which its visitor may fetch, and its keys, which anybody may. `table`: where the
+ * names of a table's columns and classes are.
+ */
+async function handed(place: string, table: string | undefined): Promise<File[]> {
   const text = await (await fetch(place)).text();
   const document: ProofDocument | StreamFile = JSON.parse(text);
   const client = new Client({ baseUrl: location.origin });
   if ("statement" in document) {
     const key = await client.getVerificationKey(document.statement.verification_key.id);
-    return [new File([text], "proof.json"), new File([key], "key.json")];
+    const names = table === undefined ? [] : [new File([await (await fetch(table)).blob()], "table.json")];
+    return [new File([text], "proof.json"), new File([key], "key.json"), ...names];
   }
   const ids = new Set(document.head.bank.models.map((model) => model.verification_key));
   const keys = [...ids].map(
@@ -148,5 +152,5 @@ addEventListener("message", async ({ origin, source, data }: MessageEvent<unknow
   const link = document.querySelector<HTMLElement>("[data-verify]");
   const place = link?.dataset["verify"];
   if (origin !== location.origin || data !== ASKING || !source || !place) return;
-  source.postMessage(await handed(place), { targetOrigin: origin });
+  source.postMessage(await handed(place, link?.dataset["table"]), { targetOrigin: origin });
 });

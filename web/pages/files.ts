@@ -21,12 +21,24 @@ export const ROLES = [
   "input",
   "dataset",
   "labels",
+  "table",
   "policy",
 ] as const;
 export type Role = (typeof ROLES)[number];
 
 export type Kind =
-  "proof" | "receipt" | "stream" | "key" | "circuit" | "opening" | "array" | "archive" | "policy" | "other";
+  | "proof"
+  | "receipt"
+  | "stream"
+  | "key"
+  | "circuit"
+  | "opening"
+  | "array"
+  | "archive"
+  | "row"
+  | "table"
+  | "policy"
+  | "other";
 
 /** What each kind can be, the likeliest first. */
 export const ALTERNATIVES: Readonly<Record<Kind, readonly Role[]>> = {
@@ -38,6 +50,8 @@ export const ALTERNATIVES: Readonly<Record<Kind, readonly Role[]>> = {
   opening: ["opening"],
   array: ["input", "dataset", "labels"],
   archive: ["dataset", "input"],
+  row: ["input"],
+  table: ["table"],
   policy: ["policy"],
   other: [],
 };
@@ -98,7 +112,7 @@ function sortJson(text: string): Sorted {
   try {
     value = JSON.parse(text);
   } catch {
-    return { kind: "other", why: "neither JSON nor an array" };
+    return isCsv(text) ? { kind: "row" } : { kind: "other", why: "neither JSON, an array nor CSV" };
   }
   if (Array.isArray(value)) return { kind: "array", isList: !Array.isArray(value[0]) };
   switch (textOf(value, "format")) {
@@ -110,6 +124,8 @@ function sortJson(text: string): Sorted {
       return sortStream(value);
     case "zenserve openings":
       return { kind: "opening" };
+    case "zenserve table":
+      return { kind: "table" };
     case "zenserve policy":
       return { kind: "policy" };
     case undefined:
@@ -119,6 +135,13 @@ function sortJson(text: string): Sorted {
     default:
       return { kind: "other", why: `a “${shortened(textOf(value, "format") ?? "")}”` };
   }
+}
+
+/** Lines of text, more than one of them or with a delimiter, that do not begin as JSON does. */
+function isCsv(text: string): boolean {
+  return (
+    !/^\s*[[{]/.test(text) && !/[\0-\x08\x0e-\x1f\ufffd]/.test(text) && /[,;\t]|\n./.test(text.slice(0, MIB))
+  );
 }
 
 /** Several inputs by their names. */
@@ -215,12 +238,13 @@ export function assign<File extends Placed>(files: readonly File[]): Parts<File>
   if (only(parts, "registrationKey")?.sorted.namesCircuit) put("registrationCircuit", isCircuit);
   put("policy", ({ kind }) => kind === "policy");
   put("opening", ({ kind }) => kind === "opening");
+  if (document?.kind === "proof") put("table", ({ kind }) => kind === "table");
   if (document?.hasDataset) {
     put("dataset", ({ kind }) => kind === "archive");
     put("labels", ({ kind, isList }) => kind === "array" && isList === true);
     put("dataset", ({ kind }) => kind === "array");
   } else {
-    put("input", ({ kind }) => kind === "archive" || kind === "array");
+    put("input", ({ kind }) => kind === "archive" || kind === "array" || kind === "row");
   }
   return parts;
 }

@@ -34,6 +34,7 @@ const NAMES: Readonly<Record<Role, string>> = {
   input: "Input",
   dataset: "Dataset",
   labels: "Labels",
+  table: "Table’s names",
   policy: "Policy",
 };
 

@@ -7,6 +7,7 @@ import { beforeEach, mock, test } from "node:test";
 import { clock } from "../client/clock.ts";
 import {
   ApiError,
+  ArgumentError,
   Client,
   ClientError,
   JobError,
@@ -370,10 +371,53 @@ test("a webhook's message is the service's, and of now", async () => {
   ]) {
     await assert.rejects(verifyWebhook(secret, wrong, body), SignatureError);
   }
-  await assert.rejects(verifyWebhook("whsec_", headers(sentAt, sign(sentAt)), body), TypeError);
+  await assert.rejects(verifyWebhook("whsec_", headers(sentAt, sign(sentAt)), body), { argument: "secret" });
+});
+
+/** What programs without types hand in, by the argument that the error names. */
+const WRONG: Record<string, (client: any) => unknown> = {
+  proof_id: (client) => client.call(GET, { path: { proof_id: QUEUED } }),
+  model: (client) => client.createModel({ model: "model.onnx", calibration: BYTES }),
+  calibration: (client) => client.createModel({ model: BYTES, calibration: [[1, 2]] }),
+  label: (client) => client.createModel({ model: BYTES, calibration: BYTES, label: { run: "17" } }),
+  form: (client) => client.createDataset("rows.csv"),
+  body: (client) => client.createProof("mdl_1"),
+  input: (client) => client.createProof({ model_id: "mdl_1", input: [1n] }),
+  challenge: (client) => client.createProof({ model_id: "mdl_1", challenge: () => "lunch" }),
+  job: (client) => client.wait("prf_1"),
+  timeoutSeconds: (client) => client.wait(QUEUED, { timeoutSeconds: "60" }),
+  file: (client) => client.upload("model.onnx"),
+  document: (client) => client.verify("{}"),
+  registration: (client) => client.verify(BYTES, { registration: {} }),
+};
+const BYTES = new TextEncoder().encode("{}");
+
+for (const [argument, ask] of Object.entries(WRONG)) {
+  test(`an argument of a wrong type is named, and nothing is sent: ${argument}`, async () => {
+    const service = new Service(ok(QUEUED, 202));
+    await assert.rejects(async () => ask(service.client), {
+      ...{ name: "ArgumentError", argument },
+      message: new RegExp(`^${argument}: give .*, not (an object of type \\w+|a \\w+)$`),
+    });
+    assert.deepEqual(service.paths, []);
+  });
+}
+
+test("wrong options are refused before anything is asked", () => {
+  const client: any = Client;
+  assert.throws(() => new client({ apiKey: 7 }), { argument: "apiKey" });
+  assert.throws(() => new client({ timeoutSeconds: "60" }), { argument: "timeoutSeconds" });
+});
+
+test("arrays of numbers are sent as lists", async () => {
+  const service = new Service(ok(QUEUED, 202));
+  const input: any = [new Float32Array([0.5, 1])];
+  await service.client.createProof({ model_id: "mdl_1", input });
+  assert.deepEqual((await service.asked[0]?.json()).input, [[0.5, 1]]);
 });
 
 test("every error is one of the tree", () => {
+  assert.ok(new ArgumentError("", "") instanceof ClientError);
   for (const kind of [UnreachableError, TimeoutError, SignatureError])
     assert.ok(new kind("") instanceof ClientError);
   assert.ok(

@@ -173,6 +173,7 @@ export async function verdict({
     inputs: input === undefined ? new Map() : await datasets.loadInputs(input, inputTypes(trusted.circuit)),
     dataset: dataset === undefined ? null : await datasets.load(dataset, labels, trusted.circuit),
     openings: read_(openingFile, opening),
+    table: null,
     registration:
       registered === null || registrationKey === undefined
         ? null

@@ -6,11 +6,16 @@ import type { NumberArray } from "./arrays.ts";
 import { same, typeLimbs } from "./documents.ts";
 import type { Description, InputType } from "./documents.ts";
 import { ZenError } from "./errors.ts";
+import { isBytes } from "./json.ts";
 import type * as judging from "./judging.ts";
 import { canonical } from "./json.ts";
 import type { JsonSource } from "./json.ts";
-import { at, product } from "./lists.ts";
+import { at, product, rounded } from "./lists.ts";
 import type { Targets } from "./measures.ts";
+import { MAGIC as NPY, startsWith } from "./npy.ts";
+import { MAGIC as NPZ } from "./npz.ts";
+import { entriesOf } from "./table.ts";
+import type { Table } from "./table.ts";
 
 const TAG = "zenserve dataset 1\n";
 const TARGETS_TAG = "zenserve dataset 2\n";
@@ -238,13 +243,17 @@ export async function loadArray(file: JsonSource): Promise<NumberArray> {
 
 /**
  * The integers of inputs of these `types`, by what statements call them: of several, those that a `.npz` file, or
- * JSON, has by their own names. Throws `ZenError` (`input.*`).
+ * JSON, has by their own names. A CSV file has one input in one row, by the names of columns where the table is
+ * `described`. Throws `ZenError` (`input.*`).
  */
 export async function loadInputs(
   file: JsonSource,
   types: ReadonlyMap<string, InputType>,
+  described: Table | null = null,
 ): Promise<Map<string, number[]>> {
   const only = types.get("input");
+  const csv = only === undefined ? null : csvOf(file);
+  if (only !== undefined && csv !== null) return new Map([["input", quantisedRow(csv, only, described)]]);
   if (only !== undefined) return new Map([["input", quantise(await loadArray(file), only)]]);
   const arrays = await readArrays(file, "input");
   const named = [...("shape" in arrays ? [] : arrays)].map(([name, array]) => {
@@ -254,6 +263,34 @@ export async function loadInputs(
   });
   if (named.length === 0) throw unnamed(types);
   return new Map(named.map(({ name, kind, array }) => [name, quantise(array, kind)]));
+}
+
+/** The text of a CSV file: of what is neither `.npy` nor `.npz`, nor a JSON list or object; else null. */
+function csvOf(file: JsonSource): string | null {
+  if (typeof file !== "string" && !isBytes(file)) return null;
+  if (isBytes(file) && (startsWith(file, NPZ) || startsWith(file, NPY))) return null;
+  const head = typeof file === "string" ? file : new TextDecoder("latin1").decode(file.subarray(0, 4096));
+  if (/^[ \t\n\r]*[[{]/.test(head)) return null;
+  if (typeof file === "string") return file.replace(/^\uFEFF/, "");
+  try {
+    return new TextDecoder("utf-8", { fatal: true }).decode(file);
+  } catch {
+    throw new ZenError(
+      "input.unreadable",
+      "this is neither a .npy or .npz file, JSON nor CSV: no text",
+      "input",
+    );
+  }
+}
+
+function quantisedRow(csv: string, kind: InputType, described: Table | null): number[] {
+  const entries = entriesOf(csv, described);
+  if (entries.length !== product(kind.shape)) {
+    const why = `input: the row becomes ${entries.length} numbers; the network takes ${written(kind.shape)}`;
+    const more = (described?.columns.length ?? 0) > 0 ? "" : ": a model of a table needs its table.json";
+    throw new ZenError("input.shape", why + more, "input");
+  }
+  return integers(new Float64Array(entries), kind);
 }
 
 function unnamed(types: ReadonlyMap<string, InputType>): ZenError {
@@ -325,13 +362,4 @@ function written(shape: readonly number[]): string {
 function integers(values: Float64Array, { scale, zero_point, bits }: InputType): number[] {
   const most = 2 ** bits - 1;
   return Array.from(values, (x) => Math.max(0, Math.min(most, rounded(x / scale) + zero_point)) + 0);
-}
-
-/** Doubles from here on are integers. */
-const INTEGERS_FROM = 2 ** 52;
-
-/** To the nearest integer, halves to the even one: what is added leaves no place for a fraction. */
-function rounded(x: number): number {
-  if (Math.abs(x) >= INTEGERS_FROM) return x;
-  return x < 0 ? x - INTEGERS_FROM + INTEGERS_FROM : x + INTEGERS_FROM - INTEGERS_FROM;
 }

@@ -46,6 +46,7 @@ import { countsOf } from "./measures.ts";
 import type { Targets } from "./measures.ts";
 import { TRANSPARENT } from "./system.ts";
 import type { Claim, Flaw } from "./system.ts";
+import type { Table } from "./table.ts";
 import { LINK_MISMATCH, OK, Refusal, refuse, SUM_MISMATCH } from "./verdict.ts";
 import type { Verdict } from "./verdict.ts";
 import * as words from "./words.ts";
@@ -94,6 +95,7 @@ export interface LabelledData {
  * The verdict: `reason` is a key of `REASONS`, or one of the proof system's; `detail` is the same for people;
  * `remedy` says what to do about a proof that is not valid, where that is more than to distrust it.
  *
+ * `named` says what is shown by the names of a table's classes and columns, which nothing proves.
  * `verified` and `not_verified` say in sentences what a reader may and may not rely on: nothing at all where it is
  * not valid. `verification_key` is the one that it was verified with: is it one that you trust? `statement`: what
  * was proven, null where the proof is not valid.
@@ -103,6 +105,7 @@ export interface Verification {
   readonly reason: string;
   readonly detail: string;
   readonly remedy: string | null;
+  readonly named: readonly string[];
   readonly verified: readonly string[];
   readonly not_verified: readonly string[];
   readonly verification_key: KeyReference;
@@ -114,15 +117,19 @@ export interface Verification {
  *
  * `inputs`: of each its integers, row-major (`datasets.quantise`), by what statements call it; `openings` of the
  * commitments to them, or of those to a private `dataset`'s shards, or of those to outputs, with what these are;
- * `registration` of the committed model.
+ * `registration` of the committed model; `table`: what its columns and classes are called.
  */
 export interface Known {
   readonly inputs: ReadonlyMap<string, readonly number[]>;
   readonly dataset: LabelledData | null;
   readonly openings: OpeningFile | null;
   readonly registration: Registration | null;
+  readonly table: Table | null;
 }
-const NOTHING_KNOWN: Known = { inputs: new Map(), dataset: null, openings: null, registration: null };
+const NOTHING_KNOWN: Known = {
+  ...{ inputs: new Map(), dataset: null, openings: null },
+  ...{ registration: null, table: null },
+};
 const NOTHING_EXPECTED: Expected = readParsed(expected, {});
 
 /** The proof that a committed model is of its types, and the key that it verifies with. */
@@ -232,6 +239,7 @@ export class Case {
       reason: refusal.reason,
       detail: refusal.detail || (REASONS[refusal.reason] ?? ""),
       remedy: refusal.remedy,
+      named: [],
       verified: [],
       not_verified: [],
       verification_key: this.key.reference,
@@ -254,12 +262,14 @@ export class Case {
         statement: registration.document.statement,
         showsCeremony: registration.key.showsCeremony,
       },
+      table: this.known.table,
     };
     return {
       valid: true,
       reason: OK,
       detail: "The proof is valid, and it proves what the statement says.",
       remedy: null,
+      named: seen.table === null ? [] : words.called(this.circuit, statement.values, seen.table),
       verified: words.verified(statement, seen),
       not_verified: words.notVerified(statement, seen),
       verification_key: this.key.reference,

@@ -28,6 +28,7 @@ import type { ReceiptVerification } from "./receipts.ts";
 import { judgeStream, streamFile } from "./stream.ts";
 import type { StreamFile, StreamVerification } from "./stream.ts";
 import { TRANSPARENT } from "./system.ts";
+import { table } from "./table.ts";
 import { privacy } from "./words.ts";
 
 /** What a verifier knows from elsewhere: each is compared where it is there. */
@@ -69,7 +70,7 @@ export interface Given {
   readonly document: JsonSource;
   /** The verification key's file, from whom you trust. */
   readonly key?: JsonSource | undefined;
-  /** The input to compare, as it was before quantisation: .npy or JSON; several by their names: .npz. */
+  /** The input to compare, as it was before quantisation: .npy, JSON or CSV; several by their names: .npz. */
   readonly input?: JsonSource | undefined;
   /** The dataset to compare: .npz with samples, or each input by its name, and labels; or the samples as .npy or JSON. */
   readonly dataset?: JsonSource | undefined;
@@ -81,6 +82,8 @@ export interface Given {
   readonly registration?: JsonSource | undefined;
   /** The registration's own verification key, from whom you trust. */
   readonly registrationKey?: JsonSource | undefined;
+  /** What the model's columns and classes are called, `table.json`: it is shown, and not proven. */
+  readonly table?: JsonSource | undefined;
   /** The circuit of a transparent key, which only names it. */
   readonly circuit?: Uint8Array | undefined;
   /** That of a transparent registration's key. */
@@ -106,6 +109,7 @@ const FILES: readonly File[] = [
   "registrationKey",
   "circuit",
   "registrationCircuit",
+  "table",
 ];
 
 /** Of streams, which have several. */
@@ -202,17 +206,20 @@ function pinned<T extends object>(kind: Reader<T>, given: Given, what: string): 
 async function compared(given: Given, document: ProofDocument, key: OpenedKey): Promise<Known> {
   const { input, dataset, labels, opening } = given;
   const openings = opening === undefined ? null : await about("opening", () => read(openingFile, opening));
+  const { table: names } = given;
+  const described = names === undefined ? null : await about("table", () => read(table, names));
   const found = {
     registration: await registration(given),
     inputs:
       input === undefined
         ? new Map()
-        : await about("input", () => datasets.loadInputs(input, inputTypes(key.circuit))),
+        : await about("input", () => datasets.loadInputs(input, inputTypes(key.circuit), described)),
     dataset:
       dataset === undefined
         ? null
         : await about("dataset", () => datasets.load(dataset, labels, key.circuit)),
     openings,
+    table: described,
   };
   requireComparable(given, document, key, found);
   return found;

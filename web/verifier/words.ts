@@ -18,7 +18,12 @@ import { at } from "./lists.ts";
 import * as measures from "./measures.ts";
 import { CEREMONY } from "./system.ts";
 import type { VerifyingSystem } from "./system.ts";
+import { cellsInWords, className, sizeOf } from "./table.ts";
+import type { Table } from "./table.ts";
 
+const NAMES_UNPROVEN =
+  "That columns, categories and classes have the names that the table's file gives them: have it from whom" +
+  " you trust.";
 const ALWAYS_UNSAID = [
   "That the network is accurate beyond what is claimed, fair or fit for a purpose.",
   "Who made the proof, or when: made_at is the word of whoever made it.",
@@ -99,6 +104,8 @@ export interface Seen {
   readonly opened: ReadonlyMap<string, string>;
   readonly showsCeremony: boolean;
   readonly registration: Registered | null;
+  /** What columns and classes are called. */
+  readonly table: Table | null;
 }
 
 /** What is claimed: the values that a reader asks for, then how they come about. */
@@ -210,7 +217,7 @@ export function verified(statement: Statement, seen: Seen): string[] {
 
 /** What they may not rely on. */
 export function notVerified(statement: Statement, seen: Seen): string[] {
-  const { expected, given, opened, registration } = seen;
+  const { expected, given, opened, registration, table } = seen;
   const { commitments, dataset, does_not_say: unsaid } = statement;
   const unseen = Object.keys(commitments)
     .sort()
@@ -224,12 +231,42 @@ export function notVerified(statement: Statement, seen: Seen): string[] {
     ...when(dataset !== null && dataset.sha256 !== null && !given.has("dataset"), DATASET_UNSEEN),
     ...when(dataset !== null && !given.has("dataset"), REPEATED),
     ...when(!expected.has("challenge"), REPLAY),
+    ...when(table !== null, NAMES_UNPROVEN),
+    ...(table?.unproven ? [`By the table's description: ${table.unproven}.`] : []),
     expected.has("key") ? KEY_TOLD : KEY_UNSEEN,
     ...ceremonyUnseen(statement, seen.showsCeremony),
     ...(registration === null ? [] : unsaidOf(registration, statement)),
     ...when(registration === null && unsaid.includes(COMMITTED_MODEL_UNSAID), REGISTRATION_UNSEEN),
     ...unsaid.filter((sentence) => registration === null || sentence !== COMMITTED_MODEL_UNSAID),
   ];
+}
+
+/** What is shown, by the names that the table has for labels and columns. Nothing proves the names. */
+export function called(circuit: Description, values: Values, table: Table): string[] {
+  const isInput = ({ name }: Group): boolean => kindOf(name) === "input";
+  const groups = circuit.public_inputs;
+  const facts = [...groups.filter((group) => !isInput(group)), ...groups.filter(isInput)]
+    .map((group) => ({ group, fact: groupCalled(group, listOf(values[group.name]), table) }))
+    .filter(({ fact }) => fact !== "");
+  const several = facts.filter(({ group }) => !isInput(group)).length > 1;
+  return facts.map(({ group, fact }) =>
+    several && !isInput(group) ? `Of the output ${ownerOf(group.name)}: ${fact}` : fact,
+  );
+}
+
+/** In the words of the table; "" of what it has no name for. */
+function groupCalled(group: Group, shown: readonly number[], table: Table): string {
+  const kind = kindOf(group.name);
+  if (shown.length > 0 && (kind === "label" || kind === "top") && (table.classes?.length ?? 0) > 0) {
+    const names = shown.map((each) => {
+      const name = className(table, each);
+      return name ? `"${name}"` : String(each);
+    });
+    return `The ${names.length === 1 ? "label is" : "labels are"} called ${names.join(", ")}.`;
+  }
+  const found = kind === "input" && table.columns.length > 0 ? reals(group, shown) : null;
+  if (found === null || found.length !== sizeOf(table)) return "";
+  return `The input is the row ${cellsInWords(table, found, group.scale).join(", ")}.`;
 }
 
 /** Whether the input, or what else is named, is public, committed or private. */

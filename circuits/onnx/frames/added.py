@@ -15,7 +15,7 @@ from onnx import ModelProto, NodeProto, TensorProto, helper, numpy_helper
 
 from circuits.onnx.frames.asking import Asked, Column, Matrix
 from circuits.onnx.tables.ensemble import ML
-from circuits.samples import schema
+from verifier import table as schema
 from zenerrors import ModelError, TensorError
 
 # Of what features reach: sums that come nearer are the preparation's own.

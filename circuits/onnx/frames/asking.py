@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from circuits.onnx.frames.template import UNKNOWN, Template
-from circuits.samples.schema import Category
+from verifier.table import Category
 
 Matrix = NDArray[np.float64]
 Prepare = Callable[[Any], Matrix]

@@ -16,7 +16,7 @@ from circuits.onnx.frames.folded import fold
 from circuits.onnx.frames.template import Template, is_gap
 from circuits.onnx.tables import catboost, forests, hist_gradient, lightgbm, xgboost
 from circuits.onnx.tables.ensemble import Ensemble
-from circuits.samples.schema import Column, TableSchema, is_rows
+from verifier.table import Column, TableSchema, is_rows
 from zenerrors import ModelError
 
 Export = Callable[[Any, NDArray[Any]], bytes]
@@ -95,6 +95,7 @@ def export_table(model: Any, rows: Any, export: Export) -> Tabular:
         features = np.zeros((1, len(added.bias)))
         return Tabular(with_schema(added.before(export(rest, features)), made), made, model, template)
     if not transformers:
+        _require_one_preparation(estimator)
         words = [name for name in template.names if not template.is_number(name)]
         unlisted = [repr(name[:40]) for name in words if name not in template.categories]
         if unlisted:
@@ -105,6 +106,18 @@ def export_table(model: Any, rows: Any, export: Export) -> Tabular:
             )
         raise refusals[0]
     return _beside(model, transformers, rows, export)
+
+
+def _require_one_preparation(estimator: Any) -> None:
+    """Raises ``ModelError`` for several models each of which prepares the table itself."""
+    within = [each for each in getattr(estimator, "estimators_", []) if hasattr(each, "steps")]
+    if within:
+        name = _called(estimator)
+        raise ModelError(
+            "model.export",
+            f"each model in the {name} prepares the table itself, and a network has one preparation. Put it"
+            f" before the {name}, make_pipeline(preparation, {name}([…])), and let its models have none",
+        )
 
 
 def _beside(model: Any, transformers: Sequence[Any], rows: Any, export: Export) -> Tabular:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from circuits.onnx.frames.asking import Asked, Column, Matrix
 from circuits.onnx.tables.ensemble import FLOAT_MAX, LEQ, LT, MEMBER, Ensemble, Trees
-from circuits.samples import schema
+from verifier import table as schema
 from zenerrors import ModelError
 
 # Numbers so many times as far apart as those that were seen are asked for, too, if they can be.

@@ -11,11 +11,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from circuits.onnx.tables import hist_gradient, lightgbm, xgboost
-from circuits.samples.schema import Category, is_missing
+from verifier.table import Category, is_missing
+from zenerrors import TensorError
 
 _MOST_SEEN: Final = 48
 # A word that no table has.
 UNKNOWN: Final = "zenserve: none of these"
+
+
+def _require_columns(wanted: Sequence[Any], given: Sequence[Any]) -> None:
+    """Raises ``TensorError`` (``input.names``) for rows that lack a column that the model was fitted on."""
+    if missing := [str(name) for name in wanted if name not in given]:
+        lacks, has = (", ".join(repr(str(name)[:40]) for name in names[:8]) for names in (missing, [*given]))
+        reason = f"the rows have no column {lacks}, which the model was fitted on; theirs are {has}"
+        raise TensorError("input.names", reason, field="input")
 
 
 @dataclass
@@ -35,7 +44,7 @@ class Template:
         ``rows``: a table of pandas', or an array of numbers."""
         if hasattr(rows, "columns"):
             named = [*getattr(model, "feature_names_in_", rows.columns)]
-            named = [name for name in named if name in rows.columns]
+            _require_columns(named, [*rows.columns])
             kinds = {str(name): rows[name].dtype for name in named}
         else:
             rows = np.asarray(rows)

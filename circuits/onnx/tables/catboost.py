@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final
@@ -17,6 +17,7 @@ _CLASSIFIERS: Final[Mapping[str, Link]] = {
     **dict.fromkeys(("Logloss", "CrossEntropy", "Focal", "MultiClassOneVsAll"), "sigmoid"),
     "MultiClass": "softmax",
 }
+_SHOWN: Final = 8
 _LINKS: Final[Mapping[str, Link]] = {
     "Poisson": "exp",
     "Tweedie": "exp",
@@ -31,10 +32,14 @@ def ensemble_of(model: Any) -> Ensemble:
         model.save_model(str(file), format="json")
         held = json.loads(file.read_text())
     if {*held["features_info"]} - {"float_features"}:
+        others = [name for kind, name in _features(held["features_info"]) if kind != "float_features"]
+        shown = ", ".join(repr(name[:40]) for name in others[:_SHOWN]) + ", …" * (len(others) > _SHOWN)
         raise ModelError(
             "model.export",
-            "it was trained with columns of categories, text or embeddings: a circuit has numbers alone; "
-            "train it on columns of numbers, one for each category where there are few",
+            f"it was trained with columns of categories, text or embeddings ({shown}), and a circuit has"
+            " numbers alone: train it without cat_features, behind an encoder of these columns, in"
+            " make_pipeline(make_column_transformer((OrdinalEncoder(), […]), remainder='passthrough'),"
+            " CatBoostClassifier(…))",
         )
     loss = held["model_info"]["params"]["loss_function"]["type"]
     is_classifier = bool(len(getattr(model, "classes_", ())))
@@ -52,6 +57,13 @@ def ensemble_of(model: Any) -> Ensemble:
     link = _CLASSIFIERS[loss] if is_classifier else _LINKS.get(loss, "identity")
     classes = [*model.classes_] if is_classifier else None
     return Ensemble(reader.trees, np.array(base, np.float64), link, classes=classes)
+
+
+def _features(held: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Of each column its kind and its name, or its place where it has none."""
+    for kind, columns in held.items():
+        for column in columns:
+            yield kind, str(column.get("feature_id") or column.get("flat_feature_index", ""))
 
 
 class _Reader:

@@ -20,7 +20,7 @@ from service.api.routes.dependencies import (
 )
 from service.api.routes.strict import ApiRoute
 from service.api.schemas import CommitmentView, Listing, commitment_view, listing
-from service.storage.repositories import Commitments
+from service.storage.repositories import Commitments, Models
 from service.storage.repositories.lists import Lists
 from service.submissions import commitments
 from service.submissions.requests import CommitmentRequest
@@ -51,7 +51,7 @@ def create_commitment(
     return get_commitment(runtime, principal, commitment_id)
 
 
-@router.get("/commitments", responses=problems.responses())
+@router.get("/commitments", responses=problems.responses(404))
 def list_commitments(
     runtime: RuntimeDep,
     principal: Reader,
@@ -61,7 +61,8 @@ def list_commitments(
 ) -> Listing[CommitmentView]:
     """The commitments, newest first."""
     with runtime.database.read() as session:
-        page = Lists(session, principal.sight).commitments(replace(created, model_id=model_id), window)
+        filters = replace(created, model_id=Models(session, principal.sight).id_of(model_id))
+        page = Lists(session, principal.sight).commitments(filters, window)
         return listing(page, commitment_view)
 
 

@@ -17,6 +17,7 @@ from service.api.routes.dependencies import (
     IdempotencyKey,
     LabelFilter,
     ModelFilter,
+    NameFilter,
     Prover,
     Reader,
     Revealer,
@@ -33,7 +34,7 @@ from service.api.uploads import handed
 from service.basis import open_openings
 from service.runtime import Runtime
 from service.storage.records.resources import Dataset
-from service.storage.repositories import Datasets
+from service.storage.repositories import Datasets, Models
 from service.storage.repositories.lists import Lists
 from service.submissions import datasets
 from service.submissions.requests import ModelReference, Name, OwnName
@@ -161,7 +162,7 @@ async def create_dataset(
     return await _jobs.answer(runtime, principal, ask, wait, response)
 
 
-@router.get("/datasets", responses=problems.responses())
+@router.get("/datasets", responses=problems.responses(404))
 def list_datasets(
     runtime: RuntimeDep,
     principal: Reader,
@@ -170,10 +171,12 @@ def list_datasets(
     labels: LabelFilter,
     state: StateFilter = None,
     model_id: ModelFilter = None,
+    name: NameFilter = None,
 ) -> Listing[DatasetSummary]:
     """The datasets, newest first."""
-    filters = replace(created, state=state, model_id=model_id, labels=labels)
     with runtime.database.read() as session:
+        model_id = Models(session, principal.sight).id_of(model_id)
+        filters = replace(created, state=state, model_id=model_id, name=name, labels=labels)
         page = Lists(session, principal.sight).datasets(filters, window)
         return listing(page, dataset_summary)
 

@@ -21,7 +21,7 @@ from service.storage.database import now
 from service.storage.paging import LONGEST, Place, Window
 from service.storage.repositories.lists import Filters
 from service.submissions import labels
-from service.submissions.requests import MOST_REFERENCE, PRINTABLE, ResourceId
+from service.submissions.requests import MOST_REFERENCE, PRINTABLE, ModelReference, Name
 from verifier.schemes import Scheme
 from zenerrors import RequestError
 
@@ -185,7 +185,15 @@ WindowDep = Annotated[Window, Depends(_window)]
 LabelFilter = Annotated[dict[str, str], Depends(_labels)]
 CreatedDep = Annotated[Filters, Depends(_created)]
 StateFilter = Annotated[State | None, Query(description="Only what is in this state.")]
-ModelFilter = Annotated[ResourceId | None, Query(description="Only what is of this model.")]
+ModelFilter = Annotated[
+    ModelReference | None,
+    Query(description="Only what is of this model: its id, or NAME, NAME@VERSION.", examples=["mdl_5d1f0c"]),
+]
+NameFilter = Annotated[Name | None, Query(description="Only what has this name.", examples=["credit"])]
+ModelNameFilter = Annotated[
+    Name | None,
+    Query(description="Only what is of models of this name, in all versions.", examples=["credit"]),
+]
 SchemeFilter = Annotated[Scheme | None, Query(description="Only proofs of this scheme.")]
 FramesFilter = Annotated[bool, Query(description="Frames of streams, too.", examples=[True])]
 Id = Annotated[str, Path(max_length=MOST_REFERENCE, pattern=PRINTABLE, description="Its id.")]

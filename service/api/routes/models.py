@@ -18,6 +18,7 @@ from service.api.routes.dependencies import (
     Id,
     IdempotencyKey,
     LabelFilter,
+    NameFilter,
     Reader,
     Registrar,
     RuntimeDep,
@@ -255,10 +256,12 @@ def list_models(
     created: CreatedDep,
     labels: LabelFilter,
     state: StateFilter = None,
+    name: NameFilter = None,
 ) -> Listing[ModelSummary]:
-    """The models, newest first."""
+    """The models, newest first; of one name all its versions."""
+    filters = replace(created, state=state, name=name, labels=labels)
     with runtime.database.read() as session:
-        page = Lists(session, principal.sight).models(replace(created, state=state, labels=labels), window)
+        page = Lists(session, principal.sight).models(filters, window)
         return listing(page, model_summary)
 
 

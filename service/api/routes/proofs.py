@@ -19,6 +19,7 @@ from service.api.routes.dependencies import (
     IdempotencyKey,
     LabelFilter,
     ModelFilter,
+    ModelNameFilter,
     PatienceDep,
     PreferenceDep,
     Prover,
@@ -41,7 +42,7 @@ from service.api.schemas import (
 )
 from service.runtime import Runtime
 from service.storage.records.resources import Proof
-from service.storage.repositories import Proofs, VerificationKeys
+from service.storage.repositories import Models, Proofs, VerificationKeys
 from service.storage.repositories.lists import Lists
 from service.submissions import proofs
 from service.submissions.dry_runs import DryRunView, dry_run
@@ -120,7 +121,7 @@ async def create_proof(
     return await _jobs.answer(runtime, principal, ask, patience, response)
 
 
-@router.get("/proofs", responses=problems.responses())
+@router.get("/proofs", responses=problems.responses(404))
 def list_proofs(
     runtime: RuntimeDep,
     principal: Reader,
@@ -129,12 +130,14 @@ def list_proofs(
     labels: LabelFilter,
     state: StateFilter = None,
     model_id: ModelFilter = None,
+    name: ModelNameFilter = None,
     scheme: SchemeFilter = None,
     frames: FramesFilter = False,
 ) -> Listing[ProofView]:
     """The proofs, newest first; those of frames of streams if they are asked for."""
-    filters = replace(created, state=state, model_id=model_id, scheme=scheme, frames=frames, labels=labels)
+    filters = replace(created, state=state, name=name, scheme=scheme, frames=frames, labels=labels)
     with runtime.database.read() as session:
+        filters = replace(filters, model_id=Models(session, principal.sight).id_of(model_id))
         page = Lists(session, principal.sight).proofs(filters, window)
         return listing(page, lambda row: proof_summary(*row))
 

@@ -35,18 +35,32 @@ SCHEMES: Final = get_args(Scheme)
 CHOICES: Final = 50
 """Models to choose from in a filter."""
 
+VERSIONS: Final = 10
+"""Models of one name on the page of one of them."""
+
 _Text = Annotated[str, Query(max_length=64, pattern=PRINTABLE)]
+_Name = Annotated[str, Query(max_length=200, pattern=PRINTABLE)]
 
 
 @router.get("/models")
-def list_models(request: Request, runtime: RuntimeDep, visitor: Reader, window: WindowDep) -> Response:
+def list_models(
+    request: Request,
+    runtime: RuntimeDep,
+    visitor: Reader,
+    window: WindowDep,
+    state: _Text = "",
+    name: _Name = "",
+) -> Response:
+    filters = Filters(state=state or None, name=name.strip() or None)
     with runtime.database.read() as session:
         browsing = Browsing(session, visitor.principal.sight)
         return page(
             request,
             visitor,
             "models.html",
-            models=browsing.models(window),
+            models=browsing.models(filters, window),
+            wanted={"state": state, "name": name},
+            states=STATES,
             window=window,
             tenants=browsing.tenant_names(),
         )
@@ -124,6 +138,8 @@ def show_model(request: Request, runtime: RuntimeDep, visitor: Reader, model_id:
             "model.html",
             listed=listed,
             model=listed.model,
+            versions=browsing.versions(listed.model, VERSIONS + 1),
+            most_versions=VERSIONS,
             twins=Models(session, visitor.principal.sight).twins(listed.model),
             key=key_of(session, visitor, key.id) if key else None,
             left=openings.left(runtime, session, listed.model),

@@ -33,6 +33,7 @@ from service.submissions.requests import PRINTABLE
 from verifier.documents import ProofDocument, checked
 from verifier.onchain.calldata import Call, calls
 from verifier.schemes import INPUT
+from verifier.table import TableSchema
 from zenerrors import ConflictError, FileFormatError, NotFoundError, StatementError
 
 router = APIRouter(prefix="/jobs", route_class=PageRoute)
@@ -98,6 +99,7 @@ def show_job(request: Request, runtime: RuntimeDep, visitor: Reader, job_id: Id)
             and not visitor.principal.scopes.isdisjoint(jobs.KEEPERS[SUBJECTS[listed.job.kind]]),
             made=made,
             key=_key(session, visitor, made),
+            has_table=isinstance(made, Proof) and browsing.table_of(made.model_id) is not None,
             onchain=_call(session, listed.job, made),
             result=_result(browsing, listed.job, made),
             margins=_margins(runtime, visitor, made),
@@ -127,6 +129,17 @@ def download_proof(runtime: RuntimeDep, visitor: Reader, job_id: Id) -> Response
         media_type="application/json",
         headers={"Content-Disposition": f'attachment; filename="{job_id}.json"', "Cache-Control": "no-store"},
     )
+
+
+@router.get("/{job_id}/table")
+def download_table(runtime: RuntimeDep, visitor: Reader, job_id: Id) -> Response:
+    """What the columns and classes of a proof's model are called, for verifiers."""
+    with runtime.database.read() as session:
+        browsing = Browsing(session, visitor.principal.sight)
+        table = browsing.table_of(_proof(browsing, job_id).model_id)
+    if table is None:
+        raise NotFoundError("not_found", f"the model of {job_id} is of no table")
+    return Response(TableSchema.model_validate(table).to_file(), media_type="application/json")
 
 
 @router.get("/{job_id}/input.png")

@@ -5,7 +5,19 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import BigInteger, ForeignKey, Index, LargeBinary, String, false, select, text
+from sqlalchemy import (
+    BigInteger,
+    ColumnElement,
+    ForeignKey,
+    Index,
+    LargeBinary,
+    String,
+    cast,
+    false,
+    select,
+    text,
+)
+from sqlalchemy.ext.hybrid import hybrid_property
 from sqlalchemy.orm import Mapped, column_property, mapped_column, relationship
 
 from service.storage.records.base import LOCAL_TENANT, Base, where
@@ -93,7 +105,7 @@ class Model(Base):
     accept_difference: Mapped[bool] = mapped_column(server_default=false())
     """It is proven although its integers differ from its floats beyond ``circuits.comparison`` tolerates."""
     table: Mapped[dict[str, Any] | None]
-    """What its table's columns and classes are called (``circuits.samples.schema``), if its file says."""
+    """What its table's columns and classes are called (``verifier.table``), if its file says."""
     report: Mapped[dict[str, Any] | None]
     """What quantisation did, as ``circuits.quantisation.Report`` has it."""
     estimate: Mapped[dict[str, Any] | None]
@@ -108,6 +120,16 @@ class Model(Base):
     )
     """Who made that key."""
     job: Mapped[Job] = relationship(lazy="joined")
+
+    @hybrid_property
+    def reference(self) -> str:
+        """What it is called beside its id: ``NAME@VERSION``."""
+        return f"{self.name}@{self.version}"
+
+    @reference.inplace.expression
+    @classmethod
+    def _reference(cls) -> ColumnElement[str]:
+        return cls.name + "@" + cast(cls.version, String)
 
 
 class ModelName(Base):

@@ -4,7 +4,7 @@ webhooks.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, TypeVar
@@ -21,6 +21,7 @@ from service.storage.records.streams import Frame, Stream
 from service.storage.records.webhooks import Delivery, Webhook
 from service.storage.repositories.labelled import Labelled
 from service.storage.repositories.lists import Filters, Lists
+from service.storage.repositories.resources import Models
 from zenerrors import NotFoundError
 
 KINDS = ("proof", "accuracy", "stream", "model", "dataset", "shard", "ceremony", "contribution")
@@ -50,7 +51,7 @@ class Wanted:
 
 @dataclass(frozen=True)
 class Listed:
-    """A job with what it is about; ``name`` is that of its model."""
+    """A job with what it is about; ``name`` is that of its model, ``NAME@VERSION``."""
 
     job: Job
     model_id: str | None
@@ -77,22 +78,25 @@ class SeenFrame:
 
 @dataclass(frozen=True)
 class ListedProof:
-    """``values``: what its document shows. ``claim``, ``setup``: None before it is made."""
+    """``name``: of its model, ``NAME@VERSION``. ``values``: what its document shows. ``claim`` and ``setup``
+    are None before it is made."""
 
     proof: Proof
     name: str
     values: Mapping[str, Any] | None
     claim: str | None
     setup: str | None
+    table: Mapping[str, Any] | None
 
 
 @dataclass(frozen=True)
 class ListedModel:
-    """``circuit``: of the default proof."""
+    """``circuit``: of the default proof. ``is_latest``: whether its name alone means it."""
 
     model: Model
     circuit: Circuit | None
     proofs: int
+    is_latest: bool
 
 
 class Browsing:
@@ -169,53 +173,80 @@ class Browsing:
             .order_by(Shard.position)
         ).all()
 
-    def models(self, window: Window) -> Page[ListedModel]:
-        query = select(Model).join(Job, Job.id == Model.id).options(*_LEAN_MODEL)
-        rows = self._session.scalars(self._window(query, window)).all()
-        found = page(rows, window, lambda model: _place(model.job))
+    def models(self, filters: Filters, window: Window) -> Page[ListedModel]:
+        found = Lists(self._session, self._owner).models(filters, window)
         ids = [model.id for model in found.rows]
         keys = [model.verification_key_id for model in found.rows if model.verification_key_id]
         counted = select(Proof.model_id, func.count()).where(Proof.model_id.in_(ids)).group_by(Proof.model_id)
         counts = dict(self._session.execute(counted).all())
         of_keys = select(Circuit).where(Circuit.verification_key_id.in_(keys)).options(_LEAN_CIRCUIT)
         circuits = {circuit.verification_key_id: circuit for circuit in self._session.scalars(of_keys)}
+        newest = self._newest({model.name for model in found.rows})
         listed = [
-            ListedModel(model, circuits.get(model.verification_key_id or ""), counts.get(model.id, 0))
+            ListedModel(
+                model,
+                circuits.get(model.verification_key_id or ""),
+                counts.get(model.id, 0),
+                _is_latest(model, newest),
+            )
             for model in found.rows
         ]
         return Page(listed, found.next_cursor)
 
     def model(self, model_id: str) -> ListedModel:
-        """With its key's description. Raises ``NotFoundError``, also where it is another tenant's."""
-        model = self._session.get(Model, model_id)
-        if model is None or self._owner not in (None, model.job.tenant_id):
-            raise NotFoundError("not_found", f"there is no model {model_id!r}")
+        """By id or by name, with its key's description. Raises ``NotFoundError``, also where it is another
+        tenant's."""
+        model = Models(self._session, self._owner).get(model_id)
         of_key = select(Circuit).where(Circuit.verification_key_id == model.verification_key_id)
         circuit = self._session.scalars(of_key.options(_LEAN_CIRCUIT).limit(1)).first()
-        proofs = select(func.count()).where(Proof.model_id == model_id)
-        return ListedModel(model, circuit, self._session.scalars(proofs).one())
+        proofs = select(func.count()).where(Proof.model_id == model.id)
+        is_latest = _is_latest(model, self._newest({model.name}))
+        return ListedModel(model, circuit, self._session.scalars(proofs).one(), is_latest)
+
+    def versions(self, model: Model, most: int) -> Sequence[Model]:
+        """The models of its name, itself among them, without twins; the newest first."""
+        same = Model.name == model.name, Job.tenant_id == model.job.tenant_id, Model.twin_id.is_(None)
+        rows = select(Model).join(Job, Job.id == Model.id).where(*same).options(*_LEAN_MODEL)
+        return self._session.scalars(rows.order_by(Model.version.desc()).limit(most)).all()
+
+    def _newest(self, names: Collection[str]) -> dict[tuple[str, str], int]:
+        """By tenants and names the newest version that is registered."""
+        rows = (
+            select(Job.tenant_id, Model.name, func.max(Model.version))
+            .join(Model, Model.id == Job.id)
+            .where(Model.name.in_(names), Job.state == "succeeded")
+            .group_by(Job.tenant_id, Model.name)
+        )
+        return {(tenant_id, name): version for tenant_id, name, version in self._session.execute(rows)}
 
     def proofs(self, filters: Filters, window: Window) -> Page[ListedProof]:
         found = Lists(self._session, self._owner).proofs(filters, window)
         said = Proof.document["statement"]["claim"].as_string()
         about = (
-            select(Proof.id, Model.name, said.label("claim"), _SETUP.label("setup"))
+            select(
+                Proof.id,
+                Model.table,
+                Model.reference.label("name"),
+                said.label("claim"),
+                _SETUP.label("setup"),
+            )
             .join(Model, Model.id == Proof.model_id)
             .outerjoin(VerificationKey, VerificationKey.id == Proof.verification_key_id)
             .where(Proof.id.in_([proof.id for proof, _ in found.rows]))
         )
         rows = {row.id: row for row in self._session.execute(about)}
         listed = [
-            ListedProof(proof, rows[proof.id].name, values, rows[proof.id].claim, rows[proof.id].setup)
-            for proof, values in found.rows
+            ListedProof(proof, row.name, values, row.claim, row.setup, row.table)
+            for proof, values, row in ((*each, rows[each[0].id]) for each in found.rows)
         ]
         return Page(listed, found.next_cursor)
 
     def datasets(self, filters: Filters, window: Window) -> Page[tuple[Dataset, str]]:
-        """Each with the name of its model."""
+        """Each with its model, ``NAME@VERSION``."""
         found = Lists(self._session, self._owner).datasets(filters, window)
         ids = {dataset.model_id for dataset in found.rows}
-        names = dict(self._session.execute(select(Model.id, Model.name).where(Model.id.in_(ids))).all())
+        named = select(Model.id, Model.reference).where(Model.id.in_(ids))
+        names = dict(self._session.execute(named).all())
         return Page([(dataset, names[dataset.model_id]) for dataset in found.rows], found.next_cursor)
 
     def setup(self, key_id: str | None) -> str | None:
@@ -236,8 +267,8 @@ class Browsing:
         return page(rows, window, lambda row: Place(row[0].created_at, row[0].digest))
 
     def model_names(self, window: Window) -> Sequence[tuple[str, str]]:
-        """Ids and names of models, to choose from."""
-        query = select(Model.id, Model.name).join(Job, Job.id == Model.id)
+        """Ids of models and what they are called, ``NAME@VERSION``, to choose from."""
+        query = select(Model.id, Model.reference).join(Job, Job.id == Model.id)
         return self._session.execute(self._window(query, window)).all()
 
     def dataset_names(self, model_id: str, most: int) -> Sequence[tuple[str, str]]:
@@ -327,7 +358,7 @@ class Browsing:
 
     def _about(self, jobs: Sequence[Job]) -> list[Listed]:
         rows = self._session.execute(
-            select(_SUBJECTS, Model.name)
+            select(_SUBJECTS, Model.reference.label("name"))
             .join(Model, Model.id == _SUBJECTS.c.model_id)
             .where(_SUBJECTS.c.id.in_([job.id for job in jobs]))
         )
@@ -348,6 +379,11 @@ _SUBJECTS = union_all(
     select(Model.id, Model.id.label("model_id"), cast(null(), String)),
 ).subquery("subjects")
 """The model that a job is about."""
+
+
+def _is_latest(model: Model, newest: Mapping[tuple[str, str], int]) -> bool:
+    """A twin is not: the name means the model that it is of."""
+    return model.twin_id is None and newest.get((model.job.tenant_id, model.name)) == model.version
 
 
 def _is_about(kind: str, model_id: str) -> ColumnElement[bool]:

@@ -33,6 +33,8 @@ class Filters:
     created_after: datetime | None = None
     created_before: datetime | None = None
     model_id: str | None = None
+    name: str | None = None
+    """Of models and datasets their own, of proofs that of their model, whichever its version."""
     scheme: Scheme | None = None
     frames: bool = False
     """Of streams, too."""
@@ -138,6 +140,10 @@ def _of_rows(table: type[Made], filters: Filters) -> list[ColumnElement[bool]]:
     conditions: list[ColumnElement[bool]] = []
     if filters.model_id is not None and not issubclass(table, (Model, Stream)):
         conditions.append(table.model_id == filters.model_id)
+    if filters.name is not None and issubclass(table, (Model, Dataset)):
+        conditions.append(table.name == filters.name)
+    if filters.name is not None and issubclass(table, Proof):
+        conditions.append(table.model_id.in_(select(Model.id).where(Model.name == filters.name)))
     if filters.scheme in ("inference", "recognition", "robustness") and issubclass(table, Proof):
         conditions.append(table.scheme == filters.scheme)
     return conditions

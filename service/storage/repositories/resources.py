@@ -65,6 +65,10 @@ class Models:
         )
         return _found(found, "model", model, field)
 
+    def id_of(self, model: str | None) -> str | None:
+        """Of a reference as ``get`` takes it; None of None. Raises ``NotFoundError``."""
+        return None if model is None else self.get(model, options=_TO_ASK).id
+
     def next_version(self, tenant_id: str, name: str) -> int:
         """Of one more model of this name. The name stays locked until the transaction ends."""
         fresh = postgresql.insert(ModelName) if is_postgresql(self._session) else sqlite.insert(ModelName)

@@ -1,12 +1,14 @@
 """Tables with names: which columns a model of tables reads, and the numbers that a row becomes.
 
-A schema is public. It has names of columns, lists of categories and names of classes, and nothing of any row.
-It travels inside the ONNX file (``circuits.onnx.described``) and beside a registered model. What it describes
-is not proven: a circuit reads the numbers, and the schema tells people which ones to give.
+A schema is public. It has names of columns, lists of categories and names of classes, and nothing of any
+row. It travels inside the ONNX file (``circuits.onnx.described``), beside a registered model, and as
+``table.json`` beside a proof. What it describes is not proven: a circuit reads the numbers, and the schema
+tells people which ones to give.
 """
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
@@ -16,14 +18,18 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
+from verifier.document import parse_json
+from verifier.fields import canonical
 from zencodes import Code
-from zenerrors import ModelError, TensorError
+from zenerrors import FileFormatError, ModelError, TensorError
 
 Cell = Any
 """A number, a word, a boolean, or what stands for a missing value: None, NaN, or a mark of a CSV file."""
 Cells = Sequence[Cell]
 Category = str | bool | int | float | None
 
+FORMAT: Final = "zenserve table"
+"""Of ``table.json``."""
 MISSING: Final = frozenset({"", "na", "n/a", "#n/a", "<na>", "nan", "null", "none"})
 """Cells of CSV files that are missing values, in lower case, unless they are categories themselves."""
 _SHOWN: Final = 8
@@ -120,7 +126,9 @@ class Column(_Public):
         if place is None:
             place = self.unknown
         if place is None:
-            shown = ", ".join(repr(each) for each in self.categories[:_SHOWN])
+            shown = ", ".join(
+                repr(each) if isinstance(each, str) else _in_words(each) for each in self.categories[:_SHOWN]
+            )
             more = ", …" if len(self.categories) > _SHOWN else ""
             reason = f"it is none of the {len(self.categories)} categories: {shown}{more}"
             raise _CellError("input.out_of_range", reason)
@@ -146,6 +154,8 @@ class _Unknown:
     def __repr__(self) -> str:
         return "another category"
 
+    __str__ = __repr__
+
 
 class TableSchema(_Public):
     """``columns`` in the order of the network's entries; none of a network of no table, whose classes have
@@ -166,6 +176,29 @@ class TableSchema(_Public):
             raise ModelError(
                 "model.unreadable", f"the file's description of its columns is none: {where} is wrong"
             ) from None
+
+    @classmethod
+    def read_file(cls, data: bytes) -> Self:
+        """From the bytes of a ``table.json``. Raises ``FileFormatError`` (``file.json``)."""
+        try:
+            fields = parse_json(data)
+            if not isinstance(fields, dict) or fields.pop("format", None) != FORMAT:
+                raise FileFormatError("file.json", f"the file is no {FORMAT!r}")
+            if fields.pop("version", None) != 1:
+                raise FileFormatError("file.json", "version: this must be 1", field="version")
+            return cls.model_validate_json(json.dumps(fields))
+        except ValidationError as error:
+            where = ".".join(map(str, error.errors()[0]["loc"]))
+            raise FileFormatError(
+                "file.json", f"{where or 'columns'}: it is wrong", field=where or None
+            ) from None
+        except (ValueError, RecursionError) as error:
+            raise FileFormatError("file.json", f"the file is not JSON: {error}") from None
+
+    def to_file(self) -> str:
+        """``table.json``: what ``read_file`` reads."""
+        own = self.model_dump(mode="json", exclude_defaults=True)
+        return json.dumps({"format": FORMAT, "version": 1, **own}, indent=1, ensure_ascii=False) + "\n"
 
     def to_json(self) -> str:
         return self.model_dump_json(exclude_defaults=True)
@@ -225,6 +258,10 @@ class TableSchema(_Public):
         """The cells of a row [size] that a proof shows, to as many digits as its ``scale`` tells apart."""
         digits = max(0, -math.ceil(math.log10(scale or 1.0)))
         return self.decode(np.round(np.asarray(entries, np.float64), digits))[0]
+
+    def cells_in_words(self, entries: Sequence[float], scale: float | None) -> list[str]:
+        """The cells of a row [size] that a proof shows, as verifiers write them."""
+        return [f"{name} {_in_words(cell)}" for name, cell in self.read(entries, scale).items()]
 
     def varied(self, entries: NDArray[np.float64], factors: NDArray[np.float64]) -> NDArray[np.float64]:
         """One row [size] and variations of it, [1 + n, size]: numbers but 0 and 1 times ``factors``
@@ -289,6 +326,16 @@ class TableSchema(_Public):
                 f"{', '.join(map(repr, self.names[:_SHOWN]))}{', …' if len(self.names) > _SHOWN else ''}",
                 field=field,
             )
+
+
+def _in_words(cell: Any) -> str:
+    if cell is None:
+        return "missing"
+    if isinstance(cell, str):
+        return f'"{cell}"'
+    if isinstance(cell, bool):
+        return str(cell).lower()
+    return canonical(cell).decode() if isinstance(cell, int | float) else str(cell)
 
 
 def _times(cell: Any, factor: float) -> Any:
