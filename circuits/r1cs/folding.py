@@ -17,8 +17,9 @@ import numpy as np
 from circuits.r1cs.builder import renumbered
 from circuits.r1cs.program import Program
 from circuits.r1cs.steps import Product, Step
-from prover.blocks import Csr, SparseBlock
+from prover.blocks import SparseBlock
 from prover.constraint_system import ConstraintSystem, Segment
+from prover.folding import horner
 from relations.integers import IntArray
 
 _NAME: Final = "public inputs"
@@ -99,18 +100,8 @@ class _Folding:
         return Program(folded, order, steps, old.degree + self._folded - 1)
 
     def _block(self) -> SparseBlock:
-        """s · c = s' - x for each sum s, the one that follows, and the input that joins it."""
-        rows = self._folded - 1
         inputs = self._new[2 : 1 + self._system.public]
-        sums = np.concatenate([inputs[-1:], self._sums, [_FIRST + self._drawn]])
-        row = np.arange(rows)
-        added = Csr.from_entries(
-            rows,
-            np.concatenate([row, row]),
-            np.concatenate([sums[1:], inputs[-2::-1]]),
-            np.repeat([1, -1], rows),
-        )
-        return SparseBlock(_NAME, Csr.selection(sums[:-1]), Csr.selection(np.full(rows, _FIRST)), added)
+        return SparseBlock(_NAME, *horner(inputs, self._sums, _FIRST, _FIRST + self._drawn))
 
     def _steps(self) -> Iterator[Step]:
         """The sums by wires; what there was has its own, and new ones follow."""

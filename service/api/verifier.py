@@ -10,6 +10,7 @@ from asyncio import wrap_future
 from collections import deque
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from functools import lru_cache
 from threading import Lock
 from typing import Final, NamedTuple
@@ -86,17 +87,13 @@ class Verifier:
             for document, given in _documents(request):
                 if not document.statement.proof_system.judges_by_circuits:
                     continue
-                try:
+                with suppress(Exception):  # is said when it is judged, and to whoever sent the key alone
                     key = self._opened(document, given)
                     size = key.system.circuit_bytes(key.verifying)  # also under a key of the stranger's own
                     if size is None and (circuit := self._circuit(key)):
                         size = circuit.proving_key_bytes
                         loading[circuit.proving_key] = effort.loading(size)
                     judging += effort.judging(size or 0, len(document.proofs))
-                except NO_DATABASE:
-                    raise
-                except Exception:  # is said when it is judged, and to whoever sent the key alone
-                    continue
         return effort.ByCircuits(judging, sum(loading.values()))
 
     def _answer_next(self) -> None:
