@@ -3,20 +3,33 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 import zenserve
+from kernels import FrArray, fr
+from prover import groth16
+from prover.blocks import SparseBlock
+from prover.constraint_system import ConstraintSystem, Segment
+from prover.folding import horner
 from tests.onchain.evm import Step, in_evm
 from tests.vectors import plain_verifier
-from tests.web.conftest import Node, node
-from verifier.onchain.calldata import arguments
+from tests.web.conftest import WEB, Node, node
+from verifier.groth16.transcript import TAG
+from verifier.groth16.verifying_key import VerifyingKey
+from verifier.onchain.calldata import Arguments, arguments
+from verifier.onchain.contract import solidity
 from verifier.onchain.described import contract
+from verifier.onchain.gas import estimated_gas, gas_of_transaction
+from verifier.onchain.layout import encode_proof
 
 __all__ = ["node"]
 
+VECTORS = WEB.parent / "tests" / "prover" / "vectors"
 INPUTS = 40
 MOST_GAS_AN_INPUT = 250
 """Of execution, where a point in the key takes 7,000."""
@@ -61,6 +74,49 @@ def test_an_input_takes_hundreds_of_gas_and_changes_the_verdict(node: Node) -> N
         assert [answer.outcome for answer in answers] == ["true", "false", "false"]
         spent.append(answers[0].gas)
     assert spent[1] - spent[0] <= MOST_GAS_AN_INPUT * INPUTS
+
+
+def folding(inputs: int, value: int) -> tuple[VerifyingKey, Arguments]:
+    """A key of a statement that folds so many inputs, and a proof for inputs that are all ``value``."""
+    c, y, first = 2, 3, 4
+    places, sums = np.arange(first, first + inputs), first + inputs + 1
+    rows = horner(places, np.arange(sums, sums + inputs - 2), c, y)
+    segments = (Segment("inputs", inputs),)
+    system = ConstraintSystem(1, inputs - 2, (SparseBlock("fold", *rows),), 2, segments, folded=inputs)
+
+    def complete(z: FrArray, challenges: FrArray) -> None:
+        at, total, found = fr.to_ints(challenges)[0], value, []
+        for _ in range(inputs - 2):
+            total = (total * at + value) % fr.modulus
+            found.append(total)
+        z[sums:] = fr.from_ints(found)
+
+    key = groth16.setup(system)
+    z = fr.from_ints([1, 77, 0, 0, *[value] * inputs, *[0] * (inputs - 1)])
+    proof = groth16.prove(key, system, z, post_challenge=complete)
+    return key.verifying_key, Arguments(encode_proof(proof, []), [77, *[value] * inputs])
+
+
+def test_a_transcript_of_any_length_has_the_gas_that_it_takes() -> None:
+    """60, and 12 for each word: the tag, digests, counts, inputs, a commitment, and which half of a challenge."""
+    vectors = json.loads((VECTORS / "folded.json").read_text())
+    key = VerifyingKey.from_json(vectors["verifying_key"])
+    many = replace(key, folded=8400, segments=(replace(key.segments[0], size=8400),))
+    for each in (key, many):
+        words = -(-(len(TAG) + 32 + 4 + 32 * each.public + 8 + 128 + 5) // 32)
+        assert f"precompile(2, {60 + 12 * words}, " in solidity(each)
+
+
+@pytest.mark.large
+def test_thousands_of_inputs_are_verified_and_their_gas_is_foretold(node: Node) -> None:
+    """SHA-256 of 8,400 inputs takes more than 100,000 gas. Of long numbers calldata is the dearest part."""
+    for count, value in ((2000, fr.modulus - 1), (8400, 5)):
+        key, given = folding(count, value)
+        call = given.encode()
+        steps = [Step("verifier.sol:ZenServeVerifier"), Step(0, call.hex(), gas=100_000_000, measured=True)]
+        _, answer = in_evm(node, {"verifier.sol": solidity(key)}, steps)
+        assert answer.outcome == "true"
+        assert estimated_gas(key, call) == pytest.approx(gas_of_transaction(call, answer.gas), rel=0.02)
 
 
 def test_documents_with_folded_inputs_are_judged_alike_everywhere(node: Node, tmp_path: Path) -> None:
