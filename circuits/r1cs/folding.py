@@ -26,12 +26,15 @@ _NAME: Final = "public inputs"
 _FIRST: Final = 2
 """The first challenge, behind the one and the input that is not folded."""
 
+FEWEST_FOLDED: Final = 3
+"""A circuit with fewer public inputs stays as it is."""
+
 
 def fold_public_inputs(program: Program) -> Program:
-    """The same circuit with all its public inputs folded but the first; as it is where there are not
+    """The same circuit with all its public inputs folded but the first; as it is where there are fewer than
     three."""
     system = program.constraint_system
-    return _Folding(program).program() if system.public > 2 and not system.folded else program
+    return _Folding(program).program() if system.public >= FEWEST_FOLDED and not system.folded else program
 
 
 @dataclass(frozen=True, eq=False)

@@ -98,7 +98,7 @@ def folding(inputs: int, value: int) -> tuple[VerifyingKey, Arguments]:
 
 
 def test_a_transcript_of_any_length_has_the_gas_that_it_takes() -> None:
-    """60, and 12 for each word: the tag, digests, counts, inputs, a commitment, and which half of a challenge."""
+    """60, and 12 for each word of the tag, the digest, the counts, the inputs and the segment."""
     vectors = json.loads((VECTORS / "folded.json").read_text())
     key = VerifyingKey.from_json(vectors["verifying_key"])
     many = replace(key, folded=8400, segments=(replace(key.segments[0], size=8400),))
