@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,11 +18,17 @@ from prover.blocks import SparseBlock
 from prover.constraint_system import ConstraintSystem, Segment
 from prover.folding import horner
 from tests.onchain.evm import Step, in_evm
+from tests.refusals import refuses
 from tests.vectors import plain_verifier
+from tests.vectors.cases import FOLDER
 from tests.web.conftest import WEB, Node, node
+from verifier import words
+from verifier.documents import KeyFile, ProofDocument, Statement, checked
 from verifier.groth16.transcript import TAG
 from verifier.groth16.verifying_key import VerifyingKey
-from verifier.onchain.calldata import Arguments, arguments
+from verifier.judging import judge
+from verifier.keys import opened
+from verifier.onchain.calldata import Arguments, arguments, calls
 from verifier.onchain.contract import solidity
 from verifier.onchain.described import contract
 from verifier.onchain.gas import estimated_gas, gas_of_transaction
@@ -48,13 +55,13 @@ def network(outputs: int) -> bytes:
     return bytes(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)]).SerializeToString())
 
 
-def proof_of(outputs: int) -> zenserve.Proof:
+def proof_of(outputs: int, *, fold_inputs: bool = True) -> zenserve.Proof:
     return zenserve.prove(
         network(outputs),
         np.array([[1, 0, 1]], np.float32),
         calibration=np.random.default_rng(1).uniform(-1, 1, (64, 3)).astype(np.float32),
         reveal="values",
-        fold_inputs=True,
+        fold_inputs=fold_inputs,
     )
 
 
@@ -123,18 +130,42 @@ def test_documents_with_folded_inputs_are_judged_alike_everywhere(node: Node, tm
     proof = proof_of(4)
     document, key = proof.document.model_dump(), proof.key.model_dump()
     assert key["key"]["folded"] == 4
-    changed = json.loads(json.dumps(document))
-    changed["statement"]["values"]["values"][0] += 1
-    files = {name: tmp_path / f"{name}.json" for name in ("key", "good", "changed")}
-    for name, content in zip(files, (key, document, changed), strict=True):
-        files[name].write_text(json.dumps(content))
-    for name, valid in (("good", True), ("changed", False)):
-        case = {"document": str(files[name]), "key": str(files["key"]), "told": {}}
+    edited = json.loads(json.dumps(document))
+    edited["statement"]["values"]["values"][0] += 1
+    # The same lie with its words and its hash: nothing but the equations tell it.
+    lying = json.loads(json.dumps(edited))
+    lying["statement"]["claim"] = words.claim(opened(proof.key).circuit, lying["statement"]["values"])
+    lying["statement_sha256"] = checked(Statement, lying["statement"]).sha256.hex()
+    (tmp_path / "key.json").write_text(json.dumps(key))
+    for content, reason in ((document, "ok"), (edited, "statement_edited"), (lying, "pairing_mismatch")):
+        file = tmp_path / "document.json"
+        file.write_text(json.dumps(content))
+        assert judge(checked(ProofDocument, content), proof.key).reason == reason
+        case = {"document": str(file), "key": str(tmp_path / "key.json"), "told": {}}
         answered = node("tests/judge.ts", given=f"{json.dumps(case)}\n")
-        assert json.loads(answered.stdout)["valid"] is valid, answered
-        try:
-            plain_verifier.verify(files[name].read_bytes(), files["key"].read_bytes())
-            accepted = True
-        except plain_verifier.Refused:
-            accepted = False
-        assert accepted is valid
+        assert json.loads(answered.stdout)["reason"] == reason, answered
+        refused = {"ok": None, "statement_edited": "statement", "pairing_mismatch": "does not prove"}[reason]
+        with nullcontext() if refused is None else pytest.raises(plain_verifier.Refused, match=refused):
+            plain_verifier.verify(file.read_bytes(), (tmp_path / "key.json").read_bytes())
+
+
+def test_typescript_has_no_calls_for_keys_of_version_2(node: Node) -> None:
+    files = [FOLDER / "inference" / name for name in ("valid.json", "valid-key.json")]
+    document, key = checked(ProofDocument, json.loads(files[0].read_text())), json.loads(files[1].read_text())
+    assert (key["key"]["version"], key["key"]["challenges"] > 0) == (2, True)
+    with refuses("statement.contract", "key"):
+        calls(document, checked(KeyFile, key))
+    assert "draws its challenges by SHA-512" in node("tests/onchain.ts", *map(str, files)).stderr
+
+
+@pytest.mark.large
+def test_typescript_makes_calls_for_as_many_inputs_as_python(node: Node, tmp_path: Path) -> None:
+    files = [tmp_path / name for name in ("proof.json", "key.json")]
+    for outputs, has_contract in ((149, True), (150, False)):
+        proof = proof_of(outputs, fold_inputs=False)
+        for file, content in zip(files, (proof.document, proof.key), strict=True):
+            file.write_text(content.model_dump_json())
+        with nullcontext() if has_contract else refuses("statement.contract", "key"):
+            calls(proof.document, proof.key)
+        answered = node("tests/onchain.ts", *map(str, files))
+        assert ("fold the public inputs" in answered.stderr) is not has_contract, answered
