@@ -86,7 +86,7 @@ def require_ceremony(session: Session, model: Model, wanted: Mapping[str, Any]) 
 
 def _too_few_to_fold(description: Mapping[str, Any]) -> bool:
     """Whether the circuit is the same with its inputs folded and without."""
-    return sum(group["count"] for group in description["public_inputs"]) < FEWEST_FOLDED
+    return sum(int(group["count"]) for group in description["public_inputs"]) < FEWEST_FOLDED
 
 
 def check_ceremonies(system: ProofSystem, field: str = "require_ceremony") -> None:

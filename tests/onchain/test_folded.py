@@ -161,7 +161,7 @@ def test_typescript_has_no_calls_for_keys_of_version_2(node: Node) -> None:
 @pytest.mark.large
 def test_typescript_makes_calls_for_as_many_inputs_as_python(node: Node, tmp_path: Path) -> None:
     files = [tmp_path / name for name in ("proof.json", "key.json")]
-    for outputs, has_contract in ((149, True), (150, False)):
+    for outputs, has_contract in ((135, True), (136, False)):
         proof = proof_of(outputs, fold_inputs=False)
         for file, content in zip(files, (proof.document, proof.key), strict=True):
             file.write_text(content.model_dump_json())
