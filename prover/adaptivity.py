@@ -19,6 +19,9 @@ A row determines a variable if it is the only unknown in it, and
 - stands in C alone; or
 - stands in A alone (or B alone), where the other factor cannot vanish: it is a constant, or C is a constant
   other than zero, or a challenge stands in it beside variables that do not depend on that challenge.
+
+The fold of public inputs is known with the challenges, but it is not drawn: it depends on the first one, and
+on inputs with which the prover can make it vanish there.
 """
 
 from __future__ import annotations
@@ -47,10 +50,11 @@ Blocks = Iterable[tuple[int, tuple[Csr, Csr, Csr]]]
 
 
 class Sizes(NamedTuple):
-    """Of a constraint system: ``instance`` and ``first_private`` are the first variables behind the
-    challenges and behind the segments."""
+    """Of a constraint system: ``drawn``, ``instance`` and ``first_private`` are the first variables behind
+    the challenges that are drawn, behind all challenges, and behind the segments."""
 
     public: int
+    drawn: int
     instance: int
     first_private: int
     variables: int
@@ -72,7 +76,9 @@ def analyse(sizes: Sizes, blocks: Blocks) -> Analysis:
     fixed[: sizes.first_private] = True
     fixed[challenges] = False
     depends = np.zeros(sizes.variables, dtype=np.uint64)
-    depends[challenges] = np.uint64(1) << np.minimum(np.arange(len(challenges)), _MOST_BITS).astype(np.uint64)
+    drawn = np.arange(sizes.drawn - 1 - sizes.public)
+    depends[1 + sizes.public : sizes.drawn] = np.uint64(1) << np.minimum(drawn, _MOST_BITS).astype(np.uint64)
+    depends[sizes.drawn : sizes.instance] = 1  # a fold: what it is at the first challenge, inputs decide
 
     rows = _Rows(sizes, blocks, fixed)
     rows.determine(fixed, depends)
@@ -103,7 +109,7 @@ class _Rows:
         """Extends ``fixed`` in place by what each block determines at first sight: nearly all, since rows
         mostly follow those that determine what they read.
         """
-        self.private = sizes.first_private
+        self.drawn, self.private = sizes.drawn, sizes.first_private
         self.constant = np.zeros(sizes.constraints, dtype=np.bool_)
         nothing = (np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0, np.uint8))
         read = (self._read(start, matrices, fixed) for start, matrices in blocks)
@@ -169,10 +175,11 @@ class _Rows:
             rows = self.reveal(fresh)
 
     def _free_challenge(self, rows: Indices, place: Places, depends: Bits) -> Mask:
-        """Where the factor other than ``place`` holds a challenge, and nothing else that depends on it."""
+        """Where the factor other than ``place`` holds a drawn challenge, and nothing else that depends on
+        it."""
         bounds, entries = self._of_rows(rows)
         factor = self.place[entries] == np.repeat(place ^ (_A | _B), np.diff(bounds))
-        direct = self.variable[entries] < self.private
+        direct = self.variable[entries] < self.drawn
         dependence = depends[self.variable[entries]]
         own, others = (_union(bounds, np.where(factor & which, dependence, 0)) for which in (direct, ~direct))
         free: Mask = (own & ~others) != 0

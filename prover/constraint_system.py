@@ -24,6 +24,7 @@ from base.randomness import Secrets
 from kernels import FrArray
 from prover import adaptivity
 from prover.blocks import NOT_SHORT, Block, Csr, RowValues
+from prover.folding import ends_with_horner
 from prover.witness import Witness
 from zenerrors import StatementError
 
@@ -65,14 +66,14 @@ class ConstraintSystem:
     A segment takes ``size + 1`` variables, the last one for blinding. ``layout`` names groups of variables,
     for messages. ``folded``: how many more public inputs begin the last segment; the last challenge then is
     their fold Σ x_i c^i at the first, which the verifier computes (docs/groth16.md, "Folded inputs"), and
-    rows must demand that the segment has it.
+    the last rows of the last block must demand that the segment has it (``prover.folding``).
 
     A statement with challenges is refused where a prover could choose, once a challenge is known, what a
     constraint on it reads: ``StatementError`` (``statement.adaptive``, the message names the variable;
     ``prover.adaptivity`` has the rule). ``statement.challenge_without_segment`` where there is nothing to
     draw challenges from; ``statement.link_without_challenge``, since it is the challenge that ties a proof to
-    the very commitment it was made for; ``statement.size`` for sizes that are no natural numbers, and for
-    folded inputs that no segment begins with.
+    the very commitment it was made for; ``statement.size`` for sizes that are no natural numbers;
+    ``statement.fold`` for folded inputs that no segment begins with, or that no rows fold.
     """
 
     public: int
@@ -88,10 +89,11 @@ class ConstraintSystem:
         sizes += [self.public, self.private, self.challenges, self.folded]
         if not all(isinstance(size, int) and size >= 0 for size in sizes):
             raise StatementError("statement.size", "every part's size must be an integer, at least 0")
-        if self.folded and not (self.challenges > 1 and self.segments and self._folds_what_is_committed):
+        if self.folded and not self._folds_what_is_committed:
             raise StatementError(
-                "statement.size",
-                "folded inputs take two challenges, and begin the last segment, which is not linked",
+                "statement.fold",
+                "folded inputs, two at least, take two challenges and begin the last segment, which is not"
+                " linked; the last rows of the last block are those of prover.folding.horner",
             )
         if not self.challenges:
             if any(segment.linked for segment in self.segments):
@@ -115,13 +117,19 @@ class ConstraintSystem:
 
     @property
     def _folds_what_is_committed(self) -> bool:
-        last = self.segments[-1]
-        return last.size >= self.folded and not last.linked
+        last = self.segments[-1] if self.segments else None
+        if last is None or last.linked or last.size < self.folded or self.challenges < 2 or self.folded < 2:
+            return False
+        inputs, first = np.arange(self.folded) + self.folded_inputs.start, 1 + self.public
+        return bool(self.blocks) and ends_with_horner(
+            self._checked(self.blocks[-1]), inputs, at=first, fold=self.instance - 1
+        )
 
     @cached_property
     def _analysis(self) -> adaptivity.Analysis:
+        drawn = self.instance - (self.folded > 0)
         sizes = adaptivity.Sizes(
-            self.public, self.instance, self.first_private, self.variables, self.constraints
+            self.public, drawn, self.instance, self.first_private, self.variables, self.constraints
         )
         return adaptivity.analyse(sizes, self.matrices(usable_cores()))
 

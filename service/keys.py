@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from sqlalchemy.orm import Session
 
+from circuits.r1cs.folding import FEWEST_FOLDED
 from prover import registry
 from prover.system import CommitmentKey, ProofSystem
 from service import basis as bases
@@ -72,6 +73,8 @@ def require_ceremony(session: Session, model: Model, wanted: Mapping[str, Any]) 
         return
     for key in Circuits(session).of_network(model.network or "", model.system):
         form = form_of(key.circuit)
+        if "fold_inputs" in wanted and _too_few_to_fold(key.circuit):
+            form |= {"fold_inputs": wanted["fold_inputs"]}
         privacy = form["privacy"] | wanted.get("privacy", {}) == form["privacy"]
         rest = form | {name: wanted[name] for name in wanted if name != "privacy"} == form
         unsaid = all(form.get(name) == wanted.get(name) for name in _UNSAID)
@@ -79,6 +82,11 @@ def require_ceremony(session: Session, model: Model, wanted: Mapping[str, Any]) 
             return
     frames = wanted.get("batch") if wanted["scheme"] == "inference" else None
     raise none_yet(f"batches of {frames} frames" if frames else "this form of proof")
+
+
+def _too_few_to_fold(description: Mapping[str, Any]) -> bool:
+    """Whether the circuit is the same with its inputs folded and without."""
+    return sum(int(group["count"]) for group in description["public_inputs"]) < FEWEST_FOLDED
 
 
 def check_ceremonies(system: ProofSystem, field: str = "require_ceremony") -> None:

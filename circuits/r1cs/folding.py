@@ -17,20 +17,24 @@ import numpy as np
 from circuits.r1cs.builder import renumbered
 from circuits.r1cs.program import Program
 from circuits.r1cs.steps import Product, Step
-from prover.blocks import Csr, SparseBlock
+from prover.blocks import SparseBlock
 from prover.constraint_system import ConstraintSystem, Segment
+from prover.folding import horner
 from relations.integers import IntArray
 
 _NAME: Final = "public inputs"
 _FIRST: Final = 2
 """The first challenge, behind the one and the input that is not folded."""
 
+FEWEST_FOLDED: Final = 3
+"""A circuit with fewer public inputs stays as it is."""
+
 
 def fold_public_inputs(program: Program) -> Program:
-    """The same circuit with all its public inputs folded but the first; as it is where there are not
+    """The same circuit with all its public inputs folded but the first; as it is where there are fewer than
     three."""
     system = program.constraint_system
-    return _Folding(program).program() if system.public > 2 and not system.folded else program
+    return _Folding(program).program() if system.public >= FEWEST_FOLDED and not system.folded else program
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,18 +103,8 @@ class _Folding:
         return Program(folded, order, steps, old.degree + self._folded - 1)
 
     def _block(self) -> SparseBlock:
-        """s · c = s' - x for each sum s, the one that follows, and the input that joins it."""
-        rows = self._folded - 1
         inputs = self._new[2 : 1 + self._system.public]
-        sums = np.concatenate([inputs[-1:], self._sums, [_FIRST + self._drawn]])
-        row = np.arange(rows)
-        added = Csr.from_entries(
-            rows,
-            np.concatenate([row, row]),
-            np.concatenate([sums[1:], inputs[-2::-1]]),
-            np.repeat([1, -1], rows),
-        )
-        return SparseBlock(_NAME, Csr.selection(sums[:-1]), Csr.selection(np.full(rows, _FIRST)), added)
+        return SparseBlock(_NAME, *horner(inputs, self._sums, _FIRST, _FIRST + self._drawn))
 
     def _steps(self) -> Iterator[Step]:
         """The sums by wires; what there was has its own, and new ones follow."""

@@ -4,6 +4,7 @@ pragma solidity ^0.8.25;
 import {ModelRegistry} from "./ModelRegistry.sol";
 
 interface IVerifier {
+    function KEY_DIGEST() external view returns (bytes32);
     function verify(bytes calldata proof, uint256[] calldata inputs) external view returns (bool);
     function commitment(bytes calldata proof, uint256 index) external pure returns (bytes32);
 }
@@ -17,6 +18,7 @@ contract ScorePayout {
     /// reached.
     uint256 private constant THRESHOLD = 1;
     uint256 private constant REACHED = 2;
+    uint256 private constant INPUTS = 3;
 
     IVerifier public immutable verifier;
     bytes32 public immutable model;
@@ -24,6 +26,8 @@ contract ScorePayout {
     bool public paid;
 
     error NotRegistered();
+    error OtherKey(bytes32 digest);
+    error OtherInputs(uint256 count);
     error AlreadyPaid();
     error OtherModel(bytes32 commitment);
     error OtherStatement();
@@ -34,10 +38,13 @@ contract ScorePayout {
 
     /// @param owner Who registered the model.
     /// @param model_ The keccak256 of the commitment to the weights.
-    constructor(ModelRegistry registry, address owner, bytes32 model_, uint256 threshold_) payable {
+    /// @param key The SHA-256 of the verifying key: of a circuit that shows a threshold and nothing else. Under the key
+    ///        of another circuit whoever claims may choose what stands in the threshold's place.
+    constructor(ModelRegistry registry, address owner, bytes32 model_, uint256 threshold_, bytes32 key) payable {
         (address found,,) = registry.models(owner, model_);
         if (found == address(0)) revert NotRegistered();
         verifier = IVerifier(found);
+        if (verifier.KEY_DIGEST() != key) revert OtherKey(verifier.KEY_DIGEST());
         model = model_;
         threshold = threshold_;
     }
@@ -45,6 +52,7 @@ contract ScorePayout {
     /// @param statement The proof's statement as canonical JSON (docs/formats.md).
     function claim(bytes calldata statement, bytes calldata proof, uint256[] calldata inputs) external {
         if (paid) revert AlreadyPaid();
+        if (inputs.length != INPUTS) revert OtherInputs(inputs.length);
         bytes32 found = verifier.commitment(proof, 0);
         if (found != model) revert OtherModel(found);
         if (!verifier.verify(proof, inputs)) revert NotValid();

@@ -24,6 +24,7 @@ from prover.groth16.sessions import Session
 from prover.witness import Witness, duplicate, part_of, same
 from verifier.groth16 import transcript
 from verifier.groth16.proof import Proof
+from verifier.groth16.verifying_key import VerifyingKey
 from zenerrors import StatementError
 
 PostChallenge = Callable[[Any, FrArray], None]
@@ -65,7 +66,7 @@ def prove(
     ``sessions.begin`` raises it; and what ``post_challenge`` and ``progress`` raise.
     """
     report = progress or silent
-    if proving_key.statement_digest != system.digest:
+    if not _is_for(proving_key.verifying_key, system):
         raise StatementError(
             "statement.key_mismatch",
             "the proving key was made for another statement: run setup for this one, or load its own key",
@@ -95,6 +96,17 @@ def prove(
             sums = {name: secret(session.witness_sum(name)) for name in WITNESS_SECTIONS}
             elements = blinds.hide(sums, secret(g1.add(sum_c, sums["private"])))
     return Proof(*elements, *commit)
+
+
+def _is_for(key: VerifyingKey, system: ConstraintSystem) -> bool:
+    """Whether ``key`` names ``system``, and counts the same inputs, challenges and segments."""
+    return (
+        key.statement_digest == system.digest
+        and (key.public, key.challenges, key.folded)
+        == (system.public + system.folded, system.challenges, system.folded)
+        and [(each.size, each.link_g2 is not None) for each in key.segments]
+        == [(each.size, each.linked) for each in system.segments]
+    )
 
 
 Committed = tuple[tuple[bytes, ...], tuple[bytes, ...], tuple[bytes, ...]]

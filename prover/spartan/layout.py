@@ -40,6 +40,13 @@ BlockMatrices = tuple[Csr, Csr, Csr]
 
 
 def sizes_of(system: ConstraintSystem) -> Sizes:
+    """Raises ``StatementError`` (``statement.system``) for folded inputs: challenges here are all drawn."""
+    if system.folded:
+        raise StatementError(
+            "statement.system",
+            "this proof system has no folded inputs: compile the circuit without fold_inputs",
+            field="fold_inputs",
+        )
     segments = tuple((segment.size, segment.linked) for segment in system.segments)
     return Sizes(system.public, system.challenges, segments, system.private, system.constraints)
 
@@ -145,6 +152,7 @@ class SystemMatrices:
 
     def __init__(self, system: ConstraintSystem, threads: int = 0) -> None:
         self._system, self._threads = system, threads or usable_cores()
+        self._sizes = sizes_of(system)
 
     @property
     def digest(self) -> bytes:
@@ -152,7 +160,7 @@ class SystemMatrices:
 
     @property
     def sizes(self) -> Sizes:
-        return sizes_of(self._system)
+        return self._sizes
 
     @property
     def nbytes(self) -> int:

@@ -18,6 +18,7 @@ from typing import Final, NamedTuple
 from prover.registry import SYSTEMS
 from service import proving_keys
 from service.api import effort
+from service.api.problems import NO_DATABASE
 from service.api.schemas import VerifyRequest
 from service.runtime import Runtime
 from service.storage.records.resources import Circuit
@@ -25,7 +26,7 @@ from service.storage.repositories import Circuits, VerificationKeys
 from verifier.documents import KeyFile, ProofDocument
 from verifier.judging import Case, Known, Registration, Verification, judge_each
 from verifier.keys import OpenedKey, opened
-from zenerrors import ResourceError, ZenError
+from zenerrors import ResourceError
 
 MOST_WAITING: Final = 128
 """Verifications that wait, of all callers: whoever comes then is sent away at once."""
@@ -86,7 +87,7 @@ class Verifier:
             for document, given in _documents(request):
                 if not document.statement.proof_system.judges_by_circuits:
                     continue
-                with suppress(ZenError):  # is said when it is judged
+                with suppress(Exception):  # is said when it is judged, and to whoever sent the key alone
                     key = self._opened(document, given)
                     size = key.system.circuit_bytes(key.verifying)  # also under a key of the stranger's own
                     if size is None and (circuit := self._circuit(key)):
@@ -126,14 +127,16 @@ class Verifier:
         verdicts = iter(_verdicts([case for case in cases if isinstance(case, Case)]))
         return [next(verdicts) if isinstance(case, Case) else case for case in cases]
 
-    def _case(self, request: VerifyRequest) -> Case | ZenError:
+    def _case(self, request: VerifyRequest) -> Case | Exception:
         try:
             (proof, key), *registrations = (
                 (document, self._key_of(document, given)) for document, given in _documents(request)
             )
             known = Known(registration=Registration(*registrations[0])) if registrations else Known()
             return Case(proof, key, request.expected, known)
-        except ZenError as error:
+        except NO_DATABASE:
+            raise
+        except Exception as error:  # of a stranger's key: for whoever sent it, not for those beside it
             return error
 
     def _key_of(self, document: ProofDocument, given: KeyFile | str | None) -> OpenedKey:

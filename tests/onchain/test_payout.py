@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 import pytest
@@ -39,16 +40,21 @@ def network() -> bytes:
     return bytes(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)]).SerializeToString())
 
 
-@pytest.fixture(scope="module")
-def proof() -> zenserve.Proof:
+def proof_of(values: Sequence[float], **options: Any) -> zenserve.Proof:
     return zenserve.prove(
         network(),
-        np.array([[1, 0, 1]], np.float32),
+        np.array([values], np.float32),
         calibration=np.random.default_rng(1).uniform(-1, 1, (64, 3)).astype(np.float32),
         reveal="threshold",
         at_least=0.3,
         challenge=f"0x{PAYEE}",
+        **options,
     )
+
+
+@pytest.fixture(scope="module")
+def proof() -> zenserve.Proof:
+    return proof_of([1, 0, 1])
 
 
 def word(value: int | str) -> str:
@@ -79,7 +85,7 @@ def test_a_score_pays_out_once_to_whom_the_proof_names(node: Node, proof: zenser
     commitment = commitment_of(node, proof, given)
     sources = {name: (EXAMPLES / name).read_text() for name in ("ModelRegistry.sol", "ScorePayout.sol")}
     sources["verifier.sol"] = contract(proof.key)
-    terms = [word(OWNER), commitment, word(given.inputs[1])]
+    terms = [word(OWNER), commitment, word(given.inputs[1]), proof.key.key["digest"]]
     good = claim(statement, given)
     other_input = given._replace(inputs=[given.inputs[0], given.inputs[1] + 1, 1])
     listed = [
@@ -94,6 +100,9 @@ def test_a_score_pays_out_once_to_whom_the_proof_names(node: Node, proof: zenser
         Step(5, claim(statement + b" ", given), PAYEE),
         Step(5, good, PAYEE),
         Step(5, good, PAYEE),
+        Step(
+            "ScorePayout.sol:ScorePayout", f"{'0' * 24}{{1}}" + "".join([*terms[:3], word(1)]), OWNER, PRIZE
+        ),
     ]
     answers = in_evm(node, sources, listed)
     assert [answer.error for answer in answers] == [
@@ -108,9 +117,36 @@ def test_a_score_pays_out_once_to_whom_the_proof_names(node: Node, proof: zenser
         "OtherStatement",
         None,
         "AlreadyPaid",
+        "OtherKey",
     ]
     assert answers[9].gained == PRIZE
     assert sum(answer.gained for answer in answers[6:9]) == 0
+
+
+@pytest.mark.large
+def test_a_key_that_shows_more_than_the_score_pays_nothing(node: Node) -> None:
+    """Under it the claimant chooses what stands in the threshold's place, and the one behind it."""
+    kind = proof_of([0, 0, 0]).key.circuit["quantisation"]["input"]
+    wanted = 40
+    chosen = [kind["scale"] * (value - kind["zero_point"]) for value in (wanted, 1, 0)]
+    proof = proof_of(chosen, input_privacy="public")
+    (given,) = arguments(proof.document, proof.key)
+    assert given.inputs[1:3] == [wanted, 1]
+    assert given.inputs[-1] == 0  # the score is too low
+    commitment = commitment_of(node, proof, given)
+    sources = {name: (EXAMPLES / name).read_text() for name in ("ModelRegistry.sol", "ScorePayout.sol")}
+    sources["verifier.sol"] = contract(proof.key)
+    terms = [word(OWNER), commitment, word(wanted), proof.key.key["digest"]]
+    steps = [
+        Step("verifier.sol:ZenServeVerifier"),
+        Step("ModelRegistry.sol:ModelRegistry"),
+        Step(1, f"{REGISTER}{commitment}{'0' * 24}{{0}}{word(7)}", OWNER),
+        Step("ScorePayout.sol:ScorePayout", f"{'0' * 24}{{1}}" + "".join(terms), OWNER, PRIZE),
+        Step(3, claim(canonical(proof.statement), given), PAYEE),
+    ]
+    *made, answer = in_evm(node, sources, steps)
+    assert [each.error for each in made] == [None] * 4
+    assert (answer.error, answer.gained) == ("OtherInputs", 0)
 
 
 def test_typescript_makes_the_same_calls(node: Node, proof: zenserve.Proof, tmp_path: Path) -> None:

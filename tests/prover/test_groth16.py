@@ -18,6 +18,7 @@ from prover.constraint_system import ConstraintSystem
 from prover.groth16 import ProvingKey, proving, proving_key, qap, reference, trusted_setup
 from prover.groth16.reference import Trapdoor
 from tests.prover.statements import CUBIC_Z, Example, R, csr, cubic_statement, satisfied
+from tests.prover.vectors import folded
 from tests.refusals import refuses
 from zenerrors import Cancelled, StatementError
 
@@ -169,6 +170,15 @@ def test_a_key_of_another_statement_is_refused(example: Example) -> None:
     other = ConstraintSystem(2, 3, (cube, square, sums))
     with refuses("statement.key_mismatch", "proving_key"):
         groth16.prove(example.key, other, example.witness)
+
+
+def test_a_key_that_counts_other_inputs_is_refused() -> None:
+    """Its digest is what its file says. The statement has folded inputs, and the key shows them."""
+    system = folded.statement()
+    key = groth16.setup(system)
+    other = replace(key, verifying_key=replace(key.verifying_key, folded=0))
+    with refuses("statement.key_mismatch", "proving_key"):
+        groth16.prove(other, system, fr.from_ints([0] * system.variables))
 
 
 def test_too_many_rows_are_refused_before_any_work() -> None:

@@ -22,6 +22,7 @@ from prover.groth16.commitment import blinding_point
 from tests.prover import verifiers
 from tests.prover.vectors import generate
 from tests.refusals import refuses
+from tests.vectors import plain_verifier
 from verifier.curve import ARKWORKS
 from verifier.groth16 import transcript
 
@@ -129,3 +130,13 @@ def test_the_challenge_is_that_of_the_honest_proof() -> None:
 def test_the_committed_vectors_are_what_the_generator_writes() -> None:
     for name, text in generate.texts().items():
         assert (VECTORS / name).read_text() == text
+
+
+@pytest.mark.parametrize("case", DOCUMENTS["folded.json"]["changes"], ids=lambda case: case["name"])
+def test_keys_in_json_that_are_refused(case: dict[str, Any]) -> None:
+    """By our reader, and by the verifier of another make."""
+    key = {**DOCUMENTS["folded.json"]["verifying_key"], **case["fields"]}
+    with refuses(case["code"], "folded"):
+        VerifyingKey.from_json(key)
+    with pytest.raises(plain_verifier.Refused, match=r"no segment begins|too many inputs|has fields"):
+        plain_verifier.check_key(key)

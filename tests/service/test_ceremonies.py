@@ -432,6 +432,11 @@ def test_a_model_can_require_a_ceremony(
     statement = api.get_proof_document(proof.id)["statement"]
     assert statement["verification_key"]["setup"] == "ceremony"
     assert refusal(lambda: api.create_proof(model.id, INPUT, reveal="logits")).code == "conflict.ceremony"
+    folding = api.create_proof(model.id, INPUT, fold_inputs=True)  # two inputs: the same circuit
+    work_on(runtime, folding.id)
+    assert api.get_proof(folding.id).verification_key_id == statement["verification_key"]["id"]
+    shown = partial(api.create_proof, model.id, INPUT, input_privacy="public", fold_inputs=True)
+    assert refusal(shown).code == "conflict.ceremony"
     dataset = api.create_dataset(model.id, *labelled(3), privacy="public", shard_size=SHARD)
     work_on(runtime, dataset.id)
     refused = refusal(lambda: api.create_proof(model.id, scheme="accuracy", dataset_id=dataset.id))

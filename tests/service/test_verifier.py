@@ -53,6 +53,13 @@ BAD: dict[str, tuple[Callable[[Document, Document], Document], str]] = {
     "no fields": (lambda d, k: {}, "request.invalid"),
     "an unknown key": (lambda d, k: {"proof": d, "verification_key_id": "0" * 64}, "not_found"),
     "a key that lies": (lambda d, k: {"proof": d, "verification_key": lying(k)}, "file.hash"),
+    "a key that folds 2^32 inputs": (
+        lambda d, k: {
+            "proof": d,
+            "verification_key": k | {"key": k["key"] | {"version": 4, "folded": (1 << 32) - 1}},
+        },
+        "file.shape",
+    ),
     "two keys": (
         lambda d, k: {"proof": d, "verification_key": k, "verification_key_id": k["id"]},
         "request.invalid",
@@ -209,6 +216,25 @@ def test_a_bug_that_one_document_finds_is_its_own(
     assert [answer["status"] for answer in answers] == [500, *[200] * 7] * 3
     together = batch(shared_url, bodies)
     assert [answer.get("valid", answer.get("code")) for answer in together] == ["internal", *[True] * 7] * 3
+
+
+@pytest.mark.parametrize("module", [verifier, effort])
+def test_a_bug_that_one_key_finds_is_its_own(
+    shared_url: str, document: Document, key: Document, monkeypatch: pytest.MonkeyPatch, module: Any
+) -> None:
+    """Where keys are read, and where it is estimated what they take."""
+    name = "opened" if module is verifier else "_points"
+    read = getattr(module, name)
+
+    def fragile(*given: Any) -> Any:
+        if any(isinstance(each, KeyFile) and each.id == "0" * 64 for each in given):
+            raise RuntimeError
+        return read(*given)
+
+    monkeypatch.setattr(module, name, fragile)
+    bad = {"proof": document, "verification_key": key | {"id": "0" * 64}}
+    together = batch(shared_url, [{"proof": document}, bad, {"proof": document, "verification_key": key}])
+    assert [answer.get("valid", answer.get("code")) for answer in together] == [True, "internal", True]
 
 
 def test_a_key_of_thousands_of_points(with_model: Runtime, document: Document, key: Document) -> None:

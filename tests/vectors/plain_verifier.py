@@ -223,7 +223,7 @@ KEY = {"format": "zenserve verifying key", "version": range(2, 4), "protocol": "
        "beta_g2": HEX96, "gamma_g2": HEX96, "delta_g2": HEX96, "ic": [HEX48, 1, 2**20],
        "challenges": range(MANY), "basis": (None, HEX48), "contributions": [HASH, 0, MANY], "segments": [
            {"size": range(2**32), "knowledge_g2": HEX96, "link_g2": (None, [HEX96, 2, 2])}, 0, 255]}
-KEYS = KEY, KEY | {"version": range(4, 5), "challenges": range(2, MANY), "folded": COUNT}
+KEYS = KEY, KEY | {"version": range(4, 5), "challenges": range(2, MANY), "folded": range(1, 2**32)}
 INPUT = {"name": (None, OWN), "shape": [COUNT, 0, 16], "zero_point": NUMBER, "bits": range(1, 33),
          "scale": lambda value: type(value) in (int, float) and value > 0}
 
@@ -394,6 +394,9 @@ def check_key(key: Json) -> None:
     links = [segment["link_g2"] or [] for segment in segments]
     require(len(segments) > 0 if key["challenges"] else not any(links), "challenges and links do not fit")
     require(len(ic) > key["challenges"] and bool(basis) == any(links), "parts do not fit")
+    require(public_count(key) < 2**32, "the key has too many inputs")
+    if "folded" in key:
+        require(not links[-1] and segments[-1]["size"] >= key["folded"], "no segment begins with the inputs")
     require(key["contributions"] or key["setup"] != "ceremony", "a ceremony has contributions")
     in_g1 = [key["alpha_g1"], *ic, *basis]
     in_g2 = [key["beta_g2"], key["gamma_g2"], key["delta_g2"]]

@@ -202,6 +202,8 @@ def keys() -> Iterator[Json]:
     folded = json.loads((VECTORS / "folded.json").read_text())
     for text in (folded["verifying_key_bytes"], *(case["key"] for case in folded["keys"])):
         yield {"ask": "bytes", "data": text}
+    for case in folded["changes"]:
+        yield {"ask": "key", "key": {**folded["verifying_key"], **case["fields"]}}
     for change in ({}, {"folded": 0}, {"folded": 4}, {"folded": None}, {"version": 3}, {"challenges": 1}):
         yield {"ask": "key", "key": {**folded["verifying_key"], **change}}
     yield {"ask": "key", "key": {**document, "folded": 1}}

@@ -138,7 +138,7 @@ class VerifyingKey:
                 "basis": self.basis is None or _are_bytes((self.basis,)),
                 "contributions": _are_bytes(self.contributions),
                 "version": self.version in (VERIFYING_KEY.version, OLD_VERIFYING_KEY.version),
-                "folded": type(self.folded) is int and 0 <= self.folded < 1 << 32,
+                "folded": type(self.folded) is int and self.folded >= 0,
             }
         )
         linked = any(segment.link_g2 is not None for segment in self.segments)
@@ -148,7 +148,7 @@ class VerifyingKey:
                 "ic": len(self.ic) > self.challenges >= 0,
                 "challenges": (len(self.segments) > 0 if self.challenges else not linked),
                 "segments": len(self.segments) <= MOST_SEGMENTS,
-                "folded": not self.folded or (self.challenges > 1 and self._kind is FOLDING_VERIFYING_KEY),
+                "folded": not self.folded or self._folds_what_is_committed,
                 "basis": (self.basis is not None) == linked,
                 "contributions": all(len(hash_) == _HASH_BYTES for hash_ in self.contributions)
                 and (len(self.contributions) > 0 or self.setup != CEREMONY),
@@ -220,6 +220,15 @@ class VerifyingKey:
                         field=f"ic[{index}]",
                     )
                 multiple = multiple + point
+
+    @property
+    def _folds_what_is_committed(self) -> bool:
+        """Whether the last segment can begin with the folded inputs, and there is a challenge to fold at;
+        and whether the public inputs can be counted in 32 bits."""
+        last = self.segments[-1:]
+        committed = any(segment.link_g2 is None and segment.size >= self.folded for segment in last)
+        is_folding = self.challenges > 1 and self._kind is FOLDING_VERIFYING_KEY
+        return committed and is_folding and self.public < 1 << 32
 
     @property
     def public(self) -> int:

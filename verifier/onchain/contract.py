@@ -19,7 +19,7 @@ from py_arkworks_bls12381 import G2Point
 from verifier.curve import ARKWORKS
 from verifier.groth16.transcript import TAG
 from verifier.groth16.verifying_key import VerifyingKey
-from verifier.onchain.gas import ADDITION_GAS, gas_of_msm, gas_of_pairing
+from verifier.onchain.gas import ADDITION_GAS, gas_of_msm, gas_of_pairing, gas_of_sha256
 from verifier.onchain.layout import G1_BYTES, G2_BYTES, encode
 from verifier.points import SCALAR_MODULUS
 from verifier.preamble import VERIFYING_KEY
@@ -35,6 +35,8 @@ _AT_INFINITY, _REFUSED, _MISSING, _TOO_LITTLE_GAS = "4ddaa5e5", "672a1f14", "028
 _PAIR_BYTES: Final = G1_BYTES + G2_BYTES
 _TERM_BYTES: Final = G1_BYTES + 32
 _WORD: Final = 32
+_INDEX_BYTES: Final = 5
+"""Behind the transcript: which challenge, and which half of it."""
 
 
 class _Term(NamedTuple):
@@ -127,6 +129,7 @@ class _Contract:
             missing=_MISSING,
             too_little_gas=_TOO_LITTLE_GAS,
             fold=_FOLD if self._key.folded else "",
+            hash_gas=gas_of_sha256(self._transcript_bytes() + _INDEX_BYTES),
             wrap=f"{(1 << 256) % SCALAR_MODULUS:x}",
         )
 
@@ -347,7 +350,7 @@ pragma solidity ^0.8.25;
 
 /// @title Verifier of Groth16 proofs over BLS12-381 under one key, written by ZenServe
 /// @notice Key {digest}, setup: {setup}.{notice}
-/// @dev Compile with evmVersion prague. The precompiles of EIP-2537 get the gas that they cost there.
+/// @dev Compile with evmVersion prague. Precompiles get the gas that they cost there.
 contract ZenServeVerifier {{
     /// SHA-256 of the verifying key.
     bytes32 public constant KEY_DIGEST = 0x{digest};
@@ -407,10 +410,10 @@ contract ZenServeVerifier {{
             function challenge(at, length, index) -> c {{
                 mstore(add(at, length), shl(224, index))
                 mstore8(add(at, add(length, 4)), 0)
-                precompile(2, 100000, at, add(length, 5), 0, 32)
+                precompile(2, {hash_gas}, at, add(length, 5), 0, 32)
                 let high := mload(0)
                 mstore8(add(at, add(length, 4)), 1)
-                precompile(2, 100000, at, add(length, 5), 0, 32)
+                precompile(2, {hash_gas}, at, add(length, 5), 0, 32)
                 // 2^256 modulo R
                 c := addmod(mulmod(high, 0x{wrap}, R), mload(0), R)
             }}

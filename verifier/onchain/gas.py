@@ -1,4 +1,4 @@
-"""What Ethereum charges for a verification, from Prague on (EIP-2537, EIP-2028)."""
+"""What Ethereum charges for a verification, from Prague on (EIP-2537, EIP-7623)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,11 @@ ADDITION_GAS: Final = 375
 _TRANSACTION_GAS: Final = 21_000
 _MULTIPLICATION_GAS: Final = 12_000
 # Of the contract's own code, measured with solc 0.8.37; within 2 % of the whole.
-_CODE_GAS, _INPUT_GAS, _CHALLENGE_GAS, _SEGMENT_GAS, _LINK_GAS = 3900, 210, 1600, 2000, 2000
+_CODE_GAS, _INPUT_GAS, _CHALLENGE_GAS, _SEGMENT_GAS, _LINK_GAS = 3900, 216, 1600, 2000, 2000
+_WORDS_OF_AN_INPUT: Final = 2
+"""Of memory: in the transcript, and in what the weights are drawn from."""
+_TOKEN_GAS, _LEAST_TOKEN_GAS = 4, 10
+"""Of calldata: beside the execution, and where the whole transaction takes no more than that (EIP-7623)."""
 
 _DISCOUNTS: Final = (
     1000, 949, 848, 797, 764, 750, 738, 728, 719, 712, 705, 698, 692, 687, 682, 677, 673, 669, 665, 661, 658,
@@ -34,10 +38,23 @@ def gas_of_pairing(pairs: int) -> int:
     return 37_700 + 32_600 * pairs
 
 
+def gas_of_sha256(length: int) -> int:
+    """What the precompile charges for so many bytes."""
+    return 60 + 12 * -(-length // 32)
+
+
 def gas_of_calldata(data: bytes) -> int:
     """4 for a zero byte, 16 for another."""
-    zeros = data.count(0)
-    return 4 * zeros + 16 * (len(data) - zeros)
+    return _TOKEN_GAS * _tokens(data)
+
+
+def gas_of_transaction(data: bytes, execution: int) -> int:
+    """In all, for this calldata and so much gas of the contract's."""
+    return _TRANSACTION_GAS + max(gas_of_calldata(data) + execution, _LEAST_TOKEN_GAS * _tokens(data))
+
+
+def _tokens(data: bytes) -> int:
+    return 4 * len(data) - 3 * data.count(0)
 
 
 def estimated_gas(key: VerifyingKey, calldata: bytes) -> int:
@@ -58,5 +75,6 @@ def estimated_gas(key: VerifyingKey, calldata: bytes) -> int:
         + _CHALLENGE_GAS * key.challenges
         + _SEGMENT_GAS * segments
         + _LINK_GAS * links
+        + (_WORDS_OF_AN_INPUT * key.public) ** 2 // 512  # memory, beside what grows with its length
     )
-    return _TRANSACTION_GAS + gas_of_calldata(calldata) + precompiles + code
+    return gas_of_transaction(calldata, precompiles + code)

@@ -16,6 +16,8 @@ import type { JsonSource } from "./json.ts";
 import { Case } from "./judging.ts";
 import { opened } from "./keys.ts";
 import { decodeG1, uncompressed, type G2 } from "./points.ts";
+import { VerifyingKey } from "./groth16/verifyingKey.ts";
+import { OLD_VERIFYING_KEY } from "./preamble.ts";
 import type { Claim } from "./system.ts";
 import { Refusal } from "./verdict.ts";
 
@@ -38,6 +40,10 @@ export const VERIFIER_ABI = [
 const SELECTOR = "9649daae";
 const COORDINATE_BYTES = 64;
 const WORD = 32;
+/** Of a contract's code (EIP-170). */
+const MOST_BYTES = 24_576;
+/** Of code, more than what solc makes of it: in all, and for each of these. */
+const BYTES = { code: 3350, input: 140, challenge: 30, segment: 520, link: 720 };
 
 export interface ContractCall {
   readonly abi: typeof VERIFIER_ABI;
@@ -49,18 +55,19 @@ export interface ContractCall {
 
 /**
  * One call for each proof of the document. Throws `ZenError`: `file.system` for a key that is not of Groth16,
- * `statement.contract` where the document is not about this key, or its words, numbers or points are wrong. Whether
- * its proofs hold is for the contract to say.
+ * `statement.contract` where the key has no contract, where the document is not about this key, or its words, numbers or
+ * points are wrong. Whether its proofs hold is for the contract to say.
  */
 export function contractCalls(document: JsonSource, key: JsonSource): ContractCall[] {
   const file = opened(read(keyFile, key));
-  if (file.system.id !== groth16.id) {
+  if (!(file.verifying instanceof VerifyingKey)) {
     throw new ZenError(
       "file.system",
       `this takes a key of ${groth16.id}, not of another proof system`,
       "system",
     );
   }
+  requireContract(file.verifying);
   try {
     return new Case(read(proofDocument, document), file).claims().map(callOf);
   } catch (error) {
@@ -68,6 +75,30 @@ export function contractCalls(document: JsonSource, key: JsonSource): ContractCa
       error instanceof Refused ? error.verdict.reason : error instanceof Refusal ? error.reason : null;
     if (reason === null) throw error;
     throw new ZenError("statement.contract", reason, "proof");
+  }
+}
+
+/** Throws where the key draws its challenges by SHA-512, or has more points than a contract has room for. */
+function requireContract(key: VerifyingKey): void {
+  if (key.challenges > 0 && key.kind === OLD_VERIFYING_KEY) {
+    throw new ZenError(
+      "statement.contract",
+      "the key draws its challenges by SHA-512, for which Ethereum has no precompile: make a new key",
+      "key",
+    );
+  }
+  const size =
+    BYTES.code +
+    BYTES.input * key.ic.length +
+    BYTES.challenge * key.challenges +
+    BYTES.segment * key.segments.length +
+    BYTES.link * key.linkedSizes.length;
+  if (size > MOST_BYTES) {
+    throw new ZenError(
+      "statement.contract",
+      `a contract has ${MOST_BYTES} bytes, and one for this key takes up to ${size}: fold the public inputs`,
+      "key",
+    );
   }
 }
 

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import os
 
-import numpy as np
-
-from prover.groth16.ceremony.state import FIXED, State
+from prover.groth16.ceremony.state import State
 from prover.groth16.ceremony.verification import check
 from zenerrors import CeremonyError
 
@@ -20,11 +18,11 @@ def load_next(path: str | os.PathLike[str], before: State, *, threads: int = 1) 
     the field; ``ceremony.extends`` where it is not one contribution more, or extends others.
     """
     now = State.read(path)  # compared first: a stranger's may be long, and long to follow
-    for name in (*FIXED, "statement_digest", "powers_contributions", "challenges", "shapes"):
-        if not np.array_equal(getattr(now, name), getattr(before, name)):
-            raise CeremonyError(
-                "ceremony.origin", f"this is the state of another ceremony: {name} differs", field=name
-            )
+    part = now.difference(before)
+    if part is not None:
+        raise CeremonyError(
+            "ceremony.origin", f"this is the state of another ceremony: {part} differs", field=part
+        )
     _require_extension(len(now.contributions) == len(before.contributions) + 1)
     now.examine(after=before, threads=threads)
     _require_extension(now.chain[1][:-1] == before.chain[1])

@@ -6,6 +6,7 @@ Computed from the powers of tau without any secret, so that everybody who has th
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -54,10 +55,7 @@ def start(
     segments = mixed[system.instance : system.first_private]
     private = mixed[system.first_private :]
     return State(
-        system.digest,
-        powers.contributions,
-        system.challenges,
-        tuple(Shape(segment.size, segment.linked) for segment in system.segments),
+        **claims(system, powers),
         alpha_g1=powers.alpha_g1[:1],
         beta_g1=powers.beta_g1[:1],
         beta_g2=powers.beta_g2,
@@ -76,8 +74,18 @@ def start(
         quotient=quotient,
         knowledge=segments,
         links=_no_links(system),
-        folded=system.folded,
     )
+
+
+def claims(system: ConstraintSystem, powers: PowersOfTau) -> dict[str, Any]:
+    """The fields of the start that are not arrays, by their names."""
+    return {
+        "statement_digest": system.digest,
+        "powers_contributions": powers.contributions,
+        "challenges": system.challenges,
+        "shapes": tuple(Shape(segment.size, segment.linked) for segment in system.segments),
+        "folded": system.folded,
+    }
 
 
 def required_power(system: ConstraintSystem) -> int:

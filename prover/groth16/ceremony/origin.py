@@ -13,8 +13,8 @@ import kernels
 from kernels import FrArray, fr, g1, g2
 from prover.constraint_system import ConstraintSystem
 from prover.groth16 import qap
-from prover.groth16.ceremony.initial import basis_length, odd_factors, required_power
-from prover.groth16.ceremony.state import Shape, State
+from prover.groth16.ceremony.initial import basis_length, claims, odd_factors, required_power
+from prover.groth16.ceremony.state import State
 from prover.groth16.point_arrays import pairings_cancel, random_weights
 from prover.groth16.powers_of_tau import PowersOfTau
 
@@ -32,7 +32,6 @@ def starts_from(state: State, system: ConstraintSystem, powers: PowersOfTau, *, 
 
 def _is_shaped(state: State, system: ConstraintSystem, powers: PowersOfTau) -> bool:
     """Whether counts, columns, and the points that are the powers' own are right."""
-    segments = tuple(Shape(segment.size, segment.linked) for segment in system.segments)
     copied = {
         "alpha_g1": powers.alpha_g1[:1],
         "beta_g1": powers.beta_g1[:1],
@@ -49,9 +48,7 @@ def _is_shaped(state: State, system: ConstraintSystem, powers: PowersOfTau) -> b
         "b_g2": len(state.b_columns),
     }
     return (
-        state.powers_contributions == powers.contributions
-        and (state.challenges, state.folded) == (system.challenges, system.folded)
-        and state.shapes == segments
+        all(getattr(state, name) == value for name, value in claims(system, powers).items())
         and all(np.array_equal(getattr(state, name), points) for name, points in copied.items())
         and all(len(getattr(state, name)) == count for name, count in counts.items())
         and all(_are_columns(some, system.variables) for some in (state.a_columns, state.b_columns))

@@ -7,7 +7,7 @@ import itertools
 import os
 import struct
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any, Final, NamedTuple
 
@@ -132,15 +132,16 @@ class State:
     @cached_property
     def origin(self) -> bytes:
         """SHA-256 of the start, which all proofs of shares are bound to: 32 bytes."""
-        hasher = hashlib.sha256(_TAG + self.statement_digest)
-        hasher.update(struct.pack("<3Q", self.powers_contributions, self.challenges, len(self.shapes)))
-        for shape in self.shapes:
-            hasher.update(struct.pack("<2Q", *shape))
-        for name in FIXED:
-            array = np.ascontiguousarray(getattr(self, name))
-            hasher.update(struct.pack("<Q", len(array)))
-            hasher.update(array.data)
+        hasher = hashlib.sha256(_TAG)
+        for name in START:
+            if name != "folded" or self.folded:  # there were none when the first ceremonies began
+                _absorb(hasher, getattr(self, name))
         return hasher.digest()
+
+    def difference(self, other: State) -> str | None:
+        """The first field in ``START`` that is not the same in ``other``; None if both started alike."""
+        differ = (n for n in START if not np.array_equal(getattr(self, n), getattr(other, n)))
+        return next(differ, None)
 
     @cached_property
     def chain(self) -> tuple[WordArray, tuple[bytes, ...]]:
@@ -244,7 +245,7 @@ class State:
         """
         arrays: dict[str, Any] = container.read(path, CEREMONY_STATE, _SECTIONS)
         _require("statement_digest", len(arrays["statement_digest"]) == 32)
-        _require("counts", len(arrays["counts"]) in (2, 3))
+        _require("counts", len(arrays["counts"]) == 2 or (len(arrays["counts"]) == 3 and arrays["counts"][2]))
         _require("shapes", bool((arrays["shapes"][:, 1] <= 1).all()))
         powers_contributions, challenges, *folded = arrays["counts"].tolist()
         state = cls(
@@ -259,6 +260,10 @@ class State:
         state._check_shapes()
         return state
 
+    @property
+    def _folds_what_is_committed(self) -> bool:
+        return any(not last.linked and last.size >= self.folded for last in self.shapes[-1:])
+
     def _check_shapes(self) -> None:
         longest = max((shape.size for shape in self.shapes if shape.linked), default=None)
         size = sum(shape.size + 1 for shape in self.shapes)
@@ -268,6 +273,7 @@ class State:
                 name: len(getattr(self, name)) == 1 for name in ("alpha_g1", "beta_g1", "beta_g2", "delta_g1")
             },
             "ic": len(self.ic) > self.challenges,
+            "folded": not self.folded or (self.challenges > 1 and self._folds_what_is_committed),
             "first_private": len(self.private) == len(self.first_private),
             "first_quotient": len(self.quotient) == len(self.first_quotient),
             "a": len(self.a) == len(self.a_columns),
@@ -280,6 +286,21 @@ class State:
         }
         for name, fit in fits.items():
             _require(name, fit)
+
+
+START: Final = tuple(each.name for each in fields(State) if each.name not in (*CHANGING, "contributions"))
+"""The fields of a state that no contribution changes: a ceremony is bound to every one of them."""
+
+
+def _absorb(hasher: hashlib._Hash, value: bytes | int | tuple[Shape, ...] | NDArray[Any]) -> None:
+    if isinstance(value, bytes):
+        hasher.update(value)
+    elif isinstance(value, int):
+        hasher.update(struct.pack("<Q", value))
+    else:
+        array = np.ascontiguousarray(np.array(value, "<u8") if isinstance(value, tuple) else value)
+        hasher.update(struct.pack("<Q", len(array)))
+        hasher.update(array.data)
 
 
 def _contributions(arrays: dict[str, NDArray[Any]]) -> Iterator[Contribution]:

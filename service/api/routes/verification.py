@@ -220,13 +220,15 @@ async def verify_batch(verifier: VerifierDep, request: Request, body: VerifyBatc
     )
 
 
-def _item(item: dict[str, Any]) -> VerifyRequest | RequestError:
+def _item(item: dict[str, Any]) -> VerifyRequest | Exception:
+    """The request, or the error that it earns: also one that nobody foresaw is for this item alone."""
     try:
         request = VerifyRequest.model_validate(item)
         _check_key(request)
+        effort.points(request)
     except ValidationError as error:
         return problems.invalid(*first_fault(error))
-    except RequestError as error:
+    except Exception as error:
         return error
     return request
 

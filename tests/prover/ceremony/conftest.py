@@ -7,6 +7,7 @@ from prover.groth16.ceremony import State
 from prover.groth16.powers_of_tau import PowersOfTau
 from tests.prover.ceremony.support import Case, contribute_known, known_powers
 from tests.prover.statements import COMMITTED_Z, CUBIC_Z, committed_statement, cubic_statement
+from tests.prover.vectors import folded
 
 
 @pytest.fixture(scope="session")
@@ -25,6 +26,12 @@ def case(request: pytest.FixtureRequest, powers: PowersOfTau) -> Case:
 @pytest.fixture(scope="session")
 def committed(powers: PowersOfTau) -> Case:
     return committed_case(powers)
+
+
+@pytest.fixture(scope="session")
+def folding(powers: PowersOfTau) -> Case:
+    """A ceremony for a statement three of whose inputs are folded."""
+    return three_contributors(Case(folded.statement(), [], powers, ()))
 
 
 def committed_case(powers: PowersOfTau) -> Case:

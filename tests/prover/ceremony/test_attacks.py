@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import fields, replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -32,7 +34,7 @@ from tests.prover.ceremony.support import (
 from tests.prover.statements import R, cubic_statement
 from tests.refusals import refuses
 from verifier.beacon import Beacon
-from zenerrors import CeremonyError
+from zenerrors import CeremonyError, FileFormatError
 
 
 def refused(case: Case, state: State, code: str, field: str | None = None) -> None:
@@ -389,13 +391,59 @@ def test_a_state_from_other_powers(case: Case) -> None:
         ceremony.verify(replace(claimed, contributions=case.state.contributions), case.system, other)
 
 
-@pytest.mark.parametrize(
-    ("field", "value"),
-    [
-        ("powers_contributions", 1),
-        ("challenges", 0),
-        ("shapes", (Shape(2, True), Shape(1, True), Shape(2, True))),
-    ],
-)
-def test_claims_beside_the_arrays(committed: Case, field: str, value: object) -> None:
-    refused(committed, altered(committed.state, field, value), "origin", field)
+def other_value(state: State, field: str) -> object:
+    value = getattr(state, field)
+    if field == "shapes":
+        return (Shape(2, True), Shape(1, True), Shape(2, True))
+    if isinstance(value, bytes):
+        return bytes(32)
+    if isinstance(value, int):
+        return value + 1
+    return value[::-1].copy() if len(value) > 1 else value * value.dtype.type(0)
+
+
+@pytest.mark.parametrize("field", [each.name for each in fields(State)])
+def test_no_field_changes_but_by_contributions(
+    folding: Case, committed: Case, tmp_path: Path, field: str
+) -> None:
+    """Verifiers, the next contributor and the proofs of shares all find a field that differs."""
+    for case in (folding, committed):
+        state, before = case.state, case.states[-2]
+        if not case.system.segments[0].linked and field in ("links", "basis"):
+            continue  # there are none
+        if field in CHANGING or field == "contributions":
+            refused(case, altered(state, field, getattr(before, field)), "key")
+            continue
+        changed = altered(state, field, other_value(state, field))
+        named = ("statement", "statement") if field == "statement_digest" else ("origin", field)
+        refused(case, changed, *named)
+        assert changed.origin != state.origin
+        changed.save(tmp_path / "state")
+        with pytest.raises((CeremonyError, FileFormatError)):
+            ceremony.load_next(tmp_path / "state", before)
+
+
+@pytest.mark.parametrize("folded", [0, 1, 2])
+def test_a_ceremony_that_folds_other_inputs(folding: Case, tmp_path: Path, folded: int) -> None:
+    """An input that is shown instead of committed to is a challenge of the prover's choice."""
+    began_so = ceremony.contribute(altered(folding.states[0], "folded", folded), "Mallory")
+    for state in (altered(folding.state, "folded", folded), began_so):
+        refused(folding, state, "origin", "folded")
+        with refuses("ceremony.origin", "folded"):
+            ceremony.finish(state, folding.system, folding.powers, development=True)
+    altered(folding.state, "folded", folded).save(tmp_path / "state")
+    with refuses("ceremony.origin", "folded"):
+        ceremony.load_next(tmp_path / "state", folding.states[-2])
+
+
+def test_the_origin_is_what_the_documentation_says(folding: Case, committed: Case) -> None:
+    """docs/ceremony.md. Ceremonies that fold nothing have the origin that they always had."""
+    for case in (folding, committed):
+        state = case.state
+        numbers = [state.powers_contributions, state.challenges, len(state.shapes), *np.ravel(state.shapes)]
+        data = b"zenserve ceremony 1" + state.statement_digest + np.array(numbers, "<u8").tobytes()
+        for name in FIXED:
+            array = getattr(state, name)
+            data += len(array).to_bytes(8, "little") + array.tobytes()
+        data += (3).to_bytes(8, "little") if case is folding else b""
+        assert state.origin == hashlib.sha256(data).digest()

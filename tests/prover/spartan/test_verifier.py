@@ -31,6 +31,8 @@ from tests.prover.statements import (
     cubic_statement,
     idle_statement,
 )
+from tests.prover.vectors import folded
+from tests.refusals import refuses
 from verifier.preamble import STATEMENT
 from verifier.spartan import commitment
 from verifier.spartan.circuit import Circuit, Matrix, totals
@@ -258,3 +260,15 @@ def test_files_of_no_circuits_are_refused(change: Callable[[dict[str, Any]], Non
     container.write(file, STATEMENT, arrays)
     with pytest.raises(FileFormatError, match="does not fit"):
         read_circuit(file.read_bytes())
+
+
+def test_a_circuit_with_folded_inputs_is_refused(tmp_path: Path) -> None:
+    """Its last challenge is not drawn, which this proof system does with all of them."""
+    system = folded.statement()
+    with refuses("statement.system", "fold_inputs"):
+        Spartan().setup(system, tmp_path / "key", basis=None, threads=1, progress=silent)
+    save_statement(tmp_path / "circuit", system)
+    with refuses("statement.system", "fold_inputs"):
+        Spartan().take_circuit((tmp_path / "circuit").read_bytes())
+    with refuses("file.shape", "counts"):
+        SpartanVerifier().take_circuit((tmp_path / "circuit").read_bytes())

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import random
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from py_ecc.optimized_bls12_381 import curve_order
@@ -18,6 +19,8 @@ from tests.prover.vectors.points import g1, g2
 
 INPUTS = [11, 6, 7, 42]
 """The statement, and three that are folded."""
+
+_TOO_MANY: Final = "2^32 folded inputs"
 
 
 def statement() -> ConstraintSystem:
@@ -116,12 +119,14 @@ def document(seed: int) -> dict[str, Any]:
             for name, inputs, data, reason in cases
         ],
         "keys": refused_keys(key),
+        "changes": refused_changes(key),
     }
 
 
 def refused_keys(key: VerifyingKey) -> list[dict[str, str]]:
     """Binary keys that a reader must refuse, each with one fault."""
     data, counts, folded = key.to_bytes(), 64, 80
+    segment = len(data) - 104
 
     def at(offset: int, *numbers: int) -> bytes:
         new = b"".join(number.to_bytes(4, "little") for number in numbers)
@@ -131,5 +136,35 @@ def refused_keys(key: VerifyingKey) -> list[dict[str, str]]:
         "nothing is folded": at(folded, 0),
         "more is folded than there is": at(folded, 5),
         "folded without a challenge to fold at": at(counts, 5, 1),
+        "more is folded than the last segment has": at(segment, 2),
+        "the folded inputs are of a linked segment": at(segment + 4, 1) + g2(2) + g2(3) + g1(2),
     }
     return [{"name": name, "key": changed.hex(), "code": "file.shape"} for name, changed in cases.items()]
+
+
+def refused_changes(key: VerifyingKey) -> list[dict[str, Any]]:
+    """Fields for ``verifying_key`` with which a reader must refuse it. The digest is that of the changed key
+    where its counts have 32 bits."""
+    binary = {case["name"]: bytes.fromhex(case["key"]) for case in refused_keys(key)}
+    (segment,) = key.to_json()["segments"]
+
+    def fields(name: str, size: int, **others: Any) -> dict[str, Any]:
+        digest = hashlib.sha256(binary[name]).hexdigest()
+        return {"segments": [{**segment, "size": size, **others}], "digest": digest}
+
+    short, linked = "more is folded than the last segment has", "the folded inputs are of a linked segment"
+    most = (1 << 32) - 1
+    cases = {
+        short: fields(short, 2),
+        linked: {**fields(linked, 3, link_g2=[g2(2).hex(), g2(3).hex()]), "basis": g1(2).hex()},
+        "2^32 - 1 folded inputs": {"folded": most},
+        _TOO_MANY: {"folded": most + 1},
+        "2^32 inputs, and a segment for all that are folded": {
+            "folded": most,
+            "segments": [{**segment, "size": most}],
+        },
+    }
+    return [
+        {"name": name, "fields": changed, "code": "file.json" if name == _TOO_MANY else "file.shape"}
+        for name, changed in cases.items()
+    ]

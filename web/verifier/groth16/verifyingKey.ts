@@ -165,6 +165,17 @@ export class VerifyingKey implements Key {
     return this.segments.filter((segment) => segment.linkG2 !== null).map((segment) => segment.size);
   }
 
+  /**
+   * Whether the last segment can begin with the folded inputs, and there is a challenge to fold at; and whether the
+   * public inputs can be counted in 32 bits.
+   */
+  get #foldsWhatIsCommitted(): boolean {
+    const last = this.segments.at(-1);
+    const committed = last !== undefined && last.linkG2 === null && last.size >= this.folded;
+    const isFolding = this.challenges > 1 && this.kind === FOLDING_VERIFYING_KEY;
+    return committed && isFolding && this.public < 2 ** 32;
+  }
+
   #checkShape(): void {
     if (!LABELS.includes(this.setup)) {
       throw new ZenError("file.setup_label", `unknown setup '${this.setup}'`, "setup");
@@ -175,7 +186,7 @@ export class VerifyingKey implements Key {
       ic: this.ic.length > this.challenges,
       challenges: this.challenges > 0 ? this.segments.length > 0 : !linked,
       segments: this.segments.length <= MOST_SEGMENTS,
-      folded: this.folded === 0 || (this.challenges > 1 && this.kind === FOLDING_VERIFYING_KEY),
+      folded: this.folded === 0 || this.#foldsWhatIsCommitted,
       basis: (this.basis !== null) === linked,
       contributions:
         this.contributions.every((hash) => hash.length === HASH_BYTES) &&
