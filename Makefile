@@ -82,7 +82,7 @@ sanitize:
 	done; done
 
 clean:
-	rm -rf $(VENV) build dist kernels/*.so web/node_modules
+	rm -rf $(VENV) build dist zenserve/kernels/*.so web/node_modules
 
 $(BIN)/python:
 	@$(PYTHON) scripts/check_host.py

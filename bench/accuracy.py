@@ -18,13 +18,13 @@ from numpy.typing import NDArray
 
 from bench import measure
 from bench.report import Report, Row
-from circuits import Graph, QuantGraph, plan_inference, quantise, tune, zoo
-from circuits.graphs.types import FloatArray
-from circuits.onnx.write import to_onnx
-from circuits.quantisation import METHODS, Method
-from circuits.quantisation import report as compared
 from examples.zoo.data import FOLDER, SPLITS
 from examples.zoo.evaluate import CALIBRATION_IMAGES, reals
+from zenserve.circuits import Graph, QuantGraph, plan_inference, quantise, tune, zoo
+from zenserve.circuits.graphs.types import FloatArray
+from zenserve.circuits.onnx.write import to_onnx
+from zenserve.circuits.quantisation import METHODS, Method
+from zenserve.circuits.quantisation import report as compared
 
 MAX_LOSS = 0.5
 

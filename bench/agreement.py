@@ -31,10 +31,10 @@ from bench.coverage import Limits, alone, commit
 from bench.report import Cells, Report, Row, more, number, read
 from bench.stages import FailedError, Findings, explained, fed, outputs, samples_of
 from bench.suite import calibration, inputs, members, sizes
-from circuits import Graph, QuantGraph, load_onnx, tune
-from circuits.graphs.types import FloatArray
-from circuits.quantisation.plan import input_names, output_names
-from zenerrors import ZenError
+from zenserve.circuits import Graph, QuantGraph, load_onnx, tune
+from zenserve.circuits.graphs.types import FloatArray
+from zenserve.circuits.quantisation.plan import input_names, output_names
+from zenserve.errors import ZenError
 
 STAGES: Final = ("loaded", "floats", "integers", "auto")
 _FLOATS: Final = 0.002

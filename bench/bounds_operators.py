@@ -14,17 +14,17 @@ import numpy as np
 
 from bench.measure import in_turn, seconds
 from bench.report import Row
-from bounds import Ball
-from bounds.activation import function
-from bounds.elementwise import Clamp, Function
-from bounds.linear import Linear
-from bounds.maps import Kernel, Moved
-from bounds.network import Forms
-from bounds.product import Product
-from circuits.graphs.types import Shape
 from examples.sentences.network import HEADS, INSIDE, WIDTH
-from gpu.device import Device, namespace
-from relations.planes import Sliding
+from zenserve.bounds import Ball
+from zenserve.bounds.activation import function
+from zenserve.bounds.elementwise import Clamp, Function
+from zenserve.bounds.linear import Linear
+from zenserve.bounds.maps import Kernel, Moved
+from zenserve.bounds.network import Forms
+from zenserve.bounds.product import Product
+from zenserve.circuits.graphs.types import Shape
+from zenserve.gpu.device import Device, namespace
+from zenserve.relations.planes import Sliding
 
 WORDS: Final = 25
 FASTER: Final = {"matmul": 5.1, "relu": 141.0, "tanh": 138.0, "dot product": 26.5}

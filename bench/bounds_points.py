@@ -14,15 +14,15 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-import bounds
 from bench.report import Row
-from bounds import Ball, Bounds, Method, Network, Norm, attack
-from bounds.arrays import Namespace, host
-from circuits import load_onnx
-from circuits.graphs.types import FloatArray
 from examples.digits.demo import HERE as DIGITS
 from examples.robustness import network as robust
 from examples.sentences.network import Reader
+from zenserve import bounds
+from zenserve.bounds import Ball, Bounds, Method, Network, Norm, attack
+from zenserve.bounds.arrays import Namespace, host
+from zenserve.circuits import load_onnx
+from zenserve.circuits.graphs.types import FloatArray
 
 NORMS: Final[tuple[Norm, ...]] = ("2", "inf", "1")
 # Of each region are looked at so many times so many points, and as many that have gone down these steps.

@@ -26,11 +26,13 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from base.processors import usable_cores
-from base.progress import silent
 from bench.measure import Timing, alone, measure
 from bench.report import Cells, Row, more, number
-from circuits import (
+from examples.camera.network import CIFAR, FACES, Bank
+from examples.zoo.data import FOLDER, Split, cifar, persons
+from zenserve.base.processors import usable_cores
+from zenserve.base.progress import silent
+from zenserve.circuits import (
     Circuit,
     Graph,
     QuantGraph,
@@ -41,22 +43,20 @@ from circuits import (
     plan_inference,
     quantise,
 )
-from circuits.banks import MARGIN, profile
-from circuits.graphs.types import Affine, FloatArray
-from circuits.onnx.write import to_onnx
-from circuits.priors import Member, with_prior
-from circuits.schemes import proving
-from examples.camera.network import CIFAR, FACES, Bank
-from examples.zoo.data import FOLDER, Split, cifar, persons
-from kernels import FrArray
-from prover import registry
-from relations.integers import IntArray
-from verifier.bank import ANSWER, PRIOR, SEEN
-from verifier.stream import Rules
-from verifier.streams.choice import Candidate, Choice
-from verifier.streams.course import Course
-from verifier.streams.detector import Detection
-from zenserve.proving import Party
+from zenserve.circuits.banks import MARGIN, profile
+from zenserve.circuits.graphs.types import Affine, FloatArray
+from zenserve.circuits.onnx.write import to_onnx
+from zenserve.circuits.priors import Member, with_prior
+from zenserve.circuits.schemes import proving
+from zenserve.kernels import FrArray
+from zenserve.onecall.proving import Party
+from zenserve.prover import registry
+from zenserve.relations.integers import IntArray
+from zenserve.verifier.bank import ANSWER, PRIOR, SEEN
+from zenserve.verifier.stream import Rules
+from zenserve.verifier.streams.choice import Candidate, Choice
+from zenserve.verifier.streams.course import Course
+from zenserve.verifier.streams.detector import Detection
 
 THREADS: Final = usable_cores()
 SYSTEM: Final = "groth16-bls12-381"

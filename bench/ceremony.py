@@ -20,16 +20,16 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from base.processors import usable_cores
 from bench.measure import alone, argument_parser
 from bench.report import Report, Row
 from bench.synthetic import random_statement
-from circuits import compile_registration, quantise, zoo
-from prover.constraint_file import save_statement
-from prover.constraint_system import ConstraintSystem
-from prover.groth16 import powers_of_tau
-from prover.groth16.ceremony.initial import required_power
-from prover.groth16.iden3.ptau import write_ptau
+from zenserve.base.processors import usable_cores
+from zenserve.circuits import compile_registration, quantise, zoo
+from zenserve.prover.constraint_file import save_statement
+from zenserve.prover.constraint_system import ConstraintSystem
+from zenserve.prover.groth16 import powers_of_tau
+from zenserve.prover.groth16.ceremony.initial import required_power
+from zenserve.prover.groth16.iden3.ptau import write_ptau
 
 _NETWORK: Final = "shallownet"
 _REGISTRATION: Final = "registration"

@@ -18,12 +18,15 @@ from typing import Any, Final, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-import bounds
-from base.progress import silent
 from bench.measure import alone, seconds, timed
 from bench.report import Row
-from bounds import Ball, Method
-from circuits import (
+from examples.camera import network as camera
+from examples.robustness import network as robust
+from examples.zoo.data import FOLDER, Split, cifar, faces, mnist, persons
+from zenserve import bounds
+from zenserve.base.progress import silent
+from zenserve.bounds import Ball, Method
+from zenserve.circuits import (
     Inference,
     QuantGraph,
     Robustness,
@@ -33,24 +36,21 @@ from circuits import (
     parameters,
     quantise,
 )
-from circuits.graphs.graph import Graph
-from circuits.schemes import proving
-from circuits.schemes.circuit import Values
-from examples.camera import network as camera
-from examples.robustness import network as robust
-from examples.zoo.data import FOLDER, Split, cifar, faces, mnist, persons
-from kernels import FrArray
-from prover import registry
-from relations.integers import IntArray
-from verifier.datasets import LabelledData
-from verifier.documents import ProofDocument
-from verifier.judging import Case, judge_each
-from verifier.keys import opened
-from verifier.schemes import Norm, Privacy
-from verifier.words import make_statement
-from zenserve.accuracy import prove_shards, shards_of
-from zenserve.proof import Keyed, Proof, verify
-from zenserve.proving import THREADS, Party
+from zenserve.circuits.graphs.graph import Graph
+from zenserve.circuits.schemes import proving
+from zenserve.circuits.schemes.circuit import Values
+from zenserve.kernels import FrArray
+from zenserve.onecall.accuracy import prove_shards, shards_of
+from zenserve.onecall.proof import Keyed, Proof, verify
+from zenserve.onecall.proving import THREADS, Party
+from zenserve.prover import registry
+from zenserve.relations.integers import IntArray
+from zenserve.verifier.datasets import LabelledData
+from zenserve.verifier.documents import ProofDocument
+from zenserve.verifier.judging import Case, judge_each
+from zenserve.verifier.keys import opened
+from zenserve.verifier.schemes import Norm, Privacy
+from zenserve.verifier.words import make_statement
 
 SYSTEMS: Final = ("groth16-bls12-381", "spartan-bls12-381")
 METHODS: Final[tuple[Method, ...]] = ("ibp", "crown-ibp", "crown")

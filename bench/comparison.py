@@ -1,4 +1,4 @@
-"""Processor seconds that comparing answers (``circuits.comparison``) adds to ``zenserve.prove``.
+"""Processor seconds that comparing answers (``zenserve.circuits.comparison``) adds to ``zenserve.prove``.
 
     python -m bench.comparison [--json FILE] [--quick]
 
@@ -18,9 +18,9 @@ from unittest.mock import patch
 import zenserve
 from bench.measure import arguments, in_turn
 from bench.report import Report, Row
-from circuits import zoo
-from circuits.comparison.differences import Difference
-from zenserve.networks import Loaded
+from zenserve.circuits import zoo
+from zenserve.circuits.comparison.differences import Difference
+from zenserve.onecall.networks import Loaded
 
 NETWORKS: Final = ("shallownet-mnist", "lenet-small-cifar", "lenet-face-small-orl")
 REPETITIONS: Final = 5
@@ -56,7 +56,7 @@ def _seconds(call: Callable[[], object]) -> float:
 def _uncompared(call: Callable[[], object]) -> object:
     with ExitStack() as patches:
         patches.enter_context(patch.object(Loaded, "differences", lambda *_, **__: ()))
-        patches.enter_context(patch("zenserve.proving.compare_integers", lambda *_, **__: _NONE))
+        patches.enter_context(patch("zenserve.onecall.proving.compare_integers", lambda *_, **__: _NONE))
         return call()
 
 

@@ -24,20 +24,20 @@ from typing import Any
 
 import numpy as np
 
-import kernels
-from base.processors import usable_cores
 from bench import scalar
 from bench.measure import Timing, alone, argument_parser, measure, seconds
 from bench.report import Report, Row
-from circuits import QuantGraph, compile_inference, quantise, zoo
-from circuits.graphs.node import QuantNode
-from circuits.graphs.types import Affine, Rescale, WeightType
-from circuits.operators.average_pool import WindowSum
-from circuits.operators.convolution import QuantConv
-from circuits.operators.reshape import Reshape
-from circuits.svg import line_chart
-from relations.integers import IntArray
-from verifier.schemes import Privacy
+from zenserve import kernels
+from zenserve.base.processors import usable_cores
+from zenserve.circuits import QuantGraph, compile_inference, quantise, zoo
+from zenserve.circuits.graphs.node import QuantNode
+from zenserve.circuits.graphs.types import Affine, Rescale, WeightType
+from zenserve.circuits.operators.average_pool import WindowSum
+from zenserve.circuits.operators.convolution import QuantConv
+from zenserve.circuits.operators.reshape import Reshape
+from zenserve.circuits.svg import line_chart
+from zenserve.relations.integers import IntArray
+from zenserve.verifier.schemes import Privacy
 
 PEER = "gate by gate"
 THREADS = usable_cores()
@@ -138,7 +138,7 @@ def zoo_rows(names: tuple[str, ...], weights: Privacy, cache: str, repetitions: 
 
 def command(name: str, weights: str, cache: str, *options: str) -> Any:
     """``zenserve compile`` in a process of its own: what it reports."""
-    shell = [sys.executable, "-c", "from service.cli import main; main()", "compile", name, "--json"]
+    shell = [sys.executable, "-c", "from zenserve.service.cli import main; main()", "compile", name, "--json"]
     answer = subprocess.run(  # noqa: S603
         [*shell, "--weight-privacy", weights, *options],
         env=os.environ | {"ZENSERVE_CACHE": cache},

@@ -18,9 +18,10 @@ several forms, in which the inputs of the network are ``all`` of the test's, tho
 and all others of floats, or the ``first`` alone; all others are constants. A test is right if it is in one
 form, and wrong if it is in any.
 
-Integers are calibrated on the test's input and on variations of it (``zenserve.networks.varied``) between its
-least and its largest number. They may also be near our floats of the input as 16 bits hold it. Inputs that
-are not finite are taken for 0, and what is in their places of outputs of the same shape is left open.
+Integers are calibrated on the test's input and on variations of it (``zenserve.onecall.networks.varied``)
+between its least and its largest number. They may also be near our floats of the input as 16 bits hold it.
+Inputs that are not finite are taken for 0, and what is in their places of outputs of the same shape is left
+open.
 """
 
 from __future__ import annotations
@@ -40,17 +41,17 @@ from onnx.backend.test.case.node import collect_testcases
 
 from bench.report import Cells, Report, Row, more, number
 from bench.suite import is_constant
-from circuits import Graph, load_onnx, quantise
-from circuits.graphs.graph import Values
-from circuits.graphs.types import FloatArray
-from circuits.onnx.advice import ADVICE
-from circuits.onnx.constants import FLOATS
-from circuits.onnx.folding import FOLDED
-from circuits.onnx.step import typed_shape
-from circuits.operators import ONNX
-from circuits.quantisation.plan import input_names, output_names
-from zenerrors import ZenError
-from zenserve.networks import varied
+from zenserve.circuits import Graph, load_onnx, quantise
+from zenserve.circuits.graphs.graph import Values
+from zenserve.circuits.graphs.types import FloatArray
+from zenserve.circuits.onnx.advice import ADVICE
+from zenserve.circuits.onnx.constants import FLOATS
+from zenserve.circuits.onnx.folding import FOLDED
+from zenserve.circuits.onnx.step import typed_shape
+from zenserve.circuits.operators import ONNX
+from zenserve.circuits.quantisation.plan import input_names, output_names
+from zenserve.errors import ZenError
+from zenserve.onecall.networks import varied
 
 OUTCOMES: Final = ("right", "refused", "not quantisable", "nothing to prove", "wrong", "crashed")
 BITS: Final = 16

@@ -20,15 +20,15 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from base.randomness import Secrets
 from bench.lowbit import quantised
 from bench.report import Report, Row
 from bench.roofline import Roofline, captured, card_argument_parser, machine, on_device, published, replayed
-from circuits.quantised.resident import ResidentNetwork
-from circuits.quantised.typed import TypedGraph
-from gpu import convolutions
-from gpu.convolutions import Convolution, MaxPool, Rescaling, empty, pack, rescale
-from gpu.device import Array, Device
+from zenserve.base.randomness import Secrets
+from zenserve.circuits.quantised.resident import ResidentNetwork
+from zenserve.circuits.quantised.typed import TypedGraph
+from zenserve.gpu import convolutions
+from zenserve.gpu.convolutions import Convolution, MaxPool, Rescaling, empty, pack, rescale
+from zenserve.gpu.device import Array, Device
 
 TOPICS: Final = ("kernels", "fused", "networks")
 SIDE: Final = 16

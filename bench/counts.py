@@ -15,12 +15,12 @@ from dataclasses import dataclass
 
 from bench.measure import arguments
 from bench.report import Report, Row
-from circuits.r1cs.builder import Builder
-from circuits.r1cs.linear import Linear
-from circuits.r1cs.lookups import Lookups
-from circuits.r1cs.products import Convolution, Products
-from circuits.r1cs.program import Program
-from circuits.r1cs.ranges import RangeChecks
+from zenserve.circuits.r1cs.builder import Builder
+from zenserve.circuits.r1cs.linear import Linear
+from zenserve.circuits.r1cs.lookups import Lookups
+from zenserve.circuits.r1cs.products import Convolution, Products
+from zenserve.circuits.r1cs.program import Program
+from zenserve.circuits.r1cs.ranges import RangeChecks
 
 SEGMENT = "tensors"
 

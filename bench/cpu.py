@@ -27,8 +27,8 @@ from bench.elements import random_elements
 from bench.measure import Contestants, argument_parser, in_turn, seconds, threads_to_measure
 from bench.peers import Peer
 from bench.report import Report, Row, rows_of
-from kernels import FrArray, Group, Kernels, PrimeField, WordArray, available_targets, load
-from prover.groth16.cost import msm_products
+from zenserve.kernels import FrArray, Group, Kernels, PrimeField, WordArray, available_targets, load
+from zenserve.prover.groth16.cost import msm_products
 
 ARKWORKS = "py_arkworks_bls12381"
 ARKWORKS_POINTS = 1 << 16

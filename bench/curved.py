@@ -13,20 +13,20 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-import bounds
 from bench.report import Row
-from bounds import Ball, Method
-from circuits import compile_robustness, zoo
-from circuits.graphs.graph import Graph
-from circuits.graphs.types import FloatArray
-from circuits.networks.files import load_onnx
-from circuits.networks.language import tensor
-from circuits.operators.activation import Activation
-from circuits.quantisation.quantiser import quantise
-from circuits.schemes.robustness import require_certificates
 from examples.camera import network as camera
 from examples.zoo.data import FOLDER, SEED, mnist
-from zenerrors import InputError
+from zenserve import bounds
+from zenserve.bounds import Ball, Method
+from zenserve.circuits import compile_robustness, zoo
+from zenserve.circuits.graphs.graph import Graph
+from zenserve.circuits.graphs.types import FloatArray
+from zenserve.circuits.networks.files import load_onnx
+from zenserve.circuits.networks.language import tensor
+from zenserve.circuits.operators.activation import Activation
+from zenserve.circuits.quantisation.quantiser import quantise
+from zenserve.circuits.schemes.robustness import require_certificates
+from zenserve.errors import InputError
 
 HIDDEN, EPSILON, EPOCHS, BATCH, RATE = 64, 4 / 255, 10, 256, 2e-3
 STEPS: Final = (6, 9, 12, 15)

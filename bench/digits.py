@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-import circuits
 from bench.measure import alone, measure
 from bench.report import Report, Row
-from prover import groth16
-from verifier.schemes import Privacy
+from zenserve import circuits
+from zenserve.prover import groth16
+from zenserve.verifier.schemes import Privacy
 
 DIGITS = Path(__file__).parents[1] / "examples" / "digits"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from kernels import FrArray, fr
+from zenserve.kernels import FrArray, fr
 
 
 def random_elements(count: int, seed: int = 1) -> FrArray:

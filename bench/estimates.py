@@ -18,13 +18,13 @@ from typing import TypeVar
 
 import numpy as np
 
-from base.progress import Progress
 from bench import measure
 from bench.report import Report, Row
-from circuits import Circuit, Inference, compile_inference, compile_registration, quantise, zoo
-from prover import groth16
-from prover.groth16 import CommitmentKey, ProvingKey, cost
-from prover.size import Size
+from zenserve.base.progress import Progress
+from zenserve.circuits import Circuit, Inference, compile_inference, compile_registration, quantise, zoo
+from zenserve.prover import groth16
+from zenserve.prover.groth16 import CommitmentKey, ProvingKey, cost
+from zenserve.prover.size import Size
 
 T = TypeVar("T")
 NETWORKS = ("shallownet", "lenet-small")

@@ -37,7 +37,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
 from xgboost import XGBClassifier, XGBRegressor
 
-from circuits.onnx.estimators import export_model
+from zenserve.circuits.onnx.estimators import export_model
 
 Table = Callable[[], tuple[NDArray[Any], NDArray[Any]]]
 _CALIBRATION: Final = 64

@@ -26,11 +26,11 @@ import numpy as np
 import onnx
 from numpy.typing import NDArray
 
-from base.processors import usable_cores
 from bench import digits
 from bench.measure import Timing, alone, arguments, measure, seconds
 from bench.report import Report, Row
-from prover import groth16
+from zenserve.base.processors import usable_cores
+from zenserve.prover import groth16
 
 VISIBILITY: dict[str, object] = {
     "input_visibility": "private",

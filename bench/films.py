@@ -20,19 +20,19 @@ from typing import Final
 
 import numpy as np
 
-from base.processors import usable_cores
 from bench.cameras import there
 from bench.measure import timed
 from bench.report import Cells, Row, more
-from client import Client
-from client.resources import Frame
 from examples.camera.demo import SHOWS, hand_in, keys_of, open_stream, registered, split
 from examples.camera.network import FACES
 from examples.digits.demo import service
 from examples.zoo.data import FOLDER, Images
-from relations.integers import IntArray
-from verifier.documents import checked
-from verifier.stream import StreamFile, judge_stream
+from zenserve.base.processors import usable_cores
+from zenserve.client import Client
+from zenserve.client.resources import Frame
+from zenserve.relations.integers import IntArray
+from zenserve.verifier.documents import checked
+from zenserve.verifier.stream import StreamFile, judge_stream
 
 THREADS: Final = usable_cores()
 SCENE: Final = 80

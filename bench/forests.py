@@ -25,9 +25,9 @@ from sklearn.model_selection import train_test_split
 from bench.measure import alone, argument_parser
 from bench.report import Cells, Report, Row, more, number
 from bench.schemes import THREADS, Task, make_basis, make_key, prove
-from circuits import Graph, QuantGraph, load_onnx, parameters, quantise
-from circuits.onnx.estimators import export_model
-from circuits.operators.forest import QuantForest
+from zenserve.circuits import Graph, QuantGraph, load_onnx, parameters, quantise
+from zenserve.circuits.onnx.estimators import export_model
+from zenserve.circuits.operators.forest import QuantForest
 
 QUICK: Final = "random forest, wine"
 

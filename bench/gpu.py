@@ -38,11 +38,11 @@ from bench.roofline import (
     published,
     replayed,
 )
-from gpu import fixed_base, modules, negacyclic, ntt
-from gpu.device import Array, Device
-from gpu.msm import Bases, msm, window_count
-from gpu.sparse import Matrix
-from kernels import FrArray, Group, WordArray, available_targets, fp, fp2, fr, g1, g2, load
+from zenserve.gpu import fixed_base, modules, negacyclic, ntt
+from zenserve.gpu.device import Array, Device
+from zenserve.gpu.msm import Bases, msm, window_count
+from zenserve.gpu.sparse import Matrix
+from zenserve.kernels import FrArray, Group, WordArray, available_targets, fp, fp2, fr, g1, g2, load
 
 Sizes = Sequence[int]
 NETWORK = "lenet-face-large-orl"

@@ -31,19 +31,19 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-import bounds
 from bench.bounds_operators import FASTER, operator
 from bench.bounds_points import images, sentences
 from bench.measure import Contestants, argument_parser, in_turn, seconds
 from bench.report import Report, Row
 from bench.words import FAITH, LONGEST, SHORTEST, STEPS
-from bounds import Ball, Bounds, Network, Norm
-from bounds.arrays import chosen, host
-from bounds.search import searched
-from circuits.graphs.types import FloatArray
 from examples.sentences.network import LAYERS, Reader, labelled
 from examples.zoo.data import FOLDER
-from gpu.device import Device, namespace
+from zenserve import bounds
+from zenserve.bounds import Ball, Bounds, Network, Norm
+from zenserve.bounds.arrays import chosen, host
+from zenserve.bounds.search import searched
+from zenserve.circuits.graphs.types import FloatArray
+from zenserve.gpu.device import Device, namespace
 
 CUDA: Final = "cuda"
 WORDS: Final = 25

@@ -7,17 +7,17 @@ import time
 from collections.abc import Iterator
 from functools import partial
 
-from base.processors import usable_cores
 from bench.gpu_proofs import load_key, median_row
 from bench.measure import seconds
 from bench.report import Row
 from bench.roofline import Roofline
 from bench.synthetic import Stages
-from circuits import compile_inference, parameters, quantise, zoo
-from kernels import fr
-from prover import backends, groth16
-from prover.groth16 import CommitmentKey, ProvingKey
-from verifier.groth16 import verification
+from zenserve.base.processors import usable_cores
+from zenserve.circuits import compile_inference, parameters, quantise, zoo
+from zenserve.kernels import fr
+from zenserve.prover import backends, groth16
+from zenserve.prover.groth16 import CommitmentKey, ProvingKey
+from zenserve.verifier.groth16 import verification
 
 
 def measure_network(bench: Roofline, net: str) -> Iterator[Row]:

@@ -9,17 +9,17 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
-from base.processors import usable_cores
-from base.progress import silent
 from bench.measure import seconds
 from bench.report import Row
 from bench.roofline import Roofline, profile
 from bench.synthetic import PUBLIC, Stages, random_statement, random_witness
-from kernels import FrArray
-from prover import backends, groth16
-from prover.constraint_system import ConstraintSystem
-from prover.groth16 import ProvingKey
-from prover.groth16.sessions.gpu import resident_keys
+from zenserve.base.processors import usable_cores
+from zenserve.base.progress import silent
+from zenserve.kernels import FrArray
+from zenserve.prover import backends, groth16
+from zenserve.prover.constraint_system import ConstraintSystem
+from zenserve.prover.groth16 import ProvingKey
+from zenserve.prover.groth16.sessions.gpu import resident_keys
 
 PIPELINED = 2
 

@@ -20,28 +20,28 @@ from functools import partial
 
 import numpy as np
 
-from base.processors import usable_cores
 from bench.elements import random_elements
 from bench.gpu import ceilings
 from bench.measure import in_turn, measure, seconds
 from bench.report import Report, Row
 from bench.roofline import Cost, Roofline, card_argument_parser, machine, on_device, profile, published
 from bench.synthetic import PUBLIC, random_statement, random_witness
-from gpu import hashing, modules, times
-from gpu.device import Array, Device
-from gpu.ntt import Domain, passes
-from gpu.sumcheck import CubicSumCheck, ProductSumCheck, R1csSumCheck, SumCheck
-from kernels import FrArray, fr
-from prover import backends, groth16
-from prover.constraint_system import ConstraintSystem
-from prover.spartan import proving
-from prover.spartan.layout import SystemMatrices, best_code, sizes_of
-from prover.spartan.sessions.gpu import resident_systems
-from prover.spartan.sessions.workspace import voice
-from verifier.spartan import merkle
-from verifier.spartan.admission import shape_of
-from verifier.spartan.shape import Shape
-from verifier.spartan.verification import verify
+from zenserve.base.processors import usable_cores
+from zenserve.gpu import hashing, modules, times
+from zenserve.gpu.device import Array, Device
+from zenserve.gpu.ntt import Domain, passes
+from zenserve.gpu.sumcheck import CubicSumCheck, ProductSumCheck, R1csSumCheck, SumCheck
+from zenserve.kernels import FrArray, fr
+from zenserve.prover import backends, groth16
+from zenserve.prover.constraint_system import ConstraintSystem
+from zenserve.prover.spartan import proving
+from zenserve.prover.spartan.layout import SystemMatrices, best_code, sizes_of
+from zenserve.prover.spartan.sessions.gpu import resident_systems
+from zenserve.prover.spartan.sessions.workspace import voice
+from zenserve.verifier.spartan import merkle
+from zenserve.verifier.spartan.admission import shape_of
+from zenserve.verifier.spartan.shape import Shape
+from zenserve.verifier.spartan.verification import verify
 
 Sizes = Sequence[int]
 

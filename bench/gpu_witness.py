@@ -32,14 +32,14 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from base.processors import usable_cores
-from base.progress import silent
-from base.randomness import Secrets, random_elements
 from bench.lowbit import quantised
 from bench.measure import in_turn, seconds, timed
 from bench.report import Report, Row, rows_of
 from bench.roofline import card_argument_parser, machine, profile
-from circuits import (
+from zenserve.base.processors import usable_cores
+from zenserve.base.progress import silent
+from zenserve.base.randomness import Secrets, random_elements
+from zenserve.circuits import (
     Inference,
     QuantGraph,
     compile_accuracy,
@@ -48,22 +48,22 @@ from circuits import (
     quantise,
     zoo,
 )
-from circuits.onnx.write import to_onnx
-from circuits.quantised.resident import ResidentNetwork
-from circuits.quantised.typed import TypedGraph
-from circuits.schemes import proving
-from circuits.schemes.circuit import Circuit
-from circuits.zoo import lowbit
-from gpu.device import Device
-from kernels import FrArray, fr
-from prover import backends, registry
-from prover.backends import Backend
-from prover.backends.cpu import CPU
-from prover.system import Opening
-from prover.witness import DeviceWitness, Witness
-from relations.integers import IntArray
-from verifier.schemes import Privacy
-from verifier.system import Claim
+from zenserve.circuits.onnx.write import to_onnx
+from zenserve.circuits.quantised.resident import ResidentNetwork
+from zenserve.circuits.quantised.typed import TypedGraph
+from zenserve.circuits.schemes import proving
+from zenserve.circuits.schemes.circuit import Circuit
+from zenserve.circuits.zoo import lowbit
+from zenserve.gpu.device import Device
+from zenserve.kernels import FrArray, fr
+from zenserve.prover import backends, registry
+from zenserve.prover.backends import Backend
+from zenserve.prover.backends.cpu import CPU
+from zenserve.prover.system import Opening
+from zenserve.prover.witness import DeviceWitness, Witness
+from zenserve.relations.integers import IntArray
+from zenserve.verifier.schemes import Privacy
+from zenserve.verifier.system import Claim
 
 PROCESSOR: Final = "processor"
 TWO_THREADS: Final = "two_threads"

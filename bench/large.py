@@ -25,24 +25,24 @@ from typing import Any, Final
 
 import numpy as np
 
-import circuits
-from base.memory import FREED, KEPT
-from base.processors import usable_cores
-from base.progress import silent
-from base.randomness import Secrets
 from bench.measure import alone, argument_parser, forget_peak, peak_mb, seconds, timed
 from bench.report import Cells, Report, Row, more, number
 from bench.schemes import KEPT_BYTES
-from circuits import parameters, quantise, zoo
-from kernels import fr
-from prover.constraint_system import ConstraintSystem
-from prover.size import Size
-from prover.spartan.commitment import Linked, linked_to
-from prover.spartan.field import KERNEL_FR
-from prover.spartan.layout import rows_for
-from prover.spartan.system import CommitmentKey, Spartan
-from verifier.spartan import renewal
-from verifier.system import Claim
+from zenserve import circuits
+from zenserve.base.memory import FREED, KEPT
+from zenserve.base.processors import usable_cores
+from zenserve.base.progress import silent
+from zenserve.base.randomness import Secrets
+from zenserve.circuits import parameters, quantise, zoo
+from zenserve.kernels import fr
+from zenserve.prover.constraint_system import ConstraintSystem
+from zenserve.prover.size import Size
+from zenserve.prover.spartan.commitment import Linked, linked_to
+from zenserve.prover.spartan.field import KERNEL_FR
+from zenserve.prover.spartan.layout import rows_for
+from zenserve.prover.spartan.system import CommitmentKey, Spartan
+from zenserve.verifier.spartan import renewal
+from zenserve.verifier.system import Claim
 
 THREADS: Final = usable_cores()
 NETS: Final = ("lenet-face-medium", "lenet-face-large", "vgg16", "resnet18", "resnet50")

@@ -60,7 +60,7 @@ def host() -> Iterator[Row]:
     cpu = {path for path in sessions if path.name == "cpu.py"}
     protocols = {*ROOT.glob("prover/spartan/**/*.py"), *ROOT.glob("prover/groth16/**/*.py")}
     yield _row("host_shared", sum(map(_of_python, protocols - sessions)))
-    yield _row("host_cpu", sum(map(_of_python, {*cpu, *ROOT.glob("kernels/*.py")})))
+    yield _row("host_cpu", sum(map(_of_python, {*cpu, *ROOT.glob("zenserve/kernels/*.py")})))
     gpu = {*(sessions - cpu), *ROOT.glob("gpu/*.py"), ROOT / "prover" / "backends" / "gpu.py"}
     yield _row("host_gpu", sum(map(_of_python, gpu)))
 

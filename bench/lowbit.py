@@ -17,17 +17,17 @@ from typing import Any, Final
 
 import numpy as np
 
-from base.processors import usable_cores
 from bench.measure import alone, argument_parser, seconds, timed
 from bench.report import Report, Row
 from bench.stages import prove, require_shown
-from circuits import QuantGraph, compile_inference, plan_inference, quantise, zoo
-from circuits.zoo import lowbit
-from circuits.zoo.lowbit import TRAINED_BITS, Bits, called
 from examples.zoo.data import FOLDER, Images, cifar, mnist
-from prover.registry import SYSTEMS
-from relations.integers import IntArray
-from verifier.schemes import Privacy
+from zenserve.base.processors import usable_cores
+from zenserve.circuits import QuantGraph, compile_inference, plan_inference, quantise, zoo
+from zenserve.circuits.zoo import lowbit
+from zenserve.circuits.zoo.lowbit import TRAINED_BITS, Bits, called
+from zenserve.prover.registry import SYSTEMS
+from zenserve.relations.integers import IntArray
+from zenserve.verifier.schemes import Privacy
 
 TOPICS: Final = ("accuracy", "circuits", "proofs", "witnesses")
 EIGHT: Final[Bits] = (8, 8)

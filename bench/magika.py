@@ -35,12 +35,12 @@ from bench.coverage import Limits, alone
 from bench.report import Report
 from bench.sentences import row
 from bench.stages import Findings, outputs, prove, require_shown
-from circuits import QuantGraph, compile_inference, load_onnx, parameters
-from circuits.graphs.site import Settings
-from circuits.quantisation.plan import plan
-from circuits.quantisation.quantiser import Calibrated
-from prover.registry import SYSTEMS
-from relations.integers import IntArray
+from zenserve.circuits import QuantGraph, compile_inference, load_onnx, parameters
+from zenserve.circuits.graphs.site import Settings
+from zenserve.circuits.quantisation.plan import plan
+from zenserve.circuits.quantisation.quantiser import Calibrated
+from zenserve.prover.registry import SYSTEMS
+from zenserve.relations.integers import IntArray
 
 _MODEL: Final = "model.onnx"
 _WEIGHT_BITS: Final = 8

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
-from base.processors import usable_cores
+from zenserve.base.processors import usable_cores
 
 Answer = TypeVar("Answer")
 

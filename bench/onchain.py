@@ -23,19 +23,19 @@ from typing import Final, NamedTuple
 from bench import digits
 from bench.measure import argument_parser
 from bench.report import Report, Row
-from circuits import compile_inference
-from kernels import FrArray, fr
-from prover import groth16
-from prover.blocks import SparseBlock
-from prover.constraint_system import ConstraintSystem, Segment
-from prover.groth16 import CommitmentKey, ProvingKey, ceremony, iden3, powers_of_tau
-from prover.groth16.iden3.binfile import modulus_header
 from tests.onchain.evm import Answer, Step, in_evm
 from tests.prover.statements import csr
-from verifier.onchain.calldata import Arguments
-from verifier.onchain.contract import solidity
-from verifier.onchain.gas import gas_of_calldata
-from verifier.onchain.layout import encode_proof
+from zenserve.circuits import compile_inference
+from zenserve.kernels import FrArray, fr
+from zenserve.prover import groth16
+from zenserve.prover.blocks import SparseBlock
+from zenserve.prover.constraint_system import ConstraintSystem, Segment
+from zenserve.prover.groth16 import CommitmentKey, ProvingKey, ceremony, iden3, powers_of_tau
+from zenserve.prover.groth16.iden3.binfile import modulus_header
+from zenserve.verifier.onchain.calldata import Arguments
+from zenserve.verifier.onchain.contract import solidity
+from zenserve.verifier.onchain.gas import gas_of_calldata
+from zenserve.verifier.onchain.layout import encode_proof
 
 WEB: Final = Path(__file__).parents[1] / "web"
 TRANSACTION_GAS: Final = 21_000

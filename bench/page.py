@@ -21,13 +21,13 @@ from typing import Any, Final
 
 from bench.measure import arguments
 from bench.report import Report, Row
-from service.api import pages
 from tests.browsers import FLAGS
 from tests.circuits.quantised import networks
 from tests.programs import find
 from tests.streams.proving import Stage, inputs
 from tests.vectors.world import BATCH, World
-from verifier.datasets import LabelledData
+from zenserve.service.api import pages
+from zenserve.verifier.datasets import LabelledData
 
 SHARDS: Final = 100
 FRAMES: Final = 1000

@@ -21,8 +21,8 @@ from numpy.typing import NDArray
 
 from bench.report import Report, Row
 from bench.roofline import Roofline, captured, card_argument_parser, machine, published, replayed
-from gpu.device import HOPPER, Device
-from gpu.planes import STEP, Plan, Product
+from zenserve.gpu.device import HOPPER, Device
+from zenserve.gpu.planes import STEP, Plan, Product
 
 SHAPES: Final = ((64, 1024, 1024), (64, 4096, 4096), (4096, 4096, 4096), (8192, 8192, 8192))
 WIDTHS: Final = ((1, 1), (1, 2), (2, 2), (1, 4), (4, 4), (8, 8))

@@ -3,8 +3,8 @@
 The statements are those of bench/synthetic.py; one key serves both of its witnesses. Each figure comes from a
 fresh process, which asks peers that prove (bench/peers/README.md) in turn, and a key without multiples of the
 quotient's points; "peak MB" is its resident set at most, "formula MB" what it held before the proof and what
-``prover.groth16.memory`` foretells for it. The smallest size is proven on one thread, two and all, the others
-on all.
+``zenserve.prover.groth16.memory`` foretells for it. The smallest size is proven on one thread, two and all,
+the others on all.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from base.processors import usable_cores
 from bench import peers
 from bench.measure import Contestants, alone, in_turn
 from bench.report import Report, Row, rows_of
 from bench.synthetic import PUBLIC, Shape, Stages, random_statement, random_witness
-from prover import groth16
-from prover.groth16 import memory
-from prover.size import Size
+from zenserve.base.processors import usable_cores
+from zenserve.prover import groth16
+from zenserve.prover.groth16 import memory
+from zenserve.prover.size import Size
 
 
 def measure_proofs(report: Report, sizes: list[int], repetitions: int, programs: dict[str, str]) -> None:

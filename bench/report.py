@@ -14,8 +14,8 @@ import cpuinfo
 from rich.console import Console
 from rich.table import Table
 
-from base.processors import usable_cores
 from bench.measure import Timing
+from zenserve.base.processors import usable_cores
 
 FORMAT: Final = "zenserve-bench"
 VERSION: Final = 1

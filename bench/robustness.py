@@ -25,30 +25,30 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-import bounds
 from bench.certificates import certificates, certified_accuracies, image_proofs, images
 from bench.curved import curved, networks
 from bench.measure import argument_parser, measure, seconds
 from bench.report import Report, Row
 from bench.words import WORDS, words
-from bounds import Ball, Method
-from bounds.arrays import Interval, Sums
-from bounds.curves import Formula
-from bounds.elementwise import Clamp, Elementwise
-from bounds.linear import Linear
-from bounds.maps import Matrix
-from bounds.network import Operation
-from bounds.product import Product
-from circuits import zoo
-from circuits.graphs.graph import Graph
-from circuits.graphs.types import FloatArray
-from circuits.operators.average_pool import AveragePool
-from circuits.operators.clip import Clip
-from circuits.operators.convolution import Conv
-from circuits.operators.dense import Dense
-from circuits.quantisation.quantiser import quantise
 from examples.robustness import network as robust
 from examples.zoo.data import FOLDER, SPLITS
+from zenserve import bounds
+from zenserve.bounds import Ball, Method
+from zenserve.bounds.arrays import Interval, Sums
+from zenserve.bounds.curves import Formula
+from zenserve.bounds.elementwise import Clamp, Elementwise
+from zenserve.bounds.linear import Linear
+from zenserve.bounds.maps import Matrix
+from zenserve.bounds.network import Operation
+from zenserve.bounds.product import Product
+from zenserve.circuits import zoo
+from zenserve.circuits.graphs.graph import Graph
+from zenserve.circuits.graphs.types import FloatArray
+from zenserve.circuits.operators.average_pool import AveragePool
+from zenserve.circuits.operators.clip import Clip
+from zenserve.circuits.operators.convolution import Conv
+from zenserve.circuits.operators.dense import Dense
+from zenserve.circuits.quantisation.quantiser import quantise
 
 PEER: Final = Path(__file__).parent / "peers" / "lirpa.py"
 METHODS: Final[tuple[Method, ...]] = ("ibp", "crown-ibp", "crown")

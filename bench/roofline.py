@@ -18,8 +18,8 @@ from typing import Any, Literal
 
 from bench.measure import argument_parser, in_turn
 from bench.report import Report, Row
-from gpu.device import Device
-from gpu.modules import Module
+from zenserve.gpu.device import Device
+from zenserve.gpu.modules import Module
 
 Field = Literal["fr", "fp", "fp2", "hash"]
 """Of which products are counted; of a hash its compressions of 64 bytes."""

@@ -2,8 +2,8 @@
 
 So do general compilers such as Arkworks (ZENO, figure 6.6a): a dot product is a chain of gates, each of which
 multiplies by a constant or adds two values, and each makes a new linear combination over Fr. The statement
-is that of ``circuits.compile_inference`` at level 2 with a private input, with the same gadgets. Nothing but
-``bench.compiler`` and the tests should ever run this.
+is that of ``zenserve.circuits.compile_inference`` at level 2 with a private input, with the same gadgets.
+Nothing but ``bench.compiler`` and the tests should ever run this.
 """
 
 from __future__ import annotations
@@ -15,18 +15,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from circuits.graphs.node import QuantNode
-from circuits.graphs.types import Affine, Rescale
-from circuits.operators.add import QuantAdd
-from circuits.operators.clip import Requantise
-from circuits.operators.max_pool import MaxPool
-from circuits.operators.pad import Pad
-from circuits.operators.sums import Accumulating, Windowed
-from circuits.quantised import QuantGraph
-from kernels import fr
-from relations.bounds import Bound
-from relations.functions import slack_factor
-from relations.integers import IntArray
+from zenserve.circuits.graphs.node import QuantNode
+from zenserve.circuits.graphs.types import Affine, Rescale
+from zenserve.circuits.operators.add import QuantAdd
+from zenserve.circuits.operators.clip import Requantise
+from zenserve.circuits.operators.max_pool import MaxPool
+from zenserve.circuits.operators.pad import Pad
+from zenserve.circuits.operators.sums import Accumulating, Windowed
+from zenserve.circuits.quantised import QuantGraph
+from zenserve.kernels import fr
+from zenserve.relations.bounds import Bound
+from zenserve.relations.functions import slack_factor
+from zenserve.relations.integers import IntArray
 
 R = fr.modulus
 Terms = list[tuple[int, int]]
@@ -101,7 +101,7 @@ class ScalarCircuit:
         return total
 
     def range_check(self, gate: Gate, bits: int) -> None:
-        """As ``circuits.r1cs.gadgets.range_check``: no variable for the top digit."""
+        """As ``zenserve.circuits.r1cs.gadgets.range_check``: no variable for the top digit."""
         low = [self.wire(gate.value >> place & 1) for place in range(bits - 1)]
         for digit in low:
             self.enforce(digit, digit, digit)
@@ -199,7 +199,7 @@ def _window_sums(circuit: ScalarCircuit, node: Windowed, x: Gates) -> Gates:
 
 
 def _rescale(circuit: ScalarCircuit, acc: Gates, rescale: Rescale, scaled: tuple[int, int]) -> Gates:
-    """``clamp(floor(T / 2^k), low, high)`` by digits, as ``circuits.r1cs.gadgets`` has it."""
+    """``clamp(floor(T / 2^k), low, high)`` by digits, as ``zenserve.circuits.r1cs.gadgets`` has it."""
     shift = rescale.shift
     magnitude = max(
         (value >> shift if value >= 0 else -(value >> shift) - 1).bit_length() for value in scaled
@@ -268,7 +268,7 @@ def _max_pool(circuit: ScalarCircuit, node: MaxPool, x: Gates, kind: Affine) -> 
 
 
 def _argmax(circuit: ScalarCircuit, logits: list[Gate], label: Gate) -> None:
-    """As ``circuits.r1cs.gadgets.argmax``; sets the variable of ``label``."""
+    """As ``zenserve.circuits.r1cs.gadgets.argmax``; sets the variable of ``label``."""
     values = [gate.integer for gate in logits]
     width = max(1, (2 * max(map(abs, values)) + 1).bit_length())
     winner = values.index(max(values))

@@ -25,23 +25,23 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-import circuits
-from base.processors import usable_cores
 from bench.measure import Timing, alone, argument_parser, measure
 from bench.report import Cells, Report, Row, more, number
-from circuits import QuantGraph, load_onnx, parameters, quantise, zoo
-from circuits.graphs.graph import Graph
-from circuits.graphs.types import FloatArray
-from circuits.onnx.write import to_onnx
-from circuits.papers.figures import ZEN, ZEN_COSTS
-from circuits.schemes.circuit import Circuit
 from examples.zoo.data import FOLDER, Split, cifar, faces, mnist
 from examples.zoo.evaluate import CALIBRATION_IMAGES
-from kernels import FrArray, fr
-from prover import groth16
-from prover.groth16 import CommitmentKey, Opening, ProvingKey
-from relations.integers import IntArray
-from verifier.schemes import Privacy
+from zenserve import circuits
+from zenserve.base.processors import usable_cores
+from zenserve.circuits import QuantGraph, load_onnx, parameters, quantise, zoo
+from zenserve.circuits.graphs.graph import Graph
+from zenserve.circuits.graphs.types import FloatArray
+from zenserve.circuits.onnx.write import to_onnx
+from zenserve.circuits.papers.figures import ZEN, ZEN_COSTS
+from zenserve.circuits.schemes.circuit import Circuit
+from zenserve.kernels import FrArray, fr
+from zenserve.prover import groth16
+from zenserve.prover.groth16 import CommitmentKey, Opening, ProvingKey
+from zenserve.relations.integers import IntArray
+from zenserve.verifier.schemes import Privacy
 
 THREADS = usable_cores()
 KEPT_BYTES = 256 << 20

@@ -21,13 +21,13 @@ import numpy as np
 from bench import counts
 from bench.measure import Timing, alone, arguments, measure
 from bench.report import Report, Row
-from circuits.r1cs.products import Convolution
-from kernels import FrArray, fr
-from prover import groth16
-from prover.blocks import ProductBlock
-from prover.constraint_system import ConstraintSystem, Segment
-from prover.groth16 import Claim, CommitmentKey, VerifyingKey
-from verifier.groth16 import verification
+from zenserve.circuits.r1cs.products import Convolution
+from zenserve.kernels import FrArray, fr
+from zenserve.prover import groth16
+from zenserve.prover.blocks import ProductBlock
+from zenserve.prover.constraint_system import ConstraintSystem, Segment
+from zenserve.prover.groth16 import Claim, CommitmentKey, VerifyingKey
+from zenserve.verifier.groth16 import verification
 
 INPUTS = 100
 CHALLENGE, ROOT, WEIGHTED = INPUTS + 1, INPUTS + 2, INPUTS + 4

@@ -27,14 +27,14 @@ import numpy as np
 from bench.coverage import Limits, alone
 from bench.report import Report, Row
 from bench.stages import Findings, outputs, prove, require_shown
-from circuits import Graph, QuantGraph, compile_inference, load_onnx, parameters, quantise
-from circuits.graphs.types import FloatArray
-from circuits.operators.convolution import Conv
-from circuits.operators.dense import Dense
-from circuits.operators.matmul import MatMul
-from circuits.quantisation.plan import plan
-from circuits.quantisation.quantiser import Calibrated
-from prover.registry import SYSTEMS
+from zenserve.circuits import Graph, QuantGraph, compile_inference, load_onnx, parameters, quantise
+from zenserve.circuits.graphs.types import FloatArray
+from zenserve.circuits.operators.convolution import Conv
+from zenserve.circuits.operators.dense import Dense
+from zenserve.circuits.operators.matmul import MatMul
+from zenserve.circuits.quantisation.plan import plan
+from zenserve.circuits.quantisation.quantiser import Calibrated
+from zenserve.prover.registry import SYSTEMS
 
 # Sentences, and the first of those that are compared.
 _CALIBRATION: Final = 16

@@ -38,24 +38,24 @@ from typing import Any, Final, TypeVar
 
 import numpy as np
 
-from base.processors import usable_cores
 from bench import service_production, strangers
 from bench.digits import DIGITS
 from bench.measure import argument_parser, measure
 from bench.report import Report, Row
 from bench.service_jobs import pages, streams, submissions
 from bench.serving import image, load, registered, running
-from circuits import zoo
-from client import Client
-from client.api import succeeded
-from kernels import WordArray
-from prover.groth16.native import NATIVE, NativeCurve
-from service.api.verifier import MOST_TOGETHER
-from verifier.curve import ARKWORKS, Curve
-from verifier.documents import KeyFile, ProofDocument, checked
-from verifier.groth16.system import Groth16Verifier
-from verifier.judging import Case, judge_each
-from verifier.keys import opened
+from zenserve.base.processors import usable_cores
+from zenserve.circuits import zoo
+from zenserve.client import Client
+from zenserve.client.api import succeeded
+from zenserve.kernels import WordArray
+from zenserve.prover.groth16.native import NATIVE, NativeCurve
+from zenserve.service.api.verifier import MOST_TOGETHER
+from zenserve.verifier.curve import ARKWORKS, Curve
+from zenserve.verifier.documents import KeyFile, ProofDocument, checked
+from zenserve.verifier.groth16.system import Groth16Verifier
+from zenserve.verifier.judging import Case, judge_each
+from zenserve.verifier.keys import opened
 
 Result = TypeVar("Result")
 

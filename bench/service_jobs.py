@@ -20,13 +20,13 @@ from sqlalchemy.orm import Session
 from bench.measure import alone
 from bench.report import Report, Row
 from bench.serving import Server, image, load_row, registered, running
-from client import Client
-from client.api import succeeded
-from service.storage.records.base import LOCAL_TENANT
-from service.storage.records.jobs import Job
-from service.storage.records.resources import Proof
 from tests.programs import find
 from tests.servers import Postgres, Redis
+from zenserve.client import Client
+from zenserve.client.api import succeeded
+from zenserve.service.storage.records.base import LOCAL_TENANT
+from zenserve.service.storage.records.jobs import Job
+from zenserve.service.storage.records.resources import Proof
 
 SUBMISSIONS: Final = 1000
 CALLERS: Final = 8

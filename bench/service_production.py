@@ -20,15 +20,15 @@ import psutil
 from numpy.typing import NDArray
 from onnx import helper, numpy_helper
 
-from base.processors import usable_cores
 from bench.digits import DIGITS
 from bench.measure import alone
 from bench.report import Report, Row
 from bench.service_jobs import Production, production
 from bench.serving import Server, ask, image, load_row, registered, running
-from client import Client
-from client.api import succeeded
-from verifier.documents import ProofDocument, checked
+from zenserve.base.processors import usable_cores
+from zenserve.client import Client
+from zenserve.client.api import succeeded
+from zenserve.verifier.documents import ProofDocument, checked
 
 CONNECTIONS: Final = 8
 POSITIONS: Final = 4096

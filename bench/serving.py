@@ -24,8 +24,8 @@ import psutil
 from bench.digits import DIGITS
 from bench.measure import alone
 from bench.report import Row
-from client import Client, Model
-from client.api import succeeded
+from zenserve.client import Client, Model
+from zenserve.client.api import succeeded
 
 START_SECONDS: Final = 300.0
 # No more than it takes to see what the machine can do, of one address.
@@ -46,7 +46,7 @@ class Server:
     def api(self) -> list[psutil.Process]:
         """The processes that answer: not the worker beside them."""
         family = [self.process, *self.process.children(recursive=True)]
-        return [process for process in family if "service.worker" not in process.cmdline()]
+        return [process for process in family if "zenserve.service.worker" not in process.cmdline()]
 
     def cpu_seconds(self) -> float:
         return sum(sum(process.cpu_times()[:2]) for process in self.api)
@@ -98,7 +98,7 @@ def running(
     here = {"ZENSERVE_DATA_DIR": str(folder / "data"), "ZENSERVE_PROCESSES": str(processes)}
     with (folder / "service.log").open("w+") as log:
         process = subprocess.Popen(  # noqa: S603  a fixed command
-            [sys.executable, "-c", "from service.cli import main; main()", command, "--port", port],
+            [sys.executable, "-c", "from zenserve.service.cli import main; main()", command, "--port", port],
             env=os.environ | UNLIMITED | here | dict(settings or {}),
             stdout=log,
             stderr=log,

@@ -28,23 +28,23 @@ from typing import NamedTuple
 
 import numpy as np
 
-import kernels
-from base.processors import usable_cores
 from bench.compiler import convolution, some_input
 from bench.measure import Timing, alone, arguments, measure, seconds
 from bench.report import Report, Row
-from circuits import Inference, QuantGraph, compile_inference, quantise, zoo
-from circuits.lowering import Level
-from circuits.operators.convolution import QuantConv
-from circuits.r1cs.convolved import Kernel
-from circuits.r1cs.tiles import Tile, held_bytes
-from kernels import FrArray, fr
-from prover import groth16
-from prover.blocks import Block, Csr, ProductBlock
-from prover.constraint_system import ConstraintSystem
-from relations import planes
-from relations.integers import IntArray
-from verifier.schemes import Privacy
+from zenserve import kernels
+from zenserve.base.processors import usable_cores
+from zenserve.circuits import Inference, QuantGraph, compile_inference, quantise, zoo
+from zenserve.circuits.lowering import Level
+from zenserve.circuits.operators.convolution import QuantConv
+from zenserve.circuits.r1cs.convolved import Kernel
+from zenserve.circuits.r1cs.tiles import Tile, held_bytes
+from zenserve.kernels import FrArray, fr
+from zenserve.prover import groth16
+from zenserve.prover.blocks import Block, Csr, ProductBlock
+from zenserve.prover.constraint_system import ConstraintSystem
+from zenserve.relations import planes
+from zenserve.relations.integers import IntArray
+from zenserve.verifier.schemes import Privacy
 
 THREADS = usable_cores()
 IMAGES = 100
@@ -129,7 +129,9 @@ class Entries(NamedTuple):
 
 
 class Single(NamedTuple):
-    """A matrix with a coefficient of its own for each entry: the arguments of ``kernels.csr_multiply``."""
+    """A matrix with a coefficient of its own for each entry: the arguments of
+    ``zenserve.kernels.csr_multiply``.
+    """
 
     offsets: IntArray
     columns: np.ndarray[tuple[int], np.dtype[np.uint32]]

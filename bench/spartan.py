@@ -4,12 +4,12 @@
 
 Both prove the same constraints of the same witness, with commitments that were made before, as a worker of
 the service does that has proven about the model before: Spartan's code words of it are kept, and what the
-last proof has freed is held for the next (`base.memory.Freed`), of both. A proof is timed from the image's
-integers, the witness included; "witness s" is its part, nothing for random statements, and "after" the ratio
-without it. Verification is by the kernels; "plain s" in Python alone, by a circuit whose file was read and
-hashed before, in "circuit s". Peaks are of processes that prove under one of the two alone. Groth16's setup
-is in no figure: Spartan has none. Where that setup takes minutes Spartan is measured alone, by bench.large.
-``--keys`` keeps Groth16's keys for the next run.
+last proof has freed is held for the next (`zenserve.base.memory.Freed`), of both. A proof is timed from the
+image's integers, the witness included; "witness s" is its part, nothing for random statements, and "after"
+the ratio without it. Verification is by the kernels; "plain s" in Python alone, by a circuit whose file was
+read and hashed before, in "circuit s". Peaks are of processes that prove under one of the two alone.
+Groth16's setup is in no figure: Spartan has none. Where that setup takes minutes Spartan is measured alone,
+by bench.large. ``--keys`` keeps Groth16's keys for the next run.
 """
 
 from __future__ import annotations
@@ -22,27 +22,27 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from base.memory import FREED
-from base.progress import silent
 from bench import schemes
 from bench.measure import Timing, alone, argument_parser, in_turn, seconds, timed
 from bench.report import Cells, Report, Row, more, number, ratio
 from bench.schemes import CELLS as SCHEME_CELLS
 from bench.schemes import KEPT_BYTES, QUICK, THREADS, Bench, Task
 from bench.synthetic import PUBLIC, Shape, random_statement, random_witness
-from kernels import FrArray, fr
-from prover import groth16
-from prover.constraint_file import save_statement
-from prover.constraint_system import ConstraintSystem
-from prover.groth16 import CommitmentKey, ProvingKey
-from prover.spartan import system as transparent
-from prover.spartan.field import KERNEL_FR
-from prover.spartan.layout import SystemMatrices, best_code, rows_for, sizes_of
-from verifier.spartan import chain, verification
-from verifier.spartan.circuit_file import read_circuit
-from verifier.spartan.field import FR, Field
-from verifier.spartan.key import SpartanKey
-from verifier.spartan.verification import Matrices
+from zenserve.base.memory import FREED
+from zenserve.base.progress import silent
+from zenserve.kernels import FrArray, fr
+from zenserve.prover import groth16
+from zenserve.prover.constraint_file import save_statement
+from zenserve.prover.constraint_system import ConstraintSystem
+from zenserve.prover.groth16 import CommitmentKey, ProvingKey
+from zenserve.prover.spartan import system as transparent
+from zenserve.prover.spartan.field import KERNEL_FR
+from zenserve.prover.spartan.layout import SystemMatrices, best_code, rows_for, sizes_of
+from zenserve.verifier.spartan import chain, verification
+from zenserve.verifier.spartan.circuit_file import read_circuit
+from zenserve.verifier.spartan.field import FR, Field
+from zenserve.verifier.spartan.key import SpartanKey
+from zenserve.verifier.spartan.verification import Matrices
 
 # ZENacc is of a hundred images of shallownet.
 NETS: Final = (

@@ -11,8 +11,8 @@
     proven      a development setup, the registration of committed weights, a proof, and zenserve-verify's
                 verdict on the files
 
-The variations are those of ``zenserve.networks.varied``, or what is beside the network to calibrate with. The
-outputs' range is that of onnxruntime's on all of these.
+The variations are those of ``zenserve.onecall.networks.varied``, or what is beside the network to calibrate
+with. The outputs' range is that of onnxruntime's on all of these.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ from onnx import ModelProto, load
 from onnx.reference import ReferenceEvaluator
 from onnxruntime.capi.onnxruntime_pybind11_state import InvalidGraph
 
-from base.processors import usable_cores
 from bench.measure import timed
 from bench.suite import Arrays, calibration, inputs, is_constant, sizes
-from circuits import (
+from zenserve.base.processors import usable_cores
+from zenserve.circuits import (
     Graph,
     Inference,
     QuantGraph,
@@ -48,25 +48,25 @@ from circuits import (
     parameters,
     tune,
 )
-from circuits.graphs.node import Node, QuantNode
-from circuits.graphs.types import FloatArray
-from circuits.operators import ONNX
-from circuits.operators.features import QuantFeatures
-from circuits.operators.forest import Forest
-from circuits.operators.weighted import Parametric, WeightedSum
-from circuits.quantisation.plan import input_names, output_names, plan
-from circuits.quantised import Integers
-from kernels import fr
-from prover import registry
-from prover.system import Opening
-from relations.integers import IntArray
-from verifier import command
-from verifier.registry import FIRST
-from verifier.schemes import Privacy
-from zenerrors import ZenError, in_words
-from zenserve.networks import varied
-from zenserve.proof import PROOF, REGISTRATION, Proof
-from zenserve.proving import Party
+from zenserve.circuits.graphs.node import Node, QuantNode
+from zenserve.circuits.graphs.types import FloatArray
+from zenserve.circuits.operators import ONNX
+from zenserve.circuits.operators.features import QuantFeatures
+from zenserve.circuits.operators.forest import Forest
+from zenserve.circuits.operators.weighted import Parametric, WeightedSum
+from zenserve.circuits.quantisation.plan import input_names, output_names, plan
+from zenserve.circuits.quantised import Integers
+from zenserve.errors import ZenError, in_words
+from zenserve.kernels import fr
+from zenserve.onecall.networks import varied
+from zenserve.onecall.proof import PROOF, REGISTRATION, Proof
+from zenserve.onecall.proving import Party
+from zenserve.prover import registry
+from zenserve.prover.system import Opening
+from zenserve.relations.integers import IntArray
+from zenserve.verifier import command
+from zenserve.verifier.registry import FIRST
+from zenserve.verifier.schemes import Privacy
 
 STAGES: Final = ("loaded", "compiled", "executed", "proven")
 THREADS: Final = usable_cores()

@@ -17,17 +17,17 @@ import httpx
 
 from bench.report import Row
 from bench.serving import Server, running
-from kernels import fr, g1
-from prover.groth16 import VerifyingKey
-from service.api import effort
-from service.api.body_limit import JSON_BYTES, LOGIN_BYTES, STRANGERS_BYTES, STRANGERS_VALUES
-from service.api.routes.verification import MOST_ITEMS
-from service.api.schemas import VerifyRequest
-from verifier.documents import ProofDocument, checked
-from verifier.groth16.system import Groth16Verifier
-from verifier.keys import key_file as file_of
-from verifier.points import G1_BYTES
-from verifier.words import make_statement
+from zenserve.kernels import fr, g1
+from zenserve.prover.groth16 import VerifyingKey
+from zenserve.service.api import effort
+from zenserve.service.api.body_limit import JSON_BYTES, LOGIN_BYTES, STRANGERS_BYTES, STRANGERS_VALUES
+from zenserve.service.api.routes.verification import MOST_ITEMS
+from zenserve.service.api.schemas import VerifyRequest
+from zenserve.verifier.documents import ProofDocument, checked
+from zenserve.verifier.groth16.system import Groth16Verifier
+from zenserve.verifier.keys import key_file as file_of
+from zenserve.verifier.points import G1_BYTES
+from zenserve.verifier.words import make_statement
 
 Json = dict[str, Any]
 ASKS_FOR_KEYS: Final = {"ZENSERVE_AUTH": "keys"}

@@ -28,7 +28,7 @@ import numpy as np
 from bench import cameras, films
 from bench.measure import argument_parser, measure
 from bench.report import Cells, Report, Row, more
-from verifier.streams.detector import Detection, Detector
+from zenserve.verifier.streams.detector import Detection, Detector
 
 TOPICS: Final = ("switches", "frames", "bank", "cameras", "batches", "film", "demos")
 CLASSES: Final = (10, 40)

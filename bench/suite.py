@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 from onnx import GraphProto, ModelProto, ValueInfoProto, load
 from onnx.helper import tensor_dtype_to_np_dtype
 
-from circuits import samples
-from circuits.onnx.message import open_sizes
+from zenserve.circuits import samples
+from zenserve.circuits.onnx.message import open_sizes
 
 LISTS: Final = Path(__file__).parent / "suites"
 # What makes of a tensor's shape what is known from the file alone.

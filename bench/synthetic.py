@@ -13,9 +13,9 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from kernels import FrArray, fr
-from prover.blocks import Csr, SparseBlock
-from prover.constraint_system import ConstraintSystem
+from zenserve.kernels import FrArray, fr
+from zenserve.prover.blocks import Csr, SparseBlock
+from zenserve.prover.constraint_system import ConstraintSystem
 
 PUBLIC = 10
 ENTRIES = 8

@@ -20,10 +20,10 @@ from typing import Final
 
 import numpy as np
 
-import kernels
 from bench.measure import argument_parser
 from bench.report import Report, Row
-from kernels.babybear import DEGREE, MODULUS, BearArray
+from zenserve import kernels
+from zenserve.kernels.babybear import DEGREE, MODULUS, BearArray
 
 TOPICS: Final = ("units", "fractions")
 WANTED: Final = {

@@ -25,10 +25,10 @@ from numpy.typing import NDArray
 from bench.elements import random_elements
 from bench.report import Report, Row
 from bench.roofline import Roofline, captured, card_argument_parser, machine, published, replayed
-from gpu import modules, rows
-from gpu.device import Array, Device
-from gpu.wide import Card, Elements, Floats, Plan, Product, Range, plans
-from kernels import fr
+from zenserve.gpu import modules, rows
+from zenserve.gpu.device import Array, Device
+from zenserve.gpu.wide import Card, Elements, Floats, Plan, Product, Range, plans
+from zenserve.kernels import fr
 
 BYTES: Final = (-(1 << 7), (1 << 7) - 1)
 SHORTS: Final = (-(1 << 15), (1 << 15) - 1)

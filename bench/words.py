@@ -17,12 +17,12 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-import bounds
 from bench.report import Cells, Row
-from bounds import Ball, Method
-from circuits.graphs.types import FloatArray
 from examples.sentences.network import LAYERS, Reader, labelled
 from examples.zoo.data import FOLDER
+from zenserve import bounds
+from zenserve.bounds import Ball, Method
+from zenserve.circuits.graphs.types import FloatArray
 
 METHODS: Final[tuple[Method, ...]] = ("crown-ibp", "forward")
 SHORTEST, LONGEST = 8, 26

@@ -1,7 +1,7 @@
 """Neural networks to constraints: ONNX -> Graph -> QuantGraph -> Circuit.
 
-Names are loaded when they are first used: a command that finds its answer in the cache (``circuits.cache``)
-needs neither numpy nor the compiler.
+Names are loaded when they are first used: a command that finds its answer in the cache
+(``zenserve.circuits.cache``) needs neither numpy nor the compiler.
 """
 
 from __future__ import annotations
@@ -10,22 +10,22 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from circuits.comparison.files import compare_source
-    from circuits.graphs.graph import Graph
-    from circuits.networks.files import load_onnx
-    from circuits.onnx.estimators import export_model
-    from circuits.onnx.export import export_torch
-    from circuits.quantisation import quantise
-    from circuits.quantised import Output, QuantGraph
-    from circuits.quantised.typed import TypedGraph
-    from circuits.schemes.accuracy import Accuracy, compile_accuracy, plan_accuracy
-    from circuits.schemes.circuit import Circuit
-    from circuits.schemes.inference import Inference, compile_inference, plan_inference
-    from circuits.schemes.inputs import input_values
-    from circuits.schemes.recognition import Recognition, compile_recognition
-    from circuits.schemes.registration import Registration, compile_registration, parameters
-    from circuits.schemes.robustness import Robustness, compile_robustness
-    from circuits.tuning import Tuned, tune
+    from zenserve.circuits.comparison.files import compare_source
+    from zenserve.circuits.graphs.graph import Graph
+    from zenserve.circuits.networks.files import load_onnx
+    from zenserve.circuits.onnx.estimators import export_model
+    from zenserve.circuits.onnx.export import export_torch
+    from zenserve.circuits.quantisation import quantise
+    from zenserve.circuits.quantised import Output, QuantGraph
+    from zenserve.circuits.quantised.typed import TypedGraph
+    from zenserve.circuits.schemes.accuracy import Accuracy, compile_accuracy, plan_accuracy
+    from zenserve.circuits.schemes.circuit import Circuit
+    from zenserve.circuits.schemes.inference import Inference, compile_inference, plan_inference
+    from zenserve.circuits.schemes.inputs import input_values
+    from zenserve.circuits.schemes.recognition import Recognition, compile_recognition
+    from zenserve.circuits.schemes.registration import Registration, compile_registration, parameters
+    from zenserve.circuits.schemes.robustness import Robustness, compile_robustness
+    from zenserve.circuits.tuning import Tuned, tune
 
 _HOMES = {
     "comparison.files": ("compare_source",),
@@ -50,7 +50,7 @@ _HOMES = {
 def __getattr__(name: str) -> Any:
     for module, names in _HOMES.items():
         if name in names:
-            value = globals()[name] = getattr(import_module(f"circuits.{module}"), name)
+            value = globals()[name] = getattr(import_module(f"zenserve.circuits.{module}"), name)
             return value
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 

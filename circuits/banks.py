@@ -1,4 +1,6 @@
-"""Models of banks (``circuits.priors``): what is known of one, and what it computes of profiled samples."""
+"""Models of banks (``zenserve.circuits.priors``): what is known of one, and what it computes of profiled
+samples.
+"""
 
 from __future__ import annotations
 
@@ -7,13 +9,13 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from circuits.quantised.graph import QuantGraph
-from prover.backends import Backend
-from prover.backends.cpu import CPU
-from relations.integers import IntArray
-from verifier.bank import ANSWER, PRIOR, SEEN
-from verifier.streams.skew import PARTS
-from zenerrors import ModelError
+from zenserve.circuits.quantised.graph import QuantGraph
+from zenserve.errors import ModelError
+from zenserve.prover.backends import Backend
+from zenserve.prover.backends.cpu import CPU
+from zenserve.relations.integers import IntArray
+from zenserve.verifier.bank import ANSWER, PRIOR, SEEN
+from zenserve.verifier.streams.skew import PARTS
 
 MARGIN: Final = 255
 """The most steps that a prior takes off: the integers of the input ``prior`` are ``MARGIN + p``."""
@@ -43,7 +45,7 @@ def form_of(network: QuantGraph) -> Form:
         raise ModelError(
             "model.bank",
             f"a model of a bank has the inputs x and {PRIOR}, and the outputs {SEEN} and {ANSWER}:"
-            " circuits.priors.with_prior makes it of a network of one input",
+            " zenserve.circuits.priors.with_prior makes it of a network of one input",
         )
     return Form(own[0], prior.shape, math.prod(prior.shape), bit_of(prior.type.scale))
 

@@ -14,8 +14,8 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from verifier.table import Column, TableSchema
-from zenerrors import ModelError, TensorError
+from zenserve.errors import ModelError, TensorError
+from zenserve.verifier.table import Column, TableSchema
 
 TOKENISED: Final = "tokenisation by tokenizer.json is not proven: the proof is about the token ids"
 _ONNX: Final = ("model.onnx", "onnx/model.onnx")

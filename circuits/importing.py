@@ -10,15 +10,15 @@ import numpy as np
 from numpy.typing import NDArray
 from onnx import ModelProto
 
-from circuits.comparison import gaps
-from circuits.comparison.differences import Difference, require_near
-from circuits.comparison.files import Exported, compare_source
-from circuits.graphs.graph import Graph
-from circuits.networks.files import load_onnx
-from circuits.onnx.described import with_schema
-from circuits.onnx.estimators import export_model, export_tabular, is_of_tables
-from verifier.table import TableSchema
-from zenerrors import ModelError
+from zenserve.circuits.comparison import gaps
+from zenserve.circuits.comparison.differences import Difference, require_near
+from zenserve.circuits.comparison.files import Exported, compare_source
+from zenserve.circuits.graphs.graph import Graph
+from zenserve.circuits.networks.files import load_onnx
+from zenserve.circuits.onnx.described import with_schema
+from zenserve.circuits.onnx.estimators import export_model, export_tabular, is_of_tables
+from zenserve.errors import ModelError
+from zenserve.verifier.table import TableSchema
 
 
 class Imported(NamedTuple):

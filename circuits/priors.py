@@ -15,15 +15,15 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
-from circuits.banks import MARGIN, bit_of
-from circuits.graphs.graph import Graph
-from circuits.graphs.types import FloatArray
-from circuits.networks.files import load_onnx
-from circuits.quantisation.quantiser import quantise
-from circuits.quantised.graph import OUTPUT
-from circuits.quantised.typed import TypedGraph
-from verifier.bank import ANSWER, PRIOR, SEEN
-from zenerrors import ModelError
+from zenserve.circuits.banks import MARGIN, bit_of
+from zenserve.circuits.graphs.graph import Graph
+from zenserve.circuits.graphs.types import FloatArray
+from zenserve.circuits.networks.files import load_onnx
+from zenserve.circuits.quantisation.quantiser import quantise
+from zenserve.circuits.quantised.graph import OUTPUT
+from zenserve.circuits.quantised.typed import TypedGraph
+from zenserve.errors import ModelError
+from zenserve.verifier.bank import ANSWER, PRIOR, SEEN
 
 _MIDDLE: Final = 1 << 15
 _LIMB: Final = 8

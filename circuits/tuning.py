@@ -17,21 +17,21 @@ from typing import Any, Final, Literal, NamedTuple, get_args
 import numpy as np
 from numpy.typing import ArrayLike
 
-from base.progress import Progress, silent
-from circuits.graphs.calibration import Method
-from circuits.graphs.graph import Graph
-from circuits.graphs.site import Settings
-from circuits.graphs.tensors import as_samples
-from circuits.graphs.types import MOST_BITS, FloatArray
-from circuits.operators.weighted import Parametric, WeightedSum
-from circuits.quantisation.labels import right
-from circuits.quantisation.plan import input_names, output_names
-from circuits.quantisation.quantiser import Calibrated, Ranges, Slot, Widths
-from circuits.quantised import QuantGraph
-from circuits.quantised.typed import TypedGraph
-from circuits.schemes.inference import plan_inference, shown_by_default
-from verifier.schemes import Privacy
-from zenerrors import ModelError, StatementError, TensorError
+from zenserve.base.progress import Progress, silent
+from zenserve.circuits.graphs.calibration import Method
+from zenserve.circuits.graphs.graph import Graph
+from zenserve.circuits.graphs.site import Settings
+from zenserve.circuits.graphs.tensors import as_samples
+from zenserve.circuits.graphs.types import MOST_BITS, FloatArray
+from zenserve.circuits.operators.weighted import Parametric, WeightedSum
+from zenserve.circuits.quantisation.labels import right
+from zenserve.circuits.quantisation.plan import input_names, output_names
+from zenserve.circuits.quantisation.quantiser import Calibrated, Ranges, Slot, Widths
+from zenserve.circuits.quantised import QuantGraph
+from zenserve.circuits.quantised.typed import TypedGraph
+from zenserve.circuits.schemes.inference import plan_inference, shown_by_default
+from zenserve.errors import ModelError, StatementError, TensorError
+from zenserve.verifier.schemes import Privacy
 
 Measure = Literal["accuracy", "agreement", "values"]
 MEASURES: Final[tuple[Measure, ...]] = get_args(Measure)
@@ -133,7 +133,7 @@ def tune(
     for each tensor and each layer's weights, at a loss of up to ``max_loss`` percent.
 
     ``calibration``, ``ranges``: as for ``quantise``. ``labels``: of the samples, as
-    ``circuits.quantisation.labels`` has them; of targets nothing is made here.
+    ``zenserve.circuits.quantisation.labels`` has them; of targets nothing is made here.
     ``measure``: by default accuracy where these are classes, else agreement where there are as many outputs
     as classes, else values. ``ends``: further inputs by their names, [n, …], that types are to take, too, and
     by which nothing is judged. ``weight_privacy``: of the proof whose constraints are counted, None for

@@ -1,7 +1,7 @@
 """What the examples prove with: the service's steps without the service, its jobs and its vault.
 
 One party has a circuit, its keys and the openings of its commitments; what it hands on are documents of
-``verifier.documents``, which ``verifier.judging`` judges.
+``zenserve.verifier.documents``, which ``zenserve.verifier.judging`` judges.
 """
 
 from __future__ import annotations
@@ -13,18 +13,18 @@ from datetime import UTC, datetime
 from functools import cached_property, partial
 from typing import Any, Generic, TypeVar
 
-from base.processors import usable_cores
-from circuits import Accuracy, Inference, Recognition, Registration
-from circuits.quantised import Integers
-from circuits.schemes.accuracy import Parts
-from circuits.schemes.circuit import Circuit
-from kernels import FrArray, fr
-from prover import groth16
-from prover.groth16 import CommitmentKey, Opening, ProvingKey
-from relations.integers import IntArray
-from verifier import fields
-from verifier.datasets import LabelledData
-from verifier.documents import (
+from zenserve.base.processors import usable_cores
+from zenserve.circuits import Accuracy, Inference, Recognition, Registration
+from zenserve.circuits.quantised import Integers
+from zenserve.circuits.schemes.accuracy import Parts
+from zenserve.circuits.schemes.circuit import Circuit
+from zenserve.kernels import FrArray, fr
+from zenserve.prover import groth16
+from zenserve.prover.groth16 import CommitmentKey, Opening, ProvingKey
+from zenserve.relations.integers import IntArray
+from zenserve.verifier import fields
+from zenserve.verifier.datasets import LabelledData
+from zenserve.verifier.documents import (
     Dataset,
     KeyFile,
     OpeningFile,
@@ -34,10 +34,10 @@ from verifier.documents import (
     Statement,
     named,
 )
-from verifier.fields import Values, canonical, timestamp
-from verifier.groth16.system import Groth16Verifier
-from verifier.keys import key_file
-from verifier.words import make_statement
+from zenserve.verifier.fields import Values, canonical, timestamp
+from zenserve.verifier.groth16.system import Groth16Verifier
+from zenserve.verifier.keys import key_file
+from zenserve.verifier.words import make_statement
 
 THREADS = usable_cores()
 CircuitKind = TypeVar("CircuitKind", bound=Circuit)

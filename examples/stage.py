@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 from rich.console import Console
 
-from verifier.judging import Verification
+from zenserve.verifier.judging import Verification
 
 console = Console(highlight=False)
 

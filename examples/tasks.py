@@ -8,12 +8,12 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from circuits import QuantGraph, load_onnx, quantise, zoo
-from circuits.graphs.graph import Graph
-from circuits.graphs.types import FloatArray
-from circuits.operators.clip import Clip
 from examples.zoo.data import faces, mnist
 from examples.zoo.evaluate import CALIBRATION_IMAGES
+from zenserve.circuits import QuantGraph, load_onnx, quantise, zoo
+from zenserve.circuits.graphs.graph import Graph
+from zenserve.circuits.graphs.types import FloatArray
+from zenserve.circuits.operators.clip import Clip
 
 DIGITS = Path(__file__).parent / "digits"
 PERSON = 1

@@ -1,4 +1,5 @@
-"""The prover's kernels on NVIDIA GPUs: the formulas of kernels/include/zen, compiled when first used.
+"""The prover's kernels on NVIDIA GPUs: the formulas of zenserve/kernels/include/zen, compiled when first
+used.
 
 What any prover takes from a card; nothing here knows what a proof is. All of it takes a ``Device`` or what
 was made with one. Arrays live on the device: uint64 words in Montgomery form, as ``kernels`` has them on the

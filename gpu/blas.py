@@ -8,8 +8,8 @@ from pathlib import Path
 from threading import local
 from typing import Any, Final, NamedTuple
 
-from gpu.device import Array, Device
-from zenerrors import ResourceError
+from zenserve.errors import ResourceError
+from zenserve.gpu.device import Array, Device
 
 _WORKSPACE: Final = 1 << 22
 _HELD: Final = local()

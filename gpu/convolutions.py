@@ -13,8 +13,8 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from gpu import modules
-from gpu.device import HOPPER, Array, Device, Secret
+from zenserve.gpu import modules
+from zenserve.gpu.device import HOPPER, Array, Device, Secret
 
 MOST_BITS: Final = 4
 """Of numbers that lie as planes."""

@@ -1,4 +1,4 @@
-"""A card: its memory, transfers and streams. With ``gpu.modules`` the only place that knows CuPy."""
+"""A card: its memory, transfers and streams. With ``zenserve.gpu.modules`` the only place that knows CuPy."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ import cupy
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from gpu import times
-from zenerrors import ResourceError
+from zenserve.errors import ResourceError
+from zenserve.gpu import times
 
 Array = Any
 """An array on the device, C-contiguous: ``shape``, ``dtype``, ``nbytes``, slices along the first axis,

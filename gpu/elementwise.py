@@ -6,9 +6,9 @@ from typing import Final
 
 import numpy as np
 
-from gpu import modules
-from gpu.device import Array, Device
-from gpu.points import to_affine
+from zenserve.gpu import modules
+from zenserve.gpu.device import Array, Device
+from zenserve.gpu.points import to_affine
 
 _THREADS: Final = 256
 _POINT_THREADS: Final = 128

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from gpu.device import Array, Device
-from gpu.msm import window_count
-from gpu.points import PIECE, THREADS, blocks, empty_sums, field_of, module, to_affine
-from gpu.segmented import WORKERS
+from zenserve.gpu.device import Array, Device
+from zenserve.gpu.msm import window_count
+from zenserve.gpu.points import PIECE, THREADS, blocks, empty_sums, field_of, module, to_affine
+from zenserve.gpu.segmented import WORKERS
 
 _EACH_MULTIPLES = 8
 _WIDEST = 16

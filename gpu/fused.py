@@ -17,9 +17,9 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from gpu import modules
-from gpu.device import Array, Device
-from gpu.layouts import Layout, joined, of_array, steps, whole
+from zenserve.gpu import modules
+from zenserve.gpu.device import Array, Device
+from zenserve.gpu.layouts import Layout, joined, of_array, steps, whole
 
 _THREADS: Final = 128
 
@@ -462,9 +462,9 @@ def run_rows(
     like: Any,
 ) -> tuple[Array, ...]:
     """``function(*of, *arrays, most)`` by one kernel, which reads slope [n, *any, width] once: arrays are of
-    rows [n, *any], and ``most`` is what rows come to over ``balls``, as ``gpu.intervals.reach`` has it by
-    their radius [n], norm and own coordinates. What is made first is what rows are multiplied by, and in its
-    place are these rows."""
+    rows [n, *any], and ``most`` is what rows come to over ``balls``, as ``zenserve.gpu.intervals.reach`` has
+    it by their radius [n], norm and own coordinates. What is made first is what rows are multiplied by, and
+    in its place are these rows."""
     device, shape, width = Device.of(slope), slope.shape[:-1], slope.shape[-1]
     (radius, norm, own), rows = balls, math.prod(shape)
     text, name, outputs = _row_source(function, of, len(arrays))

@@ -9,8 +9,8 @@ from typing import Final
 
 import numpy as np
 
-from gpu import modules
-from gpu.device import Array, Device
+from zenserve.gpu import modules
+from zenserve.gpu.device import Array, Device
 
 _THREADS: Final = 128
 _LEVELS: Final = 5

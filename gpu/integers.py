@@ -12,8 +12,8 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from gpu import modules
-from gpu.device import Array, Device
+from zenserve.gpu import modules
+from zenserve.gpu.device import Array, Device
 
 _THREADS: Final = 256
 _WARP: Final = 32

@@ -11,8 +11,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from gpu import modules
-from gpu.device import Array, Device
+from zenserve.gpu import modules
+from zenserve.gpu.device import Array, Device
 
 _THREADS: Final = 128
 _WIDE: Final = 512
@@ -42,7 +42,7 @@ def reach(
     most, [n, *any], over balls of ``own`` coordinates with ``radius`` [n]; of ``inf`` coordinates are from -1
     to 1; and within what is ``known``. Third, what slopes alone come to. ``forms``: slope, offset, rest,
     size, and that third one where it is known. In place they are what they come to, and functions constants:
-    see ``bounds.ball.Region``."""
+    see ``zenserve.bounds.ball.Region``."""
     slope, *sums, most = forms
     shape, width = slope.shape[:-1], slope.shape[-1]
     low, high, rows = like.empty(shape), like.empty(shape), math.prod(shape)
@@ -125,7 +125,7 @@ def constants(
     like: Any, factor: float, left: Sequence[Array], right: Sequence[Array]
 ) -> tuple[Array, Array, Array]:
     """Of a product of matrices of forms [*ahead, m, k] and [*ahead, k, n] the offset, rest and size
-    [*ahead, m, n]: see ``bounds.product``. Of both sides their own, centres and radii."""
+    [*ahead, m, n]: see ``zenserve.bounds.product``. Of both sides their own, centres and radii."""
     *ahead, m, k = left[0].shape
     n = right[0].shape[-1]
     made = tuple(like.empty((*ahead, m, n)) for _ in range(3))

@@ -15,8 +15,8 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from gpu import modules
-from gpu.device import Array, Device, Secret
+from zenserve.gpu import modules
+from zenserve.gpu.device import Array, Device, Secret
 
 KINDS: Final = tuple(map(np.dtype, (np.uint8, np.int32, np.int64)))
 

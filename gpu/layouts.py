@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from gpu.device import Array
+from zenserve.gpu.device import Array
 
 Layout = tuple[tuple[int, ...], tuple[int, ...], str]
 """Of an array: shape, strides in bytes, kind of numbers."""

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from gpu import blas
-from gpu.device import Array
-from gpu.layouts import joined, of_array, steps
+from zenserve.gpu import blas
+from zenserve.gpu.device import Array
+from zenserve.gpu.layouts import joined, of_array, steps
 
 
 def product(like: Any, left: Array, right: Array, onto: Array | None = None) -> Array:

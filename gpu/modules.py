@@ -16,9 +16,9 @@ from typing import Any, Final
 import cupy
 from cupy.cuda import nvrtc
 
-from gpu import times
-from gpu.device import Device
-from zenerrors import ZenError
+from zenserve.errors import ZenError
+from zenserve.gpu import times
+from zenserve.gpu.device import Device
 
 SOURCES: Final = Path(__file__).parent / "source"
 
@@ -27,8 +27,8 @@ Source = tuple[str, ...]
 
 
 def _headers() -> Path:
-    """kernels/include, wherever the package is installed; the extension itself is not loaded."""
-    spec = find_spec("kernels")
+    """zenserve/kernels/include, wherever the package is installed; the extension itself is not loaded."""
+    spec = find_spec("zenserve.kernels")
     places = (spec and spec.submodule_search_locations) or []
     return next(path for path in (Path(place) / "include" for place in places) if path.is_dir())
 

@@ -15,11 +15,11 @@ from typing import Final
 
 import numpy as np
 
-from gpu import modules, points
-from gpu.device import Array, Device
-from gpu.points import empty_sums, field_of
-from gpu.scan import starts_of
-from gpu.segmented import WORKERS, add_carries, workers_for
+from zenserve.gpu import modules, points
+from zenserve.gpu.device import Array, Device
+from zenserve.gpu.points import empty_sums, field_of
+from zenserve.gpu.scan import starts_of
+from zenserve.gpu.segmented import WORKERS, add_carries, workers_for
 
 LONGEST_SCALAR: Final = 254
 """Bits of a scalar's magnitude, its sign apart."""

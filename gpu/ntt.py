@@ -13,8 +13,8 @@ from typing import Final, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from gpu import modules
-from gpu.device import Array, Device
+from zenserve.gpu import modules
+from zenserve.gpu.device import Array, Device
 
 Order = Literal["natural", "to_bit_reversed", "from_bit_reversed"]
 """natural: natural order in and out, for one more pass. to_bit_reversed: natural in, bit-reversed out.

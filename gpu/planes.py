@@ -9,8 +9,8 @@ from typing import Final, Literal, NamedTuple
 
 import numpy as np
 
-from gpu import modules
-from gpu.device import HOPPER, Array, Device
+from zenserve.gpu import modules
+from zenserve.gpu.device import HOPPER, Array, Device
 
 MOST_BITS: Final = 8
 

@@ -6,10 +6,10 @@ from typing import Final
 
 import numpy as np
 
-from gpu import modules
-from gpu.device import Array, Device
-from gpu.modules import Module, Source
-from gpu.segmented import WORKERS
+from zenserve.gpu import modules
+from zenserve.gpu.device import Array, Device
+from zenserve.gpu.modules import Module, Source
+from zenserve.gpu.segmented import WORKERS
 
 THREADS: Final = 128
 

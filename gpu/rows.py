@@ -6,9 +6,9 @@ from typing import Final
 
 import numpy as np
 
-from gpu import modules
-from gpu.device import Array, Device
-from gpu.scan import starts_of
+from zenserve.gpu import modules
+from zenserve.gpu.device import Array, Device
+from zenserve.gpu.scan import starts_of
 
 _THREADS: Final = 256
 _COMBINING: Final = 128

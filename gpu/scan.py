@@ -6,8 +6,8 @@ from typing import Final
 
 import numpy as np
 
-from gpu import modules
-from gpu.device import Array, Device
+from zenserve.gpu import modules
+from zenserve.gpu.device import Array, Device
 
 _BLOCKS: Final = 132 * 4
 """They fill the card, and each reads no more totals than it has threads or a few times as many."""

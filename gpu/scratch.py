@@ -8,7 +8,7 @@ from typing import Final, Self
 
 import numpy as np
 
-from gpu.device import Array, Device
+from zenserve.gpu.device import Array, Device
 
 _BLOCK: Final = 1 << 20
 """Words that are allocated at a time, and more where more are asked for: to erase a block is one launch."""

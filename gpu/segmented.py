@@ -6,8 +6,8 @@ from typing import Final
 
 import numpy as np
 
-from gpu.device import Array
-from gpu.modules import Module
+from zenserve.gpu.device import Array
+from zenserve.gpu.modules import Module
 
 WORKERS: Final = 132 * 256
 """Shares that fill a card: a multiplier is busy with one warp a scheduler, two hide each other's reads."""

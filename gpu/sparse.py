@@ -7,11 +7,11 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from gpu import modules
-from gpu.device import Array, Device
-from gpu.scan import starts_of
-from gpu.segmented import LEAST_SHARE, add_carries
-from zenerrors import ResourceError
+from zenserve.errors import ResourceError
+from zenserve.gpu import modules
+from zenserve.gpu.device import Array, Device
+from zenserve.gpu.scan import starts_of
+from zenserve.gpu.segmented import LEAST_SHARE, add_carries
 
 _WORKERS: Final = 132 * 512
 """Rows are summed by as many threads as the card holds: they wait for entries of z."""

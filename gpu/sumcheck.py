@@ -13,10 +13,10 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from gpu import modules
-from gpu.device import Array, Device, Secret
-from gpu.elementwise import ScalarField
-from gpu.hashing import Context
+from zenserve.gpu import modules
+from zenserve.gpu.device import Array, Device, Secret
+from zenserve.gpu.elementwise import ScalarField
+from zenserve.gpu.hashing import Context
 
 _THREADS: Final = 256
 SUMS: Final = 1 << 9
@@ -67,7 +67,8 @@ class Weights:
 
 
 class Voice:
-    """How challenges follow from rounds: ``verifier.spartan.transcript``, on ``device``, for all proofs.
+    """How challenges follow from rounds: ``zenserve.verifier.spartan.transcript``, on ``device``, for all
+    proofs.
 
     ``absorb`` and ``challenge``: the contexts of both hashes. ``frame``: what stands before a round's numbers
     in their message; ``question``: the message that asks for a challenge, both behind the state and of at

@@ -12,9 +12,9 @@ from typing import Final, Literal, NamedTuple
 
 import numpy as np
 
-from gpu import modules
-from gpu.device import HOPPER, Array, Device
-from gpu.planes import BLOCK, GROUPS, STEP, defines, large_shared
+from zenserve.gpu import modules
+from zenserve.gpu.device import HOPPER, Array, Device
+from zenserve.gpu.planes import BLOCK, GROUPS, STEP, defines, large_shared
 
 Range = tuple[int, int]
 """The least and the largest of a side's numbers."""

@@ -1,8 +1,8 @@
-"""Runs the migrations on the connection that ``service.storage.schema`` hands over."""
+"""Runs the migrations on the connection that ``zenserve.service.storage.schema`` hands over."""
 
 from alembic import context
 
-from service.storage.records.base import Base
+from zenserve.service.storage.records.base import Base
 
 context.configure(
     connection=context.config.attributes["connection"], target_metadata=Base.metadata, render_as_batch=True

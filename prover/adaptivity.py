@@ -33,8 +33,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-import kernels
-from prover.blocks import Csr
+from zenserve import kernels
+from zenserve.prover.blocks import Csr
 
 Mask = NDArray[np.bool_]
 Indices = NDArray[np.int64]

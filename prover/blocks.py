@@ -13,9 +13,9 @@ from typing import Final, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-import kernels
-from kernels import CheckedCsr, FrArray
-from zenerrors import StatementError
+from zenserve import kernels
+from zenserve.errors import StatementError
+from zenserve.kernels import CheckedCsr, FrArray
 
 # Coefficients below this in absolute value are found in a table instead of by sorting.
 _SMALL = 1 << 15
@@ -129,7 +129,7 @@ class Csr:
 
 
 Shorts = NDArray[np.int32]
-"""The short integers among a witness' elements, as ``kernels.fr.shorten`` has them."""
+"""The short integers among a witness' elements, as ``zenserve.kernels.fr.shorten`` has them."""
 
 NOT_SHORT: Final = -(1 << 31)
 

@@ -15,14 +15,14 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from base import container
-from base.container import Section
-from kernels import fr
-from prover.blocks import Csr, SparseBlock
-from prover.constraint_system import ConstraintSystem, Segment
-from verifier.document import parse_json
-from verifier.preamble import STATEMENT
-from zenerrors import FileFormatError
+from zenserve.base import container
+from zenserve.base.container import Section
+from zenserve.errors import FileFormatError
+from zenserve.kernels import fr
+from zenserve.prover.blocks import Csr, SparseBlock
+from zenserve.prover.constraint_system import ConstraintSystem, Segment
+from zenserve.verifier.document import parse_json
+from zenserve.verifier.preamble import STATEMENT
 
 _SCALAR_BYTES: Final = 32
 # Variables that no row reads take no bytes, so a small file may claim many: not more than so many, or than

@@ -17,16 +17,16 @@ from functools import cached_property, partial
 import numpy as np
 from numpy.typing import NDArray
 
-import kernels
-from base.parallel import in_turn, run
-from base.processors import usable_cores
-from base.randomness import Secrets
-from kernels import FrArray
-from prover import adaptivity
-from prover.blocks import NOT_SHORT, Block, Csr, RowValues
-from prover.folding import ends_with_horner
-from prover.witness import Witness
-from zenerrors import StatementError
+from zenserve import kernels
+from zenserve.base.parallel import in_turn, run
+from zenserve.base.processors import usable_cores
+from zenserve.base.randomness import Secrets
+from zenserve.errors import StatementError
+from zenserve.kernels import FrArray
+from zenserve.prover import adaptivity
+from zenserve.prover.blocks import NOT_SHORT, Block, Csr, RowValues
+from zenserve.prover.folding import ends_with_horner
+from zenserve.prover.witness import Witness
 
 
 @dataclass(frozen=True)
@@ -66,13 +66,13 @@ class ConstraintSystem:
     A segment takes ``size + 1`` variables, the last one for blinding. ``layout`` names groups of variables,
     for messages. ``folded``: how many more public inputs begin the last segment; the last challenge then is
     their fold Σ x_i c^i at the first, which the verifier computes (docs/groth16.md, "Folded inputs"), and
-    the last rows of the last block must demand that the segment has it (``prover.folding``).
+    the last rows of the last block must demand that the segment has it (``zenserve.prover.folding``).
 
     A statement with challenges is refused where a prover could choose, once a challenge is known, what a
     constraint on it reads: ``StatementError`` (``statement.adaptive``, the message names the variable;
-    ``prover.adaptivity`` has the rule). ``statement.challenge_without_segment`` where there is nothing to
-    draw challenges from; ``statement.link_without_challenge``, since it is the challenge that ties a proof to
-    the very commitment it was made for; ``statement.size`` for sizes that are no natural numbers;
+    ``zenserve.prover.adaptivity`` has the rule). ``statement.challenge_without_segment`` where there is
+    nothing to draw challenges from; ``statement.link_without_challenge``, since it is the challenge that ties
+    a proof to the very commitment it was made for; ``statement.size`` for sizes that are no natural numbers;
     ``statement.fold`` for folded inputs that no segment begins with, or that no rows fold.
     """
 
@@ -93,7 +93,7 @@ class ConstraintSystem:
             raise StatementError(
                 "statement.fold",
                 "folded inputs, two at least, take two challenges and begin the last segment, which is not"
-                " linked; the last rows of the last block are those of prover.folding.horner",
+                " linked; the last rows of the last block are those of zenserve.prover.folding.horner",
             )
         if not self.challenges:
             if any(segment.linked for segment in self.segments):

@@ -10,8 +10,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-import kernels
-from prover.blocks import Csr
+from zenserve import kernels
+from zenserve.prover.blocks import Csr
 
 Indices = NDArray[np.int64]
 Matrices = tuple[Csr, Csr, Csr]

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Final
 
-from prover.groth16.system import Groth16
-from prover.spartan.system import Spartan
-from prover.system import ProofSystem
-from verifier import registry
-from zenerrors import StatementError
+from zenserve.errors import StatementError
+from zenserve.prover.groth16.system import Groth16
+from zenserve.prover.spartan.system import Spartan
+from zenserve.prover.system import ProofSystem
+from zenserve.verifier import registry
 
 SYSTEMS: Final[dict[str, ProofSystem]] = {system.id: system for system in (Groth16(), Spartan())}
 

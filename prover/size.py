@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from prover.constraint_system import ConstraintSystem
+from zenserve.prover.constraint_system import ConstraintSystem
 
 
 @dataclass(frozen=True)

@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Protocol, runtime_checkable
 
-from base.progress import Progress
-from kernels import FrArray
-from prover.constraint_system import ConstraintSystem
-from prover.size import Size
-from verifier.system import CommitmentScheme, VerifyingKey, VerifyingSystem
+from zenserve.base.progress import Progress
+from zenserve.kernels import FrArray
+from zenserve.prover.constraint_system import ConstraintSystem
+from zenserve.prover.size import Size
+from zenserve.verifier.system import CommitmentScheme, VerifyingKey, VerifyingSystem
 
 
 class Opening(Protocol):

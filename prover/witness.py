@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from base.parallel import copied, equal
-from base.randomness import Secrets
-from kernels import FrArray
+from zenserve.base.parallel import copied, equal
+from zenserve.base.randomness import Secrets
+from zenserve.kernels import FrArray
 
 if TYPE_CHECKING:
-    from gpu.device import Device
+    from zenserve.gpu.device import Device
 
 
 class DeviceWitness:
@@ -63,7 +63,7 @@ def part_of(witness: Witness, variables: slice) -> Witness:
 def same(a: Witness, b: Witness, threads: int) -> bool:
     """Whether both, in one place, are equal."""
     if isinstance(a, DeviceWitness) and isinstance(b, DeviceWitness):
-        from gpu.elementwise import ScalarField
+        from zenserve.gpu.elementwise import ScalarField
 
         return ScalarField(a.device).equal(a.array, b.array)
     return equal(np.asarray(a), np.asarray(b), threads)

@@ -6,7 +6,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Final
 
-from zencodes import MEANINGS, Code, status_of
+from zenserve.codes import MEANINGS, Code, status_of
 
 PAGE: Final = Path(__file__).parents[1] / "docs" / "api.md"
 _FIRST, _LAST = "| status | codes |\n|---|---|\n", "\n\nA job that fails has"

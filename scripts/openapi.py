@@ -8,9 +8,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from service.app import create_app
-from service.runtime import Runtime
-from service.settings import Settings
+from zenserve.service.app import create_app
+from zenserve.service.runtime import Runtime
+from zenserve.service.settings import Settings
 
 
 def description() -> dict[str, Any]:

@@ -9,9 +9,9 @@ from typing import Final
 
 from onnx.defs import get_all_schemas, onnx_opset_version
 
-from circuits.onnx.advice import ADVICE
-from circuits.onnx.folding import FOLDED
-from circuits.operators import ONNX
+from zenserve.circuits.onnx.advice import ADVICE
+from zenserve.circuits.onnx.folding import FOLDED
+from zenserve.circuits.operators import ONNX
 
 PAGE: Final = Path(__file__).parents[1] / "docs" / "onnx.md"
 _WIDTH: Final = 120

@@ -1,4 +1,4 @@
-"""The HTTP application. Rooms: ``service.api.routes``; errors: ``service.api.problems``."""
+"""The HTTP application. Rooms: ``zenserve.service.api.routes``; errors: ``zenserve.service.api.problems``."""
 
 from __future__ import annotations
 
@@ -12,16 +12,17 @@ from fastapi_offline import FastAPIOffline
 from starlette import formparsers
 from starlette.middleware.cors import CORSMiddleware
 
-from service import dashboard
-from service.api import openapi, problems
-from service.api.authentication import Authentication
-from service.api.body_limit import BodyLimit
-from service.api.drain import Drain
-from service.api.headers import BrowserHeaders
-from service.api.metrics import Requests
-from service.api.observation import Observation
-from service.api.rates import SharedBuckets
-from service.api.routes import (
+from zenserve.errors import RequestError
+from zenserve.service import dashboard
+from zenserve.service.api import openapi, problems
+from zenserve.service.api.authentication import Authentication
+from zenserve.service.api.body_limit import BodyLimit
+from zenserve.service.api.drain import Drain
+from zenserve.service.api.headers import BrowserHeaders
+from zenserve.service.api.metrics import Requests
+from zenserve.service.api.observation import Observation
+from zenserve.service.api.rates import SharedBuckets
+from zenserve.service.api.routes import (
     accounts,
     ceremonies,
     commitments,
@@ -36,16 +37,15 @@ from service.api.routes import (
     verification,
     webhooks,
 )
-from service.api.verifier import Verifier
-from service.api.watcher import Watcher
-from service.runtime import Runtime
-from service.settings import Settings
-from service.spool import FormFile
-from zenerrors import RequestError
+from zenserve.service.api.verifier import Verifier
+from zenserve.service.api.watcher import Watcher
+from zenserve.service.runtime import Runtime
+from zenserve.service.settings import Settings
+from zenserve.service.spool import FormFile
 
 if TYPE_CHECKING:
-    from service.access.issuer import Issuer
-    from service.api.shelf import Shelf
+    from zenserve.service.access.issuer import Issuer
+    from zenserve.service.api.shelf import Shelf
 
 _DESCRIPTION = """\
 Proofs, in zero knowledge, of what a neural network computed. Register a network, prove what it makes of an
@@ -136,7 +136,9 @@ def create_app(runtime: Runtime) -> FastAPI:
 def _shelf(settings: Settings) -> Shelf | None:
     if settings.broker_url is None:
         return None
-    from service.api.shelf import Shelf  # it brings redis along, which brings OpenTelemetry's SDK along
+    from zenserve.service.api.shelf import (
+        Shelf,  # it brings redis along, which brings OpenTelemetry's SDK along
+    )
 
     return Shelf(settings.broker_url.get_secret_value())
 
@@ -150,7 +152,7 @@ def _issuer(settings: Settings) -> Issuer | None:
             "ZENSERVE_OIDC_ISSUER: OpenID Connect needs pip install joserfc",
             field="ZENSERVE_OIDC_ISSUER",
         )
-    from service.access.issuer import Issuer
+    from zenserve.service.access.issuer import Issuer
 
     return Issuer(settings)
 

@@ -22,11 +22,12 @@ from pydantic import BaseModel, ValidationError
 from sqlalchemy import ColumnElement, LargeBinary, Table, func, select, text, update
 from sqlalchemy.orm import Session
 
-from service import log, openings
-from service.runtime import Runtime
-from service.storage import schema
-from service.storage.database import is_postgresql, now
-from service.storage.records import (  # noqa: F401  all tables
+from zenserve.errors import FileFormatError, RequestError, ResourceError
+from zenserve.service import log, openings
+from zenserve.service.runtime import Runtime
+from zenserve.service.storage import schema
+from zenserve.service.storage.database import is_postgresql, now
+from zenserve.service.storage.records import (  # noqa: F401  all tables
     accounts,
     ceremonies,
     deployment,
@@ -35,10 +36,9 @@ from service.storage.records import (  # noqa: F401  all tables
     streams,
     webhooks,
 )
-from service.storage.records import openings as counted
-from service.storage.records.base import Base, Utc
-from service.storage.repositories import Circuits, described
-from zenerrors import FileFormatError, RequestError, ResourceError
+from zenserve.service.storage.records import openings as counted
+from zenserve.service.storage.records.base import Base, Utc
+from zenserve.service.storage.repositories import Circuits, described
 
 MANIFEST: Final = "backup.json"
 _FORMAT: Final = "zenserve backup"

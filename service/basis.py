@@ -1,10 +1,10 @@
-"""The bases of this service, for each commitment scheme (``prover.system.CommitmentKey``), and the
+"""The bases of this service, for each commitment scheme (``zenserve.prover.system.CommitmentKey``), and the
 commitments made over them.
 
 Bases are artifacts, which never change. The first is made for the first commitment, and a larger one for a
 model that fits none that is there: development ones, whose secret, if it has one, this one party knew for a
-moment. Whoever has powers of tau of several parties imports bases of theirs (``service.powers``); this
-service then makes none itself.
+moment. Whoever has powers of tau of several parties imports bases of theirs (``zenserve.service.powers``);
+this service then makes none itself.
 
 All commitments about a model are over one basis: the smallest that has as many points as ``values``, what
 ``intake.committed_count`` says of the model. That stays the same, for a basis is only added where it is
@@ -19,17 +19,17 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from base.progress import Progress
-from kernels import fr
-from prover.system import CommitmentKey, Committing, Opening, ProofSystem
-from service import encryption
-from service.encryption import Integers
-from service.runtime import Runtime
-from service.storage.records.resources import Dataset
-from service.storage.repositories import Artifacts
-from verifier.documents import OpeningFile
-from verifier.registry import FIRST, SYSTEMS
-from zenerrors import ModelError
+from zenserve.base.progress import Progress
+from zenserve.errors import ModelError
+from zenserve.kernels import fr
+from zenserve.prover.system import CommitmentKey, Committing, Opening, ProofSystem
+from zenserve.service import encryption
+from zenserve.service.encryption import Integers
+from zenserve.service.runtime import Runtime
+from zenserve.service.storage.records.resources import Dataset
+from zenserve.service.storage.repositories import Artifacts
+from zenserve.verifier.documents import OpeningFile
+from zenserve.verifier.registry import FIRST, SYSTEMS
 
 IMPORTED: Final = "imported"
 """The first basis that was imported: this service then makes none."""

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from circuits.schemes.accuracy import SAMPLES, Parts
-from service.encryption import Integers, Secret
-from verifier.schemes import kind_of
+from zenserve.circuits.schemes.accuracy import SAMPLES, Parts
+from zenserve.service.encryption import Integers, Secret
+from zenserve.verifier.schemes import kind_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,7 +32,7 @@ class Batch:
 
     @property
     def parts(self) -> Parts:
-        """As ``circuits.Accuracy`` takes them."""
+        """As ``zenserve.circuits.Accuracy`` takes them."""
         parts = self.samples, self.labels
         return parts if self.targets is None else (*parts, self.targets)
 

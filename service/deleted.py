@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
-from base import memory
+from zenserve.base import memory
 
 if TYPE_CHECKING:
-    from service.runtime import Runtime
+    from zenserve.service.runtime import Runtime
 
 _opened: Final[set[str]] = set()
 _remembering: Final[list[Callable[[], object]]] = []
@@ -32,8 +32,8 @@ def forget_deleted(runtime: Runtime) -> None:
     if not kept and not _opened:
         return
     # Imported here: parsers, which remember networks, have no use for a database.
-    from service.storage.repositories import Models
-    from service.storage.repositories.openings import Roots
+    from zenserve.service.storage.repositories import Models
+    from zenserve.service.storage.repositories.openings import Roots
 
     with runtime.database.read() as session:
         gone = kept.keys() - Roots(session, "").known(kept.keys())

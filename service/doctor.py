@@ -14,21 +14,21 @@ from collections.abc import Callable, Iterator, Mapping, Set
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from base.memory import free_memory
-from kernels.target import available_targets
-from prover import registry
-from service import encryption, openings
-from service.basis import stored_bases
-from service.runtime import Runtime
-from service.storage import schema
-from service.storage.database import clock
-from service.storage.repositories import Circuits, described, stored
-from service.storage.repositories.accounts import Tenants
-from service.storage.repositories.deployment import Deployment
-from service.storage.repositories.workers import Workers
-from service.worker.abilities import Abilities
-from verifier.registry import FIRST
-from zenerrors import FileFormatError, ZenError
+from zenserve.base.memory import free_memory
+from zenserve.errors import FileFormatError, ZenError
+from zenserve.kernels.target import available_targets
+from zenserve.prover import registry
+from zenserve.service import encryption, openings
+from zenserve.service.basis import stored_bases
+from zenserve.service.runtime import Runtime
+from zenserve.service.storage import schema
+from zenserve.service.storage.database import clock
+from zenserve.service.storage.repositories import Circuits, described, stored
+from zenserve.service.storage.repositories.accounts import Tenants
+from zenserve.service.storage.repositories.deployment import Deployment
+from zenserve.service.storage.repositories.workers import Workers
+from zenserve.service.worker.abilities import Abilities
+from zenserve.verifier.registry import FIRST
 
 Verdict = Literal["ok", "warn", "fail"]
 
@@ -105,7 +105,7 @@ _REMEDIES: Final = {
 
 
 def _issuer(runtime: Runtime) -> Finding:
-    from service.access.issuer import Issuer  # which needs what may not be installed
+    from zenserve.service.access.issuer import Issuer  # which needs what may not be installed
 
     async def count_keys() -> int:
         try:

@@ -11,10 +11,10 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from service.runtime import Runtime
-from service.storage.records.resources import Proof
-from verifier.documents import ProofDocument
-from verifier.stream import Missed
+from zenserve.service.runtime import Runtime
+from zenserve.service.storage.records.resources import Proof
+from zenserve.verifier.documents import ProofDocument
+from zenserve.verifier.stream import Missed
 
 _IN_A_ROW: Final = 1 << 16
 """Bytes of proofs."""

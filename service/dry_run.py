@@ -14,21 +14,21 @@ from dataclasses import asdict
 from functools import partial
 from typing import Any
 
-from circuits import Accuracy, Circuit
-from kernels import FrArray
-from prover.size import Size
-from service import engine, intake
-from service.batches import cut
-from service.encryption import unpack
-from verifier.fields import Values, canonical
-from verifier.schemes import Compared
+from zenserve.circuits import Accuracy, Circuit
+from zenserve.kernels import FrArray
+from zenserve.prover.size import Size
+from zenserve.service import engine, intake
+from zenserve.service.batches import cut
+from zenserve.service.encryption import unpack
+from zenserve.verifier.fields import Values, canonical
+from zenserve.verifier.schemes import Compared
 
 
 def dry_run(asked: bytes, quantised: bytes, secrets: bytes) -> bytes:
     """JSON: the ``values`` that the proof would show, the digest of the ``statement``, the description of
     the ``circuit``, its ``commitments``, by how many values the model's basis is chosen (``committed``),
-    ``constraints`` and ``size`` (``prover.size``), by which a proof system estimates the rest; how many
-    ``proofs`` there would be.
+    ``constraints`` and ``size`` (``zenserve.prover.size``), by which a proof system estimates the rest; how
+    many ``proofs`` there would be.
 
     ``asked``: JSON of ``scheme``, ``weight_privacy``, ``request`` as the proof's row has it, and ``batch`` of
     an accuracy; ``secrets``: the input or the dataset, packed. Of a dataset, every sample is executed and the

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-from service import deleted
-from service.spool import pieces, spool
+from zenserve.service import deleted
+from zenserve.service.spool import pieces, spool
 
 if TYPE_CHECKING:  # the sandbox packs secrets, and has no use for a database and a broker
-    from service.runtime import Runtime
-    from service.storage.records.resources import Model
+    from zenserve.service.runtime import Runtime
+    from zenserve.service.storage.records.resources import Model
 
 Integers = NDArray[np.int64]
 

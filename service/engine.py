@@ -1,7 +1,7 @@
 """Circuits, what their keys are kept by, and what they take: for jobs and dry runs.
 
-What callers hand in is read in ``service.intake``, commitments are made in ``service.basis``, and ceremonies
-run in the command line alone (``service.cli.ceremony``).
+What callers hand in is read in ``zenserve.service.intake``, commitments are made in
+``zenserve.service.basis``, and ceremonies run in the command line alone (``zenserve.service.cli.ceremony``).
 """
 
 from __future__ import annotations
@@ -13,24 +13,24 @@ from dataclasses import dataclass, field
 from functools import lru_cache, partial
 from typing import Any, Final
 
-import circuits
-from base.memory import free_memory
-from circuits import Circuit, Graph, Inference, QuantGraph, Recognition, Robustness
-from circuits.comparison.differences import Difference
-from circuits.comparison.integers import compare_integers, labels_shown
-from circuits.networks.stored import graph_from_bytes
-from circuits.quantisation.plan import input_names
-from circuits.schemes.inference import all_shown
-from kernels import FrArray
-from prover.size import Size
-from prover.system import CommitmentKey, ProofSystem
-from service import deleted
-from service.encryption import Integers, Secret
-from verifier.fields import Values, canonical
-from verifier.recent import Recent
-from verifier.registry import FIRST
-from verifier.schemes import Compared, Measure, Privacy
-from zenerrors import ModelError
+from zenserve import circuits
+from zenserve.base.memory import free_memory
+from zenserve.circuits import Circuit, Graph, Inference, QuantGraph, Recognition, Robustness
+from zenserve.circuits.comparison.differences import Difference
+from zenserve.circuits.comparison.integers import compare_integers, labels_shown
+from zenserve.circuits.networks.stored import graph_from_bytes
+from zenserve.circuits.quantisation.plan import input_names
+from zenserve.circuits.schemes.inference import all_shown
+from zenserve.errors import ModelError
+from zenserve.kernels import FrArray
+from zenserve.prover.size import Size
+from zenserve.prover.system import CommitmentKey, ProofSystem
+from zenserve.service import deleted
+from zenserve.service.encryption import Integers, Secret
+from zenserve.verifier.fields import Values, canonical
+from zenserve.verifier.recent import Recent
+from zenserve.verifier.registry import FIRST
+from zenserve.verifier.schemes import Compared, Measure, Privacy
 
 # What a circuit may hold to make its proofs faster (docs/performance.md, "Caching and sharing").
 _KEPT_BYTES: Final = 256 << 20

@@ -17,41 +17,41 @@ from typing import Any, Final, NamedTuple, Self, cast, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-import circuits
-from circuits import QuantGraph, banks, samples
-from circuits.comparison import gaps
-from circuits.comparison.differences import Difference, require_near
-from circuits.comparison.integers import compare_integers
-from circuits.graphs.graph import Graph
-from circuits.lowering.parameters import DIGEST_LIMBS
-from circuits.networks.stored import graph_to_bytes
-from circuits.quantisation import report
-from circuits.quantised import QuantInput
-from circuits.quantised.graph import BEYOND
-from circuits.quantised.typed import TypedGraph
-from circuits.schemes import planned
-from circuits.schemes.accuracy import (
+from zenserve import circuits
+from zenserve.circuits import QuantGraph, banks, samples
+from zenserve.circuits.comparison import gaps
+from zenserve.circuits.comparison.differences import Difference, require_near
+from zenserve.circuits.comparison.integers import compare_integers
+from zenserve.circuits.graphs.graph import Graph
+from zenserve.circuits.lowering.parameters import DIGEST_LIMBS
+from zenserve.circuits.networks.stored import graph_to_bytes
+from zenserve.circuits.quantisation import report
+from zenserve.circuits.quantised import QuantInput
+from zenserve.circuits.quantised.graph import BEYOND
+from zenserve.circuits.quantised.typed import TypedGraph
+from zenserve.circuits.schemes import planned
+from zenserve.circuits.schemes.accuracy import (
     SAMPLES,
     measured_output,
     require_all_weights,
     target_type,
 )
-from circuits.schemes.circuit import most_labels, require_classes
-from circuits.schemes.inference import all_shown, require_outputs
-from circuits.schemes.inputs import sample_values
-from circuits.schemes.intervals import integer_bounds
-from circuits.schemes.outputs import committed_outputs, taking
-from circuits.schemes.recognition import embedding_type
-from circuits.schemes.robustness import require_certificates
-from circuits.tuning import Tuned
-from service import deleted
-from service.encryption import Integers, Secret, pack
-from verifier.datasets import LabelledData, Samples, one_input, quantise_targets
-from verifier.measures import takes_targets
-from verifier.schemes import BOUNDED, Compared, Measure, Norm, Privacy, Reveal, called, furthest
-from verifier.stream import MOST_OUTPUTS, MOST_SAMPLES
-from verifier.table import TableSchema, is_rows
-from zenerrors import ConflictError, RequestError, StatementError, TensorError
+from zenserve.circuits.schemes.circuit import most_labels, require_classes
+from zenserve.circuits.schemes.inference import all_shown, require_outputs
+from zenserve.circuits.schemes.inputs import sample_values
+from zenserve.circuits.schemes.intervals import integer_bounds
+from zenserve.circuits.schemes.outputs import committed_outputs, taking
+from zenserve.circuits.schemes.recognition import embedding_type
+from zenserve.circuits.schemes.robustness import require_certificates
+from zenserve.circuits.tuning import Tuned
+from zenserve.errors import ConflictError, RequestError, StatementError, TensorError
+from zenserve.service import deleted
+from zenserve.service.encryption import Integers, Secret, pack
+from zenserve.verifier.datasets import LabelledData, Samples, one_input, quantise_targets
+from zenserve.verifier.measures import takes_targets
+from zenserve.verifier.schemes import BOUNDED, Compared, Measure, Norm, Privacy, Reveal, called, furthest
+from zenserve.verifier.stream import MOST_OUTPUTS, MOST_SAMPLES
+from zenserve.verifier.table import TableSchema, is_rows
 
 Floats = NDArray[np.float64]
 COUNT_BYTES: Final = 8
@@ -75,15 +75,15 @@ class _Read(NamedTuple):
 
 def read_model(onnx: bytes, calibration: bytes, precision: bytes, labels: bytes, sizes: bytes) -> bytes:
     """A line of JSON, then the quantised network and the float one. The JSON: ``quantised_bytes``, the length
-    of the first; the ``report`` on quantisation (``circuits.quantisation``), with the ``differences`` that
-    ``circuits.comparison`` finds; the circuits that a registration makes keys of, ``planned``
-    (``circuits.schemes.planned``); ``weight_privacy``, the precision's or else the most private that the
-    network takes; ``committed``, by which the basis of a committed network is chosen; ``table``, the schema
-    in the file, or null.
+    of the first; the ``report`` on quantisation (``zenserve.circuits.quantisation``), with the
+    ``differences`` that ``zenserve.circuits.comparison`` finds; the circuits that a registration makes keys
+    of, ``planned`` (``zenserve.circuits.schemes.planned``); ``weight_privacy``, the precision's or else the
+    most private that the network takes; ``committed``, by which the basis of a committed network is chosen;
+    ``table``, the schema in the file, or null.
 
     ``labels``: of the calibration's samples, or nothing: then those that the calibration's file has beside
-    the samples; without any the report has no accuracies. ``precision``: JSON, what ``circuits.tune`` is to
-    be called with. ``sizes``: JSON, of dimensions by name.
+    the samples; without any the report has no accuracies. ``precision``: JSON, what
+    ``zenserve.circuits.tune`` is to be called with. ``sizes``: JSON, of dimensions by name.
 
     Raises ``ModelError``, ``TensorError``.
     """
@@ -113,7 +113,7 @@ def quantise(
 
 
 def _read(onnx: bytes, calibration: bytes, precision: bytes, labels: bytes, sizes: bytes) -> _Read:
-    from circuits.onnx.described import schema_of  # slow to import, and for the sandbox alone
+    from zenserve.circuits.onnx.described import schema_of  # slow to import, and for the sandbox alone
 
     named, asked = json.loads(sizes), json.loads(precision)
     graph, accept = circuits.load_onnx(onnx, named), asked.pop("accept_difference", False)
@@ -236,7 +236,7 @@ def _placed_in(name: str, inputs: Collection[Any]) -> str:
 def _quantised_all(
     graph: QuantGraph, inputs: Sequence[QuantInput], samples: Mapping[str, NDArray[Any]], *, saturate: bool
 ) -> dict[str, Secret]:
-    """Of each input by what the dataset calls its samples (``circuits.schemes.accuracy.SAMPLES``)."""
+    """Of each input by what the dataset calls its samples (``zenserve.circuits.schemes.accuracy.SAMPLES``)."""
     secrets = {}
     for entry in inputs:
         own, field = samples[entry.name].astype(np.float64), _placed_in(entry.name, inputs)
@@ -339,7 +339,7 @@ def committed_count(quantised: bytes, weight_privacy: Privacy) -> int:
 
 
 def count_of(graph: QuantGraph, weight_privacy: Privacy) -> int:
-    """By which a model's basis is chosen, and never another (``service.basis``): how many values the
+    """By which a model's basis is chosen, and never another (``zenserve.service.basis``): how many values the
     commitment to its weights takes, or else one to its largest input. Raises ``StatementError``
     (``statement.no_weights``).
     """
@@ -351,7 +351,7 @@ def count_of(graph: QuantGraph, weight_privacy: Privacy) -> int:
 
 
 def committed_values(quantised: bytes, *parts: Integers, name: str | None = None) -> Integers:
-    """What a commitment to an input is to: ``circuits.input_values``."""
+    """What a commitment to an input is to: ``zenserve.circuits.input_values``."""
     return circuits.input_values(_graph(quantised), *parts, name=name)
 
 
@@ -467,7 +467,7 @@ def output_names(quantised: bytes) -> list[str]:
 
 
 def measured_name(quantised: bytes, compared: Compared, asked: str | None) -> str:
-    """``circuits.schemes.accuracy.measured_output``."""
+    """``zenserve.circuits.schemes.accuracy.measured_output``."""
     return measured_output(_graph(quantised), compared, asked)
 
 
@@ -485,8 +485,8 @@ def samples_in(quantised: bytes, compared: Compared, output: str | None, values:
 def fillings(
     quantised: bytes, weight_privacy: Privacy, compared: Compared, output: str | None
 ) -> dict[str, int]:
-    """What fills up a shard (``verifier.datasets``): samples, of all inputs, labels and, where there are any,
-    targets."""
+    """What fills up a shard (``zenserve.verifier.datasets``): samples, of all inputs, labels and, where there
+    are any, targets."""
     graph = _graph(quantised)
     output = measured_output(graph, compared, output)
     if compared == "labels":

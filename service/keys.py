@@ -7,18 +7,18 @@ from typing import Any, Final
 
 from sqlalchemy.orm import Session
 
-from circuits.r1cs.folding import FEWEST_FOLDED
-from prover import registry
-from prover.system import CommitmentKey, ProofSystem
-from service import basis as bases
-from service import engine
-from service.runtime import Runtime
-from service.storage.records.resources import Model
-from service.storage.repositories import Circuits
-from verifier.documents import KeyFile
-from verifier.keys import opened
-from verifier.system import CEREMONY, VerifyingKey
-from zenerrors import ConflictError, RequestError
+from zenserve.circuits.r1cs.folding import FEWEST_FOLDED
+from zenserve.errors import ConflictError, RequestError
+from zenserve.prover import registry
+from zenserve.prover.system import CommitmentKey, ProofSystem
+from zenserve.service import basis as bases
+from zenserve.service import engine
+from zenserve.service.runtime import Runtime
+from zenserve.service.storage.records.resources import Model
+from zenserve.service.storage.repositories import Circuits
+from zenserve.verifier.documents import KeyFile
+from zenserve.verifier.keys import opened
+from zenserve.verifier.system import CEREMONY, VerifyingKey
 
 _UNSAID: Final = ("batch", "measure", "norm", "fold_inputs")
 """What descriptions leave out where it is as usual."""

@@ -13,7 +13,8 @@ database does not reach:
 
 - The store has a file for each opening of a root, named by how many are left behind it (``Store.claim``).
   What is there already was opened before.
-- Each host notes how many openings the database knew of (``service.storage.witness``): workers when they
+- Each host notes how many openings the database knew of (``zenserve.service.storage.witness``): workers when
+they
   spend one and while they are idle, the API and the scheduler all the time (``note``). A database that knows
   of fewer was restored. The host tells it so (``Ledger.seen``), and thereby all other hosts.
 - Where the database lies in the data directory, it knows the file of the last note. In a copy of the
@@ -33,22 +34,22 @@ from typing import Final
 
 from sqlalchemy.orm import Session
 
-from base.progress import Progress, silent
-from kernels import FrArray
-from prover import registry
-from prover.system import CommitmentKey, Committing, Opening, Renewable
-from service import encryption, log
-from service.basis import load_bases
-from service.runtime import Runtime
-from service.storage.database import clock, is_postgresql
-from service.storage.records.accounts import AuditEntry
-from service.storage.records.openings import Ledger, Root
-from service.storage.records.resources import Model
-from service.storage.repositories.accounts import AuditLog
-from service.storage.repositories.openings import Counts, Ledgers, Roots, new_epoch
-from service.storage.witness import Witness
-from verifier.registry import SYSTEMS
-from zenerrors import ConflictError
+from zenserve.base.progress import Progress, silent
+from zenserve.errors import ConflictError
+from zenserve.kernels import FrArray
+from zenserve.prover import registry
+from zenserve.prover.system import CommitmentKey, Committing, Opening, Renewable
+from zenserve.service import encryption, log
+from zenserve.service.basis import load_bases
+from zenserve.service.runtime import Runtime
+from zenserve.service.storage.database import clock, is_postgresql
+from zenserve.service.storage.records.accounts import AuditEntry
+from zenserve.service.storage.records.openings import Ledger, Root
+from zenserve.service.storage.records.resources import Model
+from zenserve.service.storage.repositories.accounts import AuditLog
+from zenserve.service.storage.repositories.openings import Counts, Ledgers, Roots, new_epoch
+from zenserve.service.storage.witness import Witness
+from zenserve.verifier.registry import SYSTEMS
 
 Values = Mapping[str, FrArray]
 """What a commitment is to, by its name in the circuit: uint64[n, 4], Montgomery."""

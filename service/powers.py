@@ -8,15 +8,15 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-from prover import registry
-from prover.groth16 import CommitmentKey
-from prover.groth16.iden3.ptau import read_ptau
-from prover.groth16.powers_of_tau import PowersOfTau
-from prover.groth16.system import Groth16
-from service import basis as bases
-from service.runtime import Runtime
-from service.storage.repositories import Artifacts
-from zenerrors import ConflictError
+from zenserve.errors import ConflictError
+from zenserve.prover import registry
+from zenserve.prover.groth16 import CommitmentKey
+from zenserve.prover.groth16.iden3.ptau import read_ptau
+from zenserve.prover.groth16.powers_of_tau import PowersOfTau
+from zenserve.prover.groth16.system import Groth16
+from zenserve.service import basis as bases
+from zenserve.service.runtime import Runtime
+from zenserve.service.storage.repositories import Artifacts
 
 
 def import_basis(runtime: Runtime, basis: CommitmentKey) -> None:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from prover import registry
-from service import log
-from service.runtime import Runtime
-from service.storage.records.resources import Circuit
-from service.storage.repositories import Circuits
-from verifier.keys import OpenedKey
-from verifier.system import CEREMONY
-from zenerrors import FileFormatError
+from zenserve.errors import FileFormatError
+from zenserve.prover import registry
+from zenserve.service import log
+from zenserve.service.runtime import Runtime
+from zenserve.service.storage.records.resources import Circuit
+from zenserve.service.storage.repositories import Circuits
+from zenserve.verifier.keys import OpenedKey
+from zenserve.verifier.system import CEREMONY
 
 
 def find(runtime: Runtime, circuit: Circuit) -> Path | None:

@@ -10,13 +10,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from service import log
-from service.runtime import Runtime
-from service.storage import vault
-from service.storage.database import clock
-from service.storage.repositories.secrets import SEALED, Column, Issuers, Sealed
-from service.storage.vault import Vault
-from zenerrors import FileFormatError
+from zenserve.errors import FileFormatError
+from zenserve.service import log
+from zenserve.service.runtime import Runtime
+from zenserve.service.storage import vault
+from zenserve.service.storage.database import clock
+from zenserve.service.storage.repositories.secrets import SEALED, Column, Issuers, Sealed
+from zenserve.service.storage.vault import Vault
 
 
 @dataclass

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from service.jobs.queue import Queue
-from service.settings import Settings
-from service.storage import private
-from service.storage.database import Database
-from service.storage.store import Store
-from service.storage.vault import Vault
+from zenserve.service.jobs.queue import Queue
+from zenserve.service.settings import Settings
+from zenserve.service.storage import private
+from zenserve.service.storage.database import Database
+from zenserve.service.storage.store import Store
+from zenserve.service.storage.vault import Vault
 
 
 @dataclass(frozen=True)

@@ -27,15 +27,15 @@ from typing import Any, Protocol
 import uvicorn
 from uvicorn.supervisors import Multiprocess
 
-from service import log, openings, telemetry
-from service.jobs.reaping import Reaping
-from service.runtime import Runtime
-from service.scheduler.reaper import Reaper
-from service.scheduler.webhooks import Courier
-from service.settings import Settings
-from service.storage import private, schema
-from service.storage.repositories.workers import Workers
-from zenerrors import ConflictError
+from zenserve.errors import ConflictError
+from zenserve.service import log, openings, telemetry
+from zenserve.service.jobs.reaping import Reaping
+from zenserve.service.runtime import Runtime
+from zenserve.service.scheduler.reaper import Reaper
+from zenserve.service.scheduler.webhooks import Courier
+from zenserve.service.settings import Settings
+from zenserve.service.storage import private, schema
+from zenserve.service.storage.repositories.workers import Workers
 
 STOP_SECONDS = 10.0
 LONGEST_PAUSE_SECONDS = 10.0
@@ -103,7 +103,7 @@ class Supervisor(threading.Thread):
                 return 0
             # Its own session: Ctrl-C reaches this process alone, which then stops the worker in order.
             self._process = subprocess.Popen(  # noqa: S603  a fixed command
-                [sys.executable, "-m", "service.worker", name, str(os.getpid())],
+                [sys.executable, "-m", "zenserve.service.worker", name, str(os.getpid())],
                 env=os.environ | self._runtime.settings.environment(),
                 stdout=subprocess.DEVNULL,  # Celery's farewell; logs go to standard error
                 start_new_session=True,
@@ -143,7 +143,7 @@ def serve(settings: Settings, announce: Callable[[str | None], object]) -> None:
         only_one(settings.data_dir),
         listen(settings.host, settings.port) as listener,
     ):
-        from service.access import local_token  # slow to load, as the application is
+        from zenserve.service.access import local_token  # slow to load, as the application is
 
         schema.migrate(runtime.database)
         with (
@@ -168,7 +168,7 @@ def serve_api(settings: Settings) -> None:
             if settings.processes == 1:
                 run_api(runtime, listener, stopped, _notice(settings))
             else:
-                app = "service.serve:another_api"
+                app = "zenserve.service.serve:another_api"
                 config = _server(settings, app, factory=True, workers=settings.processes)
                 Multiprocess(config, [listener]).run()
 
@@ -261,7 +261,7 @@ def _application(runtime: Runtime, notice: float) -> Any:
     # Else the loop, and all whom it serves, waits for 5 ms whenever a thread computes.
     sys.setswitchinterval(_SWITCH_SECONDS)
     gc.disable()  # what is loaded is hardly garbage, and looking for it takes a fifth of the time
-    from service.app import create_app  # slow to load: workers and the scheduler do without
+    from zenserve.service.app import create_app  # slow to load: workers and the scheduler do without
 
     app = create_app(runtime)
     app.state.drain.notice_seconds = notice
@@ -276,7 +276,7 @@ def _server(settings: Settings, app: Any, **options: Any) -> uvicorn.Config:
     _make_room(settings.max_connections)
     return uvicorn.Config(
         app,
-        http="service.api.connections:Connection",
+        http="zenserve.service.api.connections:Connection",
         ws="none",
         limit_concurrency=settings.max_connections,
         log_config=None,

@@ -12,9 +12,9 @@ from urllib.parse import urlsplit
 from pydantic import BeforeValidator, Field, SecretStr, ValidationError, field_validator, model_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
-from base.processors import usable_cores
-from verifier.documents import said
-from zenerrors import RequestError
+from zenserve.base.processors import usable_cores
+from zenserve.errors import RequestError
+from zenserve.verifier.documents import said
 
 QueueName = Literal["cpu", "gpu"]
 _LOOPBACK = ("127.0.0.1", "::1", "localhost")

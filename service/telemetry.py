@@ -19,7 +19,7 @@ from opentelemetry import context, trace
 from opentelemetry.propagate import extract
 from opentelemetry.trace import Span, SpanKind, StatusCode, Tracer, TracerProvider
 
-from zenerrors import RequestError
+from zenserve.errors import RequestError
 
 ENDPOINT = "OTEL_EXPORTER_OTLP_ENDPOINT"
 _EXPORTER: Final = "opentelemetry-sdk opentelemetry-exporter-otlp-proto-http"

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from circuits.onnx.described import with_schema
-from circuits.onnx.tables.ensemble import LEQ, Ensemble, Trees
-from verifier.table import Column, TableSchema
+from zenserve.circuits.onnx.described import with_schema
+from zenserve.circuits.onnx.tables.ensemble import LEQ, Ensemble, Trees
+from zenserve.verifier.table import Column, TableSchema
 
 SCHEMA = TableSchema(
     columns=(

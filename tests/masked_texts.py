@@ -9,7 +9,7 @@ import onnxruntime
 from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper
 
-from relations.integers import IntArray
+from zenserve.relations.integers import IntArray
 
 WORDS, LENGTH, CLASSES = 20, 6, 3
 

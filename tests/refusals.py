@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 import pytest
 
-import zenerrors
+from zenserve import errors as zenerrors
 
 _KINDS: dict[str, type[zenerrors.ZenError]] = {
     "auth": zenerrors.AccessError,

@@ -7,14 +7,14 @@ assert zenserve.verify("proof").valid
 PyTorch is optional: of modules it is asked to export them, ONNX files need numpy and onnx alone.
 """
 
-from zenerrors import ZenError
-from zenserve.accuracy import accuracy, certify_accuracy
-from zenserve.certificate import certify
-from zenserve.classifier import Prediction, ProvenClassifier
-from zenserve.committed import Committed
-from zenserve.proof import Proof, verify
-from zenserve.proving import prove
-from zenserve.robustness import robustness
+from zenserve.errors import ZenError
+from zenserve.onecall.accuracy import accuracy, certify_accuracy
+from zenserve.onecall.certificate import certify
+from zenserve.onecall.classifier import Prediction, ProvenClassifier
+from zenserve.onecall.committed import Committed
+from zenserve.onecall.proof import Proof, verify
+from zenserve.onecall.proving import prove
+from zenserve.onecall.robustness import robustness
 
 __all__ = [
     "Committed",

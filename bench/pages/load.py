@@ -10,7 +10,7 @@ from bench.pages.performance import LARGE, SCHEMES, SCHEMES_AVX512, SERVICE, SPA
 from bench.pages.tables import rows, table
 from bench.report import Row, number
 from bench.service_jobs import SUBMISSIONS
-from service.settings import Settings
+from zenserve.service.settings import Settings
 
 RATE: Final = 1_000_000 / 86_400
 """Proofs a second."""

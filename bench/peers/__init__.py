@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from kernels import FrArray, Group, Kernels, WordArray
+from zenserve.kernels import FrArray, Group, Kernels, WordArray
 
 _CANNOT = "cannot"
 

@@ -11,16 +11,16 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional
 
-from circuits.graphs.graph import Graph
-from circuits.graphs.node import Node
-from circuits.graphs.types import Affine
-from circuits.operators.add import Add
-from circuits.operators.average_pool import AveragePool
-from circuits.operators.clip import Clip
-from circuits.operators.convolution import Conv
-from circuits.operators.dense import Dense
-from circuits.operators.max_pool import MaxPool
-from circuits.operators.reshape import Reshape
+from zenserve.circuits.graphs.graph import Graph
+from zenserve.circuits.graphs.node import Node
+from zenserve.circuits.graphs.types import Affine
+from zenserve.circuits.operators.add import Add
+from zenserve.circuits.operators.average_pool import AveragePool
+from zenserve.circuits.operators.clip import Clip
+from zenserve.circuits.operators.convolution import Conv
+from zenserve.circuits.operators.dense import Dense
+from zenserve.circuits.operators.max_pool import MaxPool
+from zenserve.circuits.operators.reshape import Reshape
 
 
 def network(graph: Graph, kind: Affine, device: str) -> Callable[[NDArray[np.uint8]], NDArray[np.float16]]:

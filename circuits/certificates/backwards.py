@@ -8,19 +8,19 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from circuits.certificates.draft import Draft
-from circuits.certificates.forwards import Forwards, without_lines
-from circuits.certificates.largest import Largest
-from circuits.certificates.norms import Rooting, no_smaller, roots
-from circuits.certificates.parameters import Parameters, most, public, top_of
-from circuits.certificates.places import moved
-from circuits.certificates.pools import Windows
-from circuits.r1cs.gadgets import require_fit
-from relations.bounds import Bound
-from relations.functions import Requantisation
-from relations.integers import IntArray
-from relations.planes import MOST_AXES, Sliding
-from relations.relation import (
+from zenserve.circuits.certificates.draft import Draft
+from zenserve.circuits.certificates.forwards import Forwards, without_lines
+from zenserve.circuits.certificates.largest import Largest
+from zenserve.circuits.certificates.norms import Rooting, no_smaller, roots
+from zenserve.circuits.certificates.parameters import Parameters, most, public, top_of
+from zenserve.circuits.certificates.places import moved
+from zenserve.circuits.certificates.pools import Windows
+from zenserve.circuits.r1cs.gadgets import require_fit
+from zenserve.relations.bounds import Bound
+from zenserve.relations.functions import Requantisation
+from zenserve.relations.integers import IntArray
+from zenserve.relations.planes import MOST_AXES, Sliding
+from zenserve.relations.relation import (
     Absolute,
     Convolution,
     Linear,

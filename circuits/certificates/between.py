@@ -10,9 +10,9 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from circuits.certificates.draft import Draft
-from relations.bounds import Bound
-from relations.relation import Linear, Tensor, Term
+from zenserve.circuits.certificates.draft import Draft
+from zenserve.relations.bounds import Bound
+from zenserve.relations.relation import Linear, Tensor, Term
 
 
 class Box(NamedTuple):

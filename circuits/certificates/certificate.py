@@ -8,15 +8,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from circuits.certificates.backwards import Backwards
-from circuits.certificates.between import Between
-from circuits.certificates.draft import Draft
-from circuits.certificates.forwards import Forwards
-from circuits.certificates.parameters import Parameters, View
-from relations.bounds import Bound
-from relations.integers import IntArray
-from relations.relation import Equal, OneHot, Parameter, Relations, Tensor, Term, Total
-from verifier.schemes import Norm
+from zenserve.circuits.certificates.backwards import Backwards
+from zenserve.circuits.certificates.between import Between
+from zenserve.circuits.certificates.draft import Draft
+from zenserve.circuits.certificates.forwards import Forwards
+from zenserve.circuits.certificates.parameters import Parameters, View
+from zenserve.relations.bounds import Bound
+from zenserve.relations.integers import IntArray
+from zenserve.relations.relation import Equal, OneHot, Parameter, Relations, Tensor, Term, Total
+from zenserve.verifier.schemes import Norm
 
 
 @dataclass(frozen=True, eq=False)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from circuits.r1cs.gadgets import require_fit
-from relations.bounds import Bound
-from relations.functions import Rule
-from relations.integers import IntArray
-from relations.relation import Chosen, Linear, Move, Product, Relation, Tensor, Term, Within
+from zenserve.circuits.r1cs.gadgets import require_fit
+from zenserve.relations.bounds import Bound
+from zenserve.relations.functions import Rule
+from zenserve.relations.integers import IntArray
+from zenserve.relations.relation import Chosen, Linear, Move, Product, Relation, Tensor, Term, Within
 
 
 class Draft:

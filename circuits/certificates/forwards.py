@@ -8,18 +8,19 @@ from dataclasses import replace
 
 import numpy as np
 
-from circuits.certificates.between import Between, Box, boxed
-from circuits.certificates.draft import Draft
-from circuits.certificates.largest import Largest
-from circuits.certificates.looked import Looked
-from circuits.certificates.parameters import Parameters, most, top_of
-from circuits.certificates.places import moved
-from circuits.certificates.pools import Windows
-from circuits.certificates.rescaled import Rescaled
-from circuits.certificates.tables import Cells
-from relations.bounds import Bound
-from relations.functions import Requantisation
-from relations.relation import (
+from zenserve.circuits.certificates.between import Between, Box, boxed
+from zenserve.circuits.certificates.draft import Draft
+from zenserve.circuits.certificates.largest import Largest
+from zenserve.circuits.certificates.looked import Looked
+from zenserve.circuits.certificates.parameters import Parameters, most, top_of
+from zenserve.circuits.certificates.places import moved
+from zenserve.circuits.certificates.pools import Windows
+from zenserve.circuits.certificates.rescaled import Rescaled
+from zenserve.circuits.certificates.tables import Cells
+from zenserve.errors import ModelError
+from zenserve.relations.bounds import Bound
+from zenserve.relations.functions import Requantisation
+from zenserve.relations.relation import (
     Convolution,
     Linear,
     Lookup,
@@ -34,8 +35,7 @@ from relations.relation import (
     Term,
     WindowSum,
 )
-from verifier.schemes import Norm, furthest
-from zenerrors import ModelError
+from zenserve.verifier.schemes import Norm, furthest
 
 
 class Forwards:

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from circuits.certificates.between import Between, Box, Line
-from circuits.certificates.draft import Draft
-from circuits.certificates.pools import FINE, Picking, Windows
-from relations.bounds import Bound
-from relations.relation import OneHot, Tensor, Term
+from zenserve.circuits.certificates.between import Between, Box, Line
+from zenserve.circuits.certificates.draft import Draft
+from zenserve.circuits.certificates.pools import FINE, Picking, Windows
+from zenserve.relations.bounds import Bound
+from zenserve.relations.relation import OneHot, Tensor, Term
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,8 +8,8 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from relations.functions import Requantisation
-from relations.integers import IntArray
+from zenserve.relations.functions import Requantisation
+from zenserve.relations.integers import IntArray
 
 _FINE: Final = 5
 """Of offsets: bits beyond whole steps of what is rescaled. More would gain next to nothing, and leave lines

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from circuits.certificates.between import Between, Box, Line, boxed
-from circuits.certificates.draft import Draft
-from circuits.certificates.tables import Cells, Dividing, Looking, Rows
-from circuits.lowering.clamps import digest
-from relations.bounds import Bound
-from relations.relation import Listed, Tensor, Term
+from zenserve.circuits.certificates.between import Between, Box, Line, boxed
+from zenserve.circuits.certificates.draft import Draft
+from zenserve.circuits.certificates.tables import Cells, Dividing, Looking, Rows
+from zenserve.circuits.lowering.clamps import digest
+from zenserve.relations.bounds import Bound
+from zenserve.relations.relation import Listed, Tensor, Term
 
 
 @dataclass(frozen=True, eq=False)

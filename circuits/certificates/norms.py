@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from circuits.certificates.draft import Draft
-from relations.integers import IntArray
-from relations.relation import Tensor, Term
+from zenserve.circuits.certificates.draft import Draft
+from zenserve.relations.integers import IntArray
+from zenserve.relations.relation import Tensor, Term
 
 
 def roots(squares: IntArray) -> IntArray:

@@ -8,13 +8,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from circuits.certificates.draft import Draft
-from circuits.certificates.norms import Rooting, no_smaller, roots
-from circuits.r1cs.gadgets import require_fit
-from relations.bounds import Bound
-from relations.functions import Tabulation
-from relations.integers import IntArray
-from relations.relation import Convolution, MatMul, Parameter, Square, Tabulated, Tensor, Term, Total
+from zenserve.circuits.certificates.draft import Draft
+from zenserve.circuits.certificates.norms import Rooting, no_smaller, roots
+from zenserve.circuits.r1cs.gadgets import require_fit
+from zenserve.relations.bounds import Bound
+from zenserve.relations.functions import Tabulation
+from zenserve.relations.integers import IntArray
+from zenserve.relations.relation import Convolution, MatMul, Parameter, Square, Tabulated, Tensor, Term, Total
 
 
 class View(NamedTuple):

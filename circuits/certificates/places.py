@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from relations.integers import IntArray
-from relations.relation import Move, Tensor
+from zenserve.relations.integers import IntArray
+from zenserve.relations.relation import Move, Tensor
 
 
 def moved(relation: Move) -> Iterator[tuple[Tensor, list[IntArray]]]:

@@ -8,10 +8,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from circuits.certificates.places import readers
-from relations import planes
-from relations.integers import IntArray
-from relations.planes import Sliding
+from zenserve.circuits.certificates.places import readers
+from zenserve.relations import planes
+from zenserve.relations.integers import IntArray
+from zenserve.relations.planes import Sliding
 
 FINE = 8
 """Bits of slopes and offsets behind the point."""

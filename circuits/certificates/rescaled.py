@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from circuits.certificates.between import Between, Box, Line
-from circuits.certificates.draft import Draft
-from circuits.certificates.lines import Choice, Rescaling
-from circuits.certificates.parameters import top_of
-from relations.bounds import Bound
-from relations.functions import Requantisation
-from relations.relation import Tensor, Term
+from zenserve.circuits.certificates.between import Between, Box, Line
+from zenserve.circuits.certificates.draft import Draft
+from zenserve.circuits.certificates.lines import Choice, Rescaling
+from zenserve.circuits.certificates.parameters import top_of
+from zenserve.relations.bounds import Bound
+from zenserve.relations.functions import Requantisation
+from zenserve.relations.relation import Tensor, Term
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,8 +8,8 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from relations.functions import Tabulation
-from relations.integers import IntArray
+from zenserve.relations.functions import Tabulation
+from zenserve.relations.integers import IntArray
 
 _CELLS: Final = 7
 """Bits of cells: the intervals of 2^n of them are 2^(n-1) (2^n + 1) rows."""

@@ -4,7 +4,8 @@
     import         onnxruntime, or onnx's reference, and the float network that was read from the file
     quantisation   the float network and the integers
 
-``circuits.comparison`` finds them. Nothing of them is proven: they are what whoever proves saw before.
+``zenserve.circuits.comparison`` finds them. Nothing of them is proven: they are what whoever proves saw
+before.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Final, Literal, NamedTuple
 
-from zenerrors import ModelError
+from zenserve.errors import ModelError
 
 Stage = Literal["export", "import", "quantisation"]
 

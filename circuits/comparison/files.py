@@ -9,8 +9,8 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from circuits.comparison.differences import TOLERANCES, Difference
-from circuits.comparison.gaps import (
+from zenserve.circuits.comparison.differences import TOLERANCES, Difference
+from zenserve.circuits.comparison.gaps import (
     Samples,
     exact_outputs,
     furthest,
@@ -20,14 +20,14 @@ from circuits.comparison.gaps import (
     outputs_of,
     steps_of,
 )
-from circuits.graphs.graph import Graph
-from circuits.networks.files import load_onnx, trace_onnx
-from circuits.onnx import runtime
-from circuits.onnx.frames.exported import Tabular
-from circuits.onnx.message import decode, entries
-from circuits.onnx.predictions import predictions
-from circuits.onnx.runtime import File
-from circuits.tuning import work_of
+from zenserve.circuits.graphs.graph import Graph
+from zenserve.circuits.networks.files import load_onnx, trace_onnx
+from zenserve.circuits.onnx import runtime
+from zenserve.circuits.onnx.frames.exported import Tabular
+from zenserve.circuits.onnx.message import decode, entries
+from zenserve.circuits.onnx.predictions import predictions
+from zenserve.circuits.onnx.runtime import File
+from zenserve.circuits.tuning import work_of
 
 # Of all samples that onnx's reference, in Python, runs (``work_of``).
 _MAX_REFERENCE_WORK: Final = 1 << 28

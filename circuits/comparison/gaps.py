@@ -9,11 +9,11 @@ from typing import Final, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from circuits.comparison.differences import Difference, Stage, Tolerance
-from circuits.graphs.graph import Graph
-from circuits.graphs.tensors import as_samples
-from circuits.graphs.types import FloatArray
-from circuits.tuning import work_of
+from zenserve.circuits.comparison.differences import Difference, Stage, Tolerance
+from zenserve.circuits.graphs.graph import Graph
+from zenserve.circuits.graphs.tensors import as_samples
+from zenserve.circuits.graphs.types import FloatArray
+from zenserve.circuits.tuning import work_of
 
 Samples = Mapping[str, FloatArray]
 

@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from circuits.comparison.differences import TOLERANCES, Difference
-from circuits.comparison.gaps import (
+from zenserve.circuits.comparison.differences import TOLERANCES, Difference
+from zenserve.circuits.comparison.gaps import (
     Samples,
     exact_outputs,
     furthest,
@@ -18,12 +18,12 @@ from circuits.comparison.gaps import (
     outputs_of,
     steps_of,
 )
-from circuits.graphs.graph import Graph
-from circuits.graphs.types import FloatArray
-from circuits.quantisation.labels import is_of_classes
-from circuits.quantisation.plan import input_names, output_names, plan, quantised_samples
-from circuits.quantised import QuantGraph
-from verifier.schemes import Reveal
+from zenserve.circuits.graphs.graph import Graph
+from zenserve.circuits.graphs.types import FloatArray
+from zenserve.circuits.quantisation.labels import is_of_classes
+from zenserve.circuits.quantisation.plan import input_names, output_names, plan, quantised_samples
+from zenserve.circuits.quantised import QuantGraph
+from zenserve.verifier.schemes import Reveal
 
 
 def labels_shown(shown: Mapping[str, Reveal], top: int) -> dict[str, int]:

@@ -7,7 +7,7 @@ from typing import Final, Literal, NamedTuple, get_args
 
 import numpy as np
 
-from circuits.graphs.types import FloatArray
+from zenserve.circuits.graphs.types import FloatArray
 
 Method = Literal["min-max", "percentile", "mse"]
 METHODS: tuple[Method, ...] = get_args(Method)

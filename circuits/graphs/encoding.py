@@ -22,11 +22,11 @@ from typing import Any, Final, Literal, TypeVar, get_args, get_origin, get_type_
 import numpy as np
 from numpy.typing import NDArray
 
-from circuits.graphs.node import Named
-from circuits.graphs.types import Shape
-from verifier.document import parse_json
-from verifier.preamble import PREAMBLE_BYTES, Kind, check_preamble, preamble
-from zenerrors import FileFormatError
+from zenserve.circuits.graphs.node import Named
+from zenserve.circuits.graphs.types import Shape
+from zenserve.errors import FileFormatError
+from zenserve.verifier.document import parse_json
+from zenserve.verifier.preamble import PREAMBLE_BYTES, Kind, check_preamble, preamble
 
 _PREFIX: Final = PREAMBLE_BYTES + 32 + 4
 

@@ -21,7 +21,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from circuits.graphs.types import FloatArray
+from zenserve.circuits.graphs.types import FloatArray
 
 LONGEST: Final = 900
 """Characters that a formula may have: fewer than open the 200 parentheses that Python's parser takes."""

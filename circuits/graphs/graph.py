@@ -18,10 +18,10 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal, TypeVar
 
-from circuits.graphs.node import Node, require_size
-from circuits.graphs.tensors import by_name
-from circuits.graphs.types import Declared, FloatArray, Shape
-from zenerrors import ModelError
+from zenserve.circuits.graphs.node import Node, require_size
+from zenserve.circuits.graphs.tensors import by_name
+from zenserve.circuits.graphs.types import Declared, FloatArray, Shape
+from zenserve.errors import ModelError
 
 Only = TypeVar("Only")
 Values = Literal["real", "integer", "boolean"]

@@ -1,7 +1,8 @@
 """What an operator says of itself: as a node of a float network, and as a node of a network of integers.
 
 Whatever works on networks asks its nodes through these methods and knows no operator by name
-(``circuits.operators`` has them all). Shapes and axes leave out the batch, which arrays have in front.
+(``zenserve.circuits.operators`` has them all). Shapes and axes leave out the batch, which arrays have in
+front.
 """
 
 from __future__ import annotations
@@ -14,17 +15,24 @@ from typing import Any, ClassVar, NamedTuple, Self, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from circuits.graphs.calibration import OUTLYING, Interval
-from circuits.graphs.rescaling import Clamp
-from circuits.graphs.site import Site
-from circuits.graphs.types import LEAST_BITS, MOST_BITS, MOST_COMPARED_BITS, Affine, FloatArray, Shape
-from relations import planes
-from relations.bounds import Bound
-from relations.integers import IntArray
-from relations.planes import Sizes
-from relations.relation import Move, Relation, Tensor
-from verifier.schemes import Privacy
-from zenerrors import ModelError
+from zenserve.circuits.graphs.calibration import OUTLYING, Interval
+from zenserve.circuits.graphs.rescaling import Clamp
+from zenserve.circuits.graphs.site import Site
+from zenserve.circuits.graphs.types import (
+    LEAST_BITS,
+    MOST_BITS,
+    MOST_COMPARED_BITS,
+    Affine,
+    FloatArray,
+    Shape,
+)
+from zenserve.errors import ModelError
+from zenserve.relations import planes
+from zenserve.relations.bounds import Bound
+from zenserve.relations.integers import IntArray
+from zenserve.relations.planes import Sizes
+from zenserve.relations.relation import Move, Relation, Tensor
+from zenserve.verifier.schemes import Privacy
 
 MOST_ELEMENTS = 1 << 24
 # Of all windows of a kernel that slides over a tensor.
@@ -154,8 +162,8 @@ class Node(Named):
         )
 
     def formula(self, *inputs: str) -> str | None:
-        """What it makes of each entry alone (``circuits.graphs.formula``), given the formulas of what it
-        reads; None where it does not treat all entries alike."""
+        """What it makes of each entry alone (``zenserve.circuits.graphs.formula``), given the formulas of
+        what it reads; None where it does not treat all entries alike."""
         return None
 
     def times(self, factor: float) -> Node | None:

@@ -7,10 +7,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from circuits.graphs.calibration import Interval
-from circuits.graphs.types import MOST_BITS, MOST_SHIFT, Affine, FloatArray, Rescale
-from relations.integers import JSON_LIMIT, IntArray
-from zenerrors import ModelError
+from zenserve.circuits.graphs.calibration import Interval
+from zenserve.circuits.graphs.types import MOST_BITS, MOST_SHIFT, Affine, FloatArray, Rescale
+from zenserve.errors import ModelError
+from zenserve.relations.integers import JSON_LIMIT, IntArray
 
 # The multiplier has as few bits as it can while it makes a tensor's step at most 1/32 coarser than
 # calibration asks for: each bit of it costs one constraint per activation.

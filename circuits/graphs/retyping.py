@@ -8,13 +8,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from circuits.graphs.node import Constants, Node, QuantNode, Written
-from circuits.graphs.site import Site
-from circuits.graphs.types import MOST_COMPARED_BITS, Affine, FloatArray, Shape, require
-from relations.integers import IntArray
-from relations.relation import Move, Relation, Tensor
-from verifier.schemes import Privacy
-from zenerrors import ModelError
+from zenserve.circuits.graphs.node import Constants, Node, QuantNode, Written
+from zenserve.circuits.graphs.site import Site
+from zenserve.circuits.graphs.types import MOST_COMPARED_BITS, Affine, FloatArray, Shape, require
+from zenserve.errors import ModelError
+from zenserve.relations.integers import IntArray
+from zenserve.relations.relation import Move, Relation, Tensor
+from zenserve.verifier.schemes import Privacy
 
 
 @dataclass(frozen=True, eq=False)

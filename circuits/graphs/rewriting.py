@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
-from circuits.graphs.graph import Graph
-from circuits.graphs.node import Node
+from zenserve.circuits.graphs.graph import Graph
+from zenserve.circuits.graphs.node import Node
 
 # Files mean harm with longer chains of nodes that move values.
 _MOST_MOVERS = 32

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from circuits.graphs import rescaling
-from circuits.graphs.calibration import Interval, Method
-from circuits.graphs.rescaling import Clamp
-from circuits.graphs.types import Affine, FloatArray, Rescale, Shape
+from zenserve.circuits.graphs import rescaling
+from zenserve.circuits.graphs.calibration import Interval, Method
+from zenserve.circuits.graphs.rescaling import Clamp
+from zenserve.circuits.graphs.types import Affine, FloatArray, Rescale, Shape
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from circuits.graphs.types import FloatArray
-from zenerrors import TensorError
+from zenserve.circuits.graphs.types import FloatArray
+from zenserve.errors import TensorError
 
 
 def as_finite_tensor(values: ArrayLike, shape: tuple[int | None, ...], *, field: str) -> FloatArray:

@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from relations.bounds import Bound, Proof
-from relations.functions import Requantisation
-from relations.integers import INTEGER_LIMIT, JSON_LIMIT, IntArray, Interval
-from zenerrors import ModelError
+from zenserve.errors import ModelError
+from zenserve.relations.bounds import Bound, Proof
+from zenserve.relations.functions import Requantisation
+from zenserve.relations.integers import INTEGER_LIMIT, JSON_LIMIT, IntArray, Interval
 
 FloatArray = NDArray[np.float64]
 Shape = tuple[int, ...]

@@ -1,9 +1,9 @@
 """Networks of integers to constraints."""
 
-from circuits.lowering.argmax import argmax, argmax_cost
-from circuits.lowering.cost import Cost
-from circuits.lowering.network import Level, Lowering, arithmetic, best_plan
-from circuits.lowering.optimiser import Plan
+from zenserve.circuits.lowering.argmax import argmax, argmax_cost
+from zenserve.circuits.lowering.cost import Cost
+from zenserve.circuits.lowering.network import Level, Lowering, arithmetic, best_plan
+from zenserve.circuits.lowering.optimiser import Plan
 
 __all__ = [
     "Cost",

@@ -6,13 +6,13 @@ from typing import Final
 
 import numpy as np
 
-from circuits.lowering.arithmetic import Arithmetic
-from circuits.lowering.cost import Cost
-from circuits.r1cs.builder import Builder
-from circuits.r1cs.gadgets import require_fit
-from circuits.r1cs.linear import Linear, Weighted
-from circuits.r1cs.steps import BeforeFirstMaximum, Compare, FirstMaximum, Maximum, Sum
-from relations.integers import IntArray, Interval
+from zenserve.circuits.lowering.arithmetic import Arithmetic
+from zenserve.circuits.lowering.cost import Cost
+from zenserve.circuits.r1cs.builder import Builder
+from zenserve.circuits.r1cs.gadgets import require_fit
+from zenserve.circuits.r1cs.linear import Linear, Weighted
+from zenserve.circuits.r1cs.steps import BeforeFirstMaximum, Compare, FirstMaximum, Maximum, Sum
+from zenserve.relations.integers import IntArray, Interval
 
 # A selector for each value makes coefficients for all pairs: beyond as many values, steps, which make none.
 _MOST_SELECTED: Final = 2048

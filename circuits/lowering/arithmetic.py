@@ -6,14 +6,14 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from typing import ClassVar
 
-from circuits.lowering.clamps import Clamp
-from circuits.lowering.cost import Cost
-from circuits.r1cs.builder import Builder
-from circuits.r1cs.linear import Linear, LinearCombinations
-from circuits.r1cs.products import Products
-from circuits.r1cs.sources import Source
-from relations.functions import Requantisation, Tabulation
-from relations.integers import IntArray, Interval
+from zenserve.circuits.lowering.clamps import Clamp
+from zenserve.circuits.lowering.cost import Cost
+from zenserve.circuits.r1cs.builder import Builder
+from zenserve.circuits.r1cs.linear import Linear, LinearCombinations
+from zenserve.circuits.r1cs.products import Products
+from zenserve.circuits.r1cs.sources import Source
+from zenserve.relations.functions import Requantisation, Tabulation
+from zenserve.relations.integers import IntArray, Interval
 
 
 class Arithmetic(ABC):
@@ -58,7 +58,9 @@ class Arithmetic(ABC):
     def clamps(
         self, function: Requantisation, scaled: Interval, widths: Iterable[int]
     ) -> Sequence[Clamp | None]:
-        """The ways to rescale that there are. ``widths``: as for ``circuits.lowering.clamps.clamps``."""
+        """The ways to rescale that there are. ``widths``: as for
+        ``zenserve.circuits.lowering.clamps.clamps``.
+        """
 
     @abstractmethod
     def requantise(

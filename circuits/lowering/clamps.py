@@ -20,22 +20,22 @@ from typing import ClassVar, Protocol
 
 import numpy as np
 
-from circuits.lowering.cost import Cost
-from circuits.lowering.joint import MOST_BITS, Choosing, Joint, joints
-from circuits.r1cs.linear import Linear, LinearCombinations, Weighted
-from circuits.r1cs.lookups import FOLD
-from circuits.r1cs.sources import Source
-from circuits.r1cs.steps import Clip, Compare, Digits, Product, Sum, Tabulate
-from circuits.r1cs.table import Table
-from relations.functions import Requantisation, Tabulation
-from relations.integers import INTEGER_LIMIT, IntArray, Interval
+from zenserve.circuits.lowering.cost import Cost
+from zenserve.circuits.lowering.joint import MOST_BITS, Choosing, Joint, joints
+from zenserve.circuits.r1cs.linear import Linear, LinearCombinations, Weighted
+from zenserve.circuits.r1cs.lookups import FOLD
+from zenserve.circuits.r1cs.sources import Source
+from zenserve.circuits.r1cs.steps import Clip, Compare, Digits, Product, Sum, Tabulate
+from zenserve.circuits.r1cs.table import Table
+from zenserve.relations.functions import Requantisation, Tabulation
+from zenserve.relations.integers import INTEGER_LIMIT, IntArray, Interval
 
 # Tables have up to 2^16 rows.
 _WIDEST = 16
 
 
 class Tools(Choosing, Protocol):
-    """What clamps are made with: ``circuits.lowering.tables``."""
+    """What clamps are made with: ``zenserve.circuits.lowering.tables``."""
 
     def ranged(self, name: str, value: LinearCombinations, bits: int, lowest: int = 0) -> None: ...
 

@@ -11,11 +11,11 @@ from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 
-from circuits.r1cs.powers import missing
-from circuits.r1cs.ranges import rows_by_limb
-from circuits.r1cs.table import Table
+from zenserve.circuits.r1cs.powers import missing
+from zenserve.circuits.r1cs.ranges import rows_by_limb
+from zenserve.circuits.r1cs.table import Table
 
-# (challenge, stride, count): the progression that ``circuits.r1cs.powers.Powers`` is asked for.
+# (challenge, stride, count): the progression that ``zenserve.circuits.r1cs.powers.Powers`` is asked for.
 Progression = tuple[int, int, int]
 
 

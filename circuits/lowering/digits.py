@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from circuits.lowering.arithmetic import Arithmetic
-from circuits.lowering.clamps import Clamp
-from circuits.lowering.cost import Cost
-from circuits.r1cs import gadgets
-from circuits.r1cs.builder import Builder
-from circuits.r1cs.linear import Linear, LinearCombinations, Weighted
-from circuits.r1cs.sources import Source
-from relations.functions import Requantisation, Tabulation
-from relations.integers import IntArray, Interval
+from zenserve.circuits.lowering.arithmetic import Arithmetic
+from zenserve.circuits.lowering.clamps import Clamp
+from zenserve.circuits.lowering.cost import Cost
+from zenserve.circuits.r1cs import gadgets
+from zenserve.circuits.r1cs.builder import Builder
+from zenserve.circuits.r1cs.linear import Linear, LinearCombinations, Weighted
+from zenserve.circuits.r1cs.sources import Source
+from zenserve.relations.functions import Requantisation, Tabulation
+from zenserve.relations.integers import IntArray, Interval
 
 
 class Digits(Arithmetic):

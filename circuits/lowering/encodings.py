@@ -2,8 +2,8 @@
 
 Each row of a node says ``T = M (sum_k w_k (x_k - z) + b) + offset`` equals something else that is known to
 be small. ``Plain`` has a wire for each product. The others never have T itself on a wire, but slots of width
-w in one field element (``circuits.r1cs.sources`` says why that is enough), for T or, with M = 1 and no
-offset, for the sums.
+w in one field element (``zenserve.circuits.r1cs.sources`` says why that is enough), for T or, with M = 1 and
+no offset, for the sums.
 """
 
 from __future__ import annotations
@@ -18,20 +18,20 @@ from typing import NamedTuple
 
 import numpy as np
 
-from circuits.lowering.arithmetic import Arithmetic
-from circuits.lowering.cost import Cost
-from circuits.lowering.sliding import KernelSums, Paired, PairSums, Slid, Strands, Tapped, kernel_of
-from circuits.r1cs import products
-from circuits.r1cs.builder import Builder
-from circuits.r1cs.convolved import Kernel
-from circuits.r1cs.linear import Linear, LinearCombinations, Weighted
-from circuits.r1cs.lookups import POINT
-from circuits.r1cs.products import Products
-from circuits.r1cs.sources import Source
-from circuits.r1cs.steps import CrossProducts, Product
-from relations.bounds import Capacity, slot_width
-from relations.integers import INTEGER_LIMIT, IntArray, Interval
-from relations.relation import Convolution, Lookup, MatMul
+from zenserve.circuits.lowering.arithmetic import Arithmetic
+from zenserve.circuits.lowering.cost import Cost
+from zenserve.circuits.lowering.sliding import KernelSums, Paired, PairSums, Slid, Strands, Tapped, kernel_of
+from zenserve.circuits.r1cs import products
+from zenserve.circuits.r1cs.builder import Builder
+from zenserve.circuits.r1cs.convolved import Kernel
+from zenserve.circuits.r1cs.linear import Linear, LinearCombinations, Weighted
+from zenserve.circuits.r1cs.lookups import POINT
+from zenserve.circuits.r1cs.products import Products
+from zenserve.circuits.r1cs.sources import Source
+from zenserve.circuits.r1cs.steps import CrossProducts, Product
+from zenserve.relations.bounds import Capacity, slot_width
+from zenserve.relations.integers import INTEGER_LIMIT, IntArray, Interval
+from zenserve.relations.relation import Convolution, Lookup, MatMul
 
 
 @dataclass(frozen=True, eq=False)

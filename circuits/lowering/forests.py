@@ -31,16 +31,16 @@ from functools import cached_property
 
 import numpy as np
 
-from circuits.lowering.arithmetic import Arithmetic
-from circuits.lowering.cost import Cost
-from circuits.lowering.tables import Tables
-from circuits.r1cs.linear import Linear
-from circuits.r1cs.lookups import FOLD
-from circuits.r1cs.steps import Compare, Pick
-from relations.bounds import Capacity, slot_width
-from relations.integers import IntArray, Interval
-from relations.relation import Forest, Parameter
-from zenerrors import StatementError
+from zenserve.circuits.lowering.arithmetic import Arithmetic
+from zenserve.circuits.lowering.cost import Cost
+from zenserve.circuits.lowering.tables import Tables
+from zenserve.circuits.r1cs.linear import Linear
+from zenserve.circuits.r1cs.lookups import FOLD
+from zenserve.circuits.r1cs.steps import Compare, Pick
+from zenserve.errors import StatementError
+from zenserve.relations.bounds import Capacity, slot_width
+from zenserve.relations.integers import IntArray, Interval
+from zenserve.relations.relation import Forest, Parameter
 
 
 @dataclass(frozen=True)

@@ -13,12 +13,12 @@ from typing import Protocol
 
 import numpy as np
 
-from circuits.lowering.cost import Cost
-from circuits.r1cs.builder import Builder
-from circuits.r1cs.linear import Linear, LinearCombinations
-from circuits.r1cs.steps import Maximum
-from circuits.r1cs.table import Table
-from relations.integers import IntArray
+from zenserve.circuits.lowering.cost import Cost
+from zenserve.circuits.r1cs.builder import Builder
+from zenserve.circuits.r1cs.linear import Linear, LinearCombinations
+from zenserve.circuits.r1cs.steps import Maximum
+from zenserve.circuits.r1cs.table import Table
+from zenserve.relations.integers import IntArray
 
 MOST_BITS = 4
 """Of values."""
@@ -29,7 +29,7 @@ _INTEGER_BITS = 62
 
 
 class Lookups(Protocol):
-    """What looks values up: ``circuits.lowering.tables``."""
+    """What looks values up: ``zenserve.circuits.lowering.tables``."""
 
     def look_up(self, name: str, table: Table, values: Sequence[LinearCombinations]) -> None: ...
     def look_up_sums(self, name: str, table: Table, sums: LinearCombinations) -> None: ...

@@ -9,16 +9,16 @@ from typing import NamedTuple
 
 import numpy as np
 
-from circuits.lowering.arithmetic import Arithmetic
-from circuits.lowering.cost import Cost
-from circuits.lowering.encodings import Challenged, Packed, Plain
-from circuits.r1cs.linear import Linear, LinearCombinations, Picked, Weighted
-from circuits.r1cs.lookups import POINT
-from circuits.r1cs.products import Products
-from circuits.r1cs.steps import CrossProducts, Product
-from relations.bounds import Capacity, slot_width
-from relations.integers import INTEGER_LIMIT, IntArray, Interval
-from relations.relation import MatrixProduct
+from zenserve.circuits.lowering.arithmetic import Arithmetic
+from zenserve.circuits.lowering.cost import Cost
+from zenserve.circuits.lowering.encodings import Challenged, Packed, Plain
+from zenserve.circuits.r1cs.linear import Linear, LinearCombinations, Picked, Weighted
+from zenserve.circuits.r1cs.lookups import POINT
+from zenserve.circuits.r1cs.products import Products
+from zenserve.circuits.r1cs.steps import CrossProducts, Product
+from zenserve.relations.bounds import Capacity, slot_width
+from zenserve.relations.integers import INTEGER_LIMIT, IntArray, Interval
+from zenserve.relations.relation import MatrixProduct
 
 MatrixWay = Plain | Packed | Challenged
 

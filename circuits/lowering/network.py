@@ -16,28 +16,28 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from circuits.lowering.argmax import argmax, one_hot
-from circuits.lowering.arithmetic import Arithmetic
-from circuits.lowering.cost import Cost
-from circuits.lowering.digits import Digits
-from circuits.lowering.encodings import Encoding, Factors, Hidden, Plain, Wires, layer_of
-from circuits.lowering.forests import forest
-from circuits.lowering.matrices import MatrixWay, multiplied, sum_bits
-from circuits.lowering.optimiser import Optimiser, Plan, is_short, listed
-from circuits.lowering.parameters import hold
-from circuits.lowering.pooling import max_pool
-from circuits.lowering.quotients import divided
-from circuits.lowering.sliding import PrivateKernel, PublicKernel, Slid, kernel_of
-from circuits.lowering.tables import Tables
-from circuits.r1cs import linear, steps
-from circuits.r1cs.builder import Builder
-from circuits.r1cs.convolved import Kernel
-from circuits.r1cs.gadgets import at_least, is_zero
-from circuits.r1cs.linear import LinearCombinations, Weighted
-from circuits.r1cs.sources import Known, Source
-from relations.bounds import slot_width
-from relations.integers import IntArray
-from relations.relation import (
+from zenserve.circuits.lowering.argmax import argmax, one_hot
+from zenserve.circuits.lowering.arithmetic import Arithmetic
+from zenserve.circuits.lowering.cost import Cost
+from zenserve.circuits.lowering.digits import Digits
+from zenserve.circuits.lowering.encodings import Encoding, Factors, Hidden, Plain, Wires, layer_of
+from zenserve.circuits.lowering.forests import forest
+from zenserve.circuits.lowering.matrices import MatrixWay, multiplied, sum_bits
+from zenserve.circuits.lowering.optimiser import Optimiser, Plan, is_short, listed
+from zenserve.circuits.lowering.parameters import hold
+from zenserve.circuits.lowering.pooling import max_pool
+from zenserve.circuits.lowering.quotients import divided
+from zenserve.circuits.lowering.sliding import PrivateKernel, PublicKernel, Slid, kernel_of
+from zenserve.circuits.lowering.tables import Tables
+from zenserve.circuits.r1cs import linear, steps
+from zenserve.circuits.r1cs.builder import Builder
+from zenserve.circuits.r1cs.convolved import Kernel
+from zenserve.circuits.r1cs.gadgets import at_least, is_zero
+from zenserve.circuits.r1cs.linear import LinearCombinations, Weighted
+from zenserve.circuits.r1cs.sources import Known, Source
+from zenserve.relations.bounds import slot_width
+from zenserve.relations.integers import IntArray
+from zenserve.relations.relation import (
     Absolute,
     Argmax,
     AtLeast,
@@ -473,7 +473,7 @@ class Lowering:
 
 def _order(relation: Summation) -> IntArray:
     """Which row has each entry of the output, int64[batch, ..]: rows of windows are output channels first
-    (``circuits.lowering.sliding``)."""
+    (``zenserve.circuits.lowering.sliding``)."""
     batch, *shape = relation.out.shape
     index: IntArray = np.arange(batch * int(np.prod(shape)))
     if not isinstance(relation, Linear | Product | MatrixProduct | Forest):

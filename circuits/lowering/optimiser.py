@@ -13,11 +13,11 @@ from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from circuits.lowering.argmax import argmax_cost, one_hot_cost
-from circuits.lowering.arithmetic import Arithmetic
-from circuits.lowering.clamps import ByTable, Clamp, Uncut, quotient_bits
-from circuits.lowering.cost import Cost, Tally
-from circuits.lowering.encodings import (
+from zenserve.circuits.lowering.argmax import argmax_cost, one_hot_cost
+from zenserve.circuits.lowering.arithmetic import Arithmetic
+from zenserve.circuits.lowering.clamps import ByTable, Clamp, Uncut, quotient_bits
+from zenserve.circuits.lowering.cost import Cost, Tally
+from zenserve.circuits.lowering.encodings import (
     Challenged,
     Checked,
     Encoding,
@@ -27,18 +27,18 @@ from circuits.lowering.encodings import (
     Stranded,
     layer_of,
 )
-from circuits.lowering.forests import forest_cost
-from circuits.lowering.matrices import Matrices, MatrixWay, Slots, matrix_cost, sum_bits
-from circuits.lowering.parameters import parameters_cost
-from circuits.lowering.pooling import maxima
-from circuits.lowering.quotients import quotient_cost
-from circuits.lowering.sliding import kernel_of
-from circuits.r1cs.gadgets import decompose_cost
-from circuits.r1cs.lookups import FOLD
-from circuits.r1cs.sources import knit_rows
-from circuits.r1cs.table import Table
-from relations.integers import Interval
-from relations.relation import (
+from zenserve.circuits.lowering.forests import forest_cost
+from zenserve.circuits.lowering.matrices import Matrices, MatrixWay, Slots, matrix_cost, sum_bits
+from zenserve.circuits.lowering.parameters import parameters_cost
+from zenserve.circuits.lowering.pooling import maxima
+from zenserve.circuits.lowering.quotients import quotient_cost
+from zenserve.circuits.lowering.sliding import kernel_of
+from zenserve.circuits.r1cs.gadgets import decompose_cost
+from zenserve.circuits.r1cs.lookups import FOLD
+from zenserve.circuits.r1cs.sources import knit_rows
+from zenserve.circuits.r1cs.table import Table
+from zenserve.relations.integers import Interval
+from zenserve.relations.relation import (
     Accumulation,
     Argmax,
     Convolution,

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from circuits.lowering.arithmetic import Arithmetic
-from circuits.lowering.cost import Cost
-from circuits.r1cs.builder import Builder
-from circuits.r1cs.linear import Linear, Weighted
-from circuits.r1cs.steps import Constant
-from relations.integers import IntArray
-from relations.relation import Parameter
+from zenserve.circuits.lowering.arithmetic import Arithmetic
+from zenserve.circuits.lowering.cost import Cost
+from zenserve.circuits.r1cs.builder import Builder
+from zenserve.circuits.r1cs.linear import Linear, Weighted
+from zenserve.circuits.r1cs.steps import Constant
+from zenserve.relations.integers import IntArray
+from zenserve.relations.relation import Parameter
 
 # The linked segment of a committed model: its architecture, then for each node the weights and the biases.
 MODEL = "model"

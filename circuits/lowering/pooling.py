@@ -7,10 +7,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from relations import planes
-from relations.integers import IntArray
-from relations.planes import Sliding
-from relations.relation import Maximum
+from zenserve.relations import planes
+from zenserve.relations.integers import IntArray
+from zenserve.relations.planes import Sliding
+from zenserve.relations.relation import Maximum
 
 _NOTHING = -1
 # Of the maxima along the axes of a plane, the last two or all.

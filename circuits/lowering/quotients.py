@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 
-from circuits.lowering.arithmetic import Arithmetic
-from circuits.lowering.cost import Cost
-from circuits.r1cs.gadgets import require_fit
-from circuits.r1cs.linear import Linear, Weighted
-from circuits.r1cs.steps import Product, Quotient
-from relations.integers import IntArray
-from relations.relation import Quotient as QuotientRelation
+from zenserve.circuits.lowering.arithmetic import Arithmetic
+from zenserve.circuits.lowering.cost import Cost
+from zenserve.circuits.r1cs.gadgets import require_fit
+from zenserve.circuits.r1cs.linear import Linear, Weighted
+from zenserve.circuits.r1cs.steps import Product, Quotient
+from zenserve.relations.integers import IntArray
+from zenserve.relations.relation import Quotient as QuotientRelation
 
 
 def divided(

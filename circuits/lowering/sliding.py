@@ -10,11 +10,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from circuits.r1cs.convolved import Convolved, Kernel
-from circuits.r1cs.linear import ONE, Linear, LinearCombinations, Picked, Unvalued
-from circuits.r1cs.tiles import Products
-from relations.integers import IntArray
-from relations.relation import Convolution, MatMul, WindowSum
+from zenserve.circuits.r1cs.convolved import Convolved, Kernel
+from zenserve.circuits.r1cs.linear import ONE, Linear, LinearCombinations, Picked, Unvalued
+from zenserve.circuits.r1cs.tiles import Products
+from zenserve.relations.integers import IntArray
+from zenserve.relations.relation import Convolution, MatMul, WindowSum
 
 
 def kernel_of(relation: WindowSum | MatMul | Convolution) -> Kernel:

@@ -10,21 +10,21 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from circuits.lowering.arithmetic import Arithmetic
-from circuits.lowering.clamps import Clamp, clamps, values_table
-from circuits.lowering.cost import Cost
-from circuits.lowering.joint import Rounds, rounds
-from circuits.r1cs import gadgets
-from circuits.r1cs.builder import Builder
-from circuits.r1cs.gadgets import require_fit
-from circuits.r1cs.linear import Linear, LinearCombinations, Weighted
-from circuits.r1cs.lookups import Lookups
-from circuits.r1cs.ranges import RangeChecks
-from circuits.r1cs.sources import Source
-from circuits.r1cs.steps import Maximum, Product, Tabulate
-from circuits.r1cs.table import Table
-from relations.functions import Requantisation, Tabulation
-from relations.integers import IntArray, Interval
+from zenserve.circuits.lowering.arithmetic import Arithmetic
+from zenserve.circuits.lowering.clamps import Clamp, clamps, values_table
+from zenserve.circuits.lowering.cost import Cost
+from zenserve.circuits.lowering.joint import Rounds, rounds
+from zenserve.circuits.r1cs import gadgets
+from zenserve.circuits.r1cs.builder import Builder
+from zenserve.circuits.r1cs.gadgets import require_fit
+from zenserve.circuits.r1cs.linear import Linear, LinearCombinations, Weighted
+from zenserve.circuits.r1cs.lookups import Lookups
+from zenserve.circuits.r1cs.ranges import RangeChecks
+from zenserve.circuits.r1cs.sources import Source
+from zenserve.circuits.r1cs.steps import Maximum, Product, Tabulate
+from zenserve.circuits.r1cs.table import Table
+from zenserve.relations.functions import Requantisation, Tabulation
+from zenserve.relations.integers import IntArray, Interval
 
 # Bits of the arguments of functions that tables are always made for.
 _SMALL = 8

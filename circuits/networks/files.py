@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 
-from circuits.graphs.graph import Graph
-from circuits.networks.fusion import fuse
-from circuits.onnx.reader import Trace, read, trace
-from circuits.operators import ONNX
+from zenserve.circuits.graphs.graph import Graph
+from zenserve.circuits.networks.fusion import fuse
+from zenserve.circuits.onnx.reader import Trace, read, trace
+from zenserve.circuits.operators import ONNX
 
 
 def load_onnx(
@@ -19,7 +19,7 @@ def load_onnx(
     ``sizes``: of the dimensions of inputs that the file leaves open; a first one is the batch unless it is
     among them; and what inputs of a single whole number are, which then are inputs no more. ``whole``: with a
     Softmax or ArgMax over the classes at the end, which changes no label and is left out else. Raises
-    ``ModelError``, with the codes of ``circuits.onnx``.
+    ``ModelError``, with the codes of ``zenserve.circuits.onnx``.
     """
     return fuse(read(source, ONNX, sizes or {}, whole=whole))
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from circuits.graphs.graph import Graph
-from circuits.graphs.rewriting import without_dead_nodes
-from circuits.operators import PASSES
+from zenserve.circuits.graphs.graph import Graph
+from zenserve.circuits.graphs.rewriting import without_dead_nodes
+from zenserve.circuits.operators import PASSES
 
 
 def fuse(graph: Graph) -> Graph:

@@ -6,7 +6,7 @@
     graph = x.dense(w3, b3).graph()
 
 Every step is checked as it is written, and a mistake is a ``ModelError`` in the line that is wrong, with the
-codes of ``circuits.graphs.graph``, ``model.bad_tensor`` for weights that are no numbers, or
+codes of ``zenserve.circuits.graphs.graph``, ``model.bad_tensor`` for weights that are no numbers, or
 ``model.quantisation`` for a type that cannot be. Weights are in PyTorch's order, [outputs, inputs, ..];
 without a bias it is zero.
 """
@@ -22,23 +22,23 @@ from typing import cast
 import numpy as np
 from numpy.typing import ArrayLike
 
-from circuits.graphs.graph import Graph
-from circuits.graphs.node import Node, require_size
-from circuits.graphs.types import MOST_BITS, Declared, FloatArray, Shape
-from circuits.networks.fusion import fuse
-from circuits.operators.add import Add
-from circuits.operators.average_pool import AveragePool
-from circuits.operators.clip import Clip
-from circuits.operators.concat import Concat
-from circuits.operators.convolution import Conv
-from circuits.operators.dense import Dense
-from circuits.operators.max_pool import MaxPool
-from circuits.operators.pad import Pad
-from circuits.operators.reshape import Reshape
-from circuits.operators.scale import Scale
-from circuits.operators.transpose import Transpose
-from relations.planes import Pair, Sizes
-from zenerrors import ModelError
+from zenserve.circuits.graphs.graph import Graph
+from zenserve.circuits.graphs.node import Node, require_size
+from zenserve.circuits.graphs.types import MOST_BITS, Declared, FloatArray, Shape
+from zenserve.circuits.networks.fusion import fuse
+from zenserve.circuits.operators.add import Add
+from zenserve.circuits.operators.average_pool import AveragePool
+from zenserve.circuits.operators.clip import Clip
+from zenserve.circuits.operators.concat import Concat
+from zenserve.circuits.operators.convolution import Conv
+from zenserve.circuits.operators.dense import Dense
+from zenserve.circuits.operators.max_pool import MaxPool
+from zenserve.circuits.operators.pad import Pad
+from zenserve.circuits.operators.reshape import Reshape
+from zenserve.circuits.operators.scale import Scale
+from zenserve.circuits.operators.transpose import Transpose
+from zenserve.errors import ModelError
+from zenserve.relations.planes import Pair, Sizes
 
 
 def tensor(name: str, *shape: int) -> Tensor:
@@ -139,7 +139,9 @@ class Tensor:
         return self.then(Pad, padding)
 
     def then(self, kind: type[Node], *arguments: object) -> Tensor:
-        """Any operator of ``circuits.operators`` that reads one tensor, with the rest of its arguments."""
+        """Any operator of ``zenserve.circuits.operators`` that reads one tensor, with the rest of its
+        arguments.
+        """
         return self._join(kind, [], *arguments)
 
     def __add__(self, other: Tensor) -> Tensor:

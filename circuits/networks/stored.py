@@ -1,4 +1,4 @@
-"""Float networks in files of their own (``circuits.graphs.encoding``)."""
+"""Float networks in files of their own (``zenserve.circuits.graphs.encoding``)."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from typing import Final
 
 import numpy as np
 
-from circuits.graphs.encoding import Encoding
-from circuits.graphs.graph import Graph, Input
-from circuits.graphs.node import Node
-from circuits.graphs.types import Affine, Declared
-from circuits.operators import FLOATS
-from circuits.operators.convolution import Conv
-from circuits.operators.dense import Dense
-from verifier.preamble import Kind
+from zenserve.circuits.graphs.encoding import Encoding
+from zenserve.circuits.graphs.graph import Graph, Input
+from zenserve.circuits.graphs.node import Node
+from zenserve.circuits.graphs.types import Affine, Declared
+from zenserve.circuits.operators import FLOATS
+from zenserve.circuits.operators.convolution import Conv
+from zenserve.circuits.operators.dense import Dense
+from zenserve.verifier.preamble import Kind
 
 _ENCODING: Final = Encoding(Kind(b"fnet", 1), FLOATS)
 

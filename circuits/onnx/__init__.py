@@ -1,4 +1,4 @@
-"""ONNX files: to a :class:`~circuits.graphs.graph.Graph`, and back.
+"""ONNX files: to a :class:`~zenserve.circuits.graphs.graph.Graph`, and back.
 
 The file is untrusted. Only the protobuf message is decoded; nothing in it is executed, sizes are checked
 before anything is allocated for them, and no other file is opened but tensors beside a model that was
@@ -22,7 +22,7 @@ loaded from a path. What is not understood exactly is refused with a ``ModelErro
     model.too_large               more weights, nodes or elements than a circuit could ever have
 
 ``message.py`` and ``decoding.py`` decode, ``constants.py`` holds the weights, ``reader.py`` walks the nodes
-and has each operator (``circuits.operators``) say in a ``step.py`` what it becomes. ``write.py`` goes the
-other way, and ``export.py`` has PyTorch write such a file. Operators need no protobuf: what runs networks
-does not load it.
+and has each operator (``zenserve.circuits.operators``) say in a ``step.py`` what it becomes. ``write.py``
+goes the other way, and ``export.py`` has PyTorch write such a file. Operators need no protobuf: what runs
+networks does not load it.
 """

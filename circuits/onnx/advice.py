@@ -7,9 +7,9 @@ from typing import Final
 
 from onnx import NodeProto
 
-from circuits.onnx.folding import FOLDED
-from circuits.onnx.naming import quote
-from zenerrors import ModelError
+from zenserve.circuits.onnx.folding import FOLDED
+from zenserve.circuits.onnx.naming import quote
+from zenserve.errors import ModelError
 
 _OTHERS = "docs/onnx.md lists the operators that there are"
 _PLAIN = "save the model without onnxruntime's graph optimisations"

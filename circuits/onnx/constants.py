@@ -10,8 +10,8 @@ from weakref import finalize
 import numpy as np
 from numpy.typing import NDArray
 
-from circuits.graphs.types import Declared
-from zenerrors import ModelError
+from zenserve.circuits.graphs.types import Declared
+from zenserve.errors import ModelError
 
 MOST_WEIGHTS = 1 << 25
 MOST_DIMENSIONS = 8

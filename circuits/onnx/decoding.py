@@ -8,8 +8,16 @@ from pathlib import Path
 import numpy as np
 from onnx import TensorProto, numpy_helper
 
-from circuits.onnx.constants import FLOAT_BITS, FLOATS, MOST_DIMENSIONS, WHOLE, Allowance, Constant, Element
-from zenerrors import ModelError
+from zenserve.circuits.onnx.constants import (
+    FLOAT_BITS,
+    FLOATS,
+    MOST_DIMENSIONS,
+    WHOLE,
+    Allowance,
+    Constant,
+    Element,
+)
+from zenserve.errors import ModelError
 
 # Bits of an element in raw data.
 _WIDTHS: dict[int, int] = {

@@ -6,11 +6,11 @@ from typing import Final
 
 from onnx import ModelProto
 
-from circuits.graphs.graph import Graph
-from circuits.onnx.message import message
-from circuits.onnx.runtime import File
-from verifier.table import TableSchema
-from zenerrors import ModelError
+from zenserve.circuits.graphs.graph import Graph
+from zenserve.circuits.onnx.message import message
+from zenserve.circuits.onnx.runtime import File
+from zenserve.errors import ModelError
+from zenserve.verifier.table import TableSchema
 
 KEY: Final = "zenserve.table"
 

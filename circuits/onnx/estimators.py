@@ -21,11 +21,11 @@ from numpy.typing import NDArray
 from onnx import GraphProto, TensorProto
 from onnx.helper import make_node, make_opsetid
 
-from circuits.onnx.export import export_torch
-from circuits.onnx.frames.exported import Tabular, export_table, is_table
-from circuits.onnx.tables import catboost, hist_gradient, lightgbm, xgboost
-from circuits.onnx.tables.ensemble import ML, Ensemble, opsets
-from zenerrors import ModelError, TensorError, ZenError
+from zenserve.circuits.onnx.export import export_torch
+from zenserve.circuits.onnx.frames.exported import Tabular, export_table, is_table
+from zenserve.circuits.onnx.tables import catboost, hist_gradient, lightgbm, xgboost
+from zenserve.circuits.onnx.tables.ensemble import ML, Ensemble, opsets
+from zenserve.errors import ModelError, TensorError, ZenError
 
 # As skl2onnx's converters for trees name them; it writes isolation forests in no newer one.
 _SETS: Final = opsets([])

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from typing import Any
 
-from zenerrors import ModelError
+from zenserve.errors import ModelError
 
 
 def export_torch(module: Any, *examples: Any, batched: bool = False) -> bytes:

@@ -20,9 +20,9 @@ import numpy as np
 from numpy.typing import NDArray
 from onnx import AttributeProto, TensorProto, helper
 
-from circuits.onnx.constants import FLOATS, INTEGERS, Allowance, Constant, Element
-from circuits.onnx.naming import where
-from zenerrors import ModelError
+from zenserve.circuits.onnx.constants import FLOATS, INTEGERS, Allowance, Constant, Element
+from zenserve.circuits.onnx.naming import where
+from zenserve.errors import ModelError
 
 if TYPE_CHECKING:
     from onnx import NodeProto

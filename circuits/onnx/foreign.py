@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from zenerrors import ModelError
+from zenserve.errors import ModelError
 
 _IMPORT: Final = (
     "load the model in a Python module that you trust, and write an ONNX file of it:"

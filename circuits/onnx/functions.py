@@ -8,8 +8,8 @@ from typing import Final, NamedTuple
 from onnx import FunctionProto, ModelProto, NodeProto, TensorProto
 from onnx.defs import SchemaError, get_schema, onnx_opset_version
 
-from circuits.onnx.scope import graphs_of
-from zenerrors import ModelError
+from zenserve.circuits.onnx.scope import graphs_of
+from zenserve.errors import ModelError
 
 # Bytes of nodes; weights are none of them.
 _MOST_BYTES: Final = 1 << 26

@@ -13,12 +13,12 @@ from numpy.typing import NDArray
 from onnx import AttributeProto, ModelProto, NodeProto, TensorProto, ValueInfoProto
 from onnx.defs import onnx_opset_version
 
-from circuits.graphs.graph import Values
-from circuits.onnx.constants import FLOATS, MOST_DIMENSIONS, WHOLE
-from circuits.onnx.foreign import not_onnx
-from circuits.onnx.functions import inlined
-from circuits.onnx.naming import quote, where
-from zenerrors import ModelError
+from zenserve.circuits.graphs.graph import Values
+from zenserve.circuits.onnx.constants import FLOATS, MOST_DIMENSIONS, WHOLE
+from zenserve.circuits.onnx.foreign import not_onnx
+from zenserve.circuits.onnx.functions import inlined
+from zenserve.circuits.onnx.naming import quote, where
+from zenserve.errors import ModelError
 
 # Before version 7 Gemm and Add broadcast by attributes of another meaning.
 _OLDEST_OPSET = 7

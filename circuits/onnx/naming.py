@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from zenerrors import ModelError
+from zenserve.errors import ModelError
 
 if TYPE_CHECKING:
     from onnx import NodeProto

@@ -12,8 +12,8 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from circuits.onnx.export import in_evaluation
-from zenerrors import ModelError
+from zenserve.circuits.onnx.export import in_evaluation
+from zenserve.errors import ModelError
 
 Answers = dict[str, NDArray[Any]]
 

@@ -13,13 +13,13 @@ from typing import Final, NamedTuple
 import numpy as np
 from onnx import GraphProto, ModelProto, NodeProto, ValueInfoProto
 
-from circuits.graphs.graph import Graph, Input
-from circuits.graphs.types import FloatArray
-from circuits.onnx.advice import unsupported
-from circuits.onnx.constants import FLOATS, MOST_DIMENSIONS, Allowance, Constant
-from circuits.onnx.decoding import decode_tensor
-from circuits.onnx.folding import FOLDED, fold
-from circuits.onnx.message import (
+from zenserve.circuits.graphs.graph import Graph, Input
+from zenserve.circuits.graphs.types import FloatArray
+from zenserve.circuits.onnx.advice import unsupported
+from zenserve.circuits.onnx.constants import FLOATS, MOST_DIMENSIONS, Allowance, Constant
+from zenserve.circuits.onnx.decoding import decode_tensor
+from zenserve.circuits.onnx.folding import FOLDED, fold
+from zenserve.circuits.onnx.message import (
     attributes,
     count,
     decode,
@@ -29,10 +29,10 @@ from circuits.onnx.message import (
     operator_set,
     require_known,
 )
-from circuits.onnx.naming import quote, where
-from circuits.onnx.scope import Scope, needed, read_by
-from circuits.onnx.step import Building, Data, Held, Operator, Step, TensorList, typed_shape
-from zenerrors import ModelError, ZenError
+from zenserve.circuits.onnx.naming import quote, where
+from zenserve.circuits.onnx.scope import Scope, needed, read_by
+from zenserve.circuits.onnx.step import Building, Data, Held, Operator, Step, TensorList, typed_shape
+from zenserve.errors import ModelError, ZenError
 
 # Producers of models of tables alone.
 _OF_TABLES: Final = ("OnnxMLTools", "skl2onnx")

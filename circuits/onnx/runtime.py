@@ -14,11 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 from onnx import ModelProto, ValueInfoProto, helper
 
-from circuits.graphs.types import FloatArray
-from circuits.onnx.decoding import is_elsewhere
-from circuits.onnx.message import count, decode, entries, input_shape, message, tensors_in
-from circuits.onnx.scope import needed
-from zenerrors import ModelError
+from zenserve.circuits.graphs.types import FloatArray
+from zenserve.circuits.onnx.decoding import is_elsewhere
+from zenserve.circuits.onnx.message import count, decode, entries, input_shape, message, tensors_in
+from zenserve.circuits.onnx.scope import needed
+from zenserve.errors import ModelError
 
 File = bytes | os.PathLike[str]
 # One sample's outputs, in the order of the names that were asked for.

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator
 
 from onnx import AttributeProto, GraphProto, NodeProto, TensorProto
 
-from circuits.onnx.naming import quote, where
-from circuits.onnx.step import Held
-from zenerrors import ModelError
+from zenserve.circuits.onnx.naming import quote, where
+from zenserve.circuits.onnx.step import Held
+from zenserve.errors import ModelError
 
 
 class Scope:

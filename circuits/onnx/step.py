@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from circuits.graphs.graph import Input
-from circuits.graphs.node import Mover, Node, require_size
-from circuits.graphs.retyping import Retype
-from circuits.graphs.types import Declared, FloatArray, Shape
-from circuits.onnx.constants import FLOATS, Allowance, Constant, Element
-from circuits.onnx.naming import quote, require_finite, where
-from zencodes import Code
-from zenerrors import ModelError
+from zenserve.circuits.graphs.graph import Input
+from zenserve.circuits.graphs.node import Mover, Node, require_size
+from zenserve.circuits.graphs.retyping import Retype
+from zenserve.circuits.graphs.types import Declared, FloatArray, Shape
+from zenserve.circuits.onnx.constants import FLOATS, Allowance, Constant, Element
+from zenserve.circuits.onnx.naming import quote, require_finite, where
+from zenserve.codes import Code
+from zenserve.errors import ModelError
 
 if TYPE_CHECKING:
     from onnx import NodeProto

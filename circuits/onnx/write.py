@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 from onnx import NodeProto, TensorProto, helper, numpy_helper
 
-from circuits.graphs.graph import Graph
-from circuits.graphs.node import Node
-from circuits.graphs.types import FloatArray
-from relations.integers import IntArray
-from zenerrors import ModelError
+from zenserve.circuits.graphs.graph import Graph
+from zenserve.circuits.graphs.node import Node
+from zenserve.circuits.graphs.types import FloatArray
+from zenserve.errors import ModelError
+from zenserve.relations.integers import IntArray
 
 _OPSET, _IR = 19, 9
 

@@ -2,16 +2,16 @@
 
 An operator's file holds its node in a float network (shape, execution), what of ONNX becomes it, its node in
 a network of integers (shape, exact execution, bounds), how the one becomes the other, and its own rewrites of
-graphs. It ends in an ``ENTRY``. All else asks the nodes (``circuits.graphs.node``) or the tables here: an
-operator more is a file, and a name in ``_MODULES``.
+graphs. It ends in an ``ENTRY``. All else asks the nodes (``zenserve.circuits.graphs.node``) or the tables
+here: an operator more is a file, and a name in ``_MODULES``.
 
 ``sums``, ``weighted`` and ``windows`` have what several share, ``quantise_linear`` what models have that are
 quantised already.
 """
 
-from circuits.graphs import retyping
-from circuits.graphs.node import Again, Node, QuantNode
-from circuits.operators import (
+from zenserve.circuits.graphs import retyping
+from zenserve.circuits.graphs.node import Again, Node, QuantNode
+from zenserve.circuits.operators import (
     absolute,
     activation,
     add,
@@ -71,7 +71,7 @@ from circuits.operators import (
     where,
     whole_quotients,
 )
-from circuits.operators.samples import of_samples
+from zenserve.circuits.operators.samples import of_samples
 
 # Rewrites run in this order.
 _MODULES = (

@@ -6,13 +6,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from circuits.graphs.node import Node, QuantNode
-from circuits.graphs.site import Site
-from circuits.graphs.types import FloatArray
-from circuits.onnx.step import Data, Operator, Step, Value
-from circuits.operators.activation import table, wrapping
-from circuits.operators.entry import Entry
-from circuits.operators.leaky_relu import PiecewiseLinear
+from zenserve.circuits.graphs.node import Node, QuantNode
+from zenserve.circuits.graphs.site import Site
+from zenserve.circuits.graphs.types import FloatArray
+from zenserve.circuits.onnx.step import Data, Operator, Step, Value
+from zenserve.circuits.operators.activation import table, wrapping
+from zenserve.circuits.operators.entry import Entry
+from zenserve.circuits.operators.leaky_relu import PiecewiseLinear
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,24 +16,24 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from circuits.graphs import formula, rescaling
-from circuits.graphs.calibration import Interval
-from circuits.graphs.graph import Graph
-from circuits.graphs.node import Constants, Node, Reading, Written
-from circuits.graphs.rescaling import Clamp
-from circuits.graphs.retyping import QuantRetype
-from circuits.graphs.rewriting import fresh, without_dead_nodes
-from circuits.graphs.site import Site
-from circuits.graphs.types import Affine, FloatArray, Shape, require
-from circuits.onnx.constants import FLOATS, INTEGERS, Constant
-from circuits.onnx.step import Data, Operator, Step, Value
-from circuits.operators.entry import Entry
-from circuits.operators.gather import Gather
-from circuits.operators.quantise_linear import declared_at, integer, typed
-from circuits.operators.reshape import Reshape
-from circuits.operators.tabled import Tabled
-from relations.integers import IntArray
-from zenerrors import ModelError
+from zenserve.circuits.graphs import formula, rescaling
+from zenserve.circuits.graphs.calibration import Interval
+from zenserve.circuits.graphs.graph import Graph
+from zenserve.circuits.graphs.node import Constants, Node, Reading, Written
+from zenserve.circuits.graphs.rescaling import Clamp
+from zenserve.circuits.graphs.retyping import QuantRetype
+from zenserve.circuits.graphs.rewriting import fresh, without_dead_nodes
+from zenserve.circuits.graphs.site import Site
+from zenserve.circuits.graphs.types import Affine, FloatArray, Shape, require
+from zenserve.circuits.onnx.constants import FLOATS, INTEGERS, Constant
+from zenserve.circuits.onnx.step import Data, Operator, Step, Value
+from zenserve.circuits.operators.entry import Entry
+from zenserve.circuits.operators.gather import Gather
+from zenserve.circuits.operators.quantise_linear import declared_at, integer, typed
+from zenserve.circuits.operators.reshape import Reshape
+from zenserve.circuits.operators.tabled import Tabled
+from zenserve.errors import ModelError
+from zenserve.relations.integers import IntArray
 
 TRUNCATED: Final = "sign(x) * floor(abs(x) + 1e-09)"
 """Of a real number the whole one towards zero."""
@@ -50,7 +50,7 @@ _ROUNDS: Final = re.compile(r"\b(ceil|floor|round)\(")
 
 @dataclass(frozen=True, eq=False)
 class Activation(Node):
-    """``y = function(x)`` elementwise, a formula (``circuits.graphs.formula``)."""
+    """``y = function(x)`` elementwise, a formula (``zenserve.circuits.graphs.formula``)."""
 
     called = "activation"
     adds = True

@@ -8,13 +8,13 @@ from typing import Final
 
 import numpy as np
 
-from circuits.graphs import rescaling
-from circuits.graphs.calibration import Interval, without_outliers
-from circuits.graphs.graph import Graph
-from circuits.graphs.node import Constants, Node, Reading, Written, dims
-from circuits.graphs.retyping import Shift
-from circuits.graphs.site import Site
-from circuits.graphs.types import (
+from zenserve.circuits.graphs import rescaling
+from zenserve.circuits.graphs.calibration import Interval, without_outliers
+from zenserve.circuits.graphs.graph import Graph
+from zenserve.circuits.graphs.node import Constants, Node, Reading, Written, dims
+from zenserve.circuits.graphs.retyping import Shift
+from zenserve.circuits.graphs.site import Site
+from zenserve.circuits.graphs.types import (
     MOST_COMPARED_BITS,
     Affine,
     Bounds,
@@ -23,20 +23,20 @@ from circuits.graphs.types import (
     Shape,
     require_narrow,
 )
-from circuits.onnx.step import Data, Operator, Step, Value
-from circuits.operators.activation import wrapping
-from circuits.operators.constants import both_constant, folded
-from circuits.operators.entry import Entry
-from circuits.operators.masks import finite, of_sum
-from circuits.operators.moving import together
-from circuits.operators.quantise_linear import declared_at, operands, typed
-from circuits.operators.scale import affine
-from circuits.operators.sums import Accumulating
-from relations.bounds import Bound
-from relations.integers import IntArray
-from relations.relation import Linear, Relation, Tensor, Term
-from verifier.schemes import Privacy
-from zenerrors import ModelError
+from zenserve.circuits.onnx.step import Data, Operator, Step, Value
+from zenserve.circuits.operators.activation import wrapping
+from zenserve.circuits.operators.constants import both_constant, folded
+from zenserve.circuits.operators.entry import Entry
+from zenserve.circuits.operators.masks import finite, of_sum
+from zenserve.circuits.operators.moving import together
+from zenserve.circuits.operators.quantise_linear import declared_at, operands, typed
+from zenserve.circuits.operators.scale import affine
+from zenserve.circuits.operators.sums import Accumulating
+from zenserve.errors import ModelError
+from zenserve.relations.bounds import Bound
+from zenserve.relations.integers import IntArray
+from zenserve.relations.relation import Linear, Relation, Tensor, Term
+from zenserve.verifier.schemes import Privacy
 
 # Numbers nearer to zero are added.
 _FAR: Final = 1 << 15

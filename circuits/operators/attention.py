@@ -13,24 +13,24 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from circuits.graphs.node import dims
-from circuits.graphs.types import FloatArray, Shape
-from circuits.onnx.constants import Constant, Element
-from circuits.onnx.step import Data, Kept, Operator, Step, Value
-from circuits.operators.activation import Activation, number
-from circuits.operators.add import add, subtract
-from circuits.operators.convolution import Conv
-from circuits.operators.entry import Entry
-from circuits.operators.masks import finite, hide
-from circuits.operators.matmul import floats, product, reshaped, shape_of
-from circuits.operators.moving import broadcast, rearranged
-from circuits.operators.multiply import multiply
-from circuits.operators.reshape import shaped
-from circuits.operators.scale import affine_of
-from circuits.operators.scatter import mixed
-from circuits.operators.selection import selected
-from circuits.operators.softmax import softmax
-from relations.integers import IntArray
+from zenserve.circuits.graphs.node import dims
+from zenserve.circuits.graphs.types import FloatArray, Shape
+from zenserve.circuits.onnx.constants import Constant, Element
+from zenserve.circuits.onnx.step import Data, Kept, Operator, Step, Value
+from zenserve.circuits.operators.activation import Activation, number
+from zenserve.circuits.operators.add import add, subtract
+from zenserve.circuits.operators.convolution import Conv
+from zenserve.circuits.operators.entry import Entry
+from zenserve.circuits.operators.masks import finite, hide
+from zenserve.circuits.operators.matmul import floats, product, reshaped, shape_of
+from zenserve.circuits.operators.moving import broadcast, rearranged
+from zenserve.circuits.operators.multiply import multiply
+from zenserve.circuits.operators.reshape import shaped
+from zenserve.circuits.operators.scale import affine_of
+from zenserve.circuits.operators.scatter import mixed
+from zenserve.circuits.operators.selection import selected
+from zenserve.circuits.operators.softmax import softmax
+from zenserve.relations.integers import IntArray
 
 _PAST = "export the model without its cache (use_cache=False)"
 _Window = NDArray[np.bool_]

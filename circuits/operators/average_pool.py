@@ -9,20 +9,20 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from circuits.graphs.node import Constants, Number, Written, dims, windows
-from circuits.graphs.site import Site
-from circuits.graphs.types import Affine, FloatArray, Rescale, Shape
-from circuits.onnx.step import Data, Operator, Step, Value
-from circuits.operators.entry import Entry
-from circuits.operators.quantise_linear import declared_at, integer, typed
-from circuits.operators.reshape import shaped
-from circuits.operators.sums import Windowed
-from circuits.operators.windows import POOL, Pool, geometry, pool
-from relations import planes, relation
-from relations.integers import IntArray
-from relations.planes import Sizes, Sliding
-from relations.relation import Relation, Tensor, Term
-from verifier.schemes import Privacy
+from zenserve.circuits.graphs.node import Constants, Number, Written, dims, windows
+from zenserve.circuits.graphs.site import Site
+from zenserve.circuits.graphs.types import Affine, FloatArray, Rescale, Shape
+from zenserve.circuits.onnx.step import Data, Operator, Step, Value
+from zenserve.circuits.operators.entry import Entry
+from zenserve.circuits.operators.quantise_linear import declared_at, integer, typed
+from zenserve.circuits.operators.reshape import shaped
+from zenserve.circuits.operators.sums import Windowed
+from zenserve.circuits.operators.windows import POOL, Pool, geometry, pool
+from zenserve.relations import planes, relation
+from zenserve.relations.integers import IntArray
+from zenserve.relations.planes import Sizes, Sliding
+from zenserve.relations.relation import Relation, Tensor, Term
+from zenserve.verifier.schemes import Privacy
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,13 +9,13 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from circuits.graphs import formula
-from circuits.onnx.constants import Element
-from circuits.onnx.step import Operator, Step, Value
-from circuits.operators.activation import applied
-from circuits.operators.constants import both_constant, folded
-from circuits.operators.entry import Entry
-from circuits.operators.parameters import by_formula
+from zenserve.circuits.graphs import formula
+from zenserve.circuits.onnx.constants import Element
+from zenserve.circuits.onnx.step import Operator, Step, Value
+from zenserve.circuits.operators.activation import applied
+from zenserve.circuits.operators.constants import both_constant, folded
+from zenserve.circuits.operators.entry import Entry
+from zenserve.circuits.operators.parameters import by_formula
 
 Function = Callable[[NDArray[Any], NDArray[Any]], NDArray[Any]]
 

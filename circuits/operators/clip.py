@@ -8,19 +8,19 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from circuits.graphs import formula
-from circuits.graphs.calibration import Interval, without_outliers
-from circuits.graphs.graph import Graph
-from circuits.graphs.node import Constants, Node, Reading, Written
-from circuits.graphs.rescaling import Clamp
-from circuits.graphs.rewriting import fresh, join, movers_before
-from circuits.graphs.site import Site
-from circuits.graphs.types import Affine, Bounds, Declared, FloatArray, Shape
-from circuits.onnx.constants import INTEGERS, Constant
-from circuits.onnx.step import Data, Measured, Operator, Step, Value
-from circuits.operators.entry import Entry
-from circuits.operators.sums import Accumulating
-from relations.integers import IntArray
+from zenserve.circuits.graphs import formula
+from zenserve.circuits.graphs.calibration import Interval, without_outliers
+from zenserve.circuits.graphs.graph import Graph
+from zenserve.circuits.graphs.node import Constants, Node, Reading, Written
+from zenserve.circuits.graphs.rescaling import Clamp
+from zenserve.circuits.graphs.rewriting import fresh, join, movers_before
+from zenserve.circuits.graphs.site import Site
+from zenserve.circuits.graphs.types import Affine, Bounds, Declared, FloatArray, Shape
+from zenserve.circuits.onnx.constants import INTEGERS, Constant
+from zenserve.circuits.onnx.step import Data, Measured, Operator, Step, Value
+from zenserve.circuits.operators.entry import Entry
+from zenserve.circuits.operators.sums import Accumulating
+from zenserve.relations.integers import IntArray
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,17 +12,17 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from circuits.graphs import formula
-from circuits.onnx.constants import Constant, Element
-from circuits.onnx.naming import require_finite, where
-from circuits.onnx.step import Data, Operator, Step, Value, of_kind
-from circuits.operators.activation import Activation
-from circuits.operators.add import add, subtract
-from circuits.operators.entry import Entry
-from circuits.operators.gather import Gather
-from circuits.operators.matmul import reshaped
-from circuits.operators.moving import rearranged
-from circuits.operators.selection import placed
+from zenserve.circuits.graphs import formula
+from zenserve.circuits.onnx.constants import Constant, Element
+from zenserve.circuits.onnx.naming import require_finite, where
+from zenserve.circuits.onnx.step import Data, Operator, Step, Value, of_kind
+from zenserve.circuits.operators.activation import Activation
+from zenserve.circuits.operators.add import add, subtract
+from zenserve.circuits.operators.entry import Entry
+from zenserve.circuits.operators.gather import Gather
+from zenserve.circuits.operators.matmul import reshaped
+from zenserve.circuits.operators.moving import rearranged
+from zenserve.circuits.operators.selection import placed
 
 # A function of two arrays of numbers.
 Function = Callable[[NDArray[Any], NDArray[Any]], NDArray[Any]]

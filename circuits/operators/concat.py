@@ -8,14 +8,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from circuits.graphs.graph import Graph
-from circuits.graphs.node import Constants, Mover, Node, Number, Written, dims
-from circuits.graphs.rewriting import fresh
-from circuits.graphs.types import Affine, Shape, require
-from circuits.onnx.step import Data, Operator, Step, Value
-from circuits.operators.clip import Clip
-from circuits.operators.entry import Entry
-from circuits.operators.quantise_linear import declared_at, integer, typed
+from zenserve.circuits.graphs.graph import Graph
+from zenserve.circuits.graphs.node import Constants, Mover, Node, Number, Written, dims
+from zenserve.circuits.graphs.rewriting import fresh
+from zenserve.circuits.graphs.types import Affine, Shape, require
+from zenserve.circuits.onnx.step import Data, Operator, Step, Value
+from zenserve.circuits.operators.clip import Clip
+from zenserve.circuits.operators.entry import Entry
+from zenserve.circuits.operators.quantise_linear import declared_at, integer, typed
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from circuits.onnx.constants import Constant, Element
-from circuits.onnx.step import Operator, Step, Value
-from circuits.operators.entry import Entry
+from zenserve.circuits.onnx.constants import Constant, Element
+from zenserve.circuits.onnx.step import Operator, Step, Value
+from zenserve.circuits.operators.entry import Entry
 
 
 def both_constant(step: Step) -> bool:

@@ -9,12 +9,12 @@ from dataclasses import replace
 
 import numpy as np
 
-from circuits.onnx.constants import Constant, Element
-from circuits.onnx.step import Data, Held, Operator, Step, TensorList, Value
-from circuits.operators.entry import Entry
-from circuits.operators.matmul import reshaped, shape_of
-from circuits.operators.tensor_lists import stacked, unstacked
-from circuits.operators.where import where as choose
+from zenserve.circuits.onnx.constants import Constant, Element
+from zenserve.circuits.onnx.step import Data, Held, Operator, Step, TensorList, Value
+from zenserve.circuits.operators.entry import Entry
+from zenserve.circuits.operators.matmul import reshaped, shape_of
+from zenserve.circuits.operators.tensor_lists import stacked, unstacked
+from zenserve.circuits.operators.where import where as choose
 
 _COUNTED = "give the loop a number of iterations that the file fixes, and no condition that an input changes"
 

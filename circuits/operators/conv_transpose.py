@@ -14,15 +14,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from circuits.graphs.node import dims
-from circuits.onnx.constants import Constant
-from circuits.onnx.step import Data, Operator, Step, Value
-from circuits.operators.convolution import ATTRIBUTES, Conv, kernel_of
-from circuits.operators.entry import Entry
-from circuits.operators.moving import picked
-from circuits.operators.weighted import declared_for_rows
-from relations.integers import IntArray
-from relations.planes import Sizes
+from zenserve.circuits.graphs.node import dims
+from zenserve.circuits.onnx.constants import Constant
+from zenserve.circuits.onnx.step import Data, Operator, Step, Value
+from zenserve.circuits.operators.convolution import ATTRIBUTES, Conv, kernel_of
+from zenserve.circuits.operators.entry import Entry
+from zenserve.circuits.operators.moving import picked
+from zenserve.circuits.operators.weighted import declared_for_rows
+from zenserve.relations.integers import IntArray
+from zenserve.relations.planes import Sizes
 
 
 class _Axis(NamedTuple):

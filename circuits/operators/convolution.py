@@ -7,20 +7,20 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from circuits.graphs.node import Constants, Written, windows
-from circuits.graphs.site import Site
-from circuits.graphs.types import MOST_COMPARED_BITS, Declared, FloatArray, Shape
-from circuits.onnx.constants import Constant
-from circuits.onnx.step import Data, Operator, Step, Value
-from circuits.operators.entry import Entry
-from circuits.operators.quantise_linear import bias_of, declared_at, integer, real, typed
-from circuits.operators.weighted import Parametric, WeightedSum, declared_for_rows, integers
-from circuits.operators.windows import geometry
-from relations import planes
-from relations.integers import IntArray
-from relations.planes import Sizes, Sliding
-from relations.relation import Convolution, Relation, Tensor, Term
-from verifier.schemes import Privacy
+from zenserve.circuits.graphs.node import Constants, Written, windows
+from zenserve.circuits.graphs.site import Site
+from zenserve.circuits.graphs.types import MOST_COMPARED_BITS, Declared, FloatArray, Shape
+from zenserve.circuits.onnx.constants import Constant
+from zenserve.circuits.onnx.step import Data, Operator, Step, Value
+from zenserve.circuits.operators.entry import Entry
+from zenserve.circuits.operators.quantise_linear import bias_of, declared_at, integer, real, typed
+from zenserve.circuits.operators.weighted import Parametric, WeightedSum, declared_for_rows, integers
+from zenserve.circuits.operators.windows import geometry
+from zenserve.relations import planes
+from zenserve.relations.integers import IntArray
+from zenserve.relations.planes import Sizes, Sliding
+from zenserve.relations.relation import Convolution, Relation, Tensor, Term
+from zenserve.verifier.schemes import Privacy
 
 # Of weights: output and input channels, and one axis to three.
 DIMENSIONS = tuple(range(3, 3 + planes.MOST_AXES))

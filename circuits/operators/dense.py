@@ -8,21 +8,21 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from circuits.graphs.node import Constants, Written, dims
-from circuits.graphs.site import Site
-from circuits.graphs.types import MOST_COMPARED_BITS, Declared, FloatArray, Shape
-from circuits.onnx.constants import Constant, Element
-from circuits.onnx.step import Data, Operator, Step, Value
-from circuits.operators.convolution import Conv
-from circuits.operators.entry import Entry
-from circuits.operators.quantise_linear import bias_of, declared_at, integer, real, typed
-from circuits.operators.reshape import Reshape, shaped
-from circuits.operators.transpose import Transpose
-from circuits.operators.weighted import Parametric, WeightedSum, declared_for_rows, integers
-from relations.integers import IntArray
-from relations.planes import Sliding
-from relations.relation import MatMul, Relation, Tensor, Term
-from verifier.schemes import Privacy
+from zenserve.circuits.graphs.node import Constants, Written, dims
+from zenserve.circuits.graphs.site import Site
+from zenserve.circuits.graphs.types import MOST_COMPARED_BITS, Declared, FloatArray, Shape
+from zenserve.circuits.onnx.constants import Constant, Element
+from zenserve.circuits.onnx.step import Data, Operator, Step, Value
+from zenserve.circuits.operators.convolution import Conv
+from zenserve.circuits.operators.entry import Entry
+from zenserve.circuits.operators.quantise_linear import bias_of, declared_at, integer, real, typed
+from zenserve.circuits.operators.reshape import Reshape, shaped
+from zenserve.circuits.operators.transpose import Transpose
+from zenserve.circuits.operators.weighted import Parametric, WeightedSum, declared_for_rows, integers
+from zenserve.relations.integers import IntArray
+from zenserve.relations.planes import Sliding
+from zenserve.relations.relation import MatMul, Relation, Tensor, Term
+from zenserve.verifier.schemes import Privacy
 
 
 @dataclass(frozen=True, eq=False)

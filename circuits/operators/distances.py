@@ -7,15 +7,15 @@ from dataclasses import replace
 
 import numpy as np
 
-from circuits.graphs.types import FloatArray
-from circuits.onnx.step import Data, Operator, Step, Value
-from circuits.operators.add import add
-from circuits.operators.dense import layer
-from circuits.operators.entry import Entry
-from circuits.operators.linear_models import rows
-from circuits.operators.moving import picked
-from circuits.operators.reduce import Rows, function
-from circuits.operators.scale import affine_of
+from zenserve.circuits.graphs.types import FloatArray
+from zenserve.circuits.onnx.step import Data, Operator, Step, Value
+from zenserve.circuits.operators.add import add
+from zenserve.circuits.operators.dense import layer
+from zenserve.circuits.operators.entry import Entry
+from zenserve.circuits.operators.linear_models import rows
+from zenserve.circuits.operators.moving import picked
+from zenserve.circuits.operators.reduce import Rows, function
+from zenserve.circuits.operators.scale import affine_of
 
 
 def squared_distances(step: Step, data: Data, vectors: FloatArray, factor: float = 1.0) -> Data:

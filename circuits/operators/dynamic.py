@@ -12,15 +12,15 @@ from dataclasses import replace
 
 import numpy as np
 
-from circuits.onnx.constants import Constant, Element
-from circuits.onnx.step import Data, Measured, Operator, Step, Value, of_kind
-from circuits.operators import convolution
-from circuits.operators.add import add
-from circuits.operators.entry import Entry
-from circuits.operators.matmul import product
-from circuits.operators.multiply import multiply
-from circuits.operators.quantise_linear import integer, real
-from circuits.operators.scale import affine_of
+from zenserve.circuits.onnx.constants import Constant, Element
+from zenserve.circuits.onnx.step import Data, Measured, Operator, Step, Value, of_kind
+from zenserve.circuits.operators import convolution
+from zenserve.circuits.operators.add import add
+from zenserve.circuits.operators.entry import Entry
+from zenserve.circuits.operators.matmul import product
+from zenserve.circuits.operators.multiply import multiply
+from zenserve.circuits.operators.quantise_linear import integer, real
+from zenserve.circuits.operators.scale import affine_of
 
 _MEASURED = Measured(np.array(1.0), np.array(0), 8, False)
 

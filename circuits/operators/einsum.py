@@ -10,14 +10,14 @@ from typing import Final
 
 import numpy as np
 
-from circuits.graphs.types import Shape
-from circuits.onnx.constants import Constant
-from circuits.onnx.step import Operator, Step, Value
-from circuits.operators.entry import Entry
-from circuits.operators.matmul import floats, product, reshaped, shape_of
-from circuits.operators.moving import rearranged
-from circuits.operators.reduce import SUM, over_axes
-from relations.integers import IntArray
+from zenserve.circuits.graphs.types import Shape
+from zenserve.circuits.onnx.constants import Constant
+from zenserve.circuits.onnx.step import Operator, Step, Value
+from zenserve.circuits.operators.entry import Entry
+from zenserve.circuits.operators.matmul import floats, product, reshaped, shape_of
+from zenserve.circuits.operators.moving import rearranged
+from zenserve.circuits.operators.reduce import SUM, over_axes
+from zenserve.relations.integers import IntArray
 
 # Letters of all inputs together.
 _MOST: Final = 40

@@ -1,13 +1,15 @@
-"""What the module of an operator adds to the house: one entry each, listed in ``circuits.operators``."""
+"""What the module of an operator adds to the house: one entry each, listed in
+``zenserve.circuits.operators``.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from circuits.graphs.graph import Graph
-from circuits.graphs.node import QuantNode
-from circuits.onnx.step import Operator
+from zenserve.circuits.graphs.graph import Graph
+from zenserve.circuits.graphs.node import QuantNode
+from zenserve.circuits.onnx.step import Operator
 
 
 @dataclass(frozen=True)

@@ -9,25 +9,25 @@ from typing import Any
 
 import numpy as np
 
-from circuits.graphs import formula
-from circuits.graphs.types import Affine, Bounds, FloatArray, Shape
-from circuits.onnx.constants import Element
-from circuits.onnx.step import Data, Operator, Step, Value
-from circuits.operators.activation import applied
-from circuits.operators.entry import Entry
-from circuits.operators.labels import extract, looked_up
-from circuits.operators.linear_models import rows
-from circuits.operators.moving import rearranged
-from circuits.operators.multiply import Mul
-from circuits.operators.reduce import Rows, function
-from circuits.operators.reshape import Reshape, shaped
-from circuits.operators.scale import affine
-from circuits.operators.selection import placed
-from circuits.operators.softmax import Softmax
-from circuits.operators.sums import Accumulating
-from relations.integers import IntArray
-from relations.relation import Linear, Relation, Tensor, Term
-from verifier.schemes import Privacy
+from zenserve.circuits.graphs import formula
+from zenserve.circuits.graphs.types import Affine, Bounds, FloatArray, Shape
+from zenserve.circuits.onnx.constants import Element
+from zenserve.circuits.onnx.step import Data, Operator, Step, Value
+from zenserve.circuits.operators.activation import applied
+from zenserve.circuits.operators.entry import Entry
+from zenserve.circuits.operators.labels import extract, looked_up
+from zenserve.circuits.operators.linear_models import rows
+from zenserve.circuits.operators.moving import rearranged
+from zenserve.circuits.operators.multiply import Mul
+from zenserve.circuits.operators.reduce import Rows, function
+from zenserve.circuits.operators.reshape import Reshape, shaped
+from zenserve.circuits.operators.scale import affine
+from zenserve.circuits.operators.selection import placed
+from zenserve.circuits.operators.softmax import Softmax
+from zenserve.circuits.operators.sums import Accumulating
+from zenserve.relations.integers import IntArray
+from zenserve.relations.relation import Linear, Relation, Tensor, Term
+from zenserve.verifier.schemes import Privacy
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,14 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from circuits.graphs.node import Node, QuantNode
-from circuits.graphs.site import Site
-from circuits.graphs.types import Affine, FloatArray, Shape, require
-from circuits.operators.entry import Entry
-from relations.bounds import Bound
-from relations.integers import IntArray
-from relations.relation import Move, Relation, Tensor
-from verifier.schemes import Privacy
+from zenserve.circuits.graphs.node import Node, QuantNode
+from zenserve.circuits.graphs.site import Site
+from zenserve.circuits.graphs.types import Affine, FloatArray, Shape, require
+from zenserve.circuits.operators.entry import Entry
+from zenserve.relations.bounds import Bound
+from zenserve.relations.integers import IntArray
+from zenserve.relations.relation import Move, Relation, Tensor
+from zenserve.verifier.schemes import Privacy
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,23 +10,23 @@ from typing import Any, Final, NamedTuple, Self
 
 import numpy as np
 
-from circuits.graphs import rescaling
-from circuits.graphs.calibration import Interval
-from circuits.graphs.graph import Graph
-from circuits.graphs.node import Constants, Node, Written, dims
-from circuits.graphs.rewriting import join
-from circuits.graphs.site import Site
-from circuits.graphs.types import MOST_BITS, MOST_COMPARED_BITS, Affine, Bounds, FloatArray, Shape
-from circuits.operators.entry import Entry
-from circuits.operators.scale import Scale
-from circuits.operators.sums import Accumulating
-from circuits.operators.weighted import PROOFS
-from relations.bounds import Bound
-from relations.integers import IntArray
-from relations.relation import Forest as ForestRelation
-from relations.relation import Parameter, Relation, Tensor, Term
-from verifier.schemes import Privacy
-from zenerrors import ModelError
+from zenserve.circuits.graphs import rescaling
+from zenserve.circuits.graphs.calibration import Interval
+from zenserve.circuits.graphs.graph import Graph
+from zenserve.circuits.graphs.node import Constants, Node, Written, dims
+from zenserve.circuits.graphs.rewriting import join
+from zenserve.circuits.graphs.site import Site
+from zenserve.circuits.graphs.types import MOST_BITS, MOST_COMPARED_BITS, Affine, Bounds, FloatArray, Shape
+from zenserve.circuits.operators.entry import Entry
+from zenserve.circuits.operators.scale import Scale
+from zenserve.circuits.operators.sums import Accumulating
+from zenserve.circuits.operators.weighted import PROOFS
+from zenserve.errors import ModelError
+from zenserve.relations.bounds import Bound
+from zenserve.relations.integers import IntArray
+from zenserve.relations.relation import Forest as ForestRelation
+from zenserve.relations.relation import Parameter, Relation, Tensor, Term
+from zenserve.verifier.schemes import Privacy
 
 # As many as tensors may have: they cost hardly more than fewer.
 _LEAF_BITS: Final = MOST_BITS
@@ -230,7 +230,9 @@ class _Trees(NamedTuple):
 
 
 class _Blocks(NamedTuple):
-    """As ``relations.relation.Forest`` has them: feature, threshold, following, value, and the steps."""
+    """As ``zenserve.relations.relation.Forest`` has them: feature, threshold, following, value, and the
+    steps.
+    """
 
     feature: IntArray
     threshold: IntArray
@@ -261,7 +263,9 @@ def _blocks(trees: _Trees, leaf: IntArray) -> _Blocks:
 
 
 def _rows(trees: _Trees, levels: int, depth: int, values: int) -> int:
-    """About how many rows the trees take in blocks of so many levels (``circuits.lowering.forests``)."""
+    """About how many rows the trees take in blocks of so many levels
+    (``zenserve.circuits.lowering.forests``).
+    """
     count, steps = len(trees.roots), -(-depth // levels)
     behind = len(trees.blocks(levels)) + 1 if steps > 1 else 0
     bits, feature_bits = (
@@ -280,8 +284,8 @@ def _rows(trees: _Trees, levels: int, depth: int, values: int) -> int:
 
 @dataclass(frozen=True, eq=False)
 class QuantForest(Accumulating):
-    """Paths through blocks of trees, int64 arrays as ``relations.relation.Forest`` has them, but following
-    [0, exits] where there is one step. ``value_type``: of the values plus its zero point."""
+    """Paths through blocks of trees, int64 arrays as ``zenserve.relations.relation.Forest`` has them, but
+    following [0, exits] where there is one step. ``value_type``: of the values plus its zero point."""
 
     repeatable = False
 

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 
 from numpy.typing import NDArray
 
-from circuits.graphs.node import Constants, Mover, Number, Written, dims
-from circuits.graphs.types import Shape
-from circuits.operators.entry import Entry
-from relations.integers import IntArray
+from zenserve.circuits.graphs.node import Constants, Mover, Number, Written, dims
+from zenserve.circuits.graphs.types import Shape
+from zenserve.circuits.operators.entry import Entry
+from zenserve.relations.integers import IntArray
 
 
 @dataclass(frozen=True, eq=False)

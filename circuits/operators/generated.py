@@ -8,13 +8,13 @@ from dataclasses import replace
 
 import numpy as np
 
-from circuits.graphs.types import FloatArray
-from circuits.onnx.constants import FLOATS, Constant, Element
-from circuits.onnx.step import Operator, Step, Value
-from circuits.operators.entry import Entry
-from circuits.operators.matmul import floats, product, reshaped, shape_of
-from circuits.operators.moving import rearranged
-from relations.integers import IntArray
+from zenserve.circuits.graphs.types import FloatArray
+from zenserve.circuits.onnx.constants import FLOATS, Constant, Element
+from zenserve.circuits.onnx.step import Operator, Step, Value
+from zenserve.circuits.operators.entry import Entry
+from zenserve.circuits.operators.matmul import floats, product, reshaped, shape_of
+from zenserve.circuits.operators.moving import rearranged
+from zenserve.relations.integers import IntArray
 
 _KINDS = (*FLOATS, Element.INT64, Element.INT32, Element.BOOL)
 

@@ -9,12 +9,12 @@ from typing import Final
 
 import numpy as np
 
-from circuits.graphs import formula
-from circuits.graphs.types import MOST_BITS
-from circuits.onnx.constants import FLOATS, WHOLE, Constant, Element
-from circuits.onnx.step import Data, Held, Operator, Step, TensorList, Value
-from circuits.operators.activation import TRUNCATED, Activation, wrapped
-from circuits.operators.entry import Entry
+from zenserve.circuits.graphs import formula
+from zenserve.circuits.graphs.types import MOST_BITS
+from zenserve.circuits.onnx.constants import FLOATS, WHOLE, Constant, Element
+from zenserve.circuits.onnx.step import Data, Held, Operator, Step, TensorList, Value
+from zenserve.circuits.operators.activation import TRUNCATED, Activation, wrapped
+from zenserve.circuits.operators.entry import Entry
 
 
 def _identity(step: Step) -> Held:

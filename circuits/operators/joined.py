@@ -7,12 +7,12 @@ from dataclasses import replace
 from functools import partial
 from typing import Final
 
-from circuits.onnx.step import Data, Operator, Step, Value
-from circuits.operators import convolution, matmul
-from circuits.operators.activation import Activation, applied
-from circuits.operators.add import add
-from circuits.operators.clip import Clip
-from circuits.operators.entry import Entry
+from zenserve.circuits.onnx.step import Data, Operator, Step, Value
+from zenserve.circuits.operators import convolution, matmul
+from zenserve.circuits.operators.activation import Activation, applied
+from zenserve.circuits.operators.add import add
+from zenserve.circuits.operators.clip import Clip
+from zenserve.circuits.operators.entry import Entry
 
 _FORMULAS: Final = {b"Sigmoid": "sigmoid(x)", b"Tanh": "tanh(x)"}
 

@@ -12,19 +12,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from circuits.graphs.calibration import Interval
-from circuits.graphs.node import Constants, Node, Written
-from circuits.graphs.rescaling import exact
-from circuits.graphs.site import Site
-from circuits.graphs.types import MOST_COMPARED_BITS, Affine, FloatArray
-from circuits.onnx.constants import FLOATS, Constant, Element
-from circuits.onnx.naming import quote
-from circuits.onnx.step import Data, Operator, Step, Value
-from circuits.operators.entry import Entry
-from circuits.operators.reshape import shaped
-from circuits.operators.tabled import Tabled
-from relations.integers import IntArray
-from zenerrors import ModelError
+from zenserve.circuits.graphs.calibration import Interval
+from zenserve.circuits.graphs.node import Constants, Node, Written
+from zenserve.circuits.graphs.rescaling import exact
+from zenserve.circuits.graphs.site import Site
+from zenserve.circuits.graphs.types import MOST_COMPARED_BITS, Affine, FloatArray
+from zenserve.circuits.onnx.constants import FLOATS, Constant, Element
+from zenserve.circuits.onnx.naming import quote
+from zenserve.circuits.onnx.step import Data, Operator, Step, Value
+from zenserve.circuits.operators.entry import Entry
+from zenserve.circuits.operators.reshape import shaped
+from zenserve.circuits.operators.tabled import Tabled
+from zenserve.errors import ModelError
+from zenserve.relations.integers import IntArray
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,23 +11,23 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from circuits.graphs.calibration import Interval, without_outliers
-from circuits.graphs.node import Node, Number, QuantNode, Reading, Winning, dims
-from circuits.graphs.rescaling import exact
-from circuits.graphs.site import Site
-from circuits.graphs.types import Affine, FloatArray, Shape, require
-from circuits.onnx.constants import Element
-from circuits.onnx.step import Data, Operator, Step, Value
-from circuits.operators.entry import Entry
-from circuits.operators.matmul import product
-from circuits.operators.moving import rearranged
-from circuits.operators.reshape import shaped
-from circuits.operators.scale import affine_of
-from circuits.operators.selection import placed
-from relations.bounds import Bound
-from relations.integers import IntArray
-from relations.relation import Argmax, Linear, Relation, Tensor, Term
-from verifier.schemes import Privacy
+from zenserve.circuits.graphs.calibration import Interval, without_outliers
+from zenserve.circuits.graphs.node import Node, Number, QuantNode, Reading, Winning, dims
+from zenserve.circuits.graphs.rescaling import exact
+from zenserve.circuits.graphs.site import Site
+from zenserve.circuits.graphs.types import Affine, FloatArray, Shape, require
+from zenserve.circuits.onnx.constants import Element
+from zenserve.circuits.onnx.step import Data, Operator, Step, Value
+from zenserve.circuits.operators.entry import Entry
+from zenserve.circuits.operators.matmul import product
+from zenserve.circuits.operators.moving import rearranged
+from zenserve.circuits.operators.reshape import shaped
+from zenserve.circuits.operators.scale import affine_of
+from zenserve.circuits.operators.selection import placed
+from zenserve.relations.bounds import Bound
+from zenserve.relations.integers import IntArray
+from zenserve.relations.relation import Argmax, Linear, Relation, Tensor, Term
+from zenserve.verifier.schemes import Privacy
 
 # Between the least entry of calibration and what is less than all, in reaches of these.
 _ROOM: Final = 1 / 8

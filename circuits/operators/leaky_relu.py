@@ -9,22 +9,22 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from circuits.graphs import formula, rescaling
-from circuits.graphs.node import Constants, Named, Node, QuantNode, Written, dims
-from circuits.graphs.site import Site
-from circuits.graphs.types import Affine, Bounds, FloatArray, Shape, require_narrow
-from circuits.onnx.step import Data, Operator, Step, Value
-from circuits.operators.activation import table
-from circuits.operators.clip import Clip
-from circuits.operators.entry import Entry
-from circuits.operators.quantise_linear import declared_at, integer, typed
-from circuits.operators.sums import Accumulating
-from relations.bounds import Bound
-from relations.functions import Requantisation
-from relations.integers import IntArray
-from relations.planes import Pair
-from relations.relation import Linear, Lookup, Relation, Tensor, Term
-from verifier.schemes import Privacy
+from zenserve.circuits.graphs import formula, rescaling
+from zenserve.circuits.graphs.node import Constants, Named, Node, QuantNode, Written, dims
+from zenserve.circuits.graphs.site import Site
+from zenserve.circuits.graphs.types import Affine, Bounds, FloatArray, Shape, require_narrow
+from zenserve.circuits.onnx.step import Data, Operator, Step, Value
+from zenserve.circuits.operators.activation import table
+from zenserve.circuits.operators.clip import Clip
+from zenserve.circuits.operators.entry import Entry
+from zenserve.circuits.operators.quantise_linear import declared_at, integer, typed
+from zenserve.circuits.operators.sums import Accumulating
+from zenserve.relations.bounds import Bound
+from zenserve.relations.functions import Requantisation
+from zenserve.relations.integers import IntArray
+from zenserve.relations.planes import Pair
+from zenserve.relations.relation import Linear, Lookup, Relation, Tensor, Term
+from zenserve.verifier.schemes import Privacy
 
 # Beyond these an alpha or its inverse is no slope that 8 bits could show.
 _LEAST, _MOST = 2.0**-16, 2.0**16

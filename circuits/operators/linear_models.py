@@ -7,14 +7,14 @@ from dataclasses import replace
 
 import numpy as np
 
-from circuits.onnx.constants import Element
-from circuits.onnx.step import Data, Operator, Step, Value
-from circuits.operators.dense import layer
-from circuits.operators.entry import Entry
-from circuits.operators.labels import class_names, named
-from circuits.operators.reduce import function
-from circuits.operators.reshape import shaped
-from circuits.operators.scores import classified, of_two, transformed
+from zenserve.circuits.onnx.constants import Element
+from zenserve.circuits.onnx.step import Data, Operator, Step, Value
+from zenserve.circuits.operators.dense import layer
+from zenserve.circuits.operators.entry import Entry
+from zenserve.circuits.operators.labels import class_names, named
+from zenserve.circuits.operators.reduce import function
+from zenserve.circuits.operators.reshape import shaped
+from zenserve.circuits.operators.scores import classified, of_two, transformed
 
 
 def _scores(step: Step, count: int) -> Data:

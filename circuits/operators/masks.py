@@ -14,20 +14,20 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from circuits.graphs import formula, rescaling
-from circuits.graphs.node import Node, QuantNode, dims
-from circuits.graphs.rescaling import Clamp
-from circuits.graphs.site import Site
-from circuits.graphs.types import Affine, Bounds, FloatArray, Shape
-from circuits.onnx.constants import Constant
-from circuits.onnx.step import Data, Kept, Masked, Step, Value
-from circuits.operators.activation import Activation
-from circuits.operators.entry import Entry
-from circuits.operators.sums import Accumulating
-from relations.integers import IntArray
-from relations.relation import Product, Relation, Tensor, Term
-from verifier.schemes import Privacy
-from zenerrors import TensorError
+from zenserve.circuits.graphs import formula, rescaling
+from zenserve.circuits.graphs.node import Node, QuantNode, dims
+from zenserve.circuits.graphs.rescaling import Clamp
+from zenserve.circuits.graphs.site import Site
+from zenserve.circuits.graphs.types import Affine, Bounds, FloatArray, Shape
+from zenserve.circuits.onnx.constants import Constant
+from zenserve.circuits.onnx.step import Data, Kept, Masked, Step, Value
+from zenserve.circuits.operators.activation import Activation
+from zenserve.circuits.operators.entry import Entry
+from zenserve.circuits.operators.sums import Accumulating
+from zenserve.errors import TensorError
+from zenserve.relations.integers import IntArray
+from zenserve.relations.relation import Product, Relation, Tensor, Term
+from zenserve.verifier.schemes import Privacy
 
 # What stands for minus infinity.
 _LOWEST: Final = float(np.finfo(np.float32).min)

@@ -8,23 +8,23 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from circuits.graphs.node import Constants, Node, QuantNode, Written, dims
-from circuits.graphs.site import Site
-from circuits.graphs.types import Affine, Bounds, FloatArray, Shape
-from circuits.onnx.constants import Constant
-from circuits.onnx.step import Data, Operator, Step, Value
-from circuits.operators.add import add
-from circuits.operators.convolution import Conv
-from circuits.operators.dense import GEMM, by_weights, gemm
-from circuits.operators.entry import Entry
-from circuits.operators.moving import broadcast, rearranged
-from circuits.operators.reshape import shaped
-from circuits.operators.scale import affine_of
-from circuits.operators.sums import Accumulating
-from relations.integers import IntArray
-from relations.relation import MatrixProduct, Relation, Tensor, Term
-from verifier.schemes import Privacy
-from zenerrors import ModelError
+from zenserve.circuits.graphs.node import Constants, Node, QuantNode, Written, dims
+from zenserve.circuits.graphs.site import Site
+from zenserve.circuits.graphs.types import Affine, Bounds, FloatArray, Shape
+from zenserve.circuits.onnx.constants import Constant
+from zenserve.circuits.onnx.step import Data, Operator, Step, Value
+from zenserve.circuits.operators.add import add
+from zenserve.circuits.operators.convolution import Conv
+from zenserve.circuits.operators.dense import GEMM, by_weights, gemm
+from zenserve.circuits.operators.entry import Entry
+from zenserve.circuits.operators.moving import broadcast, rearranged
+from zenserve.circuits.operators.reshape import shaped
+from zenserve.circuits.operators.scale import affine_of
+from zenserve.circuits.operators.sums import Accumulating
+from zenserve.errors import ModelError
+from zenserve.relations.integers import IntArray
+from zenserve.relations.relation import MatrixProduct, Relation, Tensor, Term
+from zenserve.verifier.schemes import Privacy
 
 # So many products of constants take as long as one that is kept.
 _MULTIPLIED = 1 << 6

@@ -8,15 +8,15 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from circuits.graphs.node import Mover, Number
-from circuits.graphs.types import Affine
-from circuits.operators.entry import Entry
-from circuits.operators.windows import Pool
-from relations import planes
-from relations.bounds import Bound
-from relations.planes import Sliding
-from relations.relation import Maximum, Relation, Tensor
-from verifier.schemes import Privacy
+from zenserve.circuits.graphs.node import Mover, Number
+from zenserve.circuits.graphs.types import Affine
+from zenserve.circuits.operators.entry import Entry
+from zenserve.circuits.operators.windows import Pool
+from zenserve.relations import planes
+from zenserve.relations.bounds import Bound
+from zenserve.relations.planes import Sliding
+from zenserve.relations.relation import Maximum, Relation, Tensor
+from zenserve.verifier.schemes import Privacy
 
 
 @dataclass(frozen=True, eq=False)

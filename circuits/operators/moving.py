@@ -14,17 +14,17 @@ from typing import Final
 
 import numpy as np
 
-from circuits.graphs.node import dims
-from circuits.graphs.types import Shape
-from circuits.onnx.constants import MOST_DIMENSIONS, Constant, Element
-from circuits.onnx.naming import where
-from circuits.onnx.step import Data, Operator, Step, Value, typed_shape
-from circuits.operators.concat import Concat, joined
-from circuits.operators.entry import Entry
-from circuits.operators.gather import Gather
-from circuits.operators.pad import Pad
-from circuits.operators.reshape import shaped
-from relations.integers import IntArray
+from zenserve.circuits.graphs.node import dims
+from zenserve.circuits.graphs.types import Shape
+from zenserve.circuits.onnx.constants import MOST_DIMENSIONS, Constant, Element
+from zenserve.circuits.onnx.naming import where
+from zenserve.circuits.onnx.step import Data, Operator, Step, Value, typed_shape
+from zenserve.circuits.operators.concat import Concat, joined
+from zenserve.circuits.operators.entry import Entry
+from zenserve.circuits.operators.gather import Gather
+from zenserve.circuits.operators.pad import Pad
+from zenserve.circuits.operators.reshape import shaped
+from zenserve.relations.integers import IntArray
 
 # So many entries that are looked at take as long as one that is kept, and any move as long as so many.
 _LOOKED_AT: Final = 8

@@ -8,14 +8,14 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from circuits.graphs.graph import Graph
-from circuits.graphs.node import Node, QuantNode, dims
-from circuits.graphs.rewriting import fresh
-from circuits.graphs.site import Site
-from circuits.graphs.types import Affine, Bounds, FloatArray, Shape
-from circuits.onnx.constants import Element
-from circuits.onnx.step import Data, Operator, Step, Value
-from circuits.operators.activation import (
+from zenserve.circuits.graphs.graph import Graph
+from zenserve.circuits.graphs.node import Node, QuantNode, dims
+from zenserve.circuits.graphs.rewriting import fresh
+from zenserve.circuits.graphs.site import Site
+from zenserve.circuits.graphs.types import Affine, Bounds, FloatArray, Shape
+from zenserve.circuits.onnx.constants import Element
+from zenserve.circuits.onnx.step import Data, Operator, Step, Value
+from zenserve.circuits.operators.activation import (
     Activation,
     applied,
     before_repeats,
@@ -23,15 +23,15 @@ from circuits.operators.activation import (
     tabulate,
     wrapping,
 )
-from circuits.operators.constants import both_constant, folded, quotient
-from circuits.operators.entry import Entry
-from circuits.operators.moving import together
-from circuits.operators.quantise_linear import declared_at, operands, typed
-from circuits.operators.scale import affine, affine_of, scale
-from circuits.operators.sums import Accumulating
-from relations.integers import IntArray
-from relations.relation import Product, Relation, Tensor, Term
-from verifier.schemes import Privacy
+from zenserve.circuits.operators.constants import both_constant, folded, quotient
+from zenserve.circuits.operators.entry import Entry
+from zenserve.circuits.operators.moving import together
+from zenserve.circuits.operators.quantise_linear import declared_at, operands, typed
+from zenserve.circuits.operators.scale import affine, affine_of, scale
+from zenserve.circuits.operators.sums import Accumulating
+from zenserve.relations.integers import IntArray
+from zenserve.relations.relation import Product, Relation, Tensor, Term
+from zenserve.verifier.schemes import Privacy
 
 
 @dataclass(frozen=True, eq=False)

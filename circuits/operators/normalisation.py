@@ -10,19 +10,19 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from circuits.graphs import formula
-from circuits.graphs.node import dims
-from circuits.graphs.types import FloatArray, Shape
-from circuits.onnx.constants import Constant, Element
-from circuits.onnx.step import Data, Operator, Step, Value
-from circuits.operators.activation import Activation
-from circuits.operators.add import Sub, add
-from circuits.operators.entry import Entry
-from circuits.operators.multiply import Mul
-from circuits.operators.reduce import Rows, SumPool, function
-from circuits.operators.reshape import shaped
-from circuits.operators.scale import affine_of
-from circuits.operators.selection import selected
+from zenserve.circuits.graphs import formula
+from zenserve.circuits.graphs.node import dims
+from zenserve.circuits.graphs.types import FloatArray, Shape
+from zenserve.circuits.onnx.constants import Constant, Element
+from zenserve.circuits.onnx.step import Data, Operator, Step, Value
+from zenserve.circuits.operators.activation import Activation
+from zenserve.circuits.operators.add import Sub, add
+from zenserve.circuits.operators.entry import Entry
+from zenserve.circuits.operators.multiply import Mul
+from zenserve.circuits.operators.reduce import Rows, SumPool, function
+from zenserve.circuits.operators.reshape import shaped
+from zenserve.circuits.operators.scale import affine_of
+from zenserve.circuits.operators.selection import selected
 
 _TINY: Final = 1e-300
 

@@ -11,15 +11,15 @@ from typing import Final
 
 import numpy as np
 
-from circuits.graphs.types import FloatArray, Shape
-from circuits.onnx.constants import Constant, Element
-from circuits.onnx.step import Operator, Step, Value
-from circuits.operators.add import add
-from circuits.operators.entry import Entry
-from circuits.operators.matmul import floats, product
-from circuits.operators.quantise_linear import spread
-from circuits.operators.selection import selected
-from relations.integers import IntArray
+from zenserve.circuits.graphs.types import FloatArray, Shape
+from zenserve.circuits.onnx.constants import Constant, Element
+from zenserve.circuits.onnx.step import Operator, Step, Value
+from zenserve.circuits.operators.add import add
+from zenserve.circuits.operators.entry import Entry
+from zenserve.circuits.operators.matmul import floats, product
+from zenserve.circuits.operators.quantise_linear import spread
+from zenserve.circuits.operators.selection import selected
+from zenserve.relations.integers import IntArray
 
 _BYTE: Final = 8
 _WIDTHS: Final = (2, 4, 8)

@@ -9,16 +9,16 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from circuits.graphs.graph import Graph
-from circuits.graphs.node import Constants, Mover, Node, Number, Written, dims
-from circuits.graphs.rewriting import join
-from circuits.graphs.site import Site
-from circuits.graphs.types import Affine, FloatArray, Shape
-from circuits.operators.convolution import Conv
-from circuits.operators.entry import Entry
-from circuits.operators.max_pool import MaxPool
-from relations.planes import Pair
-from zenerrors import ModelError
+from zenserve.circuits.graphs.graph import Graph
+from zenserve.circuits.graphs.node import Constants, Mover, Node, Number, Written, dims
+from zenserve.circuits.graphs.rewriting import join
+from zenserve.circuits.graphs.site import Site
+from zenserve.circuits.graphs.types import Affine, FloatArray, Shape
+from zenserve.circuits.operators.convolution import Conv
+from zenserve.circuits.operators.entry import Entry
+from zenserve.circuits.operators.max_pool import MaxPool
+from zenserve.errors import ModelError
+from zenserve.relations.planes import Pair
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,13 +10,13 @@ from typing import Final
 
 import numpy as np
 
-from circuits.graphs import formula
-from circuits.onnx.constants import WHOLE
-from circuits.onnx.naming import require_finite, where
-from circuits.onnx.step import Data, Operator, Step, Value
-from circuits.operators.activation import TRUNCATED, Activation, wrapped
-from circuits.operators.entry import Entry
-from circuits.operators.moving import broadcast, picked
+from zenserve.circuits.graphs import formula
+from zenserve.circuits.onnx.constants import WHOLE
+from zenserve.circuits.onnx.naming import require_finite, where
+from zenserve.circuits.onnx.step import Data, Operator, Step, Value
+from zenserve.circuits.operators.activation import TRUNCATED, Activation, wrapped
+from zenserve.circuits.operators.entry import Entry
+from zenserve.circuits.operators.moving import broadcast, picked
 
 _MOST: Final = 256
 """Numbers that differ: each is a table."""

@@ -7,19 +7,19 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from circuits.graphs.types import Shape
-from circuits.onnx.constants import Element
-from circuits.onnx.step import Data, Operator, Step, Value
-from circuits.operators.entry import Entry
-from circuits.operators.labels import looked_up
-from circuits.operators.largest import largest
-from circuits.operators.max_pool import MaxPool
-from circuits.operators.moving import picked
-from circuits.operators.reshape import shaped
-from circuits.operators.scale import affine_of
-from circuits.operators.windows import POOL, geometry, pool
-from relations import planes
-from relations.integers import IntArray
+from zenserve.circuits.graphs.types import Shape
+from zenserve.circuits.onnx.constants import Element
+from zenserve.circuits.onnx.step import Data, Operator, Step, Value
+from zenserve.circuits.operators.entry import Entry
+from zenserve.circuits.operators.labels import looked_up
+from zenserve.circuits.operators.largest import largest
+from zenserve.circuits.operators.max_pool import MaxPool
+from zenserve.circuits.operators.moving import picked
+from zenserve.circuits.operators.reshape import shaped
+from zenserve.circuits.operators.scale import affine_of
+from zenserve.circuits.operators.windows import POOL, geometry, pool
+from zenserve.relations import planes
+from zenserve.relations.integers import IntArray
 
 
 def _max_pool(step: Step) -> Sequence[Value]:

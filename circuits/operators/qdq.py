@@ -7,12 +7,12 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from circuits.graphs.retyping import QuantRetype
-from circuits.graphs.types import FloatArray
-from circuits.onnx.constants import INTEGERS, Constant, Element
-from circuits.onnx.step import Data, Operator, Step, Value
-from circuits.operators.entry import Entry
-from circuits.operators.quantise_linear import (
+from zenserve.circuits.graphs.retyping import QuantRetype
+from zenserve.circuits.graphs.types import FloatArray
+from zenserve.circuits.onnx.constants import INTEGERS, Constant, Element
+from zenserve.circuits.onnx.step import Data, Operator, Step, Value
+from zenserve.circuits.operators.entry import Entry
+from zenserve.circuits.operators.quantise_linear import (
     declared_at,
     declared_kind,
     integer,
@@ -22,7 +22,7 @@ from circuits.operators.quantise_linear import (
     spread,
     typed,
 )
-from circuits.operators.scale import affine
+from zenserve.circuits.operators.scale import affine
 
 
 def _quantise_linear(step: Step) -> Value:

@@ -10,15 +10,15 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from circuits.graphs import formula
-from circuits.graphs.types import MOST_BITS, Declared, FloatArray
-from circuits.onnx.constants import Constant, Element
-from circuits.onnx.naming import require_finite, where
-from circuits.onnx.step import Data, Operator, Step, Value
-from circuits.operators.activation import Activation
-from circuits.operators.clip import Clip
-from circuits.operators.entry import Entry
-from circuits.operators.scale import affine, affine_of
+from zenserve.circuits.graphs import formula
+from zenserve.circuits.graphs.types import MOST_BITS, Declared, FloatArray
+from zenserve.circuits.onnx.constants import Constant, Element
+from zenserve.circuits.onnx.naming import require_finite, where
+from zenserve.circuits.onnx.step import Data, Operator, Step, Value
+from zenserve.circuits.operators.activation import Activation
+from zenserve.circuits.operators.clip import Clip
+from zenserve.circuits.operators.entry import Entry
+from zenserve.circuits.operators.scale import affine, affine_of
 
 _ROUNDED: Final[Mapping[str, str]] = {
     **dict.fromkeys(("ROUND", "HALF_EVEN"), "round(x)"),

@@ -14,12 +14,12 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from circuits.graphs.retyping import Retype
-from circuits.graphs.types import Declared, FloatArray, Shape
-from circuits.onnx.constants import INTEGERS, Constant, Element
-from circuits.onnx.naming import require_finite, where
-from circuits.onnx.step import Data, Measured, Step, Value
-from circuits.operators.clip import Clip
+from zenserve.circuits.graphs.retyping import Retype
+from zenserve.circuits.graphs.types import Declared, FloatArray, Shape
+from zenserve.circuits.onnx.constants import INTEGERS, Constant, Element
+from zenserve.circuits.onnx.naming import require_finite, where
+from zenserve.circuits.onnx.step import Data, Measured, Step, Value
+from zenserve.circuits.operators.clip import Clip
 
 _KINDS: Final = {type_: kind for kind, type_ in INTEGERS.items()}
 

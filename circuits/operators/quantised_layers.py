@@ -8,11 +8,11 @@ from typing import Final
 
 import numpy as np
 
-from circuits.onnx.constants import Constant, Element
-from circuits.onnx.step import Data, Held, Operator, Step, Value
-from circuits.operators import attention, matmul, normalisation, reduce, sequences
-from circuits.operators.entry import Entry
-from circuits.operators.quantise_linear import declared_at, integer, real, typed
+from zenserve.circuits.onnx.constants import Constant, Element
+from zenserve.circuits.onnx.step import Data, Held, Operator, Step, Value
+from zenserve.circuits.operators import attention, matmul, normalisation, reduce, sequences
+from zenserve.circuits.operators.entry import Entry
+from zenserve.circuits.operators.quantise_linear import declared_at, integer, real, typed
 
 _LSTM: Final = sequences.ENTRY.onnx["LSTM"]
 _ATTENTION: Final = attention.ENTRY.microsoft["Attention"]

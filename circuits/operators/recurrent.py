@@ -7,16 +7,16 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from circuits.graphs.node import dims
-from circuits.graphs.site import Site
-from circuits.graphs.types import Affine, FloatArray, Shape
-from circuits.operators.dense import QuantDense
-from circuits.operators.entry import Entry
-from circuits.operators.weighted import Parametric, integers
-from relations.bounds import Bound
-from relations.integers import IntArray
-from relations.relation import Move, Relation, Tensor
-from verifier.schemes import Privacy
+from zenserve.circuits.graphs.node import dims
+from zenserve.circuits.graphs.site import Site
+from zenserve.circuits.graphs.types import Affine, FloatArray, Shape
+from zenserve.circuits.operators.dense import QuantDense
+from zenserve.circuits.operators.entry import Entry
+from zenserve.circuits.operators.weighted import Parametric, integers
+from zenserve.relations.bounds import Bound
+from zenserve.relations.integers import IntArray
+from zenserve.relations.relation import Move, Relation, Tensor
+from zenserve.verifier.schemes import Privacy
 
 
 @dataclass(frozen=True, eq=False)

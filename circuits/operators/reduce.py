@@ -12,27 +12,27 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from circuits.graphs.graph import Graph
-from circuits.graphs.node import Constants, Node, QuantNode, Written
-from circuits.graphs.rewriting import fresh
-from circuits.graphs.site import Site
-from circuits.graphs.types import FloatArray
-from circuits.onnx.step import Data, Operator, Step, Value
-from circuits.operators.activation import TRUNCATED, Activation
-from circuits.operators.add import Add, Sub
-from circuits.operators.average_pool import WindowSum, averaged_whole
-from circuits.operators.concat import Concat
-from circuits.operators.entry import Entry
-from circuits.operators.matmul import MatMul
-from circuits.operators.max_pool import MaxPool
-from circuits.operators.moving import picked, rearranged
-from circuits.operators.multiply import Mul
-from circuits.operators.reshape import Reshape, shaped
-from circuits.operators.windows import POOL, Pool, geometry, pool
-from relations import planes
-from relations.integers import IntArray
-from relations.planes import Sizes
-from zenerrors import ModelError
+from zenserve.circuits.graphs.graph import Graph
+from zenserve.circuits.graphs.node import Constants, Node, QuantNode, Written
+from zenserve.circuits.graphs.rewriting import fresh
+from zenserve.circuits.graphs.site import Site
+from zenserve.circuits.graphs.types import FloatArray
+from zenserve.circuits.onnx.step import Data, Operator, Step, Value
+from zenserve.circuits.operators.activation import TRUNCATED, Activation
+from zenserve.circuits.operators.add import Add, Sub
+from zenserve.circuits.operators.average_pool import WindowSum, averaged_whole
+from zenserve.circuits.operators.concat import Concat
+from zenserve.circuits.operators.entry import Entry
+from zenserve.circuits.operators.matmul import MatMul
+from zenserve.circuits.operators.max_pool import MaxPool
+from zenserve.circuits.operators.moving import picked, rearranged
+from zenserve.circuits.operators.multiply import Mul
+from zenserve.circuits.operators.reshape import Reshape, shaped
+from zenserve.circuits.operators.windows import POOL, Pool, geometry, pool
+from zenserve.errors import ModelError
+from zenserve.relations import planes
+from zenserve.relations.integers import IntArray
+from zenserve.relations.planes import Sizes
 
 _SQUARES: Final = ("x * x", "x ** 2", "x ** 2.0")
 

@@ -8,13 +8,13 @@ from dataclasses import dataclass, replace
 
 from numpy.typing import NDArray
 
-from circuits.graphs.graph import Graph
-from circuits.graphs.node import Constants, Mover, Node, Number, Written, dims
-from circuits.graphs.rewriting import join
-from circuits.graphs.types import Shape
-from circuits.onnx.constants import MOST_DIMENSIONS, MOST_WEIGHTS, Constant
-from circuits.onnx.step import Data, Operator, Step, Value, typed_shape
-from circuits.operators.entry import Entry
+from zenserve.circuits.graphs.graph import Graph
+from zenserve.circuits.graphs.node import Constants, Mover, Node, Number, Written, dims
+from zenserve.circuits.graphs.rewriting import join
+from zenserve.circuits.graphs.types import Shape
+from zenserve.circuits.onnx.constants import MOST_DIMENSIONS, MOST_WEIGHTS, Constant
+from zenserve.circuits.onnx.step import Data, Operator, Step, Value, typed_shape
+from zenserve.circuits.operators.entry import Entry
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,14 +11,14 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from circuits.graphs.types import FloatArray
-from circuits.onnx.constants import Constant, Element
-from circuits.onnx.step import Data, Operator, Step, Value
-from circuits.operators.entry import Entry
-from circuits.operators.matmul import floats, product
-from circuits.operators.moving import rearranged
-from circuits.operators.scale import affine_of
-from relations.integers import IntArray
+from zenserve.circuits.graphs.types import FloatArray
+from zenserve.circuits.onnx.constants import Constant, Element
+from zenserve.circuits.onnx.step import Data, Operator, Step, Value
+from zenserve.circuits.operators.entry import Entry
+from zenserve.circuits.operators.matmul import floats, product
+from zenserve.circuits.operators.moving import rearranged
+from zenserve.circuits.operators.scale import affine_of
+from zenserve.relations.integers import IntArray
 
 Singles = NDArray[np.float32]
 """Runtimes compute places in single precision: which entry is the nearest hangs on the last digit."""

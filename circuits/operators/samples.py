@@ -9,10 +9,10 @@ from dataclasses import replace
 from functools import partial
 from typing import Final
 
-from circuits.graphs.types import Shape
-from circuits.onnx.step import Data, Held, Operator, Step
-from circuits.operators.reshape import shaped
-from circuits.operators.tensor_lists import joined, taken
+from zenserve.circuits.graphs.types import Shape
+from zenserve.circuits.onnx.step import Data, Held, Operator, Step
+from zenserve.circuits.operators.reshape import shaped
+from zenserve.circuits.operators.tensor_lists import joined, taken
 
 Read = Callable[[Step], Held | Sequence[Held]]
 

@@ -10,15 +10,15 @@ from typing import Final
 
 import numpy as np
 
-from circuits.graphs.node import dims
-from circuits.graphs.types import FloatArray, Shape
-from circuits.onnx.constants import Constant, Element
-from circuits.onnx.step import Operator, Step, Value
-from circuits.operators.entry import Entry
-from circuits.operators.matmul import floats, product, reshaped
-from circuits.operators.moving import rearranged
-from circuits.operators.resize import cubic
-from relations.integers import IntArray
+from zenserve.circuits.graphs.node import dims
+from zenserve.circuits.graphs.types import FloatArray, Shape
+from zenserve.circuits.onnx.constants import Constant, Element
+from zenserve.circuits.onnx.step import Operator, Step, Value
+from zenserve.circuits.operators.entry import Entry
+from zenserve.circuits.operators.matmul import floats, product, reshaped
+from zenserve.circuits.operators.moving import rearranged
+from zenserve.circuits.operators.resize import cubic
+from zenserve.relations.integers import IntArray
 
 # Of each place of the output an entry of the input, -1 for none, and its weight.
 _Taps = Iterator[tuple[IntArray, FloatArray]]

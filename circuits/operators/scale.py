@@ -8,20 +8,20 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from circuits.graphs import formula
-from circuits.graphs.graph import Graph
-from circuits.graphs.node import Node, dims
-from circuits.graphs.rewriting import fresh, join, movers_before
-from circuits.graphs.types import FloatArray, Shape
-from circuits.onnx.naming import require_finite, where
-from circuits.onnx.step import Data, Operator, Step, Value, typed_shape
-from circuits.operators.convolution import Conv
-from circuits.operators.dense import Dense
-from circuits.operators.entry import Entry
-from circuits.operators.moving import broadcast
-from circuits.operators.reshape import Reshape
-from circuits.operators.transpose import Transpose
-from circuits.operators.weighted import Parametric
+from zenserve.circuits.graphs import formula
+from zenserve.circuits.graphs.graph import Graph
+from zenserve.circuits.graphs.node import Node, dims
+from zenserve.circuits.graphs.rewriting import fresh, join, movers_before
+from zenserve.circuits.graphs.types import FloatArray, Shape
+from zenserve.circuits.onnx.naming import require_finite, where
+from zenserve.circuits.onnx.step import Data, Operator, Step, Value, typed_shape
+from zenserve.circuits.operators.convolution import Conv
+from zenserve.circuits.operators.dense import Dense
+from zenserve.circuits.operators.entry import Entry
+from zenserve.circuits.operators.moving import broadcast
+from zenserve.circuits.operators.reshape import Reshape
+from zenserve.circuits.operators.transpose import Transpose
+from zenserve.circuits.operators.weighted import Parametric
 
 
 @dataclass(frozen=True, eq=False)

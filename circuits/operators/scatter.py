@@ -10,23 +10,23 @@ from typing import Final
 
 import numpy as np
 
-from circuits.graphs.types import Declared, Shape
-from circuits.onnx.constants import FLOATS, Constant, Element
-from circuits.onnx.naming import require_finite, where
-from circuits.onnx.step import Data, Operator, Step, Value, of_kind
-from circuits.operators.add import add
-from circuits.operators.concat import Concat, joined
-from circuits.operators.entry import Entry
-from circuits.operators.matmul import floats, product, reshaped
-from circuits.operators.moving import Places, indices, picked, rearranged, within
-from circuits.operators.multiply import multiply
-from circuits.operators.pad import LeastPad, Pad
-from circuits.operators.reduce import MAX, MIN, PRODUCT, SUM, Reduction, Rows, function, over_axes
-from circuits.operators.reshape import shaped
-from circuits.operators.scale import affine_of
-from circuits.operators.selection import flat_places, placed
-from relations.integers import IntArray
-from relations.planes import MOST_AXES, windows
+from zenserve.circuits.graphs.types import Declared, Shape
+from zenserve.circuits.onnx.constants import FLOATS, Constant, Element
+from zenserve.circuits.onnx.naming import require_finite, where
+from zenserve.circuits.onnx.step import Data, Operator, Step, Value, of_kind
+from zenserve.circuits.operators.add import add
+from zenserve.circuits.operators.concat import Concat, joined
+from zenserve.circuits.operators.entry import Entry
+from zenserve.circuits.operators.matmul import floats, product, reshaped
+from zenserve.circuits.operators.moving import Places, indices, picked, rearranged, within
+from zenserve.circuits.operators.multiply import multiply
+from zenserve.circuits.operators.pad import LeastPad, Pad
+from zenserve.circuits.operators.reduce import MAX, MIN, PRODUCT, SUM, Reduction, Rows, function, over_axes
+from zenserve.circuits.operators.reshape import shaped
+from zenserve.circuits.operators.scale import affine_of
+from zenserve.circuits.operators.selection import flat_places, placed
+from zenserve.relations.integers import IntArray
+from zenserve.relations.planes import MOST_AXES, windows
 
 
 def mixed(step: Step, places: Places, *positions: int) -> Value:

@@ -10,15 +10,15 @@ from dataclasses import replace
 
 import numpy as np
 
-from circuits.onnx.step import Data, Step, Value
-from circuits.operators.activation import Activation
-from circuits.operators.labels import class_names, named
-from circuits.operators.largest import largest
-from circuits.operators.moving import picked
-from circuits.operators.reduce import function
-from circuits.operators.scale import affine_of
-from circuits.operators.softmax import softmax
-from zenerrors import ModelError
+from zenserve.circuits.onnx.step import Data, Step, Value
+from zenserve.circuits.operators.activation import Activation
+from zenserve.circuits.operators.labels import class_names, named
+from zenserve.circuits.operators.largest import largest
+from zenserve.circuits.operators.moving import picked
+from zenserve.circuits.operators.reduce import function
+from zenserve.circuits.operators.scale import affine_of
+from zenserve.circuits.operators.softmax import softmax
+from zenserve.errors import ModelError
 
 NONE, LOGISTIC, SOFTMAX = b"NONE", b"LOGISTIC", b"SOFTMAX"
 

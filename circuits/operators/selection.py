@@ -12,24 +12,24 @@ from typing import Final, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from circuits.graphs.node import Constants, Node, QuantNode, Written
-from circuits.graphs.site import Site
-from circuits.graphs.types import Affine, FloatArray, Shape, require
-from circuits.onnx.constants import Constant, Element
-from circuits.onnx.step import Data, Operator, Step, Value, of_kind
-from circuits.operators.entry import Entry
-from circuits.operators.matmul import floats, product, reshaped, shape_of
-from circuits.operators.moving import gather, gather_elements, gather_nd, rearranged
-from circuits.operators.multiply import multiply
-from circuits.operators.reshape import shaped
-from circuits.operators.scale import affine_of
-from relations.bounds import Bound
-from relations.functions import Tabulation
-from relations.integers import IntArray
-from relations.relation import OneHot as OneHotRelation
-from relations.relation import Relation, Tabulated, Tensor
-from verifier.schemes import Privacy
-from zenerrors import ModelError, TensorError
+from zenserve.circuits.graphs.node import Constants, Node, QuantNode, Written
+from zenserve.circuits.graphs.site import Site
+from zenserve.circuits.graphs.types import Affine, FloatArray, Shape, require
+from zenserve.circuits.onnx.constants import Constant, Element
+from zenserve.circuits.onnx.step import Data, Operator, Step, Value, of_kind
+from zenserve.circuits.operators.entry import Entry
+from zenserve.circuits.operators.matmul import floats, product, reshaped, shape_of
+from zenserve.circuits.operators.moving import gather, gather_elements, gather_nd, rearranged
+from zenserve.circuits.operators.multiply import multiply
+from zenserve.circuits.operators.reshape import shaped
+from zenserve.circuits.operators.scale import affine_of
+from zenserve.errors import ModelError, TensorError
+from zenserve.relations.bounds import Bound
+from zenserve.relations.functions import Tabulation
+from zenserve.relations.integers import IntArray
+from zenserve.relations.relation import OneHot as OneHotRelation
+from zenserve.relations.relation import Relation, Tabulated, Tensor
+from zenserve.verifier.schemes import Privacy
 
 _BOOLEAN = Affine(1.0, 0, 1)
 # Of places. A boolean for each of them is a row.

@@ -14,25 +14,25 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from circuits.graphs import formula
-from circuits.graphs.node import Node, dims
-from circuits.graphs.types import FloatArray, Shape
-from circuits.onnx.step import Data, Operator, Step, Value
-from circuits.operators.activation import Activation, number
-from circuits.operators.add import Add, Sub
-from circuits.operators.clip import Clip
-from circuits.operators.concat import Concat
-from circuits.operators.convolution import Conv
-from circuits.operators.dense import Dense
-from circuits.operators.entry import Entry
-from circuits.operators.filled import Filled
-from circuits.operators.gather import Gather
-from circuits.operators.matmul import MatMul
-from circuits.operators.moving import picked
-from circuits.operators.multiply import Mul
-from circuits.operators.recurrent import Recurrent
-from circuits.operators.reshape import Reshape, shaped
-from relations.integers import IntArray
+from zenserve.circuits.graphs import formula
+from zenserve.circuits.graphs.node import Node, dims
+from zenserve.circuits.graphs.types import FloatArray, Shape
+from zenserve.circuits.onnx.step import Data, Operator, Step, Value
+from zenserve.circuits.operators.activation import Activation, number
+from zenserve.circuits.operators.add import Add, Sub
+from zenserve.circuits.operators.clip import Clip
+from zenserve.circuits.operators.concat import Concat
+from zenserve.circuits.operators.convolution import Conv
+from zenserve.circuits.operators.dense import Dense
+from zenserve.circuits.operators.entry import Entry
+from zenserve.circuits.operators.filled import Filled
+from zenserve.circuits.operators.gather import Gather
+from zenserve.circuits.operators.matmul import MatMul
+from zenserve.circuits.operators.moving import picked
+from zenserve.circuits.operators.multiply import Mul
+from zenserve.circuits.operators.recurrent import Recurrent
+from zenserve.circuits.operators.reshape import Reshape, shaped
+from zenserve.relations.integers import IntArray
 
 # Of all sequences and directions together.
 _MOST_STEPS: Final = 1 << 10

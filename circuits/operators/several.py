@@ -11,18 +11,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from circuits.graphs.types import Shape
-from circuits.onnx.constants import FLOATS, Constant, Element
-from circuits.onnx.step import Data, Operator, Step, Value, of_kind
-from circuits.operators.activation import Activation
-from circuits.operators.add import add, subtract
-from circuits.operators.clip import Clip, between
-from circuits.operators.concat import Concat
-from circuits.operators.entry import Entry
-from circuits.operators.max_pool import MaxPool
-from circuits.operators.moving import aligned
-from circuits.operators.parameters import with_numbers
-from circuits.operators.reshape import shaped
+from zenserve.circuits.graphs.types import Shape
+from zenserve.circuits.onnx.constants import FLOATS, Constant, Element
+from zenserve.circuits.onnx.step import Data, Operator, Step, Value, of_kind
+from zenserve.circuits.operators.activation import Activation
+from zenserve.circuits.operators.add import add, subtract
+from zenserve.circuits.operators.clip import Clip, between
+from zenserve.circuits.operators.concat import Concat
+from zenserve.circuits.operators.entry import Entry
+from zenserve.circuits.operators.max_pool import MaxPool
+from zenserve.circuits.operators.moving import aligned
+from zenserve.circuits.operators.parameters import with_numbers
+from zenserve.circuits.operators.reshape import shaped
 
 _MOST = 1 << 10
 # Bounds that are clamps of their own.

@@ -16,28 +16,37 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from circuits.graphs import rescaling
-from circuits.graphs.calibration import Interval, without_outliers
-from circuits.graphs.graph import Graph
-from circuits.graphs.node import Constants, Node, QuantNode, Reading, Winning, Written, dims
-from circuits.graphs.site import Site
-from circuits.graphs.types import MOST_BITS, MOST_SHIFT, Affine, FloatArray, Shape, require, require_narrow
-from circuits.onnx.step import Data, Operator, Step, Value
-from circuits.operators.add import Sub
-from circuits.operators.clip import Clip
-from circuits.operators.entry import Entry
-from circuits.operators.largest import ranks
-from circuits.operators.masks import Only
-from circuits.operators.moving import broadcast, picked
-from circuits.operators.multiply import Div
-from circuits.operators.quantise_linear import declared_at, integer, typed
-from circuits.operators.reduce import Rows, function
-from circuits.operators.reshape import shaped
-from relations.bounds import Bound
-from relations.functions import Requantisation, Tabulation
-from relations.integers import JSON_LIMIT, IntArray
-from relations.planes import Sliding
-from relations.relation import (
+from zenserve.circuits.graphs import rescaling
+from zenserve.circuits.graphs.calibration import Interval, without_outliers
+from zenserve.circuits.graphs.graph import Graph
+from zenserve.circuits.graphs.node import Constants, Node, QuantNode, Reading, Winning, Written, dims
+from zenserve.circuits.graphs.site import Site
+from zenserve.circuits.graphs.types import (
+    MOST_BITS,
+    MOST_SHIFT,
+    Affine,
+    FloatArray,
+    Shape,
+    require,
+    require_narrow,
+)
+from zenserve.circuits.onnx.step import Data, Operator, Step, Value
+from zenserve.circuits.operators.add import Sub
+from zenserve.circuits.operators.clip import Clip
+from zenserve.circuits.operators.entry import Entry
+from zenserve.circuits.operators.largest import ranks
+from zenserve.circuits.operators.masks import Only
+from zenserve.circuits.operators.moving import broadcast, picked
+from zenserve.circuits.operators.multiply import Div
+from zenserve.circuits.operators.quantise_linear import declared_at, integer, typed
+from zenserve.circuits.operators.reduce import Rows, function
+from zenserve.circuits.operators.reshape import shaped
+from zenserve.errors import ModelError
+from zenserve.relations.bounds import Bound
+from zenserve.relations.functions import Requantisation, Tabulation
+from zenserve.relations.integers import JSON_LIMIT, IntArray
+from zenserve.relations.planes import Sliding
+from zenserve.relations.relation import (
     Linear,
     Lookup,
     Maximum,
@@ -49,8 +58,7 @@ from relations.relation import (
     Term,
     WindowSum,
 )
-from verifier.schemes import Privacy
-from zenerrors import ModelError
+from zenserve.verifier.schemes import Privacy
 
 # Bits that an exponential has beyond those of the shares.
 _FINER: Final = 6

@@ -11,15 +11,15 @@ from typing import Any
 
 import numpy as np
 
-from circuits.graphs.node import QuantNode
-from circuits.graphs.types import Affine, Bounds, Rescale, Shape, require, require_narrow
-from relations import planes
-from relations.bounds import Bound
-from relations.functions import slack_factor
-from relations.integers import IntArray
-from relations.planes import Sliding
-from relations.relation import Linear, Lookup, Relation, Tensor, Term
-from verifier.schemes import Privacy
+from zenserve.circuits.graphs.node import QuantNode
+from zenserve.circuits.graphs.types import Affine, Bounds, Rescale, Shape, require, require_narrow
+from zenserve.relations import planes
+from zenserve.relations.bounds import Bound
+from zenserve.relations.functions import slack_factor
+from zenserve.relations.integers import IntArray
+from zenserve.relations.planes import Sliding
+from zenserve.relations.relation import Linear, Lookup, Relation, Tensor, Term
+from zenserve.verifier.schemes import Privacy
 
 
 @dataclass(frozen=True, eq=False)

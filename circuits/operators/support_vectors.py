@@ -11,20 +11,20 @@ from typing import NamedTuple
 
 import numpy as np
 
-from circuits.graphs import formula
-from circuits.graphs.types import FloatArray
-from circuits.onnx.step import Data, Operator, Step, Value
-from circuits.operators.activation import Activation
-from circuits.operators.dense import layer
-from circuits.operators.distances import squared_distances
-from circuits.operators.entry import Entry
-from circuits.operators.labels import class_names, named
-from circuits.operators.largest import largest
-from circuits.operators.linear_models import CLASSES, rows
-from circuits.operators.moving import picked
-from circuits.operators.reduce import function
-from circuits.operators.scale import affine_of
-from circuits.operators.scores import LOGISTIC, NONE, classified, of_two, transformed
+from zenserve.circuits.graphs import formula
+from zenserve.circuits.graphs.types import FloatArray
+from zenserve.circuits.onnx.step import Data, Operator, Step, Value
+from zenserve.circuits.operators.activation import Activation
+from zenserve.circuits.operators.dense import layer
+from zenserve.circuits.operators.distances import squared_distances
+from zenserve.circuits.operators.entry import Entry
+from zenserve.circuits.operators.labels import class_names, named
+from zenserve.circuits.operators.largest import largest
+from zenserve.circuits.operators.linear_models import CLASSES, rows
+from zenserve.circuits.operators.moving import picked
+from zenserve.circuits.operators.reduce import function
+from zenserve.circuits.operators.scale import affine_of
+from zenserve.circuits.operators.scores import LOGISTIC, NONE, classified, of_two, transformed
 
 _MOST_POWER = 16
 

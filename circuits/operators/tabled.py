@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from circuits.graphs.node import QuantNode
-from circuits.graphs.types import Affine, Shape, require
-from relations.functions import Tabulation
-from relations.integers import IntArray
-from relations.relation import Relation, Tabulated, Tensor
-from verifier.schemes import Privacy
+from zenserve.circuits.graphs.node import QuantNode
+from zenserve.circuits.graphs.types import Affine, Shape, require
+from zenserve.relations.functions import Tabulation
+from zenserve.relations.integers import IntArray
+from zenserve.relations.relation import Relation, Tabulated, Tensor
+from zenserve.verifier.schemes import Privacy
 
 
 class Tabled(QuantNode):

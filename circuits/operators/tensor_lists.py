@@ -8,13 +8,13 @@ from dataclasses import replace
 
 import numpy as np
 
-from circuits.onnx.constants import Constant, Element
-from circuits.onnx.step import Operator, Step, TensorList, Value, of_kind
-from circuits.operators.entry import Entry
-from circuits.operators.matmul import reshaped, shape_of
-from circuits.operators.moving import rearranged
-from circuits.operators.scatter import concat
-from relations.integers import IntArray
+from zenserve.circuits.onnx.constants import Constant, Element
+from zenserve.circuits.onnx.step import Operator, Step, TensorList, Value, of_kind
+from zenserve.circuits.operators.entry import Entry
+from zenserve.circuits.operators.matmul import reshaped, shape_of
+from zenserve.circuits.operators.moving import rearranged
+from zenserve.circuits.operators.scatter import concat
+from zenserve.relations.integers import IntArray
 
 _MOST = 1 << 10
 

@@ -8,14 +8,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from circuits.graphs.graph import Graph
-from circuits.graphs.node import Constants, Mover, Node, Number, Written, dims
-from circuits.graphs.rewriting import without_dead_nodes
-from circuits.graphs.types import Shape
-from circuits.onnx.constants import Constant
-from circuits.onnx.step import Operator, Step, Value, typed_shape
-from circuits.operators.entry import Entry
-from circuits.operators.moving import rearranged
+from zenserve.circuits.graphs.graph import Graph
+from zenserve.circuits.graphs.node import Constants, Mover, Node, Number, Written, dims
+from zenserve.circuits.graphs.rewriting import without_dead_nodes
+from zenserve.circuits.graphs.types import Shape
+from zenserve.circuits.onnx.constants import Constant
+from zenserve.circuits.onnx.step import Operator, Step, Value, typed_shape
+from zenserve.circuits.operators.entry import Entry
+from zenserve.circuits.operators.moving import rearranged
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,18 +10,18 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from circuits.graphs.types import FloatArray
-from circuits.onnx.constants import Constant, Element
-from circuits.onnx.naming import require_finite, where
-from circuits.onnx.step import Data, Operator, Step, Value
-from circuits.operators.entry import Entry
-from circuits.operators.forest import Forest
-from circuits.operators.labels import class_names
-from circuits.operators.reduce import Rows, function
-from circuits.operators.reshape import shaped
-from circuits.operators.scale import Scale
-from circuits.operators.scores import classified, transformed, unknown
-from relations.integers import IntArray
+from zenserve.circuits.graphs.types import FloatArray
+from zenserve.circuits.onnx.constants import Constant, Element
+from zenserve.circuits.onnx.naming import require_finite, where
+from zenserve.circuits.onnx.step import Data, Operator, Step, Value
+from zenserve.circuits.operators.entry import Entry
+from zenserve.circuits.operators.forest import Forest
+from zenserve.circuits.operators.labels import class_names
+from zenserve.circuits.operators.reduce import Rows, function
+from zenserve.circuits.operators.reshape import shaped
+from zenserve.circuits.operators.scale import Scale
+from zenserve.circuits.operators.scores import classified, transformed, unknown
+from zenserve.relations.integers import IntArray
 
 # What a node asks of the entry of its feature, by TreeEnsemble's numbers.
 _LEQ, _LT, _GTE, _GT, _EQ, _NEQ, _MEMBER = range(7)

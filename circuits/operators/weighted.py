@@ -11,11 +11,11 @@ from typing import Any, ClassVar, Final, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from circuits.graphs import rescaling
-from circuits.graphs.calibration import Interval, Method, Seen, interval, without_outliers
-from circuits.graphs.node import Node, Reading
-from circuits.graphs.site import Settings, Site
-from circuits.graphs.types import (
+from zenserve.circuits.graphs import rescaling
+from zenserve.circuits.graphs.calibration import Interval, Method, Seen, interval, without_outliers
+from zenserve.circuits.graphs.node import Node, Reading
+from zenserve.circuits.graphs.site import Settings, Site
+from zenserve.circuits.graphs.types import (
     MOST_BITS,
     MOST_SHIFT,
     Affine,
@@ -28,13 +28,13 @@ from circuits.graphs.types import (
     WeightType,
     require_narrow,
 )
-from circuits.onnx.constants import Constant
-from circuits.operators.sums import Windowed
-from relations.bounds import Bound, Proof
-from relations.integers import IntArray
-from relations.relation import Parameter
-from verifier.schemes import Privacy
-from zenerrors import ModelError
+from zenserve.circuits.onnx.constants import Constant
+from zenserve.circuits.operators.sums import Windowed
+from zenserve.errors import ModelError
+from zenserve.relations.bounds import Bound, Proof
+from zenserve.relations.integers import IntArray
+from zenserve.relations.relation import Parameter
+from zenserve.verifier.schemes import Privacy
 
 # Channels whose weights reach less far than this part of the widest channel's share its scale: each halving
 # costs a digit in every activation.

@@ -10,26 +10,26 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from circuits.graphs import formula, rescaling
-from circuits.graphs.calibration import Interval, without_outliers
-from circuits.graphs.node import Node, Reading, dims
-from circuits.graphs.site import Site
-from circuits.graphs.types import Affine, Bounds, FloatArray, Rescale, Shape
-from circuits.onnx.constants import Constant
-from circuits.onnx.step import Data, Operator, Step, Value, of_kind
-from circuits.operators.activation import Activation
-from circuits.operators.compare import negated, with_numbers
-from circuits.operators.entry import Entry
-from circuits.operators.masks import finite, is_small, masked
-from circuits.operators.moving import aligned, broadcast
-from circuits.operators.quantise_linear import declared_at, integer, real, typed
-from circuits.operators.scale import affine_of
-from circuits.operators.scatter import mixed
-from circuits.operators.sums import Accumulating
-from relations.bounds import Bound
-from relations.integers import IntArray
-from relations.relation import Linear, Product, Relation, Tensor, Term
-from verifier.schemes import Privacy
+from zenserve.circuits.graphs import formula, rescaling
+from zenserve.circuits.graphs.calibration import Interval, without_outliers
+from zenserve.circuits.graphs.node import Node, Reading, dims
+from zenserve.circuits.graphs.site import Site
+from zenserve.circuits.graphs.types import Affine, Bounds, FloatArray, Rescale, Shape
+from zenserve.circuits.onnx.constants import Constant
+from zenserve.circuits.onnx.step import Data, Operator, Step, Value, of_kind
+from zenserve.circuits.operators.activation import Activation
+from zenserve.circuits.operators.compare import negated, with_numbers
+from zenserve.circuits.operators.entry import Entry
+from zenserve.circuits.operators.masks import finite, is_small, masked
+from zenserve.circuits.operators.moving import aligned, broadcast
+from zenserve.circuits.operators.quantise_linear import declared_at, integer, real, typed
+from zenserve.circuits.operators.scale import affine_of
+from zenserve.circuits.operators.scatter import mixed
+from zenserve.circuits.operators.sums import Accumulating
+from zenserve.relations.bounds import Bound
+from zenserve.relations.integers import IntArray
+from zenserve.relations.relation import Linear, Product, Relation, Tensor, Term
+from zenserve.verifier.schemes import Privacy
 
 Ends = tuple[int, int]
 

@@ -7,27 +7,27 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from circuits.graphs import formula, rescaling
-from circuits.graphs.calibration import Interval
-from circuits.graphs.node import Constants, Node, QuantNode, Written, dims
-from circuits.graphs.rescaling import Clamp
-from circuits.graphs.site import Site
-from circuits.graphs.types import MOST_BITS, Affine, Bounds, FloatArray, Shape
-from circuits.onnx.step import Data, Operator, Step, Value
-from circuits.operators.activation import TRUNCATED, Activation
-from circuits.operators.add import subtract
-from circuits.operators.constants import both_constant
-from circuits.operators.entry import Entry
-from circuits.operators.moving import together
-from circuits.operators.multiply import divide, multiply
-from circuits.operators.parameters import by_formula, modulo
-from circuits.operators.sums import Accumulating
-from relations.bounds import Bound
-from relations.functions import Tabulation
-from relations.integers import IntArray
-from relations.relation import Linear, Quotient, Relation, Tabulated, Tensor, Term
-from verifier.schemes import Privacy
-from zenerrors import ModelError
+from zenserve.circuits.graphs import formula, rescaling
+from zenserve.circuits.graphs.calibration import Interval
+from zenserve.circuits.graphs.node import Constants, Node, QuantNode, Written, dims
+from zenserve.circuits.graphs.rescaling import Clamp
+from zenserve.circuits.graphs.site import Site
+from zenserve.circuits.graphs.types import MOST_BITS, Affine, Bounds, FloatArray, Shape
+from zenserve.circuits.onnx.step import Data, Operator, Step, Value
+from zenserve.circuits.operators.activation import TRUNCATED, Activation
+from zenserve.circuits.operators.add import subtract
+from zenserve.circuits.operators.constants import both_constant
+from zenserve.circuits.operators.entry import Entry
+from zenserve.circuits.operators.moving import together
+from zenserve.circuits.operators.multiply import divide, multiply
+from zenserve.circuits.operators.parameters import by_formula, modulo
+from zenserve.circuits.operators.sums import Accumulating
+from zenserve.errors import ModelError
+from zenserve.relations.bounds import Bound
+from zenserve.relations.functions import Tabulation
+from zenserve.relations.integers import IntArray
+from zenserve.relations.relation import Linear, Quotient, Relation, Tabulated, Tensor, Term
+from zenserve.verifier.schemes import Privacy
 
 
 @dataclass(frozen=True, eq=False)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from circuits.graphs.node import Constants, Node, Written, dims, windows
-from circuits.graphs.types import Shape
-from circuits.onnx.step import Step
-from relations.planes import MOST_AXES, Sizes, reach
+from zenserve.circuits.graphs.node import Constants, Node, Written, dims, windows
+from zenserve.circuits.graphs.types import Shape
+from zenserve.circuits.onnx.step import Step
+from zenserve.relations.planes import MOST_AXES, Sizes, reach
 
 POOL = {
     "auto_pad": "s",
@@ -55,8 +55,8 @@ class Pool(Node):
 
 
 class Geometry(NamedTuple):
-    """Of a kernel: as ``relations.planes`` has them. ``beyond``: of the padding behind each axis so much as
-    windows stick out."""
+    """Of a kernel: as ``zenserve.relations.planes`` has them. ``beyond``: of the padding behind each axis so
+    much as windows stick out."""
 
     stride: Sizes
     padding: Sizes

@@ -1,7 +1,7 @@
 """How many constraints the compiler makes of a network, by layer and by what they are for.
 
 Circuits are counted while they are lowered and never laid out: level 0 of the largest network, with
-1.5 · 10^9 constraints, takes seconds and fits in memory. Counts are kept in ``circuits.cache``.
+1.5 · 10^9 constraints, takes seconds and fits in memory. Counts are kept in ``zenserve.circuits.cache``.
 """
 
 from __future__ import annotations
@@ -16,25 +16,25 @@ from typing import Literal, NamedTuple, get_args
 
 import numpy as np
 
-from circuits import cache, zoo
-from circuits.graphs.graph import Graph
-from circuits.graphs.types import FloatArray
-from circuits.lowering import Level
-from circuits.networks.language import tensor
-from circuits.papers.figures import DENSE_OUTPUTS
-from circuits.quantisation import quantise
-from circuits.quantised import QuantGraph
-from circuits.quantised.typed import TypedGraph
-from circuits.r1cs.builder import Builder
-from circuits.r1cs.linear import LinearCombinations
-from circuits.r1cs.tiles import Products
-from circuits.schemes.accuracy import plan_accuracy
-from circuits.schemes.cost import layer_of
-from circuits.schemes.inference import all_shown, lower_inference
-from circuits.schemes.registration import lower_registration
-from circuits.zoo.weights import initial
-from relations.integers import IntArray
-from verifier.schemes import Privacy
+from zenserve.circuits import cache, zoo
+from zenserve.circuits.graphs.graph import Graph
+from zenserve.circuits.graphs.types import FloatArray
+from zenserve.circuits.lowering import Level
+from zenserve.circuits.networks.language import tensor
+from zenserve.circuits.papers.figures import DENSE_OUTPUTS
+from zenserve.circuits.quantisation import quantise
+from zenserve.circuits.quantised import QuantGraph
+from zenserve.circuits.quantised.typed import TypedGraph
+from zenserve.circuits.r1cs.builder import Builder
+from zenserve.circuits.r1cs.linear import LinearCombinations
+from zenserve.circuits.r1cs.tiles import Products
+from zenserve.circuits.schemes.accuracy import plan_accuracy
+from zenserve.circuits.schemes.cost import layer_of
+from zenserve.circuits.schemes.inference import all_shown, lower_inference
+from zenserve.circuits.schemes.registration import lower_registration
+from zenserve.circuits.zoo.weights import initial
+from zenserve.relations.integers import IntArray
+from zenserve.verifier.schemes import Privacy
 
 LEVELS: tuple[Level, ...] = get_args(Level)
 

@@ -6,12 +6,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from circuits.papers import figures, zen, zeno
-from circuits.papers.counts import PRIVATE, PUBLIC
-from circuits.papers.render import Cell, Table
-from circuits.papers.zen import Counter
-from circuits.svg import bar_chart
-from zenerrors import RequestError
+from zenserve.circuits.papers import figures, zen, zeno
+from zenserve.circuits.papers.counts import PRIVATE, PUBLIC
+from zenserve.circuits.papers.render import Cell, Table
+from zenserve.circuits.papers.zen import Counter
+from zenserve.circuits.svg import bar_chart
+from zenserve.errors import RequestError
 
 BITS: Final = (8, 4, 2)
 

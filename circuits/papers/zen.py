@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from circuits.papers.counts import PRIVATE, REGISTRATION, Circuit, Count, convolution, dense
-from circuits.papers.figures import DENSE_OUTPUTS, KERNELS, KERNELS_NETWORK, ZEN, ZEN_KERNELS
-from circuits.papers.render import Cell, Table
-from circuits.svg import Points, bar_chart, line_chart
+from zenserve.circuits.papers.counts import PRIVATE, REGISTRATION, Circuit, Count, convolution, dense
+from zenserve.circuits.papers.figures import DENSE_OUTPUTS, KERNELS, KERNELS_NETWORK, ZEN, ZEN_KERNELS
+from zenserve.circuits.papers.render import Cell, Table
+from zenserve.circuits.svg import Points, bar_chart, line_chart
 
 # What a network takes when it is compiled so: ``counts.count``, or what also says how far it is.
 Counter = Callable[[str, Circuit], Count]

@@ -7,11 +7,17 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from circuits.papers.counts import PRIVATE, PUBLIC, Circuit
-from circuits.papers.figures import ZENO_CIRCUIT, ZENO_END_TO_END, ZENO_KNIT, ZENO_SECONDS, ZENO_SHARING
-from circuits.papers.render import Cell, Table
-from circuits.papers.zen import IMAGES, Counter, short
-from circuits.svg import bar_chart
+from zenserve.circuits.papers.counts import PRIVATE, PUBLIC, Circuit
+from zenserve.circuits.papers.figures import (
+    ZENO_CIRCUIT,
+    ZENO_END_TO_END,
+    ZENO_KNIT,
+    ZENO_SECONDS,
+    ZENO_SHARING,
+)
+from zenserve.circuits.papers.render import Cell, Table
+from zenserve.circuits.papers.zen import IMAGES, Counter, short
+from zenserve.circuits.svg import bar_chart
 
 _RESULTS: Final = Path(__file__).parents[2] / "bench" / "results"
 _PEER: Final = "gate by gate"

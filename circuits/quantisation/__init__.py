@@ -1,7 +1,7 @@
 """A float network and typical inputs to a network of integers (docs/quantisation.md)."""
 
-from circuits.graphs.calibration import METHODS, Method
-from circuits.quantisation.quantiser import quantise
-from circuits.quantisation.reporting import Report, report
+from zenserve.circuits.graphs.calibration import METHODS, Method
+from zenserve.circuits.quantisation.quantiser import quantise
+from zenserve.circuits.quantisation.reporting import Report, report
 
 __all__ = ["METHODS", "Method", "Report", "quantise", "report"]

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from functools import cached_property
 
-from circuits.graphs.graph import Graph
-from circuits.graphs.node import Mover
-from circuits.graphs.types import Declared
-from circuits.operators.activation import Activation
-from circuits.quantisation.plan import Step
+from zenserve.circuits.graphs.graph import Graph
+from zenserve.circuits.graphs.node import Mover
+from zenserve.circuits.graphs.types import Declared
+from zenserve.circuits.operators.activation import Activation
+from zenserve.circuits.quantisation.plan import Step
 
 
 class Groups:

@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from circuits.graphs.graph import Graph
-from circuits.graphs.types import FloatArray, Shape
-from relations.integers import IntArray
-from zenerrors import TensorError
+from zenserve.circuits.graphs.graph import Graph
+from zenserve.circuits.graphs.types import FloatArray, Shape
+from zenserve.errors import TensorError
+from zenserve.relations.integers import IntArray
 
 
 class Right(NamedTuple):

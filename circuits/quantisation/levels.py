@@ -11,17 +11,17 @@ from typing import Final
 
 import numpy as np
 
-from circuits.graphs import rescaling
-from circuits.graphs.calibration import Interval
-from circuits.graphs.graph import Graph
-from circuits.graphs.node import Node
-from circuits.graphs.types import MOST_BITS, MOST_COMPARED_BITS, Affine, FloatArray, Rescale
-from circuits.operators.convolution import Conv
-from circuits.operators.dense import Dense
-from circuits.operators.reshape import Reshape
-from circuits.quantisation.groups import Groups
-from circuits.quantisation.plan import Step
-from relations.integers import IntArray
+from zenserve.circuits.graphs import rescaling
+from zenserve.circuits.graphs.calibration import Interval
+from zenserve.circuits.graphs.graph import Graph
+from zenserve.circuits.graphs.node import Node
+from zenserve.circuits.graphs.types import MOST_BITS, MOST_COMPARED_BITS, Affine, FloatArray, Rescale
+from zenserve.circuits.operators.convolution import Conv
+from zenserve.circuits.operators.dense import Dense
+from zenserve.circuits.operators.reshape import Reshape
+from zenserve.circuits.quantisation.groups import Groups
+from zenserve.circuits.quantisation.plan import Step
+from zenserve.relations.integers import IntArray
 
 # The narrowest feature spans so little of what all span that its integers would be too few.
 _NARROW: Final = 1 / 4

@@ -7,8 +7,8 @@ from typing import Final
 
 import numpy as np
 
-from circuits.graphs.calibration import OUTLYING, Interval, Seen
-from zenerrors import ModelError
+from zenserve.circuits.graphs.calibration import OUTLYING, Interval, Seen
+from zenserve.errors import ModelError
 
 # Numbers beside an outlier have so many steps at least.
 _FEWEST_STEPS: Final = 64

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from html import escape
 from typing import Any, Final
 
-from circuits import svg
-from circuits.quantisation.reporting import sentences
+from zenserve.circuits import svg
+from zenserve.circuits.quantisation.reporting import sentences
 
 _STYLE: Final = """
 :root { color-scheme: light dark; --ink: #1c2321; --paper: #faf9f6; --line: #dedbd2; --bad: #a02c23; }

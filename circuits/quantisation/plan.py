@@ -7,13 +7,13 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from circuits.graphs.graph import Graph
-from circuits.graphs.node import Node
-from circuits.graphs.rescaling import Clamp
-from circuits.graphs.types import FloatArray
-from circuits.quantised.graph import OUTPUT, QuantGraph
-from relations.integers import IntArray
-from zenerrors import ModelError
+from zenserve.circuits.graphs.graph import Graph
+from zenserve.circuits.graphs.node import Node
+from zenserve.circuits.graphs.rescaling import Clamp
+from zenserve.circuits.graphs.types import FloatArray
+from zenserve.circuits.quantised.graph import OUTPUT, QuantGraph
+from zenserve.errors import ModelError
+from zenserve.relations.integers import IntArray
 
 INPUT = "x"
 # Of names of inputs and outputs; numbers may follow.

@@ -12,8 +12,8 @@ from typing import NamedTuple, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from circuits.graphs import rescaling
-from circuits.graphs.calibration import (
+from zenserve.circuits.graphs import rescaling
+from zenserve.circuits.graphs.calibration import (
     METHODS,
     Interval,
     Method,
@@ -22,23 +22,23 @@ from circuits.graphs.calibration import (
     interval,
     without_outliers,
 )
-from circuits.graphs.graph import Graph
-from circuits.graphs.node import Mover, Node, QuantNode, Reading, Winning
-from circuits.graphs.rescaling import Clamp
-from circuits.graphs.site import Settings, Site
-from circuits.graphs.tensors import as_samples
-from circuits.graphs.types import LEAST_BITS, MOST_BITS, MOST_COMPARED_BITS, Affine, FloatArray
-from circuits.operators.clip import Requantise
-from circuits.operators.features import QuantFeatures
-from circuits.operators.largest import ranking
-from circuits.operators.selection import OneHot
-from circuits.operators.weighted import Parametric
-from circuits.quantisation.groups import Groups
-from circuits.quantisation.levels import Level, columns, in_units, level, leveled
-from circuits.quantisation.outliers import require_told_apart
-from circuits.quantisation.plan import Step, input_names, output_names, plan, unscaled
-from circuits.quantised import QuantGraph, QuantInput
-from zenerrors import ModelError, TensorError
+from zenserve.circuits.graphs.graph import Graph
+from zenserve.circuits.graphs.node import Mover, Node, QuantNode, Reading, Winning
+from zenserve.circuits.graphs.rescaling import Clamp
+from zenserve.circuits.graphs.site import Settings, Site
+from zenserve.circuits.graphs.tensors import as_samples
+from zenserve.circuits.graphs.types import LEAST_BITS, MOST_BITS, MOST_COMPARED_BITS, Affine, FloatArray
+from zenserve.circuits.operators.clip import Requantise
+from zenserve.circuits.operators.features import QuantFeatures
+from zenserve.circuits.operators.largest import ranking
+from zenserve.circuits.operators.selection import OneHot
+from zenserve.circuits.operators.weighted import Parametric
+from zenserve.circuits.quantisation.groups import Groups
+from zenserve.circuits.quantisation.levels import Level, columns, in_units, level, leveled
+from zenserve.circuits.quantisation.outliers import require_told_apart
+from zenserve.circuits.quantisation.plan import Step, input_names, output_names, plan, unscaled
+from zenserve.circuits.quantised import QuantGraph, QuantInput
+from zenserve.errors import ModelError, TensorError
 
 # Bits, and bits of weights, by the names of integer nodes.
 Widths = Mapping[str, tuple[int, int]]

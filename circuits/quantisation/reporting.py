@@ -10,15 +10,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from circuits import svg
-from circuits.graphs.graph import Graph
-from circuits.graphs.tensors import as_samples
-from circuits.graphs.types import Affine, FloatArray, Shape
-from circuits.quantisation.labels import Right, is_of_classes, right
-from circuits.quantisation.plan import input_names, output_names, plan, quantised_samples
-from circuits.quantised import QuantGraph
-from relations.integers import IntArray
-from zenerrors import TensorError
+from zenserve.circuits import svg
+from zenserve.circuits.graphs.graph import Graph
+from zenserve.circuits.graphs.tensors import as_samples
+from zenserve.circuits.graphs.types import Affine, FloatArray, Shape
+from zenserve.circuits.quantisation.labels import Right, is_of_classes, right
+from zenserve.circuits.quantisation.plan import input_names, output_names, plan, quantised_samples
+from zenserve.circuits.quantised import QuantGraph
+from zenserve.errors import TensorError
+from zenserve.relations.integers import IntArray
 
 # A larger drop in accuracy gets a warning.
 WORST_DROP = 0.01
@@ -350,7 +350,7 @@ def report(
 ) -> Report:
     """Run both networks, ``qgraph`` being ``quantise(graph, ..)``, on inputs as for that.
 
-    ``labels``: classes or targets, as ``circuits.quantisation.labels`` has them.
+    ``labels``: classes or targets, as ``zenserve.circuits.quantisation.labels`` has them.
     Inputs beyond the calibrated range saturate. Raises ``TensorError``: ``input.*``.
     """
     x = as_samples(inputs, graph.entries, field="inputs")

@@ -1,4 +1,6 @@
-"""Which relations between tensors of few bits ``gpu.convolutions`` makes, and how: as planes of bits."""
+"""Which relations between tensors of few bits ``zenserve.gpu.convolutions`` makes, and how: as planes of
+bits.
+"""
 
 from __future__ import annotations
 
@@ -8,11 +10,20 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from gpu.convolutions import MOST_BITS, MaxPool, Rescaling, Shape, Sums
-from gpu.convolutions import Convolution as Planes
-from gpu.device import Device, Secret
-from relations.planes import Sizes, Sliding
-from relations.relation import Convolution, Linear, Lookup, Maximum, Relation, Relations, Tensor, WindowSum
+from zenserve.gpu.convolutions import MOST_BITS, MaxPool, Rescaling, Shape, Sums
+from zenserve.gpu.convolutions import Convolution as Planes
+from zenserve.gpu.device import Device, Secret
+from zenserve.relations.planes import Sizes, Sliding
+from zenserve.relations.relation import (
+    Convolution,
+    Linear,
+    Lookup,
+    Maximum,
+    Relation,
+    Relations,
+    Tensor,
+    WindowSum,
+)
 
 _BYTES: Final = 8
 

@@ -18,20 +18,20 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from circuits.graphs.encoding import Encoding
-from circuits.graphs.graph import only_input, only_output
-from circuits.graphs.node import MOST_ELEMENTS, Again, Mover, QuantNode
-from circuits.graphs.tensors import as_finite_tensor, by_name, first_index
-from circuits.graphs.types import Affine, Shape, require
-from circuits.operators import INTEGERS
-from circuits.operators.sums import Accumulating
-from prover.backends import Backend
-from prover.backends.cpu import CPU
-from relations.integers import IntArray
-from verifier.description import MOST_SCALE
-from verifier.preamble import Kind
-from verifier.schemes import INPUT, called
-from zenerrors import FileFormatError, ModelError, TensorError
+from zenserve.circuits.graphs.encoding import Encoding
+from zenserve.circuits.graphs.graph import only_input, only_output
+from zenserve.circuits.graphs.node import MOST_ELEMENTS, Again, Mover, QuantNode
+from zenserve.circuits.graphs.tensors import as_finite_tensor, by_name, first_index
+from zenserve.circuits.graphs.types import Affine, Shape, require
+from zenserve.circuits.operators import INTEGERS
+from zenserve.circuits.operators.sums import Accumulating
+from zenserve.errors import FileFormatError, ModelError, TensorError
+from zenserve.prover.backends import Backend
+from zenserve.prover.backends.cpu import CPU
+from zenserve.relations.integers import IntArray
+from zenserve.verifier.description import MOST_SCALE
+from zenserve.verifier.preamble import Kind
+from zenserve.verifier.schemes import INPUT, called
 
 # What exporters of models of tables call the output that is the label.
 LABELS: Final = frozenset({"label", "output_label"})
@@ -365,8 +365,8 @@ class QuantGraph:
         """
         given = self.named(q)
         if on.index is not None:
-            from circuits.quantised.resident import run_all
-            from prover.backends.gpu import backend
+            from zenserve.circuits.quantised.resident import run_all
+            from zenserve.prover.backends.gpu import backend
 
             found = run_all(backend(on.index).device, self, given, names)
             if found is not None:
@@ -385,7 +385,7 @@ class QuantGraph:
         return max(map(math.prod, self.shapes.values()))
 
     def to_bytes(self) -> bytes:
-        """The network in the format of ``circuits.graphs.encoding``. Holds the weights."""
+        """The network in the format of ``zenserve.circuits.graphs.encoding``. Holds the weights."""
         return _ENCODING.write(self._stored)
 
     @classmethod

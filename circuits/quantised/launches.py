@@ -1,4 +1,5 @@
-"""What makes each relation between tensors of integers on a GPU (docs/relations.md), by ``gpu.layers``.
+"""What makes each relation between tensors of integers on a GPU (docs/relations.md), by
+``zenserve.gpu.layers``.
 
 Tensors lie there channels last, in the least numbers that have room for their integers, as their bounds say.
 """
@@ -14,9 +15,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from circuits.graphs.types import Shape
-from gpu.device import Array, Device, Secret
-from gpu.layers import (
+from zenserve.circuits.graphs.types import Shape
+from zenserve.gpu.device import Array, Device, Secret
+from zenserve.gpu.layers import (
     KINDS,
     MOST_TERMS,
     Combined,
@@ -28,10 +29,10 @@ from gpu.layers import (
     Weighted,
     Windows,
 )
-from relations import planes
-from relations.bounds import Bound
-from relations.integers import INTEGER_LIMIT, IntArray
-from relations.relation import (
+from zenserve.relations import planes
+from zenserve.relations.bounds import Bound
+from zenserve.relations.integers import INTEGER_LIMIT, IntArray
+from zenserve.relations.relation import (
     Convolution,
     Linear,
     Lookup,

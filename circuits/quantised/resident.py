@@ -19,11 +19,11 @@ from typing import Any, Final, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from base.randomness import Secrets
-from circuits.graphs.types import Shape
-from circuits.quantised.few_bits import FewBits, Fused, is_planes
-from circuits.quantised.graph import QuantGraph
-from circuits.quantised.launches import (
+from zenserve.base.randomness import Secrets
+from zenserve.circuits.graphs.types import Shape
+from zenserve.circuits.quantised.few_bits import FewBits, Fused, is_planes
+from zenserve.circuits.quantised.graph import QuantGraph
+from zenserve.circuits.quantised.launches import (
     Launch,
     ending_of,
     entries_of,
@@ -34,13 +34,13 @@ from circuits.quantised.launches import (
     order,
     parts,
 )
-from circuits.quantised.typed import TypedGraph
-from gpu import convolutions
-from gpu.device import Array, Device, Secret
-from gpu.layers import KINDS, Combined, Ending, Moved
-from relations.integers import IntArray
-from relations.relation import Move, Parameter, Relation, Relations, Tensor
-from zenerrors import ResourceError
+from zenserve.circuits.quantised.typed import TypedGraph
+from zenserve.errors import ResourceError
+from zenserve.gpu import convolutions
+from zenserve.gpu.device import Array, Device, Secret
+from zenserve.gpu.layers import KINDS, Combined, Ending, Moved
+from zenserve.relations.integers import IntArray
+from zenserve.relations.relation import Move, Parameter, Relation, Relations, Tensor
 
 _ALIGNED: Final = 256
 """Bytes that tensors begin at a multiple of."""

@@ -10,13 +10,13 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-from circuits.graphs.node import dims
-from circuits.graphs.types import Affine, Shape
-from circuits.quantised.graph import QuantGraph
-from relations.bounds import Bound
-from relations.relation import Parameter, Relation, Relations, Tensor, Weighted
-from verifier.schemes import INPUT, Privacy, called
-from zenerrors import StatementError
+from zenserve.circuits.graphs.node import dims
+from zenserve.circuits.graphs.types import Affine, Shape
+from zenserve.circuits.quantised.graph import QuantGraph
+from zenserve.errors import StatementError
+from zenserve.relations.bounds import Bound
+from zenserve.relations.relation import Parameter, Relation, Relations, Tensor, Weighted
+from zenserve.verifier.schemes import INPUT, Privacy, called
 
 
 @dataclass(frozen=True)

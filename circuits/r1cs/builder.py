@@ -14,16 +14,16 @@ from typing import Final
 
 import numpy as np
 
-from circuits.r1cs.linear import Linear, LinearCombinations
-from circuits.r1cs.program import Program
-from circuits.r1cs.steps import Step, Steps
-from circuits.r1cs.tiles import Made, Products, Tile
-from kernels import fr
-from prover.blocks import Block, ProductBlock, SparseBlock
-from prover.constraint_system import ConstraintSystem, Segment
-from relations.bounds import Capacity
-from relations.integers import IntArray
-from zenerrors import StatementError
+from zenserve.circuits.r1cs.linear import Linear, LinearCombinations
+from zenserve.circuits.r1cs.program import Program
+from zenserve.circuits.r1cs.steps import Step, Steps
+from zenserve.circuits.r1cs.tiles import Made, Products, Tile
+from zenserve.errors import StatementError
+from zenserve.kernels import fr
+from zenserve.prover.blocks import Block, ProductBlock, SparseBlock
+from zenserve.prover.constraint_system import ConstraintSystem, Segment
+from zenserve.relations.bounds import Capacity
+from zenserve.relations.integers import IntArray
 
 _AUXILIARY = "auxiliary"
 # About how many entries a block has in memory at a time.
@@ -71,7 +71,7 @@ class Builder:
         return self._take(self._private, name, shape)
 
     def segment(self, name: str, *, linked: bool = False, lasting: bool = False) -> str:
-        """Declare a segment for ``committed``, as ``prover.constraint_system.Segment`` has it."""
+        """Declare a segment for ``committed``, as ``zenserve.prover.constraint_system.Segment`` has it."""
         if name in self._segments:
             raise StatementError("statement.duplicate_segment", f"two segments are called {name!r}")
         self._segments[name] = []

@@ -8,10 +8,10 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from circuits.r1cs.linear import Combination, LinearCombinations
-from relations import planes
-from relations.integers import IntArray
-from relations.planes import Sliding
+from zenserve.circuits.r1cs.linear import Combination, LinearCombinations
+from zenserve.relations import planes
+from zenserve.relations.integers import IntArray
+from zenserve.relations.planes import Sliding
 
 
 class Kernel(NamedTuple):

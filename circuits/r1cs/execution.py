@@ -10,10 +10,10 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from base.parallel import in_turn, run
-from circuits.r1cs.convolved import parted
-from circuits.r1cs.linear import Combination, LinearCombinations, Picked, evaluate
-from circuits.r1cs.steps import (
+from zenserve.base.parallel import in_turn, run
+from zenserve.circuits.r1cs.convolved import parted
+from zenserve.circuits.r1cs.linear import Combination, LinearCombinations, Picked, evaluate
+from zenserve.circuits.r1cs.steps import (
     BeforeFirstMaximum,
     Choose,
     Clip,
@@ -35,9 +35,9 @@ from circuits.r1cs.steps import (
     Tabulate,
     operands,
 )
-from kernels import FrArray, csr_multiply, fr
-from prover.blocks import Csr, Entries
-from relations.integers import IntArray
+from zenserve.kernels import FrArray, csr_multiply, fr
+from zenserve.prover.blocks import Csr, Entries
+from zenserve.relations.integers import IntArray
 
 # So many integers or elements are made at a time, 512 KiB or half of it, by one thread.
 _AT_ONCE: Final = 1 << 16

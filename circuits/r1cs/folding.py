@@ -14,13 +14,13 @@ from typing import Final
 
 import numpy as np
 
-from circuits.r1cs.builder import renumbered
-from circuits.r1cs.program import Program
-from circuits.r1cs.steps import Product, Step
-from prover.blocks import SparseBlock
-from prover.constraint_system import ConstraintSystem, Segment
-from prover.folding import horner
-from relations.integers import IntArray
+from zenserve.circuits.r1cs.builder import renumbered
+from zenserve.circuits.r1cs.program import Program
+from zenserve.circuits.r1cs.steps import Product, Step
+from zenserve.prover.blocks import SparseBlock
+from zenserve.prover.constraint_system import ConstraintSystem, Segment
+from zenserve.prover.folding import horner
+from zenserve.relations.integers import IntArray
 
 _NAME: Final = "public inputs"
 _FIRST: Final = 2

@@ -15,14 +15,14 @@ from collections.abc import Callable
 
 import numpy as np
 
-from circuits.r1cs.builder import Builder
-from circuits.r1cs.linear import ONE, Linear, LinearCombinations, Weighted
-from circuits.r1cs.sources import Source
-from circuits.r1cs.steps import Clip, Compare, Digits, Product, Quotient, Tabulate
-from relations.bounds import Capacity
-from relations.functions import Requantisation, Tabulation, slack_factor
-from relations.integers import INTEGER_LIMIT, IntArray, Interval
-from zenerrors import StatementError
+from zenserve.circuits.r1cs.builder import Builder
+from zenserve.circuits.r1cs.linear import ONE, Linear, LinearCombinations, Weighted
+from zenserve.circuits.r1cs.sources import Source
+from zenserve.circuits.r1cs.steps import Clip, Compare, Digits, Product, Quotient, Tabulate
+from zenserve.errors import StatementError
+from zenserve.relations.bounds import Capacity
+from zenserve.relations.functions import Requantisation, Tabulation, slack_factor
+from zenserve.relations.integers import INTEGER_LIMIT, IntArray, Interval
 
 # (builder, name, value, bits) -> the digits of each value, proven to lie in [0, 2^bits): wires [n, bits].
 Decompose = Callable[[Builder, str, LinearCombinations, int], IntArray]

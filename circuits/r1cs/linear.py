@@ -14,9 +14,9 @@ from functools import cached_property
 
 import numpy as np
 
-from prover.blocks import Csr
-from relations.integers import INTEGER_LIMIT, IntArray
-from zenerrors import StatementError
+from zenserve.errors import StatementError
+from zenserve.prover.blocks import Csr
+from zenserve.relations.integers import INTEGER_LIMIT, IntArray
 
 # Variable 0 of every statement is the constant one.
 ONE = 0

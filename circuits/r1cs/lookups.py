@@ -27,13 +27,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from circuits.r1cs.builder import Builder
-from circuits.r1cs.linear import ONE, Linear, LinearCombinations, Weighted
-from circuits.r1cs.powers import Powers
-from circuits.r1cs.steps import Counts, Lookup, Multiplicities, Operand, Product, Quotient
-from circuits.r1cs.table import Table
-from relations.integers import IntArray
-from zenerrors import StatementError
+from zenserve.circuits.r1cs.builder import Builder
+from zenserve.circuits.r1cs.linear import ONE, Linear, LinearCombinations, Weighted
+from zenserve.circuits.r1cs.powers import Powers
+from zenserve.circuits.r1cs.steps import Counts, Lookup, Multiplicities, Operand, Product, Quotient
+from zenserve.circuits.r1cs.table import Table
+from zenserve.errors import StatementError
+from zenserve.relations.integers import IntArray
 
 # The challenges that identities are checked at, and that columns are folded with.
 POINT, FOLD = 0, 1

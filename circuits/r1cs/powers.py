@@ -7,10 +7,10 @@ from collections.abc import Container
 
 import numpy as np
 
-from circuits.r1cs.builder import Builder
-from circuits.r1cs.linear import ONE
-from circuits.r1cs.steps import Product
-from relations.integers import IntArray
+from zenserve.circuits.r1cs.builder import Builder
+from zenserve.circuits.r1cs.linear import ONE
+from zenserve.circuits.r1cs.steps import Product
+from zenserve.relations.integers import IntArray
 
 
 def missing(known: Container[int], stride: int, count: int) -> dict[int, tuple[int, int]]:

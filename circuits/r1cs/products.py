@@ -19,15 +19,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from circuits.r1cs.builder import Builder
-from circuits.r1cs.gadgets import require_fit
-from circuits.r1cs.linear import ONE, Linear
-from circuits.r1cs.lookups import POINT
-from circuits.r1cs.powers import Powers
-from circuits.r1cs.steps import Product, Sum
-from relations.integers import IntArray, Interval
-from relations.planes import Pair, Sizes, reach, slide
-from zenerrors import StatementError
+from zenserve.circuits.r1cs.builder import Builder
+from zenserve.circuits.r1cs.gadgets import require_fit
+from zenserve.circuits.r1cs.linear import ONE, Linear
+from zenserve.circuits.r1cs.lookups import POINT
+from zenserve.circuits.r1cs.powers import Powers
+from zenserve.circuits.r1cs.steps import Product, Sum
+from zenserve.errors import StatementError
+from zenserve.relations.integers import IntArray, Interval
+from zenserve.relations.planes import Pair, Sizes, reach, slide
 
 
 @dataclass(frozen=True)

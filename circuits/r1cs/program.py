@@ -13,21 +13,21 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from base.parallel import run
-from base.randomness import Secrets, random_elements
-from circuits.r1cs import execution
-from circuits.r1cs.linear import ONE
-from circuits.r1cs.steps import Step, Steps
-from kernels import FrArray, fr
-from prover.backends import Backend
-from prover.backends.cpu import CPU
-from prover.constraint_system import ConstraintSystem
-from prover.witness import DeviceWitness, Witness
-from relations.integers import IntArray
-from zenerrors import ResourceError, StatementError
+from zenserve.base.parallel import run
+from zenserve.base.randomness import Secrets, random_elements
+from zenserve.circuits.r1cs import execution
+from zenserve.circuits.r1cs.linear import ONE
+from zenserve.circuits.r1cs.steps import Step, Steps
+from zenserve.errors import ResourceError, StatementError
+from zenserve.kernels import FrArray, fr
+from zenserve.prover.backends import Backend
+from zenserve.prover.backends.cpu import CPU
+from zenserve.prover.constraint_system import ConstraintSystem
+from zenserve.prover.witness import DeviceWitness, Witness
+from zenserve.relations.integers import IntArray
 
 if TYPE_CHECKING:
-    from circuits.r1cs.resident import ResidentSteps
+    from zenserve.circuits.r1cs.resident import ResidentSteps
 
 LEAST_SOUNDNESS_BITS: Final = 128
 # Wires that one thread moves at a time.
@@ -182,8 +182,8 @@ class Program:
 
     def resident(self, index: int) -> ResidentSteps:
         """The steps on the GPU of this index, as long as the program is held."""
-        from circuits.r1cs.resident import ResidentSteps
-        from prover.backends.gpu import backend
+        from zenserve.circuits.r1cs.resident import ResidentSteps
+        from zenserve.prover.backends.gpu import backend
 
         with _LOADING:
             if index not in self._residents:

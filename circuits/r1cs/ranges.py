@@ -19,13 +19,13 @@ from typing import overload
 
 import numpy as np
 
-from circuits.r1cs.gadgets import require_fit
-from circuits.r1cs.linear import Linear, LinearCombinations
-from circuits.r1cs.lookups import Lookups
-from circuits.r1cs.steps import Digits
-from circuits.r1cs.table import Table
-from relations.integers import IntArray
-from zenerrors import StatementError
+from zenserve.circuits.r1cs.gadgets import require_fit
+from zenserve.circuits.r1cs.linear import Linear, LinearCombinations
+from zenserve.circuits.r1cs.lookups import Lookups
+from zenserve.circuits.r1cs.steps import Digits
+from zenserve.circuits.r1cs.table import Table
+from zenserve.errors import StatementError
+from zenserve.relations.integers import IntArray
 
 _WIDEST_LIMB = 20
 _MOST_BITS = 61

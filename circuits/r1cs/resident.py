@@ -1,4 +1,4 @@
-"""Runs the steps of a witness on a GPU: what ``circuits.r1cs.execution`` does on the processor.
+"""Runs the steps of a witness on a GPU: what ``zenserve.circuits.r1cs.execution`` does on the processor.
 
 What steps read and write is brought there once, as arrays; the values of constants, which may be secret, come
 with each witness. Integers are computed step by step; field elements in groups of steps that do not wait for
@@ -17,11 +17,11 @@ from threading import Lock
 import numpy as np
 from numpy.typing import NDArray
 
-from base.randomness import Secrets
-from circuits.r1cs import execution
-from circuits.r1cs.convolved import Convolved, parted
-from circuits.r1cs.linear import ONE, LinearCombinations
-from circuits.r1cs.steps import (
+from zenserve.base.randomness import Secrets
+from zenserve.circuits.r1cs import execution
+from zenserve.circuits.r1cs.convolved import Convolved, parted
+from zenserve.circuits.r1cs.linear import ONE, LinearCombinations
+from zenserve.circuits.r1cs.steps import (
     BeforeFirstMaximum,
     Choose,
     Clip,
@@ -42,14 +42,14 @@ from circuits.r1cs.steps import (
     Sum,
     Tabulate,
 )
-from gpu import integers
-from gpu.device import Array, Device
-from gpu.elementwise import ScalarField
-from gpu.scratch import Scratch
-from prover.backends.gpu import joined
-from prover.blocks import Csr
-from prover.witness import DeviceWitness
-from relations.integers import IntArray
+from zenserve.gpu import integers
+from zenserve.gpu.device import Array, Device
+from zenserve.gpu.elementwise import ScalarField
+from zenserve.gpu.scratch import Scratch
+from zenserve.prover.backends.gpu import joined
+from zenserve.prover.blocks import Csr
+from zenserve.prover.witness import DeviceWitness
+from zenserve.relations.integers import IntArray
 
 Take = Callable[[Array], Array]
 """The integers, int64[n], at places, uint32[n]."""

@@ -7,17 +7,17 @@ the bits of its capacity (254 for r),
 
 The sum is below 2^254 < r in absolute value, hence zero as an integer; then D_0 is a multiple of 2^w, hence
 zero, and so on. This is knit encoding (ZENO, section 6.5) where the D_i are sums of wires that are there
-anyway; ``circuits.lowering.encodings`` packs products, too.
+anyway; ``zenserve.circuits.lowering.encodings`` packs products, too.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 
-from circuits.r1cs.builder import Builder
-from circuits.r1cs.linear import Knitted, LinearCombinations
-from relations.bounds import Capacity, slot_width
-from relations.integers import Interval
+from zenserve.circuits.r1cs.builder import Builder
+from zenserve.circuits.r1cs.linear import Knitted, LinearCombinations
+from zenserve.relations.bounds import Capacity, slot_width
+from zenserve.relations.integers import Interval
 
 
 class Source(ABC):

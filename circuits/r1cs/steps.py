@@ -1,12 +1,13 @@
 """How a witness is filled in, as data: a list of a few vector operations on named groups of wires.
 
-The steps of three phases run one after the other (``circuits.r1cs.builder``): on integers, int64; on field
-elements before the challenges are drawn; and on field elements after that. A step writes the wires ``out`` of
-the assignment z from wires that earlier steps have written; ``name`` says which group they are. ``Sum``,
-``Product`` and ``Quotient`` mean the same in all phases, the others are steps of the first.
+The steps of three phases run one after the other (``zenserve.circuits.r1cs.builder``): on integers, int64; on
+field elements before the challenges are drawn; and on field elements after that. A step writes the wires
+``out`` of the assignment z from wires that earlier steps have written; ``name`` says which group they are.
+``Sum``, ``Product`` and ``Quotient`` mean the same in all phases, the others are steps of the first.
 
-Formulas have an index r for the rows of operands. Nothing here computes anything: ``circuits.r1cs.execution``
-does so on the processor. Values of a ``Constant`` may be secret: no step shows its arrays when it is printed.
+Formulas have an index r for the rows of operands. Nothing here computes anything:
+``zenserve.circuits.r1cs.execution`` does so on the processor. Values of a ``Constant`` may be secret: no step
+shows its arrays when it is printed.
 """
 
 from __future__ import annotations
@@ -17,11 +18,11 @@ from typing import Final, Literal, NamedTuple
 
 import numpy as np
 
-from circuits.r1cs.linear import LinearCombinations
-from circuits.r1cs.table import Table
-from prover.blocks import Csr
-from relations.functions import Rule, Tabulation
-from relations.integers import IntArray
+from zenserve.circuits.r1cs.linear import LinearCombinations
+from zenserve.circuits.r1cs.table import Table
+from zenserve.prover.blocks import Csr
+from zenserve.relations.functions import Rule, Tabulation
+from zenserve.relations.integers import IntArray
 
 # What a step reads, a value for each row: an integer that is the same in all of them, the wires int64[rows],
 # or linear combinations of wires. ``LinearCombinations.part`` makes any rows of these as a sparse matrix,

@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from relations.integers import IntArray
+from zenserve.relations.integers import IntArray
 
 
 @dataclass(frozen=True, eq=False)

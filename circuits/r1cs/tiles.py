@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
-from kernels import FrArray
-from prover.blocks import Block, Csr, ProductBlock, RowValues, Shorts, SparseBlock
-from relations.integers import IntArray
+from zenserve.kernels import FrArray
+from zenserve.prover.blocks import Block, Csr, ProductBlock, RowValues, Shorts, SparseBlock
+from zenserve.relations.integers import IntArray
 
 # Left factor, right factor and product of each row: int64[rows], variables.
 Products = tuple[IntArray, IntArray, IntArray]

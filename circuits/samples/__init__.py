@@ -23,13 +23,13 @@ from zipfile import ZipFile, ZipInfo
 import numpy as np
 from numpy.typing import NDArray
 
-from circuits.samples.pictures import SUFFIXES, Scaling, read_picture, read_pictures
-from circuits.samples.table import Table
-from verifier import npy, npz
-from verifier.datasets import UNREADABLE, one_input, read_npy, read_npz
-from verifier.document import parse_json
-from verifier.table import TableSchema, is_rows
-from zenerrors import TensorError
+from zenserve.circuits.samples.pictures import SUFFIXES, Scaling, read_picture, read_pictures
+from zenserve.circuits.samples.table import Table
+from zenserve.errors import TensorError
+from zenserve.verifier import npy, npz
+from zenserve.verifier.datasets import UNREADABLE, one_input, read_npy, read_npz
+from zenserve.verifier.document import parse_json
+from zenserve.verifier.table import TableSchema, is_rows
 
 Shapes = Mapping[str, tuple[int, ...]]
 """Of one sample, by the names of the network's inputs, in its order."""

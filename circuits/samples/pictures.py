@@ -15,8 +15,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from circuits.samples.table import classes
-from zenerrors import TensorError
+from zenserve.circuits.samples.table import classes
+from zenserve.errors import TensorError
 
 SUFFIXES: Final = (".png", ".jpg", ".jpeg")
 _FORMATS: Final = ("PNG", "JPEG")

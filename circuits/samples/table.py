@@ -9,9 +9,9 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from verifier.csv_file import CsvFile, is_number
-from verifier.table import TableSchema
-from zenerrors import TensorError
+from zenserve.errors import TensorError
+from zenserve.verifier.csv_file import CsvFile, is_number
+from zenserve.verifier.table import TableSchema
 
 _LABEL: Final = "label"
 _SHOWN: Final = 8

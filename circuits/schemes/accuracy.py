@@ -1,10 +1,10 @@
 """ZENacc: how well a network does on a batch of samples, counted without telling.
 
 The statement: of the samples and labels, or targets, that the commitment ``dataset`` is to, the counts of the
-measure (``verifier.measures``) are what the commitment ``correct`` is to, named for the first of them: how
-many labels are right. What each sample adds stays hidden, and so do the counts: those of several batches add
-up in their commitments, and the sums alone are opened. How many samples there are is public: a batch that is
-not full is filled up with samples that add nothing."""
+measure (``zenserve.verifier.measures``) are what the commitment ``correct`` is to, named for the first of
+them: how many labels are right. What each sample adds stays hidden, and so do the counts: those of several
+batches add up in their commitments, and the sums alone are opened. How many samples there are is public: a
+batch that is not full is filled up with samples that add nothing."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from base.randomness import Secrets
-from circuits.certificates.certificate import Certificate, counted
-from circuits.graphs.tensors import by_name
-from circuits.lowering import Cost, Lowering, Plan, arithmetic, best_plan
-from circuits.quantisation.labels import is_of_classes
-from circuits.quantised import Integers, QuantGraph, QuantInput
-from circuits.quantised.typed import TypedGraph
-from circuits.r1cs.builder import Builder
-from circuits.schemes import measures
-from circuits.schemes.certifying import (
+from zenserve.base.randomness import Secrets
+from zenserve.circuits.certificates.certificate import Certificate, counted
+from zenserve.circuits.graphs.tensors import by_name
+from zenserve.circuits.lowering import Cost, Lowering, Plan, arithmetic, best_plan
+from zenserve.circuits.quantisation.labels import is_of_classes
+from zenserve.circuits.quantised import Integers, QuantGraph, QuantInput
+from zenserve.circuits.quantised.typed import TypedGraph
+from zenserve.circuits.r1cs.builder import Builder
+from zenserve.circuits.schemes import measures
+from zenserve.circuits.schemes.certifying import (
     certificate_cost,
     checked_radius,
     described_norm,
@@ -35,7 +35,7 @@ from circuits.schemes.certifying import (
     near,
     radius_group,
 )
-from circuits.schemes.circuit import (
+from zenserve.circuits.schemes.circuit import (
     Circuit,
     Values,
     checked_integers,
@@ -43,20 +43,26 @@ from circuits.schemes.circuit import (
     require_known,
     require_one,
 )
-from circuits.schemes.inputs import begin, committed_type, described_types, sample_values, samples_cost
-from circuits.schemes.measures import Samples
-from kernels import FrArray, fr
-from prover.backends import Backend
-from prover.backends.cpu import CPU
-from relations.bounds import Bound, Proof
-from relations.integers import INTEGER_LIMIT, JSON_LIMIT, IntArray
-from relations.relation import Equal, Relations, Tensor, Total
-from verifier.datasets import LabelledData
-from verifier.description import Quantisation
-from verifier.fields import MOST_NAMES
-from verifier.measures import Measurement, Targets, takes_targets
-from verifier.schemes import INPUT, Compared, Measure, Norm, Privacy, called
-from zenerrors import StatementError, TensorError
+from zenserve.circuits.schemes.inputs import (
+    begin,
+    committed_type,
+    described_types,
+    sample_values,
+    samples_cost,
+)
+from zenserve.circuits.schemes.measures import Samples
+from zenserve.errors import StatementError, TensorError
+from zenserve.kernels import FrArray, fr
+from zenserve.prover.backends import Backend
+from zenserve.prover.backends.cpu import CPU
+from zenserve.relations.bounds import Bound, Proof
+from zenserve.relations.integers import INTEGER_LIMIT, JSON_LIMIT, IntArray
+from zenserve.relations.relation import Equal, Relations, Tensor, Total
+from zenserve.verifier.datasets import LabelledData
+from zenserve.verifier.description import Quantisation
+from zenserve.verifier.fields import MOST_NAMES
+from zenserve.verifier.measures import Measurement, Targets, takes_targets
+from zenserve.verifier.schemes import INPUT, Compared, Measure, Norm, Privacy, called
 
 DATASET, CORRECT = "dataset", "correct"
 SAMPLES: Final = "samples"
@@ -160,12 +166,12 @@ class Accuracy(Circuit):
     ) -> IntArray:
         """What the commitment to a batch is to: the inputs' types, all samples row by row, of one input after
         the other, then their targets where they have any, then all labels
-        (``circuits.schemes.inputs.sample_values``), int64[n].
+        (``zenserve.circuits.schemes.inputs.sample_values``), int64[n].
 
         ``samples``: integers [batch, *input_shape] of the input's type, of several inputs by their names;
         ``labels``: [batch], each from 0 to ``filler``: with that number, a sample does not count;
-        ``targets``: [batch, outputs], as ``verifier.measures.Targets`` has them, for measures that take any.
-        Raises ``TensorError``.
+        ``targets``: [batch, outputs], as ``zenserve.verifier.measures.Targets`` has them, for measures that
+        take any. Raises ``TensorError``.
         """
         return sample_values(self.inputs, *self._checked(samples, labels, targets).values())
 

@@ -6,11 +6,12 @@ label, so to speak. The key's points nobody can read; whoever made them alone ca
 label. Only a key from a ceremony can be made again, with the powers of tau that the ceremony started from.
 
 What that takes: α, β, the points IC and U_1 are the start's, which powers and circuit determine; γ is one; δ,
-every σ and k are what the contributions in the transcript make of one and zero (``verifier.keys.opened``
-follows them). But all these may be right in a key that somebody can forge under: who has an honest party
-contribute to a start of their own gets points over δ that no key may have. Each contribution is bound to the
-hash of its start, so the transcript's ``origin`` must be the true start's. With it, the key is sound if one
-contributor was honest, whatever became of the state: that is what provers need.
+every σ and k are what the contributions in the transcript make of one and zero
+(``zenserve.verifier.keys.opened`` follows them). But all these may be right in a key that somebody can forge
+under: who has an honest party contribute to a start of their own gets points over δ that no key may have.
+Each contribution is bound to the hash of its start, so the transcript's ``origin`` must be the true start's.
+With it, the key is sound if one contributor was honest, whatever became of the state: that is what provers
+need.
 
 A key without a setup has no points: it is numbers, each of which the circuit determines, or admission bounds.
 """
@@ -23,24 +24,24 @@ from dataclasses import asdict
 from enum import StrEnum
 from typing import Any, Final, NamedTuple
 
-from base.progress import Progress
-from circuits.quantised import QuantGraph
-from circuits.schemes.accuracy import compile_accuracy
-from circuits.schemes.circuit import Circuit
-from circuits.schemes.inference import compile_inference
-from circuits.schemes.recognition import compile_recognition
-from circuits.schemes.registration import compile_registration
-from circuits.schemes.robustness import compile_robustness
-from prover.constraint_system import ConstraintSystem
-from prover.groth16 import VerifyingKey, ceremony
-from prover.groth16.ceremony import State
-from prover.groth16.ceremony.initial import required_power
-from prover.groth16.powers_of_tau import PowersOfTau
-from prover.spartan.layout import sizes_of
-from verifier.fields import canonical
-from verifier.spartan.key import SpartanKey
-from verifier.system import DEVELOPMENT
-from zenerrors import CeremonyError, FileFormatError, StatementError
+from zenserve.base.progress import Progress
+from zenserve.circuits.quantised import QuantGraph
+from zenserve.circuits.schemes.accuracy import compile_accuracy
+from zenserve.circuits.schemes.circuit import Circuit
+from zenserve.circuits.schemes.inference import compile_inference
+from zenserve.circuits.schemes.recognition import compile_recognition
+from zenserve.circuits.schemes.registration import compile_registration
+from zenserve.circuits.schemes.robustness import compile_robustness
+from zenserve.errors import CeremonyError, FileFormatError, StatementError
+from zenserve.prover.constraint_system import ConstraintSystem
+from zenserve.prover.groth16 import VerifyingKey, ceremony
+from zenserve.prover.groth16.ceremony import State
+from zenserve.prover.groth16.ceremony.initial import required_power
+from zenserve.prover.groth16.powers_of_tau import PowersOfTau
+from zenserve.prover.spartan.layout import sizes_of
+from zenserve.verifier.fields import canonical
+from zenserve.verifier.spartan.key import SpartanKey
+from zenserve.verifier.system import DEVELOPMENT
 
 
 class Verdict(StrEnum):
@@ -130,8 +131,9 @@ def audit_points(
 ) -> list[Finding]:
     """Whether the points of ``key`` are what a ceremony that started from ``powers`` made for ``circuit``.
 
-    ``transcript``: of the key's file, found to lead to the key (``verifier.keys.opened``). ``powers`` are
-    taken as they are; ``read_ptau`` verifies them. ``state``, as it was read, is where the ceremony ended:
+    ``transcript``: of the key's file, found to lead to the key (``zenserve.verifier.keys.opened``).
+    ``powers`` are taken as they are; ``read_ptau`` verifies them. ``state``, as it was read, is where the
+    ceremony ended:
     with it the start is not computed again, and the points that provers have are judged, too.
     Stages: those of ``ceremony.verify`` and ``ceremony.start``. Raises ``FileFormatError`` (``file.point_*``)
     for a state of bad points, ``CeremonyError`` (``ceremony.powers_too_small``).

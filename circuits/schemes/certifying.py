@@ -7,18 +7,18 @@ from typing import Any
 
 import numpy as np
 
-from circuits.certificates.certificate import Certificate
-from circuits.lowering import Cost, Lowering
-from circuits.lowering.arithmetic import Arithmetic
-from circuits.lowering.parameters import hold, parameters_cost
-from circuits.quantised import QuantInput
-from circuits.r1cs.linear import Linear
-from circuits.r1cs.steps import Constant
-from circuits.schemes import measures
-from circuits.schemes.circuit import checked_integers, public_group
-from relations.integers import IntArray
-from relations.relation import Absolute, Equal, Parameter, Relations, Square, Tensor, Total
-from verifier.schemes import Norm
+from zenserve.circuits.certificates.certificate import Certificate
+from zenserve.circuits.lowering import Cost, Lowering
+from zenserve.circuits.lowering.arithmetic import Arithmetic
+from zenserve.circuits.lowering.parameters import hold, parameters_cost
+from zenserve.circuits.quantised import QuantInput
+from zenserve.circuits.r1cs.linear import Linear
+from zenserve.circuits.r1cs.steps import Constant
+from zenserve.circuits.schemes import measures
+from zenserve.circuits.schemes.circuit import checked_integers, public_group
+from zenserve.relations.integers import IntArray
+from zenserve.relations.relation import Absolute, Equal, Parameter, Relations, Square, Tensor, Total
+from zenserve.verifier.schemes import Norm
 
 
 def hold_parameters(

@@ -12,22 +12,22 @@ from typing import Any, ClassVar, Final, get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from circuits.graphs.node import QuantNode
-from circuits.graphs.tensors import first_index
-from circuits.lowering import Level, Plan
-from circuits.quantised import Integers, QuantGraph, QuantInput
-from circuits.quantised.typed import TypedGraph
-from circuits.r1cs.program import Program
-from circuits.r1cs.tiles import keep
-from circuits.schemes.inputs import described_types
-from kernels import FrArray, fr
-from prover.backends import Backend
-from prover.backends.cpu import CPU
-from prover.constraint_system import ConstraintSystem
-from relations.integers import IntArray
-from relations.relation import Relations, Tensor
-from verifier.schemes import INPUT, Privacy, called
-from zenerrors import StatementError, TensorError
+from zenserve.circuits.graphs.node import QuantNode
+from zenserve.circuits.graphs.tensors import first_index
+from zenserve.circuits.lowering import Level, Plan
+from zenserve.circuits.quantised import Integers, QuantGraph, QuantInput
+from zenserve.circuits.quantised.typed import TypedGraph
+from zenserve.circuits.r1cs.program import Program
+from zenserve.circuits.r1cs.tiles import keep
+from zenserve.circuits.schemes.inputs import described_types
+from zenserve.errors import StatementError, TensorError
+from zenserve.kernels import FrArray, fr
+from zenserve.prover.backends import Backend
+from zenserve.prover.backends.cpu import CPU
+from zenserve.prover.constraint_system import ConstraintSystem
+from zenserve.relations.integers import IntArray
+from zenserve.relations.relation import Relations, Tensor
+from zenserve.verifier.schemes import INPUT, Privacy, called
 
 # Each takes 100 bytes of a key's file, and a fifth of a millisecond of whoever reads it.
 _MOST_SHOWN: Final = 100_000
@@ -175,8 +175,8 @@ class Circuit(ABC):
         keep(self.constraint_system.blocks, most_bytes)
 
     def checked(self, q: Integers) -> dict[str, IntArray]:
-        """``q`` as inputs of the network by what statements call them (``verifier.schemes.called``): integers
-        [*shape] in [0, 2^bits), int64; of a batch [batch, *shape].
+        """``q`` as inputs of the network by what statements call them (``zenserve.verifier.schemes.called``):
+        integers [*shape] in [0, 2^bits), int64; of a batch [batch, *shape].
 
         Raises ``TensorError``: ``input.names``, ``input.shape``, ``input.not_integer``,
         ``input.out_of_range``.

@@ -6,9 +6,9 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 
-from circuits.schemes.circuit import Circuit
-from prover.size import Size
-from prover.system import ProofSystem
+from zenserve.circuits.schemes.circuit import Circuit
+from zenserve.prover.size import Size
+from zenserve.prover.system import ProofSystem
 
 
 def report(circuit: Circuit, system: ProofSystem, threads: int) -> dict[str, Any]:

@@ -15,12 +15,12 @@ from typing import Any, Final, get_args
 
 import numpy as np
 
-from circuits.lowering import Cost, Level, Lowering, Plan, argmax_cost, arithmetic, best_plan
-from circuits.quantised import Integers, Output, QuantGraph
-from circuits.quantised.typed import TypedGraph
-from circuits.r1cs.builder import Builder
-from circuits.r1cs.folding import fold_public_inputs
-from circuits.schemes.circuit import (
+from zenserve.circuits.lowering import Cost, Level, Lowering, Plan, argmax_cost, arithmetic, best_plan
+from zenserve.circuits.quantised import Integers, Output, QuantGraph
+from zenserve.circuits.quantised.typed import TypedGraph
+from zenserve.circuits.r1cs.builder import Builder
+from zenserve.circuits.r1cs.folding import fold_public_inputs
+from zenserve.circuits.schemes.circuit import (
     Circuit,
     Values,
     most_labels,
@@ -29,18 +29,18 @@ from circuits.schemes.circuit import (
     require_few,
     require_known,
 )
-from circuits.schemes.inputs import begin, input_wires, inputs_cost
-from circuits.schemes.intervals import MOST_BOUNDS, Intervals
-from circuits.schemes.outputs import CommittedOutput, committed_outputs
-from kernels import FrArray
-from prover.backends import Backend
-from prover.backends.cpu import CPU
-from relations.bounds import Bound
-from relations.integers import JSON_LIMIT, IntArray
-from relations.relation import Argmax, Linear, Relation, Relations, Tensor, Term
-from verifier.fields import MOST_NAMES
-from verifier.schemes import BOUNDED, Privacy, Reveal, called
-from zenerrors import StatementError
+from zenserve.circuits.schemes.inputs import begin, input_wires, inputs_cost
+from zenserve.circuits.schemes.intervals import MOST_BOUNDS, Intervals
+from zenserve.circuits.schemes.outputs import CommittedOutput, committed_outputs
+from zenserve.errors import StatementError
+from zenserve.kernels import FrArray
+from zenserve.prover.backends import Backend
+from zenserve.prover.backends.cpu import CPU
+from zenserve.relations.bounds import Bound
+from zenserve.relations.integers import JSON_LIMIT, IntArray
+from zenserve.relations.relation import Argmax, Linear, Relation, Relations, Tensor, Term
+from zenserve.verifier.fields import MOST_NAMES
+from zenserve.verifier.schemes import BOUNDED, Privacy, Reveal, called
 
 Bounds = Mapping[str, Sequence[int]]
 """Of outputs by their names, in increasing order: a threshold is one."""
@@ -56,7 +56,7 @@ class Inference(Circuit):
     [batch, *shape], and each label is a list.
 
     Where it shows thresholds or ranges, a proof takes the ``bounds``, integers by the outputs' names
-    (``circuits.schemes.intervals.integer_bounds``).
+    (``zenserve.circuits.schemes.intervals.integer_bounds``).
     """
 
     reveal: Mapping[str, Reveal]
@@ -247,7 +247,7 @@ def compile_inference(
     those that are shown; as ``shown_by_default`` unless it is given. ``top``: how many labels are shown where
     several are to be revealed; ``bounds``: how many there are of a range; ``batch``: how many inferences it
     proves, of which labels are shown and inputs are not committed to; ``fold_inputs``: as
-    ``circuits.r1cs.folding``. Linked segments: "model" and
+    ``zenserve.circuits.r1cs.folding``. Linked segments: "model" and
     "input", where they are committed, of several inputs "input/NAME" each, and "output", or "output/NAME",
     of those that are committed to. Raises ``StatementError``: ``statement.could_wrap`` where the integers
     leave their bounds, ``statement.classes`` for labels of a network without classes,

@@ -11,16 +11,16 @@ from typing import Any
 import numpy as np
 import rfc8785
 
-from circuits.lowering import Cost
-from circuits.lowering.arithmetic import Arithmetic
-from circuits.lowering.parameters import DIGEST_LIMBS, MODEL, committed_constants, digest_limbs
-from circuits.quantised import QuantGraph, QuantInput
-from circuits.quantised.typed import TypedGraph
-from circuits.r1cs.builder import Builder
-from circuits.r1cs.linear import Weighted
-from relations.integers import IntArray
-from verifier.schemes import INPUT, Privacy, called
-from zenerrors import TensorError
+from zenserve.circuits.lowering import Cost
+from zenserve.circuits.lowering.arithmetic import Arithmetic
+from zenserve.circuits.lowering.parameters import DIGEST_LIMBS, MODEL, committed_constants, digest_limbs
+from zenserve.circuits.quantised import QuantGraph, QuantInput
+from zenserve.circuits.quantised.typed import TypedGraph
+from zenserve.circuits.r1cs.builder import Builder
+from zenserve.circuits.r1cs.linear import Weighted
+from zenserve.errors import TensorError
+from zenserve.relations.integers import IntArray
+from zenserve.verifier.schemes import INPUT, Privacy, called
 
 
 def described_types(inputs: Sequence[QuantInput]) -> dict[str, Any]:

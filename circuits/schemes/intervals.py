@@ -15,18 +15,18 @@ from typing import Any, Final
 
 import numpy as np
 
-from circuits.lowering import Cost, Level
-from circuits.lowering.arithmetic import Arithmetic
-from circuits.quantised.typed import TypedGraph
-from circuits.r1cs.builder import FR
-from circuits.r1cs.gadgets import decompose_cost
-from circuits.r1cs.linear import LinearCombinations
-from circuits.schemes.circuit import Values, public_group
-from relations.bounds import Bound, slot_width
-from relations.integers import IntArray, Interval
-from relations.relation import AtLeast, Move, Relation, Tensor, Total
-from verifier.schemes import BOUNDED, Reveal
-from zenerrors import StatementError, TensorError
+from zenserve.circuits.lowering import Cost, Level
+from zenserve.circuits.lowering.arithmetic import Arithmetic
+from zenserve.circuits.quantised.typed import TypedGraph
+from zenserve.circuits.r1cs.builder import FR
+from zenserve.circuits.r1cs.gadgets import decompose_cost
+from zenserve.circuits.r1cs.linear import LinearCombinations
+from zenserve.circuits.schemes.circuit import Values, public_group
+from zenserve.errors import StatementError, TensorError
+from zenserve.relations.bounds import Bound, slot_width
+from zenserve.relations.integers import IntArray, Interval
+from zenserve.relations.relation import AtLeast, Move, Relation, Tensor, Total
+from zenserve.verifier.schemes import BOUNDED, Reveal
 
 MOST_BOUNDS: Final = 32
 

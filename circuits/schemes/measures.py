@@ -12,14 +12,15 @@ from typing import Final, NamedTuple, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from circuits.lowering import Cost, argmax_cost
-from circuits.lowering.argmax import one_hot_cost
-from circuits.lowering.arithmetic import Arithmetic
-from circuits.quantised import QuantGraph
-from circuits.schemes.circuit import most_labels, require_classes
-from relations.bounds import Bound
-from relations.integers import IntArray, Interval
-from relations.relation import (
+from zenserve.circuits.lowering import Cost, argmax_cost
+from zenserve.circuits.lowering.argmax import one_hot_cost
+from zenserve.circuits.lowering.arithmetic import Arithmetic
+from zenserve.circuits.quantised import QuantGraph
+from zenserve.circuits.schemes.circuit import most_labels, require_classes
+from zenserve.errors import StatementError
+from zenserve.relations.bounds import Bound
+from zenserve.relations.integers import IntArray, Interval
+from zenserve.relations.relation import (
     Absolute,
     Argmax,
     Equal,
@@ -33,9 +34,8 @@ from relations.relation import (
     Term,
     Total,
 )
-from verifier.measures import MOST_STEP, Measurement, Targets, takes_targets
-from verifier.schemes import Measure
-from zenerrors import StatementError
+from zenserve.verifier.measures import MOST_STEP, Measurement, Targets, takes_targets
+from zenserve.verifier.schemes import Measure
 
 # Of outputs and targets, and their differences: squares keep within 62 bits.
 _MOST_VALUE: Final = 1 << 30

@@ -14,19 +14,19 @@ from typing import Any
 
 import numpy as np
 
-from circuits.graphs.graph import Graph
-from circuits.graphs.types import MOST_COMPARED_BITS, Declared
-from circuits.lowering import Cost
-from circuits.lowering.parameters import DIGEST_LIMBS, committed_constants
-from circuits.quantised.typed import TypedGraph
-from circuits.r1cs.builder import Builder
-from circuits.schemes.inputs import type_limbs
-from relations.bounds import Bound
-from relations.integers import IntArray
-from relations.relation import Linear, Tensor, Term
-from verifier.description import MOST_COMMITTED
-from verifier.schemes import OUTPUT, Reveal, called
-from zenerrors import StatementError, TensorError
+from zenserve.circuits.graphs.graph import Graph
+from zenserve.circuits.graphs.types import MOST_COMPARED_BITS, Declared
+from zenserve.circuits.lowering import Cost
+from zenserve.circuits.lowering.parameters import DIGEST_LIMBS, committed_constants
+from zenserve.circuits.quantised.typed import TypedGraph
+from zenserve.circuits.r1cs.builder import Builder
+from zenserve.circuits.schemes.inputs import type_limbs
+from zenserve.errors import StatementError, TensorError
+from zenserve.relations.bounds import Bound
+from zenserve.relations.integers import IntArray
+from zenserve.relations.relation import Linear, Tensor, Term
+from zenserve.verifier.description import MOST_COMMITTED
+from zenserve.verifier.schemes import OUTPUT, Reveal, called
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,16 +8,16 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from circuits.lowering import Plan
-from circuits.quantised import QuantGraph
-from circuits.schemes.accuracy import measured_output, plan_accuracy
-from circuits.schemes.inference import plan_inference
-from circuits.schemes.inputs import sample_values
-from circuits.schemes.registration import parameters, plan_registration
-from circuits.schemes.robustness import plan_robustness
-from prover.size import Size
-from verifier.measures import takes_targets
-from verifier.schemes import Compared, Measure, Norm, Privacy
+from zenserve.circuits.lowering import Plan
+from zenserve.circuits.quantised import QuantGraph
+from zenserve.circuits.schemes.accuracy import measured_output, plan_accuracy
+from zenserve.circuits.schemes.inference import plan_inference
+from zenserve.circuits.schemes.inputs import sample_values
+from zenserve.circuits.schemes.registration import parameters, plan_registration
+from zenserve.circuits.schemes.robustness import plan_robustness
+from zenserve.prover.size import Size
+from zenserve.verifier.measures import takes_targets
+from zenserve.verifier.schemes import Compared, Measure, Norm, Privacy
 
 
 @dataclass(frozen=True)

@@ -6,21 +6,21 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 
-from base.memory import free_memory, make_room
-from base.progress import Progress
-from base.randomness import Secrets
-from circuits.r1cs.program import LEAST_SOUNDNESS_BITS
-from circuits.schemes.circuit import Circuit
-from kernels import FrArray
-from prover import backends
-from prover.backends import Backend
-from prover.backends.cpu import CPU
-from prover.size import Size
-from prover.system import CommitmentKey, Opening, ProofSystem
-from prover.witness import Witness
-from verifier.documents import KeyFile
-from verifier.keys import key_file
-from zenerrors import ModelError, StatementError
+from zenserve.base.memory import free_memory, make_room
+from zenserve.base.progress import Progress
+from zenserve.base.randomness import Secrets
+from zenserve.circuits.r1cs.program import LEAST_SOUNDNESS_BITS
+from zenserve.circuits.schemes.circuit import Circuit
+from zenserve.errors import ModelError, StatementError
+from zenserve.kernels import FrArray
+from zenserve.prover import backends
+from zenserve.prover.backends import Backend
+from zenserve.prover.backends.cpu import CPU
+from zenserve.prover.size import Size
+from zenserve.prover.system import CommitmentKey, Opening, ProofSystem
+from zenserve.prover.witness import Witness
+from zenserve.verifier.documents import KeyFile
+from zenserve.verifier.keys import key_file
 
 
 def require_memory(system: ProofSystem, circuit: Circuit, threads: int) -> None:

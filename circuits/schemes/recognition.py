@@ -13,13 +13,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from circuits.graphs.types import Affine
-from circuits.lowering import Cost, Level, Lowering, arithmetic, best_plan
-from circuits.quantised import QuantGraph
-from circuits.quantised.typed import TypedGraph
-from circuits.r1cs.builder import FR, Builder
-from circuits.r1cs.gadgets import decompose_cost, require_fit
-from circuits.schemes.circuit import (
+from zenserve.circuits.graphs.types import Affine
+from zenserve.circuits.lowering import Cost, Level, Lowering, arithmetic, best_plan
+from zenserve.circuits.quantised import QuantGraph
+from zenserve.circuits.quantised.typed import TypedGraph
+from zenserve.circuits.r1cs.builder import FR, Builder
+from zenserve.circuits.r1cs.gadgets import decompose_cost, require_fit
+from zenserve.circuits.schemes.circuit import (
     Circuit,
     Values,
     checked_integers,
@@ -28,15 +28,15 @@ from circuits.schemes.circuit import (
     require_known,
     require_one,
 )
-from circuits.schemes.inputs import begin, given, input_wires, inputs_cost
-from kernels import FrArray
-from prover.backends import Backend
-from prover.backends.cpu import CPU
-from relations.bounds import Bound
-from relations.integers import IntArray
-from relations.relation import AtLeast, Linear, Relations, Square, Tensor, Term, Total
-from verifier.schemes import Privacy
-from zenerrors import StatementError
+from zenserve.circuits.schemes.inputs import begin, given, input_wires, inputs_cost
+from zenserve.errors import StatementError
+from zenserve.kernels import FrArray
+from zenserve.prover.backends import Backend
+from zenserve.prover.backends.cpu import CPU
+from zenserve.relations.bounds import Bound
+from zenserve.relations.integers import IntArray
+from zenserve.relations.relation import AtLeast, Linear, Relations, Square, Tensor, Term, Total
+from zenserve.verifier.schemes import Privacy
 
 _SAYS_REFERENCE = {
     "public": "the reference",

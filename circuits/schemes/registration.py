@@ -13,20 +13,20 @@ from typing import Any
 
 import numpy as np
 
-from circuits.lowering import Cost, Lowering, Plan
-from circuits.lowering.parameters import DIGEST_LIMBS, digest_limbs, hold, parameters_cost
-from circuits.lowering.tables import Tables
-from circuits.quantised import QuantGraph
-from circuits.quantised.typed import TypedGraph
-from circuits.r1cs.builder import Builder
-from circuits.schemes.circuit import Circuit
-from circuits.schemes.inputs import begin
-from kernels import FrArray
-from prover.backends import Backend
-from prover.backends.cpu import CPU
-from relations.integers import IntArray
-from relations.relation import Parameter, Relations
-from verifier.schemes import Privacy
+from zenserve.circuits.lowering import Cost, Lowering, Plan
+from zenserve.circuits.lowering.parameters import DIGEST_LIMBS, digest_limbs, hold, parameters_cost
+from zenserve.circuits.lowering.tables import Tables
+from zenserve.circuits.quantised import QuantGraph
+from zenserve.circuits.quantised.typed import TypedGraph
+from zenserve.circuits.r1cs.builder import Builder
+from zenserve.circuits.schemes.circuit import Circuit
+from zenserve.circuits.schemes.inputs import begin
+from zenserve.kernels import FrArray
+from zenserve.prover.backends import Backend
+from zenserve.prover.backends.cpu import CPU
+from zenserve.relations.integers import IntArray
+from zenserve.relations.relation import Parameter, Relations
+from zenserve.verifier.schemes import Privacy
 
 
 class Registration(Circuit):

@@ -3,8 +3,8 @@
 The statement: for every input q' of the network's type with ``|q'_i - q_i| <= radius`` for all i, or, of the
 norm "2", with ``sum_i (q'_i - q_i)^2 <= radius^2``, the output ``label`` is larger than every other. It is
 about the network of integers, all of it: what is committed and proven is that intervals and lines hold
-(``circuits.certificates``), from which that follows. Where it does not follow there is no proof, though the
-label may be the same.
+(``zenserve.circuits.certificates``), from which that follows. Where it does not follow there is no proof,
+though the label may be the same.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from circuits.certificates.certificate import Certificate, certified
-from circuits.lowering import Lowering, Plan, arithmetic, best_plan
-from circuits.lowering.arithmetic import Arithmetic
-from circuits.quantised import QuantGraph
-from circuits.quantised.typed import TypedGraph
-from circuits.r1cs.builder import Builder
-from circuits.schemes.certifying import (
+from zenserve.circuits.certificates.certificate import Certificate, certified
+from zenserve.circuits.lowering import Lowering, Plan, arithmetic, best_plan
+from zenserve.circuits.lowering.arithmetic import Arithmetic
+from zenserve.circuits.quantised import QuantGraph
+from zenserve.circuits.quantised.typed import TypedGraph
+from zenserve.circuits.r1cs.builder import Builder
+from zenserve.circuits.schemes.certifying import (
     certificate_cost,
     checked_radius,
     described_norm,
@@ -32,7 +32,7 @@ from circuits.schemes.certifying import (
     near,
     radius_group,
 )
-from circuits.schemes.circuit import (
+from zenserve.circuits.schemes.circuit import (
     Circuit,
     Values,
     public_group,
@@ -40,13 +40,13 @@ from circuits.schemes.circuit import (
     require_known,
     require_one,
 )
-from circuits.schemes.inputs import begin, input_wires, inputs_cost
-from kernels import FrArray, fr
-from prover.backends import Backend
-from prover.backends.cpu import CPU
-from relations.integers import IntArray
-from verifier.schemes import Norm, Privacy
-from zenerrors import StatementError
+from zenserve.circuits.schemes.inputs import begin, input_wires, inputs_cost
+from zenserve.errors import StatementError
+from zenserve.kernels import FrArray, fr
+from zenserve.prover.backends import Backend
+from zenserve.prover.backends.cpu import CPU
+from zenserve.relations.integers import IntArray
+from zenserve.verifier.schemes import Norm, Privacy
 
 # Of a course, and the radius itself.
 _POINTS: Final = 9

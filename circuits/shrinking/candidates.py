@@ -11,24 +11,24 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from base.processors import usable_cores
-from circuits import banks
-from circuits.graphs.graph import Graph
-from circuits.graphs.types import FloatArray
-from circuits.networks.files import load_onnx
-from circuits.onnx.write import to_onnx
-from circuits.priors import Member, with_prior
-from circuits.schemes import planned
-from circuits.shrinking.channels import narrower
-from circuits.shrinking.fitting import fitted
-from circuits.shrinking.smaller import coarser, shallower
-from circuits.tuning import tune
-from prover import backends, registry
-from relations.integers import IntArray
-from verifier.bank import PRIOR
-from verifier.registry import FIRST
-from verifier.stream import Rules
-from verifier.streams.skew import ONE, cautious, prior
+from zenserve.base.processors import usable_cores
+from zenserve.circuits import banks
+from zenserve.circuits.graphs.graph import Graph
+from zenserve.circuits.graphs.types import FloatArray
+from zenserve.circuits.networks.files import load_onnx
+from zenserve.circuits.onnx.write import to_onnx
+from zenserve.circuits.priors import Member, with_prior
+from zenserve.circuits.schemes import planned
+from zenserve.circuits.shrinking.channels import narrower
+from zenserve.circuits.shrinking.fitting import fitted
+from zenserve.circuits.shrinking.smaller import coarser, shallower
+from zenserve.circuits.tuning import tune
+from zenserve.prover import backends, registry
+from zenserve.relations.integers import IntArray
+from zenserve.verifier.bank import PRIOR
+from zenserve.verifier.registry import FIRST
+from zenserve.verifier.stream import Rules
+from zenserve.verifier.streams.skew import ONE, cautious, prior
 
 _FACTORS: Final = (1, 2, 4)
 _SHARES: Final = (1.0, 0.6, 0.35, 0.2)

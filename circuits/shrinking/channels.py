@@ -10,17 +10,17 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from circuits.graphs.graph import Graph
-from circuits.graphs.node import Mover, Node
-from circuits.graphs.types import FloatArray
-from circuits.operators.add import Sum
-from circuits.operators.clip import Clip
-from circuits.operators.convolution import Conv
-from circuits.operators.dense import Dense
-from circuits.operators.reshape import Reshape
-from circuits.operators.weighted import Parametric
-from circuits.operators.windows import Pool
-from relations.integers import IntArray
+from zenserve.circuits.graphs.graph import Graph
+from zenserve.circuits.graphs.node import Mover, Node
+from zenserve.circuits.graphs.types import FloatArray
+from zenserve.circuits.operators.add import Sum
+from zenserve.circuits.operators.clip import Clip
+from zenserve.circuits.operators.convolution import Conv
+from zenserve.circuits.operators.dense import Dense
+from zenserve.circuits.operators.reshape import Reshape
+from zenserve.circuits.operators.weighted import Parametric
+from zenserve.circuits.operators.windows import Pool
+from zenserve.relations.integers import IntArray
 
 Kept = Mapping[str, IntArray]
 """Of each layer with weights, which of its outputs are left."""

@@ -9,15 +9,15 @@ from typing import Final
 
 import numpy as np
 
-from circuits.graphs.graph import Graph
-from circuits.graphs.node import Node
-from circuits.graphs.types import FloatArray
-from circuits.operators.convolution import Conv
-from circuits.operators.dense import Dense
-from circuits.operators.weighted import Parametric
-from circuits.shrinking.channels import Kept
-from relations import planes
-from relations.integers import IntArray
+from zenserve.circuits.graphs.graph import Graph
+from zenserve.circuits.graphs.node import Node
+from zenserve.circuits.graphs.types import FloatArray
+from zenserve.circuits.operators.convolution import Conv
+from zenserve.circuits.operators.dense import Dense
+from zenserve.circuits.operators.weighted import Parametric
+from zenserve.circuits.shrinking.channels import Kept
+from zenserve.relations import planes
+from zenserve.relations.integers import IntArray
 
 _MOST_ROWS: Final = 1 << 14
 _RIDGE: Final = 1e-3

@@ -13,15 +13,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from pydantic import Field
 
-from base.progress import Progress, silent
-from circuits import svg
-from circuits.graphs.graph import Graph
-from circuits.graphs.types import FloatArray
-from circuits.networks.files import load_onnx
-from circuits.shrinking import candidates, training
-from circuits.shrinking.candidates import BITS, Cut, Data, Model
-from verifier.fields import Document
-from zenerrors import ModelError, StatementError, TensorError
+from zenserve.base.progress import Progress, silent
+from zenserve.circuits import svg
+from zenserve.circuits.graphs.graph import Graph
+from zenserve.circuits.graphs.types import FloatArray
+from zenserve.circuits.networks.files import load_onnx
+from zenserve.circuits.shrinking import candidates, training
+from zenserve.circuits.shrinking.candidates import BITS, Cut, Data, Model
+from zenserve.errors import ModelError, StatementError, TensorError
+from zenserve.verifier.fields import Document
 
 _FITTED: Final = 256
 """Samples that weights are fitted to, in closed form."""

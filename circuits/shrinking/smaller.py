@@ -7,17 +7,17 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Final
 
-from circuits.graphs.graph import Graph
-from circuits.graphs.node import Node
-from circuits.graphs.rewriting import without_dead_nodes
-from circuits.graphs.types import FloatArray, Shape
-from circuits.operators.add import Sum
-from circuits.operators.clip import Clip
-from circuits.operators.convolution import Conv
-from circuits.operators.dense import Dense
-from circuits.operators.reshape import Reshape
-from circuits.operators.windows import Pool
-from zenerrors import ModelError
+from zenserve.circuits.graphs.graph import Graph
+from zenserve.circuits.graphs.node import Node
+from zenserve.circuits.graphs.rewriting import without_dead_nodes
+from zenserve.circuits.graphs.types import FloatArray, Shape
+from zenserve.circuits.operators.add import Sum
+from zenserve.circuits.operators.clip import Clip
+from zenserve.circuits.operators.convolution import Conv
+from zenserve.circuits.operators.dense import Dense
+from zenserve.circuits.operators.reshape import Reshape
+from zenserve.circuits.operators.windows import Pool
+from zenserve.errors import ModelError
 
 _PLANE: Final = 2
 

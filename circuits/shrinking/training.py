@@ -10,18 +10,18 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from base.progress import Progress
-from circuits.graphs.graph import Graph
-from circuits.graphs.node import Node
-from circuits.graphs.types import FloatArray
-from circuits.operators.add import Sum
-from circuits.operators.average_pool import AveragePool
-from circuits.operators.clip import Clip
-from circuits.operators.convolution import Conv
-from circuits.operators.dense import Dense
-from circuits.operators.max_pool import MaxPool
-from circuits.operators.reshape import Reshape
-from zenerrors import ModelError
+from zenserve.base.progress import Progress
+from zenserve.circuits.graphs.graph import Graph
+from zenserve.circuits.graphs.node import Node
+from zenserve.circuits.graphs.types import FloatArray
+from zenserve.circuits.operators.add import Sum
+from zenserve.circuits.operators.average_pool import AveragePool
+from zenserve.circuits.operators.clip import Clip
+from zenserve.circuits.operators.convolution import Conv
+from zenserve.circuits.operators.dense import Dense
+from zenserve.circuits.operators.max_pool import MaxPool
+from zenserve.circuits.operators.reshape import Reshape
+from zenserve.errors import ModelError
 
 if TYPE_CHECKING:
     from torch import Tensor

@@ -14,13 +14,13 @@ from typing import Any
 
 import numpy as np
 
-from circuits.graphs.graph import Graph
-from circuits.graphs.types import FloatArray, Shape
-from circuits.onnx.write import to_onnx
-from circuits.zoo import lowbit, networks
-from circuits.zoo.networks import Weights
-from circuits.zoo.weights import initial, uniform
-from zenerrors import ModelError
+from zenserve.circuits.graphs.graph import Graph
+from zenserve.circuits.graphs.types import FloatArray, Shape
+from zenserve.circuits.onnx.write import to_onnx
+from zenserve.circuits.zoo import lowbit, networks
+from zenserve.circuits.zoo.networks import Weights
+from zenserve.circuits.zoo.weights import initial, uniform
+from zenserve.errors import ModelError
 
 _CIFAR, _ORL = (3, 32, 32), (1, 56, 46)
 _BUILDERS: dict[str, Callable[[Weights], Graph]] = {

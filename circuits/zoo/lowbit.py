@@ -23,11 +23,11 @@ from typing import Final
 
 import numpy as np
 
-from circuits.graphs.graph import Graph
-from circuits.graphs.types import Declared, FloatArray, Shape
-from circuits.networks.language import Tensor, tensor
-from circuits.zoo.weights import uniform
-from relations.integers import IntArray
+from zenserve.circuits.graphs.graph import Graph
+from zenserve.circuits.graphs.types import Declared, FloatArray, Shape
+from zenserve.circuits.networks.language import Tensor, tensor
+from zenserve.circuits.zoo.weights import uniform
+from zenserve.relations.integers import IntArray
 
 # Of weights and activations.
 Bits = tuple[int, int]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from circuits.graphs.graph import Graph
-from circuits.graphs.types import FloatArray, Shape
-from circuits.networks.language import Tensor, tensor
+from zenserve.circuits.graphs.graph import Graph
+from zenserve.circuits.graphs.types import FloatArray, Shape
+from zenserve.circuits.networks.language import Tensor, tensor
 
 # Weights of a shape, for the layer of this name.
 Weights = Callable[[str, Shape], FloatArray]

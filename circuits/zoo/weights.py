@@ -7,8 +7,8 @@ import math
 
 import numpy as np
 
-from circuits.graphs.types import FloatArray, Shape
-from circuits.zoo.networks import Weights
+from zenserve.circuits.graphs.types import FloatArray, Shape
+from zenserve.circuits.zoo.networks import Weights
 
 
 def initial(name: str) -> Weights:

@@ -15,17 +15,17 @@ from pathlib import Path
 
 import numpy as np
 
-from circuits import compile_accuracy, parameters
 from examples import tasks
 from examples.proving import Scheme, commit, measure
 from examples.stage import finish, refused, say, scene
 from examples.zoo.data import FOLDER
-from prover.groth16 import CommitmentKey
-from verifier.datasets import LabelledData
-from verifier.documents import ProofDocument
-from verifier.expected import Expected
-from verifier.fields import Values
-from verifier.judging import Known, Verification, judge
+from zenserve.circuits import compile_accuracy, parameters
+from zenserve.prover.groth16 import CommitmentKey
+from zenserve.verifier.datasets import LabelledData
+from zenserve.verifier.documents import ProofDocument
+from zenserve.verifier.expected import Expected
+from zenserve.verifier.fields import Values
+from zenserve.verifier.judging import Known, Verification, judge
 
 BATCH = 10
 SIZE = 25

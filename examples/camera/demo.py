@@ -19,20 +19,20 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from circuits.graphs.types import FloatArray
-from circuits.onnx.write import to_onnx
-from circuits.priors import with_prior
-from client import Client
-from client.api import succeeded
 from examples.camera.network import CIFAR, FACES, Bank
 from examples.digits.demo import service
 from examples.stage import console, finish, scene
 from examples.zoo.data import FOLDER, Images, Split, cifar, persons
-from relations.integers import IntArray
-from service.cli.terminal import show_progress
-from verifier.documents import KeyFile, checked
-from verifier.keys import OpenedKey, opened
-from verifier.stream import StreamFile, judge_stream
+from zenserve.circuits.graphs.types import FloatArray
+from zenserve.circuits.onnx.write import to_onnx
+from zenserve.circuits.priors import with_prior
+from zenserve.client import Client
+from zenserve.client.api import succeeded
+from zenserve.relations.integers import IntArray
+from zenserve.service.cli.terminal import show_progress
+from zenserve.verifier.documents import KeyFile, checked
+from zenserve.verifier.keys import OpenedKey, opened
+from zenserve.verifier.stream import StreamFile, judge_stream
 
 FRAMES: Final = 16
 """Of each scene."""

@@ -10,9 +10,9 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from circuits.graphs.graph import Graph
-from circuits.graphs.types import FloatArray
-from circuits.networks.language import tensor
+from zenserve.circuits.graphs.graph import Graph
+from zenserve.circuits.graphs.types import FloatArray
+from zenserve.circuits.networks.language import tensor
 
 HERE: Final = Path(__file__).parent
 

@@ -20,9 +20,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from circuits.graphs.graph import Graph
 from examples.camera.network import CIFAR, FACES, Bank, Conv, Layer, Pool, Residual
 from examples.zoo.data import SEED, Images, cifar, persons, second_shots
+from zenserve.circuits.graphs.graph import Graph
 
 BANKS: Final = {bank.name: bank for bank in (CIFAR, FACES)}
 EPOCHS: Final = {

@@ -16,17 +16,17 @@ from pathlib import Path
 import numpy as np
 from rich.console import Console
 
-from circuits.r1cs.builder import Builder
-from circuits.r1cs.linear import Linear
-from circuits.r1cs.lookups import Lookups
-from circuits.r1cs.products import Convolution, Products, product_interval
-from circuits.r1cs.program import Program
-from circuits.r1cs.ranges import RangeChecks
-from kernels import fr
-from prover import groth16
-from prover.groth16 import Claim, CommitmentKey, Opening, ceremony
-from prover.groth16.powers_of_tau import PowersOfTau, generate
-from relations.integers import IntArray
+from zenserve.circuits.r1cs.builder import Builder
+from zenserve.circuits.r1cs.linear import Linear
+from zenserve.circuits.r1cs.lookups import Lookups
+from zenserve.circuits.r1cs.products import Convolution, Products, product_interval
+from zenserve.circuits.r1cs.program import Program
+from zenserve.circuits.r1cs.ranges import RangeChecks
+from zenserve.kernels import fr
+from zenserve.prover import groth16
+from zenserve.prover.groth16 import Claim, CommitmentKey, Opening, ceremony
+from zenserve.prover.groth16.powers_of_tau import PowersOfTau, generate
+from zenserve.relations.integers import IntArray
 
 DIGITS = Path(__file__).parents[1] / "digits" / "held_out.npz"
 KERNELS = 4

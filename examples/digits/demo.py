@@ -25,10 +25,10 @@ import numpy as np
 from numpy.typing import NDArray
 from rich.console import Console
 
-from client import Client, Model, Proof
-from client.api import succeeded
-from prover.groth16 import VerifyingKey, reference
-from service.cli.terminal import show_progress
+from zenserve.client import Client, Model, Proof
+from zenserve.client.api import succeeded
+from zenserve.prover.groth16 import VerifyingKey, reference
+from zenserve.service.cli.terminal import show_progress
 
 HERE = Path(__file__).parent
 START_SECONDS = 60.0
@@ -67,7 +67,7 @@ def service(folder: Path) -> Iterator[Client]:
     heading("Starting the service")
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
-    command = "from service.cli import main; main()"
+    command = "from zenserve.service.cli import main; main()"
     with (folder / "service.log").open("w+") as log:
         process = subprocess.Popen(  # noqa: S603  a fixed command
             [sys.executable, "-c", command, "serve", "--port", str(port), "--data-dir", str(folder / "data")],

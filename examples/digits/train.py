@@ -17,7 +17,7 @@ from sklearn.datasets import load_digits
 from sklearn.model_selection import train_test_split
 from sklearn.neural_network import MLPClassifier
 
-from circuits import load_onnx, quantise
+from zenserve.circuits import load_onnx, quantise
 
 HERE = Path(__file__).parent
 SEED = 7

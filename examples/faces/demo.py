@@ -13,16 +13,16 @@ from pathlib import Path
 
 import numpy as np
 
-from circuits import compile_recognition, parameters
 from examples import tasks
 from examples.proving import Scheme, commit, recognise
 from examples.stage import finish, refused, say, scene
 from examples.zoo.data import FOLDER
-from prover.groth16 import CommitmentKey, Opening
-from relations.integers import IntArray
-from verifier.documents import checked
-from verifier.expected import Expected
-from verifier.judging import Verification, judge
+from zenserve.circuits import compile_recognition, parameters
+from zenserve.prover.groth16 import CommitmentKey, Opening
+from zenserve.relations.integers import IntArray
+from zenserve.verifier.documents import checked
+from zenserve.verifier.expected import Expected
+from zenserve.verifier.judging import Verification, judge
 
 
 def main(folder: Path = FOLDER) -> int:

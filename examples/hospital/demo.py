@@ -12,16 +12,23 @@ import secrets
 from dataclasses import replace
 from pathlib import Path
 
-from circuits import Inference, QuantGraph, compile_inference, compile_registration, input_values, parameters
-from circuits.operators.dense import QuantDense
 from examples import tasks
 from examples.proving import Scheme, commit, infer, opening_file, register
 from examples.stage import finish, refused, say, scene
 from examples.zoo.data import FOLDER
-from prover.groth16 import CommitmentKey
-from relations.integers import IntArray
-from verifier.expected import Expected
-from verifier.judging import Known, Verification, judge
+from zenserve.circuits import (
+    Inference,
+    QuantGraph,
+    compile_inference,
+    compile_registration,
+    input_values,
+    parameters,
+)
+from zenserve.circuits.operators.dense import QuantDense
+from zenserve.prover.groth16 import CommitmentKey
+from zenserve.relations.integers import IntArray
+from zenserve.verifier.expected import Expected
+from zenserve.verifier.judging import Known, Verification, judge
 
 
 def main(folder: Path = FOLDER) -> int:

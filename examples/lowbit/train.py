@@ -3,9 +3,9 @@
     pip install torch onnxscript
     python -m examples.lowbit.train --data FOLDER      (docs/lowbit.md)
 
-Writes NAME.npz into ``circuits/zoo/trained`` (``circuits.zoo.lowbit``), and lowbit.json, which says how good
-they are on images that no training saw. What is trained is the network of integers itself (Hubara et al.
-2016): the forward pass rounds as the circuit does, and the backward pass takes rounding for the identity
+Writes NAME.npz into ``circuits/zoo/trained`` (``zenserve.circuits.zoo.lowbit``), and lowbit.json, which says
+how good they are on images that no training saw. What is trained is the network of integers itself (Hubara et
+al. 2016): the forward pass rounds as the circuit does, and the backward pass takes rounding for the identity
 within the type's range. Sums are centred by channel, as batch normalisation does, but have one scale for a
 layer, a power of two: so rescaling them is a shift, and biases are all that is left of the rest. Seeded,
 though PyTorch promises no equal results between machines.
@@ -24,7 +24,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from circuits.zoo.lowbit import (
+from examples.zoo.data import SEED, Images, Split, cifar, mnist
+from examples.zoo.train import moved
+from zenserve.circuits.zoo.lowbit import (
     ARCHITECTURES,
     IMAGE,
     SPREAD,
@@ -38,8 +40,6 @@ from circuits.zoo.lowbit import (
     shift_of,
     tell,
 )
-from examples.zoo.data import SEED, Images, Split, cifar, mnist
-from examples.zoo.train import moved
 
 DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")
 BATCH, RATE = 250, 4e-3

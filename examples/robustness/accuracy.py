@@ -14,8 +14,8 @@ import sys
 from rich.console import Console
 
 import zenserve
-from circuits.onnx.write import to_onnx
 from examples.robustness.network import EPSILON, calibration, held_out, network
+from zenserve.circuits.onnx.write import to_onnx
 
 SHARD = 10
 

@@ -16,16 +16,16 @@ import numpy as np
 from numpy.typing import NDArray
 from rich.console import Console
 
-import bounds
 import zenserve
-from bounds import attack
-from bounds.arrays import Array
-from bounds.report import assess
-from circuits import QuantGraph, compile_robustness
-from circuits.graphs.types import FloatArray
-from circuits.onnx.write import to_onnx
-from circuits.tuning import tune
 from examples.robustness.network import EPSILON, calibration, held_out, network
+from zenserve import bounds
+from zenserve.bounds import attack
+from zenserve.bounds.arrays import Array
+from zenserve.bounds.report import assess
+from zenserve.circuits import QuantGraph, compile_robustness
+from zenserve.circuits.graphs.types import FloatArray
+from zenserve.circuits.onnx.write import to_onnx
+from zenserve.circuits.tuning import tune
 
 SHADES = " .:-=+*#%@"
 MOST_STEPS = 128

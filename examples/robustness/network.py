@@ -10,10 +10,10 @@ from typing import Final, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from circuits.graphs.graph import Graph
-from circuits.graphs.types import FloatArray
-from circuits.networks.language import tensor
-from circuits.zoo import networks
+from zenserve.circuits.graphs.graph import Graph
+from zenserve.circuits.graphs.types import FloatArray
+from zenserve.circuits.networks.language import tensor
+from zenserve.circuits.zoo import networks
 
 HERE: Final = Path(__file__).parent
 EPSILON: Final = 8 / 255

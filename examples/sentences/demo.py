@@ -17,9 +17,9 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-import bounds
-from bounds import Synonyms, attack
 from examples.sentences.network import READER, Reader
+from zenserve import bounds
+from zenserve.bounds import Synonyms, attack
 
 SETS: Final = Path(__file__).parent / "synonyms.txt"
 SAYS: Final = "blames", "praises"

@@ -13,18 +13,18 @@ from typing import Self
 
 import numpy as np
 
-from circuits.graphs.graph import Graph, Input
-from circuits.graphs.node import Node
-from circuits.graphs.types import FloatArray
-from circuits.operators.add import Add
-from circuits.operators.average_pool import AveragePool
-from circuits.operators.clip import Clip
-from circuits.operators.convolution import Conv
-from circuits.operators.dense import Dense
-from circuits.operators.matmul import MatMul
-from circuits.operators.reshape import Reshape
-from circuits.operators.softmax import Softmax
-from circuits.operators.transpose import Transpose
+from zenserve.circuits.graphs.graph import Graph, Input
+from zenserve.circuits.graphs.node import Node
+from zenserve.circuits.graphs.types import FloatArray
+from zenserve.circuits.operators.add import Add
+from zenserve.circuits.operators.average_pool import AveragePool
+from zenserve.circuits.operators.clip import Clip
+from zenserve.circuits.operators.convolution import Conv
+from zenserve.circuits.operators.dense import Dense
+from zenserve.circuits.operators.matmul import MatMul
+from zenserve.circuits.operators.reshape import Reshape
+from zenserve.circuits.operators.softmax import Softmax
+from zenserve.circuits.operators.transpose import Transpose
 
 READER = Path(__file__).parent / "reader.npz"
 """Of one layer and the words that SST-2 has 15 times (``train --layers 1 --seen 15``)."""

@@ -16,10 +16,10 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from circuits import QuantGraph, quantise, zoo
-from circuits.graphs.types import FloatArray
 from examples.zoo.data import SPLITS, Images, Split, faces
-from relations.integers import IntArray
+from zenserve.circuits import QuantGraph, quantise, zoo
+from zenserve.circuits.graphs.types import FloatArray
+from zenserve.relations.integers import IntArray
 
 CALIBRATION_IMAGES = 100
 ZEN = {"shallownet-mnist": 0.9513, "lenet-small-cifar": 0.5576, "lenet-face-small-orl": 0.843}

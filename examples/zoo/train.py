@@ -20,8 +20,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from circuits import zoo
 from examples.zoo.data import SEED, SPLITS, Images
+from zenserve.circuits import zoo
 
 
 class Shallow(nn.Module):

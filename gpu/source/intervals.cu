@@ -25,7 +25,7 @@ __device__ inline Row read(const Rows& rows, long long row) {
   return {rows.offset[row], rows.rest[row], rows.size[row], known ? rows.known_low[row] : 0, known ? rows.known_high[row] : 0};
 }
 
-// gamma of bounds.arrays.
+// gamma of zenserve.bounds.arrays.
 __device__ inline double rounded(long long terms) {
   constexpr double unit = 1.0 / (1ll << 53);
   return 2 * terms * unit / (1 - terms * unit);

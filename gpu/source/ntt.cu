@@ -1,4 +1,4 @@
-// Transforms over Fr in a few passes over memory. The layers are those of kernels/include/zen/ntt_layers.hpp: in layer
+// Transforms over Fr in a few passes over memory. The layers are those of zenserve/kernels/include/zen/ntt_layers.hpp: in layer
 // d there are 2^d blocks with one twiddle each, read in bit-reversed order from the front of one table.
 //   scatter: natural order in, bit-reversed out (Cooley-Tukey butterflies, blocks halve)
 //   gather:  bit-reversed order in, natural out (Gentleman-Sande butterflies, blocks double)

@@ -5,7 +5,7 @@ from typing import Any
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
-MODULES = ("client", "verifier", "zencodes.py", "zenerrors.py")
+MODULES = ("client", "verifier", "zenserve/codes.py", "zenserve/errors.py")
 
 
 class Modules(BuildHookInterface[Any]):

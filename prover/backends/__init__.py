@@ -12,9 +12,9 @@ import re
 from contextlib import AbstractContextManager
 from typing import Protocol
 
-from kernels import FrArray, Group, Progress, WordArray
-from prover.backends.cpu import CPU
-from zenerrors import ResourceError
+from zenserve.errors import ResourceError
+from zenserve.kernels import FrArray, Group, Progress, WordArray
+from zenserve.prover.backends.cpu import CPU
 
 VARIABLE = "ZENSERVE_BACKEND"
 
@@ -62,7 +62,7 @@ def chosen() -> Backend:
     index = int(asked[1] or 0)
     missing = _missing_gpu(index)
     if missing is None:
-        from prover.backends import gpu
+        from zenserve.prover.backends import gpu
 
         return gpu.backend(index)
     if name == "auto":
@@ -77,7 +77,7 @@ def _missing_gpu(index: int) -> str | None:
     """Why this GPU cannot be used; None where it can. Where there is no driver, CuPy is not loaded."""
     try:
         ctypes.CDLL("libcuda.so.1")
-        from gpu import device, modules
+        from zenserve.gpu import device, modules
     except OSError:
         return "NVIDIA's driver is not installed"
     except ImportError as error:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from contextlib import AbstractContextManager, nullcontext
 from typing import Final
 
-from kernels import FrArray, Group, Progress, WordArray
+from zenserve.kernels import FrArray, Group, Progress, WordArray
 
 
 class CpuBackend:
-    """``prover.backends.Backend`` on ``threads`` threads."""
+    """``zenserve.prover.backends.Backend`` on ``threads`` threads."""
 
     name = "cpu"
     index = None

@@ -10,14 +10,14 @@ from typing import Final
 
 import numpy as np
 
-from base.memory import Kept
-from base.randomness import Secrets
-from gpu import modules, msm, ntt, points, times
-from gpu.device import Device
-from gpu.fixed_base import FixedBase, multiply_each
-from gpu.sparse import Matrix
-from kernels import FrArray, Group, Progress, WordArray
-from prover.blocks import Csr
+from zenserve.base.memory import Kept
+from zenserve.base.randomness import Secrets
+from zenserve.gpu import modules, msm, ntt, points, times
+from zenserve.gpu.device import Device
+from zenserve.gpu.fixed_base import FixedBase, multiply_each
+from zenserve.gpu.sparse import Matrix
+from zenserve.kernels import FrArray, Group, Progress, WordArray
+from zenserve.prover.blocks import Csr
 
 _OTHERS: Final = ("scan", "sparse", "hashing", "rows", "sumcheck", "integers", "scalars")
 _MOST_KEPT: Final = 1 << 33
@@ -27,7 +27,7 @@ _PIECE: Final = 1 << 20
 
 
 class GpuBackend:
-    """``prover.backends.Backend`` on one device. ``kept``: what proofs keep there for others.
+    """``zenserve.prover.backends.Backend`` on one device. ``kept``: what proofs keep there for others.
 
     To make it compiles for some seconds what provers take and this machine has not compiled before.
     """

@@ -11,9 +11,9 @@ what makes the post-challenge witness, ``verify`` the commitments.
 The rooms: ``qap`` (the polynomials of a constraint system), ``commitment``, ``trusted_setup``, ``proving``,
 ``native`` (verification with the kernels), ``proving_key``; ``point_arrays`` (untrusted points); ``sessions``
 (a proof's sums on either backend); ``ceremony`` (setup by several parties, from ``powers_of_tau``); ``cost``
-and ``memory`` (what all this takes); ``system`` (all of it as the object that ``prover.registry`` has);
-``iden3`` (snarkjs and circom); ``reference``, slow and independent. The verifier's half is in
-``verifier.groth16``. docs/groth16.md has the formulas, docs/formats.md the bytes.
+and ``memory`` (what all this takes); ``system`` (all of it as the object that ``zenserve.prover.registry``
+has); ``iden3`` (snarkjs and circom); ``reference``, slow and independent. The verifier's half is in
+``zenserve.verifier.groth16``. docs/groth16.md has the formulas, docs/formats.md the bytes.
 
 Names are loaded when they are first used: a command that only verifies does without the prover.
 """
@@ -24,32 +24,32 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from base.progress import Progress
-    from prover.groth16.commitment import CommitmentKey, Opening
-    from prover.groth16.native import verify, verify_batch
-    from prover.groth16.proving import PostChallenge, prove
-    from prover.groth16.proving_key import ProvingKey
-    from prover.groth16.trusted_setup import setup
-    from verifier.groth16.opening import Revealed, check_opening, check_sum, sum_blindings
-    from verifier.groth16.proof import Proof
-    from verifier.groth16.verdict import REASONS
-    from verifier.groth16.verifying_key import SegmentKey, VerifyingKey
-    from verifier.system import Claim
-    from verifier.verdict import Verdict
+    from zenserve.base.progress import Progress
+    from zenserve.prover.groth16.commitment import CommitmentKey, Opening
+    from zenserve.prover.groth16.native import verify, verify_batch
+    from zenserve.prover.groth16.proving import PostChallenge, prove
+    from zenserve.prover.groth16.proving_key import ProvingKey
+    from zenserve.prover.groth16.trusted_setup import setup
+    from zenserve.verifier.groth16.opening import Revealed, check_opening, check_sum, sum_blindings
+    from zenserve.verifier.groth16.proof import Proof
+    from zenserve.verifier.groth16.verdict import REASONS
+    from zenserve.verifier.groth16.verifying_key import SegmentKey, VerifyingKey
+    from zenserve.verifier.system import Claim
+    from zenserve.verifier.verdict import Verdict
 
 _HOMES = {
-    "base.progress": ("Progress",),
-    "prover.groth16.commitment": ("CommitmentKey", "Opening"),
-    "prover.groth16.native": ("verify", "verify_batch"),
-    "prover.groth16.proving": ("PostChallenge", "prove"),
-    "prover.groth16.proving_key": ("ProvingKey",),
-    "prover.groth16.trusted_setup": ("setup",),
-    "verifier.groth16.opening": ("Revealed", "check_opening", "check_sum", "sum_blindings"),
-    "verifier.groth16.proof": ("Proof",),
-    "verifier.groth16.verdict": ("REASONS",),
-    "verifier.verdict": ("Verdict",),
-    "verifier.system": ("Claim",),
-    "verifier.groth16.verifying_key": ("SegmentKey", "VerifyingKey"),
+    "zenserve.base.progress": ("Progress",),
+    "zenserve.prover.groth16.commitment": ("CommitmentKey", "Opening"),
+    "zenserve.prover.groth16.native": ("verify", "verify_batch"),
+    "zenserve.prover.groth16.proving": ("PostChallenge", "prove"),
+    "zenserve.prover.groth16.proving_key": ("ProvingKey",),
+    "zenserve.prover.groth16.trusted_setup": ("setup",),
+    "zenserve.verifier.groth16.opening": ("Revealed", "check_opening", "check_sum", "sum_blindings"),
+    "zenserve.verifier.groth16.proof": ("Proof",),
+    "zenserve.verifier.groth16.verdict": ("REASONS",),
+    "zenserve.verifier.verdict": ("Verdict",),
+    "zenserve.verifier.system": ("Claim",),
+    "zenserve.verifier.groth16.verifying_key": ("SegmentKey", "VerifyingKey"),
 }
 
 

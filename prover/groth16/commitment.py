@@ -18,16 +18,17 @@ from typing import Final
 
 import numpy as np
 
-from base import container
-from base.container import Section
-from base.progress import Progress, silent
-from base.randomness import Secrets, random_elements
-from kernels import FrArray, WordArray, fr, g1, g2
-from prover import backends
-from prover.groth16.point_arrays import pairings_cancel
-from prover.groth16.powers_of_tau import PowersOfTau
-from verifier.groth16 import transcript
-from verifier.groth16.opening import (
+from zenserve.base import container
+from zenserve.base.container import Section
+from zenserve.base.progress import Progress, silent
+from zenserve.base.randomness import Secrets, random_elements
+from zenserve.errors import EncodingError, StatementError
+from zenserve.kernels import FrArray, WordArray, fr, g1, g2
+from zenserve.prover import backends
+from zenserve.prover.groth16.point_arrays import pairings_cancel
+from zenserve.prover.groth16.powers_of_tau import PowersOfTau
+from zenserve.verifier.groth16 import transcript
+from zenserve.verifier.groth16.opening import (
     SCALAR_BYTES,
     Revealed,
     blinding_value,
@@ -35,9 +36,8 @@ from verifier.groth16.opening import (
     second_generator,
     sum_blindings,
 )
-from verifier.points import G1_BYTES, SCALAR_MODULUS, PointError, decode_g1
-from verifier.preamble import COMMITMENT_BASIS
-from zenerrors import EncodingError, StatementError
+from zenserve.verifier.points import G1_BYTES, SCALAR_MODULUS, PointError, decode_g1
+from zenserve.verifier.preamble import COMMITMENT_BASIS
 
 _SECTIONS: Final = {"tau_g2": Section("<u8", g2.shape), "points": Section("<u8", g1.shape)}
 
@@ -54,7 +54,7 @@ class Opening:
 
     @property
     def blinding_bytes(self) -> bytes:
-        """ρ as ``verifier.groth16.opening`` takes it: 32 bytes, big-endian."""
+        """ρ as ``zenserve.verifier.groth16.opening`` takes it: 32 bytes, big-endian."""
         (value,) = fr.to_ints(self.blinding)
         return value.to_bytes(SCALAR_BYTES, "big")
 

@@ -13,14 +13,14 @@ from typing import Final
 
 import numpy as np
 
-from base import container
-from kernels import Group, g1, g2
-from prover.groth16.proving_key import MOST_MULTIPLIED, MULTIPLIERS, SECTIONS
-from prover.size import Size
-from verifier.groth16.proof import PLAIN_BYTES
-from verifier.groth16.verifying_key import development_key_bytes
-from verifier.points import G1_BYTES
-from verifier.preamble import PREAMBLE_BYTES
+from zenserve.base import container
+from zenserve.kernels import Group, g1, g2
+from zenserve.prover.groth16.proving_key import MOST_MULTIPLIED, MULTIPLIERS, SECTIONS
+from zenserve.prover.size import Size
+from zenserve.verifier.groth16.proof import PLAIN_BYTES
+from zenserve.verifier.groth16.verifying_key import development_key_bytes
+from zenserve.verifier.points import G1_BYTES
+from zenserve.verifier.preamble import PREAMBLE_BYTES
 
 
 def in_g1(size: Size) -> int:

@@ -11,11 +11,11 @@ from collections.abc import Iterator
 from itertools import accumulate
 from typing import Final, NamedTuple
 
-import kernels
-from kernels import Group, g1, g2
-from prover.groth16 import cost
-from prover.groth16.cost import fixed_base_windows, in_g1
-from prover.size import Size
+from zenserve import kernels
+from zenserve.kernels import Group, g1, g2
+from zenserve.prover.groth16 import cost
+from zenserve.prover.groth16.cost import fixed_base_windows, in_g1
+from zenserve.prover.size import Size
 
 _SCALAR: Final = 32
 _G1: Final = 96

@@ -7,14 +7,14 @@ from typing import Final
 
 import numpy as np
 
-from kernels import Group, WordArray, fr, g1, g2, pairing_product_is_one
-from verifier.groth16 import verification
-from verifier.groth16.proof import Proof
-from verifier.groth16.verifying_key import VerifyingKey
-from verifier.points import FIELD_MODULUS, G1_BYTES, Fault, PointError, uncompressed
-from verifier.system import Claim
-from verifier.verdict import Verdict
-from zenerrors import EncodingError
+from zenserve.errors import EncodingError
+from zenserve.kernels import Group, WordArray, fr, g1, g2, pairing_product_is_one
+from zenserve.verifier.groth16 import verification
+from zenserve.verifier.groth16.proof import Proof
+from zenserve.verifier.groth16.verifying_key import VerifyingKey
+from zenserve.verifier.points import FIELD_MODULUS, G1_BYTES, Fault, PointError, uncompressed
+from zenserve.verifier.system import Claim
+from zenserve.verifier.verdict import Verdict
 
 _FAULTS = {
     "encoding.flags": Fault.ENCODING,

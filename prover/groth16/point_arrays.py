@@ -9,9 +9,9 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from kernels import FrArray, Group, WordArray, fp, fr, pairing_product_is_one
-from verifier.points import FILE_CODES, Fault
-from zenerrors import FileFormatError
+from zenserve.errors import FileFormatError
+from zenserve.kernels import FrArray, Group, WordArray, fp, fr, pairing_product_is_one
+from zenserve.verifier.points import FILE_CODES, Fault
 
 _SUBSETS: Final = 128
 _FEW: Final = 256

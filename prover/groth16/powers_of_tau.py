@@ -8,11 +8,11 @@ from typing import Final
 
 import numpy as np
 
-from base.progress import Progress, silent
-from base.randomness import Secrets, random_elements
-from kernels import Group, WordArray, fr, g1, g2
-from prover.groth16.point_arrays import check_points, pairings_cancel, random_weights
-from zenerrors import CeremonyError
+from zenserve.base.progress import Progress, silent
+from zenserve.base.randomness import Secrets, random_elements
+from zenserve.errors import CeremonyError
+from zenserve.kernels import Group, WordArray, fr, g1, g2
+from zenserve.prover.groth16.point_arrays import check_points, pairings_cancel, random_weights
 
 MAX_POWER: Final = 28
 

@@ -12,20 +12,20 @@ from typing import Any
 
 import numpy as np
 
-from base.progress import Progress, silent
-from base.randomness import Secrets, random_elements
-from kernels import FrArray, Group, fr, g1, g2
-from prover.constraint_system import ConstraintSystem
-from prover.groth16 import qap, sessions
-from prover.groth16.commitment import Opening
-from prover.groth16.native import NATIVE
-from prover.groth16.proving_key import WITNESS_SECTIONS, Points, ProvingKey
-from prover.groth16.sessions import Session
-from prover.witness import Witness, duplicate, part_of, same
-from verifier.groth16 import transcript
-from verifier.groth16.proof import Proof
-from verifier.groth16.verifying_key import VerifyingKey
-from zenerrors import StatementError
+from zenserve.base.progress import Progress, silent
+from zenserve.base.randomness import Secrets, random_elements
+from zenserve.errors import StatementError
+from zenserve.kernels import FrArray, Group, fr, g1, g2
+from zenserve.prover.constraint_system import ConstraintSystem
+from zenserve.prover.groth16 import qap, sessions
+from zenserve.prover.groth16.commitment import Opening
+from zenserve.prover.groth16.native import NATIVE
+from zenserve.prover.groth16.proving_key import WITNESS_SECTIONS, Points, ProvingKey
+from zenserve.prover.groth16.sessions import Session
+from zenserve.prover.witness import Witness, duplicate, part_of, same
+from zenserve.verifier.groth16 import transcript
+from zenserve.verifier.groth16.proof import Proof
+from zenserve.verifier.groth16.verifying_key import VerifyingKey
 
 PostChallenge = Callable[[Any, FrArray], None]
 """The post-challenge witness: ``post_challenge(z, challenges)`` completes z, uint64[variables, 4], in place,
@@ -57,7 +57,8 @@ def prove(
 
     Peak memory beside statement and witness, for n rows (a power of two) and v variables, in bytes: 32 n that
     the process keeps for the next proof, and 32 v more with segments, for a copy of the witness; then 96 n up
-    to the quotient, or the key with what its last sums take, ``prover.groth16.memory.proving`` has which.
+    to the quotient, or the key with what its last sums take, ``zenserve.prover.groth16.memory.proving`` has
+    which.
 
     Raises ``StatementError``: ``statement.key_mismatch`` where the key was made for another statement,
     ``statement.witness_shape``, ``statement.witness_constant``, ``statement.openings`` where openings are

@@ -10,13 +10,13 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from base import container
-from base.container import Section
-from kernels import fr, g1, g2
-from prover.constraint_system import ConstraintSystem
-from verifier.groth16.verifying_key import VerifyingKey
-from verifier.preamble import PROVING_KEY
-from zenerrors import FileFormatError
+from zenserve.base import container
+from zenserve.base.container import Section
+from zenserve.errors import FileFormatError
+from zenserve.kernels import fr, g1, g2
+from zenserve.prover.constraint_system import ConstraintSystem
+from zenserve.verifier.groth16.verifying_key import VerifyingKey
+from zenserve.verifier.preamble import PROVING_KEY
 
 Points = NDArray[np.uint64]
 
@@ -76,7 +76,8 @@ class ProvingKey:
 
     ``segments``: K_j = [(β A_j + α B_j + C_j)(τ) / γ]_1 for the variables of each segment, the blinding ones
     included; ``knowledge``: σ_s K_j for the same; ``links``: for each linked segment k_1 K_i + k_2 U_i for
-    its variables, then k_1 K_j for its blinding variable, then k_2 H (``prover.groth16.commitment``).
+    its variables, then k_1 K_j for its blinding variable, then k_2 H
+    (``zenserve.prover.groth16.commitment``).
 
     A proving key is trusted as its setup is: whoever can change it can make proofs fail, or leak.
     """

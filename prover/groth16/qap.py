@@ -15,13 +15,13 @@ from typing import Final
 
 import numpy as np
 
-import kernels
-from base.parallel import in_chunks
-from base.progress import Progress
-from base.randomness import Secrets
-from kernels import FrArray, fr
-from prover.constraint_system import ConstraintSystem
-from zenerrors import StatementError
+from zenserve import kernels
+from zenserve.base.parallel import in_chunks
+from zenserve.base.progress import Progress
+from zenserve.base.randomness import Secrets
+from zenserve.errors import StatementError
+from zenserve.kernels import FrArray, fr
+from zenserve.prover.constraint_system import ConstraintSystem
 
 _MANY: Final = 1 << 15
 
@@ -41,7 +41,9 @@ def log_domain_size(system: ConstraintSystem) -> int:
 
 
 def root_of_unity(log_size: int) -> FrArray:
-    """The generator of the domain of size 2^log_size, as ``kernels.Domain`` has it. uint64[4], Montgomery."""
+    """The generator of the domain of size 2^log_size, as ``zenserve.kernels.Domain`` has it. uint64[4],
+    Montgomery.
+    """
     return element(pow(5, (fr.modulus - 1) >> log_size, fr.modulus))
 
 

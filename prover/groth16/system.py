@@ -7,20 +7,20 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from base.progress import Progress
-from kernels import FrArray
-from prover.constraint_system import ConstraintSystem
-from prover.groth16 import cost, memory
-from prover.groth16.commitment import CommitmentKey, Opening
-from prover.groth16.native import NATIVE
-from prover.groth16.proving import prove
-from prover.groth16.proving_key import ProvingKey
-from prover.groth16.trusted_setup import setup
-from prover.size import Size
-from prover.system import Committing, Estimate, ProofSystem
-from prover.witness import Witness
-from verifier.groth16.system import Groth16Verifier, PedersenOverPowersOfTau
-from verifier.groth16.verifying_key import VerifyingKey
+from zenserve.base.progress import Progress
+from zenserve.kernels import FrArray
+from zenserve.prover.constraint_system import ConstraintSystem
+from zenserve.prover.groth16 import cost, memory
+from zenserve.prover.groth16.commitment import CommitmentKey, Opening
+from zenserve.prover.groth16.native import NATIVE
+from zenserve.prover.groth16.proving import prove
+from zenserve.prover.groth16.proving_key import ProvingKey
+from zenserve.prover.groth16.trusted_setup import setup
+from zenserve.prover.size import Size
+from zenserve.prover.system import Committing, Estimate, ProofSystem
+from zenserve.prover.witness import Witness
+from zenserve.verifier.groth16.system import Groth16Verifier, PedersenOverPowersOfTau
+from zenserve.verifier.groth16.verifying_key import VerifyingKey
 
 
 class TauCommitments(PedersenOverPowersOfTau, Committing):

@@ -10,19 +10,19 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from base.parallel import in_chunks
-from base.progress import Progress, part, silent
-from base.randomness import Secrets, random_elements
-from kernels import FrArray, fr, g1, g2
-from prover import backends
-from prover.backends import Backend
-from prover.constraint_system import ConstraintSystem
-from prover.groth16 import qap
-from prover.groth16.commitment import CommitmentKey, blinding_point
-from prover.groth16.proving_key import MOST_MULTIPLIED, MULTIPLIERS, Points, ProvingKey
-from verifier.groth16.verifying_key import SegmentKey, VerifyingKey
-from verifier.system import DEVELOPMENT
-from zenerrors import StatementError
+from zenserve.base.parallel import in_chunks
+from zenserve.base.progress import Progress, part, silent
+from zenserve.base.randomness import Secrets, random_elements
+from zenserve.errors import StatementError
+from zenserve.kernels import FrArray, fr, g1, g2
+from zenserve.prover import backends
+from zenserve.prover.backends import Backend
+from zenserve.prover.constraint_system import ConstraintSystem
+from zenserve.prover.groth16 import qap
+from zenserve.prover.groth16.commitment import CommitmentKey, blinding_point
+from zenserve.prover.groth16.proving_key import MOST_MULTIPLIED, MULTIPLIERS, Points, ProvingKey
+from zenserve.verifier.groth16.verifying_key import SegmentKey, VerifyingKey
+from zenserve.verifier.system import DEVELOPMENT
 
 _INFINITY = np.zeros((1, *g1.shape), dtype=np.uint64)
 
@@ -70,7 +70,7 @@ def setup(
     The keys carry the label "development": trusting them means trusting this process.
     Stages: "lagrange", "columns", "key_g2", "key_g1", and "key_links" where segments are linked.
 
-    ``prover.groth16.memory.setup`` has the peak of its memory.
+    ``zenserve.prover.groth16.memory.setup`` has the peak of its memory.
 
     Raises ``StatementError`` where the blocks do not fit the statement, ``statement.basis`` where a basis is
     needed and missing or the reverse, ``statement.basis_length``; and what ``progress`` raises.

@@ -10,19 +10,19 @@ import numpy as np
 from blake3 import blake3
 from numpy.typing import NDArray
 
-import kernels
-from base.memory import KEPT, About
-from base.parallel import equal, in_turn, run
-from base.randomness import Secrets
-from kernels import FrArray, fr
-from kernels.hashing import CHUNK_BYTES
-from prover.spartan.queries import Places, columns, opening, siblings
-from verifier.spartan import merkle
-from verifier.spartan.admission import Commitment
-from verifier.spartan.code import Code
-from verifier.spartan.commitment import SALTS, SEED_BYTES, TAILS, stream
-from verifier.spartan.field import FR
-from zenerrors import StatementError
+from zenserve import kernels
+from zenserve.base.memory import KEPT, About
+from zenserve.base.parallel import equal, in_turn, run
+from zenserve.base.randomness import Secrets
+from zenserve.errors import StatementError
+from zenserve.kernels import FrArray, fr
+from zenserve.kernels.hashing import CHUNK_BYTES
+from zenserve.prover.spartan.queries import Places, columns, opening, siblings
+from zenserve.verifier.spartan import merkle
+from zenserve.verifier.spartan.admission import Commitment
+from zenserve.verifier.spartan.code import Code
+from zenserve.verifier.spartan.commitment import SALTS, SEED_BYTES, TAILS, stream
+from zenserve.verifier.spartan.field import FR
 
 _TOP_LIMB_MASK = np.uint64(2 ** (fr.modulus.bit_length() - 192) - 1)
 HELD_BYTES: Final = 1 << 31
@@ -163,8 +163,8 @@ def linked_to(
 ) -> Committed:
     """What this commitment was made of: ``values``, or it is refused, now or when it is opened.
 
-    Where other proofs are about the same values, it is kept for them (``base.memory.KEPT``), if that leaves
-    ``beside`` bytes for this one; what is not is erased by ``secret``. Raises ``StatementError``
+    Where other proofs are about the same values, it is kept for them (``zenserve.base.memory.KEPT``), if that
+    leaves ``beside`` bytes for this one; what is not is erased by ``secret``. Raises ``StatementError``
     (``statement.openings``).
     """
     kept: Committed | None = KEPT.get(key_of(linked, code, tail))
@@ -232,7 +232,7 @@ def _root(nodes: NDArray[np.uint8], size: int, tail: int, code: Code) -> bytes:
 
 
 def _bound(seed: bytes, values: FrArray, threads: int) -> bytes:
-    """``verifier.spartan.commitment.bound``"""
+    """``zenserve.verifier.spartan.commitment.bound``"""
     hasher = blake3(key=seed)
     starts = range(0, len(values), _PIECE)
     canonical = (partial(fr.to_canonical, values[start : start + _PIECE]) for start in starts)

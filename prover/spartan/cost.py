@@ -8,15 +8,15 @@ from typing import Final
 
 import numpy as np
 
-from kernels import fr
-from kernels.hashing import CHUNK_BYTES
-from prover.size import Size
-from prover.spartan import layout
-from prover.spartan.commitment import HELD_BYTES, SLAB_BYTES
-from prover.spartan.layout import rows_for
-from verifier.spartan.code import Code
-from verifier.spartan.field import FR
-from verifier.spartan.shape import Segment, Shape
+from zenserve.kernels import fr
+from zenserve.kernels.hashing import CHUNK_BYTES
+from zenserve.prover.size import Size
+from zenserve.prover.spartan import layout
+from zenserve.prover.spartan.commitment import HELD_BYTES, SLAB_BYTES
+from zenserve.prover.spartan.layout import rows_for
+from zenserve.verifier.spartan.code import Code
+from zenserve.verifier.spartan.field import FR
+from zenserve.verifier.spartan.shape import Segment, Shape
 
 KEY_BYTES: Final = 1 << 10
 """A key is numbers; of many segments it is longer."""

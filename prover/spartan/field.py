@@ -10,10 +10,10 @@ from typing import Final, NamedTuple, overload
 import numpy as np
 from numpy.typing import NDArray
 
-import kernels
-from kernels import FrArray, fr, multilinear
-from verifier.spartan.field import FR, Field
-from verifier.spartan.merkle import DIGEST_BYTES, LEAF_KEY, NODE_KEY, Opened
+from zenserve import kernels
+from zenserve.kernels import FrArray, fr, multilinear
+from zenserve.verifier.spartan.field import FR, Field
+from zenserve.verifier.spartan.merkle import DIGEST_BYTES, LEAF_KEY, NODE_KEY, Opened
 
 _FEW_BYTES: Final = 1 << 10
 """Of elements that are looked at sooner than a kernel is called."""
@@ -21,7 +21,7 @@ _FEW_BYTES: Final = 1 << 10
 
 @dataclass(frozen=True)
 class KernelField(Field):
-    """``verifier.spartan.field.FR``, and as exact."""
+    """``zenserve.verifier.spartan.field.FR``, and as exact."""
 
     def eq(self, point: Sequence[int]) -> Sequence[int]:
         return _Integers(fr.to_canonical(multilinear.eq(fr.from_ints(point))))

@@ -1,4 +1,6 @@
-"""A public vector, folded (``verifier.spartan.folding``): nothing is random here, and nothing secret."""
+"""A public vector, folded (``zenserve.verifier.spartan.folding``): nothing is random here, and nothing
+secret.
+"""
 
 from __future__ import annotations
 
@@ -8,17 +10,17 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-import kernels
-from base.randomness import Secrets
-from kernels import FrArray, fr, multilinear
-from prover.spartan.commitment import encode, to_bytes
-from prover.spartan.queries import Places, columns, opening, places, siblings, weights
-from prover.spartan.rounds import LABEL
-from verifier.spartan import merkle
-from verifier.spartan.code import Code
-from verifier.spartan.proof import Folded
-from verifier.spartan.shape import Folding
-from verifier.spartan.transcript import Transcript
+from zenserve import kernels
+from zenserve.base.randomness import Secrets
+from zenserve.kernels import FrArray, fr, multilinear
+from zenserve.prover.spartan.commitment import encode, to_bytes
+from zenserve.prover.spartan.queries import Places, columns, opening, places, siblings, weights
+from zenserve.prover.spartan.rounds import LABEL
+from zenserve.verifier.spartan import merkle
+from zenserve.verifier.spartan.code import Code
+from zenserve.verifier.spartan.proof import Folded
+from zenserve.verifier.spartan.shape import Folding
+from zenserve.verifier.spartan.transcript import Transcript
 
 
 class Matrix(Protocol):

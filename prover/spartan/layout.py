@@ -9,19 +9,19 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-import kernels
-from base.parallel import in_chunks
-from base.processors import usable_cores
-from kernels import FrArray, SparseForms, fr, multilinear
-from prover.blocks import Csr
-from prover.constraint_system import ConstraintSystem
-from verifier.spartan.admission import Commitment, Sizes, shape_of
-from verifier.spartan.code import LOG_BLOWUP, MOST_LOG_DEGREE, Code
-from verifier.spartan.commitment import Rows
-from verifier.spartan.field import FR
-from verifier.spartan.merkle import DIGEST_BYTES
-from verifier.spartan.shape import Part, Shape
-from zenerrors import StatementError
+from zenserve import kernels
+from zenserve.base.parallel import in_chunks
+from zenserve.base.processors import usable_cores
+from zenserve.errors import StatementError
+from zenserve.kernels import FrArray, SparseForms, fr, multilinear
+from zenserve.prover.blocks import Csr
+from zenserve.prover.constraint_system import ConstraintSystem
+from zenserve.verifier.spartan.admission import Commitment, Sizes, shape_of
+from zenserve.verifier.spartan.code import LOG_BLOWUP, MOST_LOG_DEGREE, Code
+from zenserve.verifier.spartan.commitment import Rows
+from zenserve.verifier.spartan.field import FR
+from zenserve.verifier.spartan.merkle import DIGEST_BYTES
+from zenserve.verifier.spartan.shape import Part, Shape
 
 _LEAST_LOG_DEGREE = 10
 _HARDLY = 1.05
@@ -148,7 +148,7 @@ def rows_of(table: FrArray, shape: Shape, part: Part) -> FrArray:
 
 
 class SystemMatrices:
-    """A constraint system's A, B and C (``verifier.spartan.verification.Matrices``), by the kernels."""
+    """A constraint system's A, B and C (``zenserve.verifier.spartan.verification.Matrices``), by the kernels."""
 
     def __init__(self, system: ConstraintSystem, threads: int = 0) -> None:
         self._system, self._threads = system, threads or usable_cores()

@@ -8,23 +8,23 @@ from typing import Any
 
 import numpy as np
 
-from base.progress import Progress, silent
-from base.randomness import Secrets, random_elements
-from kernels import FrArray, fr, multilinear
-from prover.constraint_system import ConstraintSystem
-from prover.spartan.commitment import Committed, Linked, commit, to_bytes
-from prover.spartan.folding import Folder
-from prover.spartan.queries import places
-from prover.spartan.rounds import say
-from prover.spartan.sessions import Rows, Session, begin
-from prover.witness import Witness
-from verifier.spartan.claims import Drawn, Form, Known, Said, combined, forms
-from verifier.spartan.commitment import SEED_BYTES
-from verifier.spartan.field import FR
-from verifier.spartan.proof import Body
-from verifier.spartan.shape import Shape
-from verifier.spartan.verification import begin as begin_transcript
-from zenerrors import StatementError
+from zenserve.base.progress import Progress, silent
+from zenserve.base.randomness import Secrets, random_elements
+from zenserve.errors import StatementError
+from zenserve.kernels import FrArray, fr, multilinear
+from zenserve.prover.constraint_system import ConstraintSystem
+from zenserve.prover.spartan.commitment import Committed, Linked, commit, to_bytes
+from zenserve.prover.spartan.folding import Folder
+from zenserve.prover.spartan.queries import places
+from zenserve.prover.spartan.rounds import say
+from zenserve.prover.spartan.sessions import Rows, Session, begin
+from zenserve.prover.witness import Witness
+from zenserve.verifier.spartan.claims import Drawn, Form, Known, Said, combined, forms
+from zenserve.verifier.spartan.commitment import SEED_BYTES
+from zenserve.verifier.spartan.field import FR
+from zenserve.verifier.spartan.proof import Body
+from zenserve.verifier.spartan.shape import Shape
+from zenserve.verifier.spartan.verification import begin as begin_transcript
 
 PostChallenge = Callable[[Any, FrArray], None]
 """``post_challenge(z, challenges)`` completes z, uint64[variables, 4], in place."""
@@ -189,8 +189,8 @@ class _Prover:
 
 
 def _known_part(known: Sequence[int], point: Sequence[int]) -> int:
-    """``verifier.spartan.verification.known_part``. What is known has the first places: all but the last
-    coordinates are weighed at 0."""
+    """``zenserve.verifier.spartan.verification.known_part``. What is known has the first places: all but the
+    last coordinates are weighed at 0."""
     split = len(point) - (len(known) - 1).bit_length()
     weights = multilinear.eq(fr.from_ints(point[split:]).reshape(-1, 4))[: len(known)]
     total = _value(multilinear.dot(fr.from_ints(known), weights))

@@ -1,4 +1,6 @@
-"""What openings are asked for and answer, all at once: ``verifier.spartan`` says the same, one by one."""
+"""What openings are asked for and answer, all at once: ``zenserve.verifier.spartan`` says the same, one by
+one.
+"""
 
 from __future__ import annotations
 
@@ -7,10 +9,10 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from kernels import FrArray, fr
-from verifier.spartan.code import Code
-from verifier.spartan.field import WIDE
-from verifier.spartan.transcript import Transcript
+from zenserve.kernels import FrArray, fr
+from zenserve.verifier.spartan.code import Code
+from zenserve.verifier.spartan.field import WIDE
+from zenserve.verifier.spartan.transcript import Transcript
 
 Places = NDArray[np.uint32]
 """Of columns, ascending."""
@@ -45,7 +47,7 @@ def weights(transcript: Transcript, count: int) -> FrArray:
 
 
 def siblings(places: Places, log_leaves: int) -> Places:
-    """``verifier.spartan.merkle.siblings``"""
+    """``zenserve.verifier.spartan.merkle.siblings``"""
     levels = np.arange(log_leaves, dtype=np.uint32)[:, np.newaxis]
     nodes = (places + np.uint32(1 << log_leaves)) >> levels
     # Of equal nodes of a level, which stand side by side, an even one is taken at the last, an odd one at the
@@ -64,7 +66,9 @@ def columns(entries: FrArray) -> NDArray[np.uint8]:
 
 
 def opening(salts: NDArray[np.uint8] | None, columns: NDArray[np.uint8], path: NDArray[np.uint8]) -> bytes:
-    """``verifier.spartan.proof.Opening.to_bytes``: uint8[places, 32], [places, bytes] and [siblings, 32]."""
+    """``zenserve.verifier.spartan.proof.Opening.to_bytes``: uint8[places, 32], [places, bytes] and [siblings,
+    32].
+    """
     opened = columns if salts is None else np.concatenate([salts, columns], axis=1)
     return opened.tobytes() + path.tobytes()
 

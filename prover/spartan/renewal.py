@@ -1,4 +1,4 @@
-"""Proofs that two commitments are to the same values (``verifier.spartan.renewal``)."""
+"""Proofs that two commitments are to the same values (``zenserve.verifier.spartan.renewal``)."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ import secrets
 
 import numpy as np
 
-from base.randomness import Secrets, random_elements
-from kernels import fr, multilinear
-from prover.spartan.commitment import Committed, commit
-from prover.spartan.folding import CpuVector, Folder
-from prover.spartan.queries import places
-from verifier.spartan.commitment import SEED_BYTES, Rows
-from verifier.spartan.field import FR
-from verifier.spartan.renewal import Renewal, begin, weights
-from verifier.spartan.shape import renewal_folding
+from zenserve.base.randomness import Secrets, random_elements
+from zenserve.kernels import fr, multilinear
+from zenserve.prover.spartan.commitment import Committed, commit
+from zenserve.prover.spartan.folding import CpuVector, Folder
+from zenserve.prover.spartan.queries import places
+from zenserve.verifier.spartan.commitment import SEED_BYTES, Rows
+from zenserve.verifier.spartan.field import FR
+from zenserve.verifier.spartan.renewal import Renewal, begin, weights
+from zenserve.verifier.spartan.shape import renewal_folding
 
 
 def renew(rows: Rows, old: Committed, new: Committed, *, secret: Secrets, threads: int = 1) -> bytes:

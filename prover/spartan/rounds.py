@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol
 
-from kernels import FrArray, fr
-from verifier.spartan.field import FR
-from verifier.spartan.transcript import Transcript
+from zenserve.kernels import FrArray, fr
+from zenserve.verifier.spartan.field import FR
+from zenserve.verifier.spartan.transcript import Transcript
 
 _P: Final = FR.modulus
 LABEL: Final = "round"

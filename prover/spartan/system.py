@@ -13,32 +13,32 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from base.progress import Progress
-from base.randomness import Secrets
-from kernels import FrArray, fr
-from prover.blocks import Csr, SparseBlock
-from prover.constraint_file import load_description, load_statement, save_statement
-from prover.constraint_system import ConstraintSystem, Segment
-from prover.size import Size
-from prover.spartan import cost
-from prover.spartan.commitment import HELD_BYTES, Committed, Linked, commit, keep, linked_to
-from prover.spartan.field import KERNEL_FR
-from prover.spartan.layout import SystemMatrices, best_code, most_values, rows_for, sizes_of
-from prover.spartan.proving import prove
-from prover.spartan.renewal import renew
-from prover.system import Committing, Estimate, ProofSystem
-from prover.witness import Witness, duplicate
-from verifier.spartan import chain
-from verifier.spartan import circuit as circuits
-from verifier.spartan.admission import Commitment, shape_of
-from verifier.spartan.chain import Link
-from verifier.spartan.commitment import SEED_BYTES, Revealed, Rows
-from verifier.spartan.key import SpartanKey
-from verifier.spartan.ledger import MOST_LINKS
-from verifier.spartan.merkle import DIGEST_BYTES
-from verifier.spartan.proof import MalformedError
-from verifier.spartan.system import RowsOverFr, SpartanVerifier
-from zenerrors import FileFormatError, StatementError
+from zenserve.base.progress import Progress
+from zenserve.base.randomness import Secrets
+from zenserve.errors import FileFormatError, StatementError
+from zenserve.kernels import FrArray, fr
+from zenserve.prover.blocks import Csr, SparseBlock
+from zenserve.prover.constraint_file import load_description, load_statement, save_statement
+from zenserve.prover.constraint_system import ConstraintSystem, Segment
+from zenserve.prover.size import Size
+from zenserve.prover.spartan import cost
+from zenserve.prover.spartan.commitment import HELD_BYTES, Committed, Linked, commit, keep, linked_to
+from zenserve.prover.spartan.field import KERNEL_FR
+from zenserve.prover.spartan.layout import SystemMatrices, best_code, most_values, rows_for, sizes_of
+from zenserve.prover.spartan.proving import prove
+from zenserve.prover.spartan.renewal import renew
+from zenserve.prover.system import Committing, Estimate, ProofSystem
+from zenserve.prover.witness import Witness, duplicate
+from zenserve.verifier.spartan import chain
+from zenserve.verifier.spartan import circuit as circuits
+from zenserve.verifier.spartan.admission import Commitment, shape_of
+from zenserve.verifier.spartan.chain import Link
+from zenserve.verifier.spartan.commitment import SEED_BYTES, Revealed, Rows
+from zenserve.verifier.spartan.key import SpartanKey
+from zenserve.verifier.spartan.ledger import MOST_LINKS
+from zenserve.verifier.spartan.merkle import DIGEST_BYTES
+from zenserve.verifier.spartan.proof import MalformedError
+from zenserve.verifier.spartan.system import RowsOverFr, SpartanVerifier
 
 _FIRST: Final = np.zeros(1, np.uint32)
 _PLAIN: Final = DIGEST_BYTES + SEED_BYTES
@@ -298,7 +298,7 @@ class Spartan(SpartanVerifier, ProofSystem):
 
 
 def _totals(commitments: int, values: int) -> ConstraintSystem:
-    """``verifier.spartan.circuit.totals``, to be proven."""
+    """``zenserve.verifier.spartan.circuit.totals``, to be proven."""
     circuit = circuits.totals(commitments, values)
     matrices = (
         Csr(

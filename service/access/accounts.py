@@ -9,13 +9,13 @@ from typing import Any
 
 from sqlalchemy.orm import Session
 
-from service.access import audit, keys
-from service.access.principal import Principal, Scope
-from service.storage.database import clock, now
-from service.storage.records.accounts import ApiKey, Tenant
-from service.storage.records.base import LOCAL_TENANT, new_id
-from service.storage.repositories.accounts import Keys, Tenants
-from zenerrors import ConflictError
+from zenserve.errors import ConflictError
+from zenserve.service.access import audit, keys
+from zenserve.service.access.principal import Principal, Scope
+from zenserve.service.storage.database import clock, now
+from zenserve.service.storage.records.accounts import ApiKey, Tenant
+from zenserve.service.storage.records.base import LOCAL_TENANT, new_id
+from zenserve.service.storage.repositories.accounts import Keys, Tenants
 
 LIMITS = ("max_queued", "max_running", "retention_days")
 

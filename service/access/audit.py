@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from sqlalchemy.orm import Session
 
-from service import log
-from service.access.principal import Principal
-from service.storage.database import now
-from service.storage.records.accounts import AuditEntry
-from service.storage.repositories.accounts import AuditLog
+from zenserve.service import log
+from zenserve.service.access.principal import Principal
+from zenserve.service.storage.database import now
+from zenserve.service.storage.records.accounts import AuditEntry
+from zenserve.service.storage.repositories.accounts import AuditLog
 
 
 def note(

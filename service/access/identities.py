@@ -13,12 +13,12 @@ from typing import Any, Self
 
 from sqlalchemy.orm import Session
 
-from service.access import audit
-from service.access.principal import Principal, Scope, read_scopes
-from service.runtime import Runtime
-from service.settings import Settings
-from service.storage.repositories.accounts import Tenants, suspended
-from zenerrors import AccessError, RequestError
+from zenserve.errors import AccessError, RequestError
+from zenserve.service.access import audit
+from zenserve.service.access.principal import Principal, Scope, read_scopes
+from zenserve.service.runtime import Runtime
+from zenserve.service.settings import Settings
+from zenserve.service.storage.repositories.accounts import Tenants, suspended
 
 _SUBJECT = re.compile(r"[\x21-\x7e]{1,255}", re.ASCII)
 _NAMES = ("preferred_username", "email", "name", "sub")

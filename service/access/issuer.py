@@ -19,11 +19,11 @@ import httpx
 from joserfc import jws, jwt
 from joserfc.jwk import ECKey, JWKRegistry, RSAKey
 
-from service import log
-from service.access.identities import Identity, read_rules
-from service.settings import Settings, is_confidential
-from verifier.document import parse_json
-from zenerrors import ResourceError
+from zenserve.errors import ResourceError
+from zenserve.service import log
+from zenserve.service.access.identities import Identity, read_rules
+from zenserve.service.settings import Settings, is_confidential
+from zenserve.verifier.document import parse_json
 
 LEEWAY_SECONDS: Final = 30
 """How far the provider's clock and this host's may be apart."""

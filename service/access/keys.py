@@ -16,13 +16,13 @@ from typing import Final
 
 from sqlalchemy.orm import Session
 
-from service.access import audit
-from service.access.principal import LOCAL, SCOPES, Principal, Scope
-from service.runtime import Runtime
-from service.storage.database import clock, now
-from service.storage.records.accounts import ApiKey
-from service.storage.repositories.accounts import Keys, Tenants, suspended
-from zenerrors import AccessError
+from zenserve.errors import AccessError
+from zenserve.service.access import audit
+from zenserve.service.access.principal import LOCAL, SCOPES, Principal, Scope
+from zenserve.service.runtime import Runtime
+from zenserve.service.storage.database import clock, now
+from zenserve.service.storage.records.accounts import ApiKey
+from zenserve.service.storage.repositories.accounts import Keys, Tenants, suspended
 
 _KEY = re.compile(r"zen_([0-9a-f]{12})_([A-Za-z0-9_-]{43})", re.ASCII)
 _USED_SECONDS = 300

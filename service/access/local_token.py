@@ -2,7 +2,7 @@
 it stops.
 
 It is kept in the data directory, for the owner alone. Other programs of the same user find it
-(``client.local``), other users of this host do not: to reach the port is not enough.
+(``zenserve.client.local``), other users of this host do not: to reach the port is not enough.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from client import local
-from service import log
-from service.access import keys
-from service.access.principal import SCOPES
-from service.runtime import Runtime
-from service.storage.database import clock
-from service.storage.records.base import LOCAL_TENANT
-from service.storage.repositories.accounts import Keys, Logins
+from zenserve.client import local
+from zenserve.service import log
+from zenserve.service.access import keys
+from zenserve.service.access.principal import SCOPES
+from zenserve.service.runtime import Runtime
+from zenserve.service.storage.database import clock
+from zenserve.service.storage.records.base import LOCAL_TENANT
+from zenserve.service.storage.repositories.accounts import Keys, Logins
 
 
 @contextmanager

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, Literal, get_args
 
-from service.storage.records.base import LOCAL_TENANT
-from zenerrors import AccessError, RequestError
+from zenserve.errors import AccessError, RequestError
+from zenserve.service.storage.records.base import LOCAL_TENANT
 
 Scope = Literal["read", "prove", "register", "reveal", "contribute", "manage", "admin"]
 SCOPES: Final[tuple[Scope, ...]] = get_args(Scope)

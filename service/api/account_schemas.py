@@ -6,8 +6,8 @@ from datetime import datetime
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from service.access.principal import SCOPES, Scope
-from service.submissions.requests import MOST, MOST_DAYS, Name, ResourceId
+from zenserve.service.access.principal import SCOPES, Scope
+from zenserve.service.submissions.requests import MOST, MOST_DAYS, Name, ResourceId
 
 
 class Limits(BaseModel):

@@ -14,18 +14,18 @@ from starlette.requests import HTTPConnection
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from service.access import identities, keys
-from service.access.principal import LOCAL, Principal
-from service.api import connections, problems
-from service.api.body_limit import drain
-from service.api.rates import Allowance, Buckets, SharedBuckets
-from service.runtime import Runtime
-from verifier.recent import Recent
-from zenerrors import AccessError, ResourceError, ZenError
+from zenserve.errors import AccessError, ResourceError, ZenError
+from zenserve.service.access import identities, keys
+from zenserve.service.access.principal import LOCAL, Principal
+from zenserve.service.api import connections, problems
+from zenserve.service.api.body_limit import drain
+from zenserve.service.api.rates import Allowance, Buckets, SharedBuckets
+from zenserve.service.runtime import Runtime
+from zenserve.verifier.recent import Recent
 
 if TYPE_CHECKING:
-    from service.access.issuer import Issuer
-    from service.api.shelf import Shelf
+    from zenserve.service.access.issuer import Issuer
+    from zenserve.service.api.shelf import Shelf
 
 _VERIFICATION = ("/v1/verify", "/v1/verification-keys/", "/v1/issuers")
 """Public: no key is asked for, and none is looked at."""

@@ -13,7 +13,7 @@ from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from service.api import problems
+from zenserve.service.api import problems
 
 DRAIN_SECONDS: Final = 2.0
 JSON_BYTES: Final = 8 << 20

@@ -8,10 +8,10 @@ from typing import Any, Final, Literal
 
 from pydantic import BaseModel, Field
 
-from service.api.schemas import JobView, job_fields
-from service.storage.records.ceremonies import Ceremony, CeremonyCircuit, Contribution
-from service.submissions.ceremonies import Phase, phase_of
-from verifier.schemes import AnyScheme
+from zenserve.service.api.schemas import JobView, job_fields
+from zenserve.service.storage.records.ceremonies import Ceremony, CeremonyCircuit, Contribution
+from zenserve.service.submissions.ceremonies import Phase, phase_of
+from zenserve.verifier.schemes import AnyScheme
 
 _SHA: Final = "5d" * 32
 

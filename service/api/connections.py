@@ -23,8 +23,8 @@ from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 from uvicorn.server import ServerState
 
-from service.api import problems
-from zenerrors import RequestError, ResourceError, ZenError
+from zenserve.errors import RequestError, ResourceError, ZenError
+from zenserve.service.api import problems
 
 _SHARE = 8
 """Of all connections, one address may have this part: enough for an office, and not all."""

@@ -16,10 +16,10 @@ from functools import partial
 from types import FrameType
 from typing import Final
 
-from service import log
-from service.api.watcher import Watcher
-from service.submissions import sandbox
-from zenerrors import ResourceError
+from zenserve.errors import ResourceError
+from zenserve.service import log
+from zenserve.service.api.watcher import Watcher
+from zenserve.service.submissions import sandbox
 
 _LAST_SECONDS: Final = 2.0
 """In which whoever still waits for a file to be read is answered."""

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
-from service.api.schemas import VerifyRequest
-from verifier.documents import KeyFile, ProofDocument
-from zenerrors import ResourceError
+from zenserve.errors import ResourceError
+from zenserve.service.api.schemas import VerifyRequest
+from zenserve.verifier.documents import KeyFile, ProofDocument
 
 POINTS_OF_A_VERIFICATION: Final = 64
 """As many count as one verification. A usual proof has ten, and takes as long as forty if it is wrong."""

@@ -16,12 +16,12 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 from prometheus_client.registry import Collector
 from prometheus_client.samples import Sample
 
-from service.runtime import Runtime
-from service.storage.database import clock, now
-from service.storage.records.jobs import Worker
-from service.storage.repositories.counts import Counts
-from service.storage.repositories.totals import Totals
-from service.storage.repositories.workers import SILENCE
+from zenserve.service.runtime import Runtime
+from zenserve.service.storage.database import clock, now
+from zenserve.service.storage.records.jobs import Worker
+from zenserve.service.storage.repositories.counts import Counts
+from zenserve.service.storage.repositories.totals import Totals
+from zenserve.service.storage.repositories.workers import SILENCE
 
 _QUEUES = ("cpu", "gpu")
 

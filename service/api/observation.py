@@ -15,10 +15,10 @@ from typing import Any
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from service import log, telemetry
-from service.api import problems
-from service.api.drain import Drain, stopping
-from service.api.metrics import Requests
+from zenserve.service import log, telemetry
+from zenserve.service.api import problems
+from zenserve.service.api.drain import Drain, stopping
+from zenserve.service.api.metrics import Requests
 
 _FIT = re.compile(r"[A-Za-z0-9_-]{1,40}", re.ASCII)
 _METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})

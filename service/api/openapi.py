@@ -14,7 +14,7 @@ from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 from fastapi.routing import APIRoute
 
-from service.api import problems
+from zenserve.service.api import problems
 
 Json = dict[str, Any]
 

@@ -14,11 +14,11 @@ from sqlalchemy import exc
 from starlette.exceptions import HTTPException
 from starlette.routing import compile_path
 
-from service import log
-from service.api.headers import HEADERS
-from verifier.documents import place, said
-from zencodes import status_of
-from zenerrors import NotFoundError, RequestError, ResourceError, ZenError
+from zenserve.codes import status_of
+from zenserve.errors import NotFoundError, RequestError, ResourceError, ZenError
+from zenserve.service import log
+from zenserve.service.api.headers import HEADERS
+from zenserve.verifier.documents import place, said
 
 NO_DATABASE: Final = (exc.OperationalError, exc.TimeoutError)
 """What asking the database raises where it does not answer."""

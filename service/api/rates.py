@@ -11,10 +11,10 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from verifier.recent import Recent
+from zenserve.verifier.recent import Recent
 
 if TYPE_CHECKING:
-    from service.api.shelf import Shelf
+    from zenserve.service.api.shelf import Shelf
 
 _MOST = 20_000
 """Callers that are remembered at once. Those longest quiet are forgotten first: their buckets are full."""

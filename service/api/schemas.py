@@ -1,4 +1,4 @@
-"""The JSON that goes in and out of the API. Documents that are handed on are ``verifier.documents``."""
+"""The JSON that goes in and out of the API. Documents that are handed on are ``zenserve.verifier.documents``."""
 
 from __future__ import annotations
 
@@ -8,22 +8,22 @@ from typing import Any, Generic, Literal, TypeVar, cast
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from service.documents import missed
-from service.jobs import progress
-from service.settings import QueueName
-from service.storage.database import now
-from service.storage.paging import Page, Row
-from service.storage.records.accounts import Upload
-from service.storage.records.jobs import Job
-from service.storage.records.resources import Commitment, Dataset, Model, Proof
-from service.storage.records.streams import Frame, Stream
-from service.submissions.requests import ResourceId
-from verifier.description import Group
-from verifier.documents import KeyFile, ProofDocument
-from verifier.expected import Expected
-from verifier.fields import Opening
-from verifier.registry import FIRST
-from verifier.schemes import (
+from zenserve.service.documents import missed
+from zenserve.service.jobs import progress
+from zenserve.service.settings import QueueName
+from zenserve.service.storage.database import now
+from zenserve.service.storage.paging import Page, Row
+from zenserve.service.storage.records.accounts import Upload
+from zenserve.service.storage.records.jobs import Job
+from zenserve.service.storage.records.resources import Commitment, Dataset, Model, Proof
+from zenserve.service.storage.records.streams import Frame, Stream
+from zenserve.service.submissions.requests import ResourceId
+from zenserve.verifier.description import Group
+from zenserve.verifier.documents import KeyFile, ProofDocument
+from zenserve.verifier.expected import Expected
+from zenserve.verifier.fields import Opening
+from zenserve.verifier.registry import FIRST
+from zenserve.verifier.schemes import (
     Compared,
     HeldKind,
     Measure,

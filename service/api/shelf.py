@@ -11,7 +11,7 @@ from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 from redis.exceptions import RedisError
 
-from service import log
+from zenserve.service import log
 
 _LONGEST_SECONDS: Final = 0.25
 """A request waits no longer for Redis; while that is down, none waits at all."""

@@ -10,18 +10,18 @@ from typing import Final
 from fastapi import Request, UploadFile
 from starlette.concurrency import run_in_threadpool
 
-from service import encryption
-from service.access import audit
-from service.access.principal import Principal
-from service.api.body_limit import drain
-from service.runtime import Runtime
-from service.spool import pieces
-from service.storage.database import clock
-from service.storage.records.accounts import Upload
-from service.storage.repositories.accounts import Tenants
-from service.storage.repositories.uploads import Uploads
-from service.submissions.files import Handed
-from zenerrors import RequestError, ResourceError, ZenError
+from zenserve.errors import RequestError, ResourceError, ZenError
+from zenserve.service import encryption
+from zenserve.service.access import audit
+from zenserve.service.access.principal import Principal
+from zenserve.service.api.body_limit import drain
+from zenserve.service.runtime import Runtime
+from zenserve.service.spool import pieces
+from zenserve.service.storage.database import clock
+from zenserve.service.storage.records.accounts import Upload
+from zenserve.service.storage.repositories.accounts import Tenants
+from zenserve.service.storage.repositories.uploads import Uploads
+from zenserve.service.submissions.files import Handed
 
 KEPT: Final = timedelta(hours=24)
 

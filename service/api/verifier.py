@@ -15,18 +15,18 @@ from functools import lru_cache
 from threading import Lock
 from typing import Final, NamedTuple
 
-from prover.registry import SYSTEMS
-from service import proving_keys
-from service.api import effort
-from service.api.problems import NO_DATABASE
-from service.api.schemas import VerifyRequest
-from service.runtime import Runtime
-from service.storage.records.resources import Circuit
-from service.storage.repositories import Circuits, VerificationKeys
-from verifier.documents import KeyFile, ProofDocument
-from verifier.judging import Case, Known, Registration, Verification, judge_each
-from verifier.keys import OpenedKey, opened
-from zenerrors import ResourceError
+from zenserve.errors import ResourceError
+from zenserve.prover.registry import SYSTEMS
+from zenserve.service import proving_keys
+from zenserve.service.api import effort
+from zenserve.service.api.problems import NO_DATABASE
+from zenserve.service.api.schemas import VerifyRequest
+from zenserve.service.runtime import Runtime
+from zenserve.service.storage.records.resources import Circuit
+from zenserve.service.storage.repositories import Circuits, VerificationKeys
+from zenserve.verifier.documents import KeyFile, ProofDocument
+from zenserve.verifier.judging import Case, Known, Registration, Verification, judge_each
+from zenserve.verifier.keys import OpenedKey, opened
 
 MOST_WAITING: Final = 128
 """Verifications that wait, of all callers: whoever comes then is sent away at once."""

@@ -13,13 +13,13 @@ from typing import TypeVar, cast
 
 from starlette.concurrency import run_in_threadpool
 
-from service.access.keys import is_still_good
-from service.access.principal import Principal
-from service.api.schemas import JobView
-from service.jobs.jobs import Jobs
-from service.runtime import Runtime
-from service.storage.records.jobs import TERMINAL
-from zenerrors import AccessError, NotFoundError, ResourceError
+from zenserve.errors import AccessError, NotFoundError, ResourceError
+from zenserve.service.access.keys import is_still_good
+from zenserve.service.access.principal import Principal
+from zenserve.service.api.schemas import JobView
+from zenserve.service.jobs.jobs import Jobs
+from zenserve.service.runtime import Runtime
+from zenserve.service.storage.records.jobs import TERMINAL
 
 POLL_SECONDS = 0.1
 CHECK_SECONDS = 5.0

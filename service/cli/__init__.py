@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from client.errors import ClientError
-from client.resources import Principal
-from service.cli import (
+from zenserve.client.errors import ClientError
+from zenserve.client.resources import Principal
+from zenserve.errors import ZenError, in_words
+from zenserve.service.cli import (
     audit,
     backup,
     banks,
@@ -32,12 +33,11 @@ from service.cli import (
     tables,
     webhooks,
 )
-from service.cli.shared import asking, complain
-from service.cli.terminal import TROUBLE
-from zenerrors import ZenError, in_words
+from zenserve.service.cli.shared import asking, complain
+from zenserve.service.cli.terminal import TROUBLE
 
 if TYPE_CHECKING:
-    from client import Client
+    from zenserve.client import Client
 
 app = typer.Typer(
     help="Prove, in zero knowledge, what a neural network computed.",
@@ -89,7 +89,7 @@ def whoami(service: Client) -> Principal:
 
 def verify(context: typer.Context) -> None:
     """Verify a proof or a receipt, here and now: no service is asked. Exit code 0 if valid, 1 if not."""
-    from verifier import command
+    from zenserve.verifier import command
 
     raise typer.Exit(command.main(context.args, prog="zenserve verify"))
 
@@ -150,12 +150,22 @@ app.add_typer(proofs.app, name="proof", hidden=True)
 proofs.app.command("calldata")(onchain.show_calldata)
 
 for name, module, attribute, help_ in (
-    ("ceremony", "service.cli.ceremony", "app", "Make keys together, file by file: nobody can forge proofs."),
-    ("ceremonies", "service.cli.ceremonies", "app", "Hold ceremonies at a service, and contribute to them."),
-    ("basis", "service.cli.basis", "app", "The points that commitments are over."),
-    ("secret", "service.cli.secret", "app", "Rotate the secret that everything is sealed with."),
-    ("openings", "service.cli.openings", "app", "What is counted of commitments, after a restore."),
-    ("tenants", "service.cli.accounts", "tenants", "Add tenants and set their limits."),
-    ("keys", "service.cli.accounts", "keys", "Make and revoke API keys."),
+    (
+        "ceremony",
+        "zenserve.service.cli.ceremony",
+        "app",
+        "Make keys together, file by file: nobody can forge proofs.",
+    ),
+    (
+        "ceremonies",
+        "zenserve.service.cli.ceremonies",
+        "app",
+        "Hold ceremonies at a service, and contribute to them.",
+    ),
+    ("basis", "zenserve.service.cli.basis", "app", "The points that commitments are over."),
+    ("secret", "zenserve.service.cli.secret", "app", "Rotate the secret that everything is sealed with."),
+    ("openings", "zenserve.service.cli.openings", "app", "What is counted of commitments, after a restore."),
+    ("tenants", "zenserve.service.cli.accounts", "tenants", "Add tenants and set their limits."),
+    ("keys", "zenserve.service.cli.accounts", "keys", "Make and revoke API keys."),
 ):
     app.add_typer(typer.Typer(cls=_later(module, attribute), help=help_, no_args_is_help=True), name=name)

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from client.resources import Key, Tenant, Usage, read
-from service.cli import deployment, terminal
-from service.cli.answers import Answer, answering
+from zenserve.client.resources import Key, Tenant, Usage, read
+from zenserve.service.cli import deployment, terminal
+from zenserve.service.cli.answers import Answer, answering
 
 if TYPE_CHECKING:
     from sqlalchemy.orm import Session
 
-    from service.access.principal import Principal
+    from zenserve.service.access.principal import Principal
 
 tenants = typer.Typer(help="Add tenants and set their limits.", no_args_is_help=True)
 keys = typer.Typer(help="Make and revoke API keys.", no_args_is_help=True)
@@ -37,7 +37,7 @@ def add_tenant(
     retention_days: RetentionDays = None,
 ) -> Answer:
     """Add a tenant, and print its id."""
-    from service.access import accounts
+    from zenserve.service.access import accounts
 
     limits = {"max_queued": max_queued, "max_running": max_running, "retention_days": retention_days}
     with _operator() as (session, operator):
@@ -49,7 +49,7 @@ def add_tenant(
 @answering
 def list_tenants() -> list[Tenant]:
     """List the tenants."""
-    from service.storage.repositories.accounts import Tenants
+    from zenserve.service.storage.repositories.accounts import Tenants
 
     with _operator() as (session, _):
         return [_tenant(row) for row in Tenants(session).all()]
@@ -64,7 +64,7 @@ def limit_tenant(
     retention_days: RetentionDays = None,
 ) -> Tenant:
     """Set a tenant's limits; those that are left out become the service's own."""
-    from service.access import accounts
+    from zenserve.service.access import accounts
 
     limits = {"max_queued": max_queued, "max_running": max_running, "retention_days": retention_days}
     with _operator() as (session, operator):
@@ -75,7 +75,7 @@ def limit_tenant(
 @answering
 def suspend_tenant(tenant_id: TenantId) -> Tenant:
     """Refuse a tenant's keys and take none of its jobs, until it is resumed."""
-    from service.access import accounts
+    from zenserve.service.access import accounts
 
     with _operator() as (session, operator):
         return _tenant(accounts.suspend_tenant(session, operator, tenant_id))
@@ -85,7 +85,7 @@ def suspend_tenant(tenant_id: TenantId) -> Tenant:
 @answering
 def resume_tenant(tenant_id: TenantId) -> Tenant:
     """Let a suspended tenant in again."""
-    from service.access import accounts
+    from zenserve.service.access import accounts
 
     with _operator() as (session, operator):
         return _tenant(accounts.resume_tenant(session, operator, tenant_id))
@@ -95,7 +95,7 @@ def resume_tenant(tenant_id: TenantId) -> Tenant:
 @answering
 def delete_tenant(tenant_id: TenantId) -> Tenant:
     """Have the scheduler delete a tenant and all that it has. There is no way back."""
-    from service.access import accounts
+    from zenserve.service.access import accounts
 
     with _operator() as (session, operator):
         return _tenant(accounts.delete_tenant(session, operator, tenant_id))
@@ -109,8 +109,8 @@ def show_usage(
     as_csv: Annotated[bool, typer.Option("--csv", help="As comma-separated values.")] = False,
 ) -> Answer | list[Usage]:
     """Show what each tenant's jobs took that ended in a range of time, deleted ones too."""
-    from service.access import accounts
-    from service.storage.repositories.usage import Books
+    from zenserve.service.access import accounts
+    from zenserve.service.storage.repositories.usage import Books
 
     end = until.replace(tzinfo=UTC) if until else datetime.now(UTC)
     begin = since.replace(tzinfo=UTC) if since else end - timedelta(days=30)
@@ -137,8 +137,8 @@ def add_key(
     days: Annotated[int | None, typer.Option(min=1, max=3650, help="Days until the key expires.")] = None,
 ) -> Answer:
     """Make a key, and print it: this once."""
-    from service.access import accounts
-    from service.access.principal import read_scopes
+    from zenserve.service.access import accounts
+    from zenserve.service.access.principal import read_scopes
 
     given = read_scopes(scopes)
     with _operator() as (session, operator):
@@ -150,7 +150,7 @@ def add_key(
 @answering
 def list_keys() -> list[Key]:
     """List all keys, without what they are shown by."""
-    from service.storage.repositories.accounts import Keys
+    from zenserve.service.storage.repositories.accounts import Keys
 
     with _operator() as (session, _):
         return [_key(row) for row in Keys(session).all()]
@@ -160,7 +160,7 @@ def list_keys() -> list[Key]:
 @answering
 def revoke_key(key_id: Annotated[str, typer.Argument(metavar="KEY", help="The key's id, key_…")]) -> Answer:
     """Revoke a key: within seconds, nothing accepts it."""
-    from service.access import accounts
+    from zenserve.service.access import accounts
 
     with _operator() as (session, operator):
         accounts.revoke_key(session, operator, key_id)
@@ -169,13 +169,13 @@ def revoke_key(key_id: Annotated[str, typer.Argument(metavar="KEY", help="The ke
 
 def _tenant(row: object) -> Tenant:
     """As the API shows it."""
-    from service.api.account_schemas import TenantView
+    from zenserve.service.api.account_schemas import TenantView
 
     return read(Tenant, TenantView.model_validate(row).model_dump(mode="json"))
 
 
 def _key(row: object) -> Key:
-    from service.api.account_schemas import KeyView
+    from zenserve.service.api.account_schemas import KeyView
 
     return read(Key, KeyView.model_validate(row).model_dump(mode="json"))
 
@@ -185,7 +185,7 @@ def _operator() -> Iterator[tuple[Session, Principal]]:
     """A transaction on the database that the settings name, as somebody who may do everything."""
     from dataclasses import replace
 
-    from service.access.principal import LOCAL
+    from zenserve.service.access.principal import LOCAL
 
     with deployment.opened() as runtime, runtime.database.write() as session:
         yield session, replace(LOCAL, actor="command line")

@@ -18,9 +18,9 @@ from typing import Annotated, Any, Final, get_type_hints
 import typer
 from rich.console import Console, RenderableType
 
-from service.cli import terminal
-from service.cli.terminal import REFUSED
-from zenerrors import ModelError, RequestError, ZenError, in_words
+from zenserve.errors import ModelError, RequestError, ZenError, in_words
+from zenserve.service.cli import terminal
+from zenserve.service.cli.terminal import REFUSED
 
 out, err = Console(), Console(stderr=True)
 _ONE_PARTYS_POWERS: Final = (

@@ -12,17 +12,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.console import RenderableType
 
-from base.processors import usable_cores
-from service.cli import terminal
-from service.cli.answers import Answer, RefusedError, answering, err, no_good
-from zenerrors import RequestError, StatementError, naming
+from zenserve.base.processors import usable_cores
+from zenserve.errors import RequestError, StatementError, naming
+from zenserve.service.cli import terminal
+from zenserve.service.cli.answers import Answer, RefusedError, answering, err, no_good
 
 if TYPE_CHECKING:  # slow to import
-    from circuits import Circuit
-    from circuits.schemes.audit import Finding
-    from prover.groth16 import VerifyingKey
-    from verifier.documents import KeyFile
-    from verifier.spartan.key import SpartanKey
+    from zenserve.circuits import Circuit
+    from zenserve.circuits.schemes.audit import Finding
+    from zenserve.prover.groth16 import VerifyingKey
+    from zenserve.verifier.documents import KeyFile
+    from zenserve.verifier.spartan.key import SpartanKey
 
 _SAME = "[bold green]the same[/]  All that the key {key} claims is what is made here."
 _CLAIMS = "[bold yellow]claims[/]  Nothing that the key {key} claims is wrong. Not all of it is shown:"
@@ -62,11 +62,11 @@ def audit_key(
     A ceremony's key is made again with --powers, point by point. A key without a setup has none. Nothing is
     asked of a service.
     """
-    from circuits import QuantGraph
-    from circuits.schemes.audit import Finding, Verdict, audit, does_not_show, recompile
-    from prover.constraint_file import save_statement
-    from verifier.documents import KeyFile, read
-    from verifier.keys import opened
+    from zenserve.circuits import QuantGraph
+    from zenserve.circuits.schemes.audit import Finding, Verdict, audit, does_not_show, recompile
+    from zenserve.prover.constraint_file import save_statement
+    from zenserve.verifier.documents import KeyFile, read
+    from zenserve.verifier.keys import opened
 
     if state is not None and powers is None:
         raise RequestError("request.invalid", "--state shows something with --powers only", field="state")
@@ -107,8 +107,8 @@ def audit_key(
 
 def _auditable(key: Any, powers: Path | None) -> VerifyingKey | SpartanKey:
     """Raises ``FileFormatError`` (``file.system``): others have nothing to audit, or no ceremony."""
-    from verifier.groth16.system import groth16_key
-    from verifier.spartan.key import SpartanKey
+    from zenserve.verifier.groth16.system import groth16_key
+    from zenserve.verifier.spartan.key import SpartanKey
 
     return key if isinstance(key, SpartanKey) and powers is None else groth16_key(key)
 
@@ -122,11 +122,11 @@ def _audit_points(
     seconds: dict[str, float],
 ) -> tuple[list[Finding], list[dict[str, str]]]:
     """What is found, and who contributed to the powers."""
-    from circuits.schemes.audit import Finding, Verdict, audit_points
-    from prover.groth16.ceremony import State
-    from prover.groth16.ceremony.initial import required_power
-    from prover.groth16.iden3.ptau import read_contributors, read_ptau
-    from verifier.spartan.key import SpartanKey
+    from zenserve.circuits.schemes.audit import Finding, Verdict, audit_points
+    from zenserve.prover.groth16.ceremony import State
+    from zenserve.prover.groth16.ceremony.initial import required_power
+    from zenserve.prover.groth16.iden3.ptau import read_contributors, read_ptau
+    from zenserve.verifier.spartan.key import SpartanKey
 
     if isinstance(key, SpartanKey):
         return [Finding("setup", Verdict.SAME)], []

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from service.cli import deployment, terminal
-from service.cli.answers import Answer, answering
+from zenserve.service.cli import deployment, terminal
+from zenserve.service.cli.answers import Answer, answering
 
 if TYPE_CHECKING:
-    from service.backup import Manifest
+    from zenserve.service.backup import Manifest
 
 
 @answering
@@ -22,7 +22,7 @@ def backup(
     """Back up the database and all artifacts into FOLDER, while the service goes on. The secret is not in
     it: keep that apart.
     """
-    from service import backup as backups
+    from zenserve.service import backup as backups
 
     with deployment.opened() as runtime:
         return _answer(backups.write(runtime, folder))
@@ -39,11 +39,11 @@ def restore(
 
     All openings of commitments are retired, as by `zenserve openings retire`.
     """
-    from service import backup as backups
-    from service import serve
-    from service.runtime import Runtime
-    from service.settings import Settings
-    from service.storage import private, schema, vault
+    from zenserve.service import backup as backups
+    from zenserve.service import serve
+    from zenserve.service.runtime import Runtime
+    from zenserve.service.settings import Settings
+    from zenserve.service.storage import private, schema, vault
 
     settings, manifest = Settings.read(), backups.read(folder)
     vault.require_secret(settings)

@@ -10,16 +10,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.table import Table
 
-from service.cli import terminal
-from service.cli.answers import Answer, answering, err
-from service.cli.samples import FILES, LabelColumn, LabelFile, Mean, Reading, Std
-from service.cli.shared import asking, finished
-from zenerrors import RequestError, naming
+from zenserve.errors import RequestError, naming
+from zenserve.service.cli import terminal
+from zenserve.service.cli.answers import Answer, answering, err
+from zenserve.service.cli.samples import FILES, LabelColumn, LabelFile, Mean, Reading, Std
+from zenserve.service.cli.shared import asking, finished
 
 if TYPE_CHECKING:
-    from circuits.shrinking.making import BankFolder, Entry
-    from client import Client
-    from verifier.datasets import LabelledData
+    from zenserve.circuits.shrinking.making import BankFolder, Entry
+    from zenserve.client import Client
+    from zenserve.verifier.datasets import LabelledData
 
 app = typer.Typer(help="Make banks of networks for streams, and register them.", no_args_is_help=True)
 
@@ -47,8 +47,8 @@ def make(
     ] = 0,
 ) -> Answer:
     """Make smaller networks of one, and keep those that cost less to prove for what they are worth."""
-    from circuits import load_onnx, samples
-    from circuits.shrinking.making import make_bank
+    from zenserve.circuits import load_onnx, samples
+    from zenserve.circuits.shrinking.making import make_bank
 
     with naming(network):
         graph = load_onnx(network)
@@ -69,10 +69,10 @@ def make(
 @asking
 def register(service: Client, folder: Folder) -> Answer:
     """Register a bank's networks with committed weights, and prove the accuracy of each, class by class."""
-    from circuits.shrinking.making import BANK, PROFILE, BankFolder
-    from verifier.claims import ClaimedModel, ClaimsFile
-    from verifier.datasets import by_class, load
-    from verifier.documents import checked, parse
+    from zenserve.circuits.shrinking.making import BANK, PROFILE, BankFolder
+    from zenserve.verifier.claims import ClaimedModel, ClaimsFile
+    from zenserve.verifier.datasets import by_class, load
+    from zenserve.verifier.documents import checked, parse
 
     with naming(folder / BANK):
         bank = checked(BankFolder, parse((folder / BANK).read_bytes()))
@@ -108,7 +108,7 @@ def _registered(service: Client, folder: Path, entry: Entry) -> Any:
 
 def _accuracies(service: Client, model_id: str, entry: Entry, classes: list[LabelledData]) -> Iterator[Any]:
     """Of each class, in order."""
-    from circuits.samples import to_npy
+    from zenserve.circuits.samples import to_npy
 
     made = [
         service.create_dataset(

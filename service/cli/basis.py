@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from base.processors import usable_cores
-from service.cli import deployment, terminal
-from service.cli.answers import Answer, RefusedError, answering, err, note_powers
-from zenerrors import naming
+from zenserve.base.processors import usable_cores
+from zenserve.errors import naming
+from zenserve.service.cli import deployment, terminal
+from zenserve.service.cli.answers import Answer, RefusedError, answering, err, note_powers
 
 if TYPE_CHECKING:
-    from prover.system import CommitmentKey
+    from zenserve.prover.system import CommitmentKey
 
 app = typer.Typer(help="The points that commitments are over.", no_args_is_help=True)
 
@@ -37,9 +37,9 @@ def import_file(
     Powers of tau are verified, which takes a while, and kept, so that ceremonies can start from them; give
     those again that the basis came from, if they are not. A basis of ZenServe is taken on trust.
     """
-    from prover.groth16 import CommitmentKey
-    from prover.groth16.iden3.ptau import read_ptau
-    from service import powers as powers_of_tau
+    from zenserve.prover.groth16 import CommitmentKey
+    from zenserve.prover.groth16.iden3.ptau import read_ptau
+    from zenserve.service import powers as powers_of_tau
 
     with deployment.opened() as runtime, naming(file):
         if not _is_ptau(file):
@@ -58,9 +58,9 @@ def import_file(
 @answering
 def show() -> Answer:
     """Say which bases the service has, the smallest first. Exit code 1 if there is none yet."""
-    from prover import registry
-    from prover.groth16.system import Groth16
-    from service import basis as bases
+    from zenserve.prover import registry
+    from zenserve.prover.groth16.system import Groth16
+    from zenserve.service import basis as bases
 
     with deployment.opened() as runtime:
         found = [_facts(basis) for basis in bases.load_bases(runtime, registry.find(Groth16.id))]

@@ -6,8 +6,8 @@ from typing import Annotated, Any, Final, get_args
 
 import typer
 
-from verifier.schemes import Privacy
-from zenerrors import RequestError
+from zenserve.errors import RequestError
+from zenserve.verifier.schemes import Privacy
 
 _PRIVACIES: Final = get_args(Privacy)
 

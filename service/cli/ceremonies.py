@@ -9,17 +9,17 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from base.processors import usable_cores
-from client.resources import Ceremony, CircuitFields, Contribution
-from service.cli import terminal
-from service.cli.answers import Answer, Development, err, note_powers, said_written
-from service.cli.by_name import named
-from service.cli.shared import Limit, ModelId, asking, deleted, finished
-from verifier.beacon import MOST_ROUNDS
-from zenerrors import CeremonyError, RequestError, naming
+from zenserve.base.processors import usable_cores
+from zenserve.client.resources import Ceremony, CircuitFields, Contribution
+from zenserve.errors import CeremonyError, RequestError, naming
+from zenserve.service.cli import terminal
+from zenserve.service.cli.answers import Answer, Development, err, note_powers, said_written
+from zenserve.service.cli.by_name import named
+from zenserve.service.cli.shared import Limit, ModelId, asking, deleted, finished
+from zenserve.verifier.beacon import MOST_ROUNDS
 
 if TYPE_CHECKING:
-    from client import Client
+    from zenserve.client import Client
 
 app = typer.Typer(help="Hold ceremonies at a service, and contribute to them.", no_args_is_help=True)
 
@@ -80,8 +80,8 @@ def join_ceremony(
 
     Publish the hashes that are shown.
     """
-    from prover.groth16 import ceremony
-    from prover.groth16.ceremony import State
+    from zenserve.prover.groth16 import ceremony
+    from zenserve.prover.groth16.ceremony import State
 
     held, threads = service.get_ceremony(ceremony_id), usable_cores()
     note_powers(held.contributors_to_powers)

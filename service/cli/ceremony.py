@@ -9,16 +9,17 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, cast
 
 import typer
 
-from base.processors import usable_cores
-from prover.constraint_file import load_description, load_statement, save_statement
-from prover.constraint_system import ConstraintSystem
-from prover.groth16 import ceremony, powers_of_tau
-from prover.groth16.ceremony import Beacon, State
-from prover.groth16.ceremony.initial import required_power
-from prover.groth16.iden3.ptau import read_contributors, read_ptau, write_ptau
-from prover.groth16.powers_of_tau import MAX_POWER, PowersOfTau
-from service.cli import terminal
-from service.cli.answers import (
+from zenserve.base.processors import usable_cores
+from zenserve.errors import CeremonyError, RequestError, naming
+from zenserve.prover.constraint_file import load_description, load_statement, save_statement
+from zenserve.prover.constraint_system import ConstraintSystem
+from zenserve.prover.groth16 import ceremony, powers_of_tau
+from zenserve.prover.groth16.ceremony import Beacon, State
+from zenserve.prover.groth16.ceremony.initial import required_power
+from zenserve.prover.groth16.iden3.ptau import read_contributors, read_ptau, write_ptau
+from zenserve.prover.groth16.powers_of_tau import MAX_POWER, PowersOfTau
+from zenserve.service.cli import terminal
+from zenserve.service.cli.answers import (
     Answer,
     Development,
     RefusedError,
@@ -28,16 +29,15 @@ from service.cli.answers import (
     note_powers,
     said_written,
 )
-from service.cli.by_name import InputPrivacy, privacies
-from service.cli.precision import Bits, MaxLoss, Ranges, WeightBits
-from service.cli.samples import FILES, LabelColumn, LabelFile, Mean, Reading, Sizes, Std, taken_in
-from service.submissions import named
-from verifier.beacon import MOST_ROUNDS
-from verifier.schemes import Privacy
-from zenerrors import CeremonyError, RequestError, naming
+from zenserve.service.cli.by_name import InputPrivacy, privacies
+from zenserve.service.cli.precision import Bits, MaxLoss, Ranges, WeightBits
+from zenserve.service.cli.samples import FILES, LabelColumn, LabelFile, Mean, Reading, Sizes, Std, taken_in
+from zenserve.service.submissions import named
+from zenserve.verifier.beacon import MOST_ROUNDS
+from zenserve.verifier.schemes import Privacy
 
 if TYPE_CHECKING:
-    from circuits.lowering import Level
+    from zenserve.circuits.lowering import Level
 
 app = typer.Typer()
 powers_app = typer.Typer(help="The first phase: powers of tau, snarkjs' .ptau files.", no_args_is_help=True)
@@ -139,13 +139,13 @@ def statement(
     With --key, what a service's proofs of any scheme prove. Else the labels, or the values where there are no
     classes, of an ONNX network with --calibration: quantised as the service does by the same options.
     """
-    from circuits import QuantGraph, compile_inference  # slow to import
-    from circuits.schemes.audit import audit, recompile, require_same
-    from service import intake
-    from service.submissions.requests import Precision
-    from verifier.documents import KeyFile, read
-    from verifier.groth16.system import groth16_key
-    from verifier.keys import opened
+    from zenserve.circuits import QuantGraph, compile_inference  # slow to import
+    from zenserve.circuits.schemes.audit import audit, recompile, require_same
+    from zenserve.service import intake
+    from zenserve.service.submissions.requests import Precision
+    from zenserve.verifier.documents import KeyFile, read
+    from zenserve.verifier.groth16.system import groth16_key
+    from zenserve.verifier.keys import opened
 
     if key is not None:
         with naming(key):
@@ -277,8 +277,8 @@ def finish(
     key.save(output)
     facts = {"setup": key.verifying_key.setup, "key": key.verifying_key.digest.hex()}
     if description is not None:
-        from verifier.groth16.system import Groth16Verifier  # slow to import
-        from verifier.keys import key_file
+        from zenserve.verifier.groth16.system import Groth16Verifier  # slow to import
+        from zenserve.verifier.keys import key_file
 
         file = key_file(Groth16Verifier(), key.verifying_key, description, state.transcript)
         output.with_name(f"{output.name}.json").write_text(file.model_dump_json(indent=2) + "\n")

@@ -17,21 +17,21 @@ import typer
 from rich.console import RenderableType
 from rich.table import Table
 
-from base.processors import usable_cores
-from circuits import cache
-from service.cli import terminal
-from service.cli.answers import Answer, answering, err
-from service.cli.by_name import InputPrivacy, privacies
-from service.cli.precision import Bits, MaxLoss, Measure, Ranges, WeightBits
-from service.cli.samples import FILES, LabelColumn, LabelFile, Mean, Reading, Sizes, Std
-from service.submissions import named
-from verifier.schemes import Privacy
-from zenerrors import RequestError, StatementError, naming
+from zenserve.base.processors import usable_cores
+from zenserve.circuits import cache
+from zenserve.errors import RequestError, StatementError, naming
+from zenserve.service.cli import terminal
+from zenserve.service.cli.answers import Answer, answering, err
+from zenserve.service.cli.by_name import InputPrivacy, privacies
+from zenserve.service.cli.precision import Bits, MaxLoss, Measure, Ranges, WeightBits
+from zenserve.service.cli.samples import FILES, LabelColumn, LabelFile, Mean, Reading, Sizes, Std
+from zenserve.service.submissions import named
+from zenserve.verifier.schemes import Privacy
 
 if TYPE_CHECKING:
-    from base.progress import Progress
-    from circuits import Circuit, Graph, QuantGraph
-    from circuits.samples import Samples
+    from zenserve.base.progress import Progress
+    from zenserve.circuits import Circuit, Graph, QuantGraph
+    from zenserve.circuits.samples import Samples
 
 Scheme = Literal["inference", "recognition", "robustness"]
 
@@ -119,7 +119,7 @@ def compile_network(
         cache.save(key, found)
     document: dict[str, Any] = {"network": network} | found
     if report:
-        from circuits.quantisation import page
+        from zenserve.circuits.quantisation import page
 
         report.write_text(page.html(f"Quantisation of {network}", document["report"]))
     return Answer(document, tuple(_shown(document, explain=explain)))
@@ -133,9 +133,9 @@ def _compile(
     reading: Reading,
     progress: Progress,
 ) -> dict[str, Any]:
-    from circuits.schemes import cost
-    from prover import registry
-    from verifier.registry import FIRST
+    from zenserve.circuits.schemes import cost
+    from zenserve.prover import registry
+    from zenserve.verifier.registry import FIRST
 
     progress("read", 0.0)
     graph = _graph(network, options["sizes"])
@@ -164,7 +164,7 @@ def _compile(
 
 
 def _graph(network: str, sizes: dict[str, int]) -> Graph:
-    from circuits import load_onnx, zoo
+    from zenserve.circuits import load_onnx, zoo
 
     with naming(network):
         return load_onnx(Path(network), sizes) if Path(network).is_file() else zoo.network(network)
@@ -180,9 +180,9 @@ def _samples(
     """Inputs to calibrate with, and where they come from."""
     import numpy as np
 
-    from circuits import zoo
-    from circuits.onnx.described import schema_of
-    from circuits.samples import Samples
+    from zenserve.circuits import zoo
+    from zenserve.circuits.onnx.described import schema_of
+    from zenserve.circuits.samples import Samples
 
     if calibration is not None:
         schema = schema_of(Path(network), graph) if Path(network).is_file() else None
@@ -203,7 +203,7 @@ def _quantised(
     graph: Graph, given: Samples, origin: str, options: dict[str, Any]
 ) -> tuple[QuantGraph, dict[str, Any] | None]:
     """The network, and how it was tuned: inputs that are made up say nothing of what it loses."""
-    from circuits import quantise, tune
+    from zenserve.circuits import quantise, tune
 
     bits, weight_bits = options["bits"], options["weight_bits"]
     if origin != "file" and bits != "auto":
@@ -223,13 +223,13 @@ def _quantised(
 
 
 def _labels(file: Path) -> Any:
-    from circuits.samples import parse_labels
+    from zenserve.circuits.samples import parse_labels
 
     return parse_labels(file.read_bytes(), "labels")
 
 
 def _report(graph: Graph, qgraph: QuantGraph, given: Samples) -> dict[str, Any]:
-    from circuits.quantisation import report
+    from zenserve.circuits.quantisation import report
 
     return report(graph, qgraph, given.inputs, given.labels).to_json()
 
@@ -239,9 +239,9 @@ def _differences(
 ) -> list[dict[str, Any]]:
     """How far the file, the float network and the integers are apart: a proof would be refused beyond
     tolerance."""
-    from circuits import compare_source
-    from circuits.comparison import gaps
-    from circuits.comparison.integers import compare_integers
+    from zenserve.circuits import compare_source
+    from zenserve.circuits.comparison import gaps
+    from zenserve.circuits.comparison.integers import compare_integers
 
     compared, file = gaps.chosen(graph, given.inputs), Path(network)
     of_file = compare_source(file, sizes, None, compared, own=False) if file.is_file() else ()
@@ -249,7 +249,7 @@ def _differences(
 
 
 def _circuit(qgraph: Any, options: dict[str, Any]) -> Circuit:
-    from circuits import compile_inference, compile_recognition, compile_robustness
+    from zenserve.circuits import compile_inference, compile_recognition, compile_robustness
 
     privacy = options["privacy"]
     chosen = {"input_privacy": privacy["input"], "weight_privacy": privacy["weights"]}
@@ -263,7 +263,7 @@ def _circuit(qgraph: Any, options: dict[str, Any]) -> Circuit:
 
 
 def _default_privacy(qgraph: QuantGraph, level: int) -> Privacy:
-    from circuits.quantised.typed import TypedGraph
+    from zenserve.circuits.quantised.typed import TypedGraph
 
     return TypedGraph.most_private(qgraph) if level == 5 else "public"
 
@@ -393,7 +393,7 @@ def _answers(report: dict[str, Any] | None) -> dict[str, str]:
     """What users of the proofs will get, beside the network in floats."""
     if report is None:
         return {}
-    from circuits.quantisation.reporting import sentences
+    from zenserve.circuits.quantisation.reporting import sentences
 
     rows = {"answers" if not index else " " * index: each for index, each in enumerate(sentences(report))}
     return rows | ({"warning": report["warning"]} if report["warning"] else {})

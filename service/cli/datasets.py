@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from client.resources import Dataset
-from service.cli.answers import Answer, written
-from service.cli.samples import FILES, LabelColumn, Mean, Reading, Std, taken_by
-from service.cli.shared import (
+from zenserve.client.resources import Dataset
+from zenserve.service.cli.answers import Answer, written
+from zenserve.service.cli.samples import FILES, LabelColumn, Mean, Reading, Std, taken_by
+from zenserve.service.cli.shared import (
     Labels,
     Limit,
     ModelId,
@@ -24,11 +24,11 @@ from service.cli.shared import (
     deleted,
     finished,
 )
-from service.submissions import labels as job_labels
-from verifier.schemes import Measure, PublicOrPrivate
+from zenserve.service.submissions import labels as job_labels
+from zenserve.verifier.schemes import Measure, PublicOrPrivate
 
 if TYPE_CHECKING:
-    from client import Client
+    from zenserve.client import Client
 
 app = typer.Typer(help="Add labelled samples to prove accuracy on.", no_args_is_help=True)
 

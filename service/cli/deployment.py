@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from zenerrors import RequestError
+from zenserve.errors import RequestError
 
 if TYPE_CHECKING:
-    from service.runtime import Runtime
-    from service.settings import Settings
+    from zenserve.service.runtime import Runtime
+    from zenserve.service.settings import Settings
 
 
 @contextmanager
@@ -20,9 +20,9 @@ def opened() -> Iterator[Runtime]:
 
     Raises ``RequestError`` (``request.settings``), ``ResourceError`` (``resource.schema``).
     """
-    from service.runtime import Runtime
-    from service.settings import Settings
-    from service.storage import private, schema
+    from zenserve.service.runtime import Runtime
+    from zenserve.service.settings import Settings
+    from zenserve.service.storage import private, schema
 
     settings = Settings.read()
     require(settings)
@@ -37,7 +37,7 @@ def opened() -> Iterator[Runtime]:
 
 def require(settings: Settings) -> None:
     """Raises ``RequestError`` (``request.settings``) where no deployment is, or another is meant."""
-    from service.storage.database import is_made
+    from zenserve.service.storage.database import is_made
 
     if "ZENSERVE_URL" in os.environ and not settings.model_fields_set & {"database_url", "data_dir"}:
         raise RequestError(

@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from service.cli import deployment
-from service.cli.answers import Answer, RefusedError, answering
-from service.cli.terminal import escape
-from zenerrors import RequestError
+from zenserve.errors import RequestError
+from zenserve.service.cli import deployment
+from zenserve.service.cli.answers import Answer, RefusedError, answering
+from zenserve.service.cli.terminal import escape
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from service.doctor import Finding
+    from zenserve.service.doctor import Finding
 
 _COLOURS = {"ok": "green", "warn": "yellow", "fail": "red"}
 
@@ -35,9 +35,9 @@ def doctor(
 
 
 def _findings(deep: bool) -> Iterator[Finding]:
-    from service.doctor import Finding, examine
-    from service.runtime import Runtime
-    from service.settings import Settings
+    from zenserve.service.doctor import Finding, examine
+    from zenserve.service.runtime import Runtime
+    from zenserve.service.settings import Settings
 
     try:
         settings = Settings.read()

@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from service.cli import terminal
-from service.cli.answers import Answer, answering
-from service.cli.precision import AcceptDifference
-from service.cli.terminal import in_words
-from zenerrors import ModelError, RequestError, TensorError, naming
+from zenserve.errors import ModelError, RequestError, TensorError, naming
+from zenserve.service.cli import terminal
+from zenserve.service.cli.answers import Answer, answering
+from zenserve.service.cli.precision import AcceptDifference
+from zenserve.service.cli.terminal import in_words
 
 if TYPE_CHECKING:
-    from verifier.table import Column, TableSchema
+    from zenserve.verifier.table import Column, TableSchema
 
 
 _KINDS: Final = "give MODULE:NAME, a .pkl or .joblib file, or a folder of MLflow's or Hugging Face's"
@@ -53,8 +53,8 @@ def import_model(
 ) -> Answer:
     """Write a model that Python has in memory as an ONNX file, if that gives the model's own answers. Its
     module, or its file, is run: import what you trust."""
-    from circuits.folders import open_folder
-    from circuits.importing import copied, write
+    from zenserve.circuits.folders import open_folder
+    from zenserve.circuits.importing import copied, write
 
     folder = open_folder(Path(model)) if Path(model).is_dir() else None
     if folder and folder.onnx:
@@ -86,7 +86,7 @@ def import_model(
 
 def _rows(inputs: Path) -> Any:
     """Typical inputs: an array, arrays by names, or a table with names. Raises ``ZenError``."""
-    from verifier.datasets import read_arrays
+    from zenserve.verifier.datasets import read_arrays
 
     with naming(str(inputs)):
         if inputs.suffix.lower() != ".csv":

@@ -10,17 +10,17 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from client.resources import Issuer
-from service.cli import deployment, terminal
-from service.cli.answers import Answer, answering, written
-from service.cli.shared import Limit, Output, OutputFile, asking
-from zenerrors import FileFormatError, naming
+from zenserve.client.resources import Issuer
+from zenserve.errors import FileFormatError, naming
+from zenserve.service.cli import deployment, terminal
+from zenserve.service.cli.answers import Answer, answering, written
+from zenserve.service.cli.shared import Limit, Output, OutputFile, asking
 
 if TYPE_CHECKING:  # each is slow to import, and needed by some commands only
-    from client import Client
-    from service.runtime import Runtime
-    from verifier.documents import KeyFile
-    from verifier.keys import OpenedKey
+    from zenserve.client import Client
+    from zenserve.service.runtime import Runtime
+    from zenserve.verifier.documents import KeyFile
+    from zenserve.verifier.keys import OpenedKey
 
 _OWN_CHALLENGES: Final = "the statement's own challenges"
 
@@ -80,8 +80,8 @@ def show_key(
 
     Whether it is the key of the circuit that it describes, zenserve audit tells.
     """
-    from verifier.documents import KeyFile, read
-    from verifier.keys import opened
+    from zenserve.verifier.documents import KeyFile, read
+    from zenserve.verifier.keys import opened
 
     with naming(key_file):
         file = read(KeyFile, key_file.read_bytes())
@@ -120,8 +120,8 @@ def _missed(file: KeyFile, key: OpenedKey, network: Path) -> float:
 
     Raises ``FileFormatError`` (``file.statement``) where the network's circuit is another.
     """
-    from circuits import QuantGraph
-    from circuits.schemes.audit import recompile
+    from zenserve.circuits import QuantGraph
+    from zenserve.circuits.schemes.audit import recompile
 
     with naming(network):
         circuit = recompile(QuantGraph.from_bytes(network.read_bytes()), file.circuit)
@@ -155,7 +155,7 @@ def install_key(
     Proofs under the earlier key stay what they were. Whether KEY is what its ceremony made, `zenserve audit`
     tells: here it is taken on trust.
     """
-    from verifier.documents import KeyFile, read
+    from zenserve.verifier.documents import KeyFile, read
 
     described = proving_key.with_name(f"{proving_key.name}.json")
     with naming(described):
@@ -167,9 +167,9 @@ def install_key(
 
 
 def _install(runtime: Runtime, file: Path, key: KeyFile) -> None:
-    from prover import registry
-    from service import keys
-    from verifier.keys import opened
+    from zenserve.prover import registry
+    from zenserve.service import keys
+    from zenserve.verifier.keys import opened
 
     read = opened(key)
     if registry.find(read.system.id).load_key(file).verifying_key != read.verifying:

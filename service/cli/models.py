@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from client.resources import Model
-from service.cli.answers import Answer, written
-from service.cli.precision import AcceptDifference, Bits, MaxLoss, Ranges, WeightBits
-from service.cli.samples import FILES, LabelColumn, LabelFile, Mean, Reading, Sizes, Std, taken_in
-from service.cli.shared import (
+from zenserve.client.resources import Model
+from zenserve.service.cli.answers import Answer, written
+from zenserve.service.cli.precision import AcceptDifference, Bits, MaxLoss, Ranges, WeightBits
+from zenserve.service.cli.samples import FILES, LabelColumn, LabelFile, Mean, Reading, Sizes, Std, taken_in
+from zenserve.service.cli.shared import (
     Labels,
     Limit,
     ModelId,
@@ -27,11 +27,11 @@ from service.cli.shared import (
     deleted,
     finished,
 )
-from service.submissions import labels, named
-from verifier.schemes import PublicOrCommitted
+from zenserve.service.submissions import labels, named
+from zenserve.verifier.schemes import PublicOrCommitted
 
 if TYPE_CHECKING:
-    from client import Client
+    from zenserve.client import Client
 
 app = typer.Typer(help="Register networks and look at them.", no_args_is_help=True)
 

@@ -7,9 +7,9 @@ from typing import Annotated, Any, Final
 
 import typer
 
-from service.cli.answers import Answer, answering, written
-from service.cli.shared import Output
-from zenerrors import naming
+from zenserve.errors import naming
+from zenserve.service.cli.answers import Answer, answering, written
+from zenserve.service.cli.shared import Output
 
 app = typer.Typer(help="Write keys in the forms that other programs verify with.", no_args_is_help=True)
 
@@ -23,8 +23,8 @@ def export_solidity(
     output: Output = None,
 ) -> Any:
     """Write the contract that verifies proofs under KEY on Ethereum. No service is asked."""
-    from verifier.documents import KeyFile, read
-    from verifier.onchain.described import contract
+    from zenserve.verifier.documents import KeyFile, read
+    from zenserve.verifier.onchain.described import contract
 
     with naming(key_file):
         source = contract(read(KeyFile, key_file.read_bytes()))
@@ -44,8 +44,8 @@ def show_calldata(
 
     A proof of several shards is one call for each.
     """
-    from verifier.documents import KeyFile, ProofDocument, read
-    from verifier.onchain.calldata import LOGGING_SELECTOR, SELECTOR, calls
+    from zenserve.verifier.documents import KeyFile, ProofDocument, read
+    from zenserve.verifier.onchain.calldata import LOGGING_SELECTOR, SELECTOR, calls
 
     with naming(key_file):
         key = read(KeyFile, key_file.read_bytes())

@@ -6,8 +6,8 @@ from dataclasses import asdict
 
 import typer
 
-from service.cli import deployment, terminal
-from service.cli.answers import Answer, answering
+from zenserve.service.cli import deployment, terminal
+from zenserve.service.cli.answers import Answer, answering
 
 app = typer.Typer(
     help="Commitments that hold for a few proofs, after a backup was restored.", no_args_is_help=True
@@ -20,7 +20,7 @@ def show() -> Answer:
     """Say how many commitments there are whose openings are counted. Exit code 2 if the count is not known,
     because a backup was restored.
     """
-    from service import openings
+    from zenserve.service import openings
 
     with deployment.opened() as runtime:
         facts = asdict(openings.counts(runtime))
@@ -33,7 +33,7 @@ def retire() -> Answer:
     """After a backup was restored: have no commitment opened any more that is there now. Models of systems
     that count openings are to be registered anew, their inputs and datasets committed to anew.
     """
-    from service import openings
+    from zenserve.service import openings
 
     with deployment.opened() as runtime:
         openings.retire(runtime)
@@ -47,7 +47,7 @@ def keep() -> Answer:
     """After the data directory was moved, and nothing goes on where it was: go on here. Of a backup this is
     wrong: what was opened since it was made would be opened once more, and so the values told.
     """
-    from service import openings
+    from zenserve.service import openings
 
     with deployment.opened() as runtime:
         openings.keep(runtime)

@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING, Annotated, Any, cast, get_args
 
 import typer
 
-from client.errors import ClientError
-from client.resources import Commitment, DryRun, Proof, ProofFields
-from service.cli.answers import Answer, written
-from service.cli.by_name import named, privacies
-from service.cli.precision import AcceptDifference
-from service.cli.samples import InputFile, MaybeInputFile, Mean, Reading, Std, taken_by
-from service.cli.shared import (
+from zenserve.client.errors import ClientError
+from zenserve.client.resources import Commitment, DryRun, Proof, ProofFields
+from zenserve.errors import RequestError
+from zenserve.service.cli.answers import Answer, written
+from zenserve.service.cli.by_name import named, privacies
+from zenserve.service.cli.precision import AcceptDifference
+from zenserve.service.cli.samples import InputFile, MaybeInputFile, Mean, Reading, Std, taken_by
+from zenserve.service.cli.shared import (
     Labels,
     Limit,
     ModelId,
@@ -29,13 +30,12 @@ from service.cli.shared import (
     finished,
     in_a_folder,
 )
-from service.submissions import labels
-from verifier.schemes import CommitmentKind, Measure, Norm, PublicOrPrivate, Reveal, Scheme
-from zenerrors import RequestError
+from zenserve.service.submissions import labels
+from zenserve.verifier.schemes import CommitmentKind, Measure, Norm, PublicOrPrivate, Reveal, Scheme
 
 if TYPE_CHECKING:
-    from client import Client
-    from client.resources import ProofFields
+    from zenserve.client import Client
+    from zenserve.client.resources import ProofFields
 
 app = typer.Typer(help="Look at proofs, fetch them, stop them.", no_args_is_help=True)
 
@@ -390,7 +390,7 @@ def _table_of(service: Client, proof: Proof) -> dict[str, Any]:
     table = service.get_model(proof.model_id).table
     if table is None:
         raise ClientError(f"the model of {proof.id} is of no table: there are no names to write")
-    from verifier.table import FORMAT  # slow, as numpy is
+    from zenserve.verifier.table import FORMAT  # slow, as numpy is
 
     return {"format": FORMAT, "version": 1, **table}
 

@@ -9,17 +9,17 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from service.cli import terminal
-from service.cli.answers import Answer, answering
-from service.cli.precision import Bits
-from service.cli.samples import FILES, LabelColumn, LabelFile, Mean, Reading, Sizes, Std
-from service.submissions import named
-from zenerrors import RequestError, naming
+from zenserve.errors import RequestError, naming
+from zenserve.service.cli import terminal
+from zenserve.service.cli.answers import Answer, answering
+from zenserve.service.cli.precision import Bits
+from zenserve.service.cli.samples import FILES, LabelColumn, LabelFile, Mean, Reading, Sizes, Std
+from zenserve.service.submissions import named
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from circuits import Graph, QuantGraph
+    from zenserve.circuits import Graph, QuantGraph
 
 Norm = Literal["inf", "2", "1"]
 Method = Literal["crown", "crown-ibp", "forward", "ibp"]
@@ -56,10 +56,10 @@ def show_robustness(
     ] = None,
 ) -> Answer:
     """Find the samples whose label no small change of the input can alter, and prove bounds for it."""
-    from bounds.report import assess, classes
-    from circuits import load_onnx, zoo
-    from circuits.graphs.tensors import as_finite_tensor
-    from circuits.samples import parse_labels
+    from zenserve.bounds.report import assess, classes
+    from zenserve.circuits import load_onnx, zoo
+    from zenserve.circuits.graphs.tensors import as_finite_tensor
+    from zenserve.circuits.samples import parse_labels
 
     reach, ends = _number(eps, "eps"), _ends(within)
     with naming(network):
@@ -93,7 +93,7 @@ def show_robustness(
 
 def _integers(graph: Graph, calibration: Path, reading: Reading, bits: Any) -> QuantGraph:
     """As a service quantises it."""
-    from circuits import tune
+    from zenserve.circuits import tune
 
     given = reading.samples(calibration, "calibration", graph.entries)
     return tune(graph, given.inputs, bits=None if bits == "auto" else bits, labels=given.labels).qgraph
@@ -113,7 +113,7 @@ def _number(text: str, field: str) -> float:
 
 
 def _mask(file: Path | None) -> NDArray[Any] | None:
-    from verifier.datasets import load_array
+    from zenserve.verifier.datasets import load_array
 
     return None if file is None else load_array(file)
 

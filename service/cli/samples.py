@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
 
 import typer
 
-from client.errors import ClientError
-from zenerrors import RequestError
+from zenserve.client.errors import ClientError
+from zenserve.errors import RequestError
 
 if TYPE_CHECKING:
-    from circuits.samples import Samples, Shapes
-    from client import Client
-    from verifier.table import TableSchema
+    from zenserve.circuits.samples import Samples, Shapes
+    from zenserve.client import Client
+    from zenserve.verifier.table import TableSchema
 
 _ONE: Final = ".npy, .npz, JSON (also EZKL's input.json) or .csv"
 FILES: Final = f"{_ONE}, or a folder of pictures. Several inputs: arrays by their names (.npz, JSON)."
@@ -75,15 +75,15 @@ class Reading:
 
     def samples(self, path: Path, field: str, shapes: Shapes, schema: TableSchema | None = None) -> Samples:
         """Raises ``RequestError``, ``TensorError``, as do the others."""
-        from circuits import samples
-        from circuits.samples.pictures import Scaling
+        from zenserve.circuits import samples
+        from zenserve.circuits.samples.pictures import Scaling
 
         scaling = Scaling(_each("mean", self.mean or "0"), _each("std", self.std or "1"))
         return samples.read(path, shapes, field, column=self.column, scaling=scaling, schema=schema)
 
     def sent(self, path: Path, field: str, ask: Callable[[], Taken]) -> bytes:
         """A file for the service. ``ask``: what the network takes, asked for where it is needed."""
-        from circuits.samples import is_pictures
+        from zenserve.circuits.samples import is_pictures
 
         if self.column is None and not is_pictures(path):
             return path.read_bytes()
@@ -91,8 +91,8 @@ class Reading:
 
     def one(self, path: Path, field: str, ask: Callable[[], Taken]) -> Any:
         """An input as requests have it: nested lists, those of several by their names."""
-        from circuits.graphs.tensors import require_finite
-        from circuits.samples import array, cells, is_pictures
+        from zenserve.circuits.graphs.tensors import require_finite
+        from zenserve.circuits.samples import array, cells, is_pictures
 
         if not is_pictures(path) and cells(path.read_bytes(), field) is not None and ask().schema:
             return self.samples(path, field, *ask()).as_json()
@@ -111,8 +111,8 @@ class Taken(NamedTuple):
 
 def taken_in(model: Path, sizes: Mapping[str, int]) -> Taken:
     """By the network in an ONNX file."""
-    from circuits import load_onnx
-    from circuits.onnx.described import schema_of
+    from zenserve.circuits import load_onnx
+    from zenserve.circuits.onnx.described import schema_of
 
     graph = load_onnx(model, sizes)
     return Taken(graph.entries, schema_of(model, graph))
@@ -123,7 +123,7 @@ def taken_by(service: Client, model_id: str) -> Callable[[], Taken]:
 
     @cache
     def ask() -> Taken:
-        from verifier.table import TableSchema
+        from zenserve.verifier.table import TableSchema
 
         model = service.get_model(model_id)
         described = model.description

@@ -7,8 +7,8 @@ from dataclasses import asdict
 
 import typer
 
-from service.cli import deployment
-from service.cli.answers import Answer, RefusedError, answering
+from zenserve.service.cli import deployment
+from zenserve.service.cli.answers import Answer, RefusedError, answering
 
 app = typer.Typer(help="Rotate the secret that everything is sealed with.", no_args_is_help=True)
 
@@ -26,7 +26,7 @@ def rotate() -> Answer:
 
     Interrupted, start it again: what is done is passed over. Exit code 1 if no secret opens something.
     """
-    from service import rotation, serve
+    from zenserve.service import rotation, serve
 
     with deployment.opened() as runtime:
         settings = runtime.settings

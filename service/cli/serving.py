@@ -9,9 +9,9 @@ from typing import Annotated
 
 import typer
 
-from client.errors import ClientError
-from service.cli.answers import Answer, answering, err
-from service.cli.shared import HERE, Url
+from zenserve.client.errors import ClientError
+from zenserve.service.cli.answers import Answer, answering, err
+from zenserve.service.cli.shared import HERE, Url
 
 
 def serve(
@@ -22,8 +22,8 @@ def serve(
     ] = None,
 ) -> None:
     """Run the service, for yourself: the API and a worker. Ctrl-C stops both."""
-    from service.serve import serve as serve_forever
-    from service.settings import Settings
+    from zenserve.service.serve import serve as serve_forever
+    from zenserve.service.settings import Settings
 
     settings = Settings.read(host=host, port=port, data_dir=data_dir)
     serve_forever(settings, partial(_announce, settings.url))
@@ -46,7 +46,7 @@ def print_token(url: Url = HERE) -> Answer:
     """Print the token of your `zenserve serve`, for curl: -H "Authorization: Bearer $(zenserve token)"."""
     import httpx
 
-    from client import local
+    from zenserve.client import local
 
     token = local.token_of(httpx.URL(url))
     if token is None:
@@ -60,8 +60,8 @@ def serve_api(
     processes: Annotated[int | None, typer.Option(help="How many of it.", show_default="1")] = None,
 ) -> None:
     """Run the API alone, beside workers and a scheduler of their own. Settings: docs/operations.md."""
-    from service import serve
-    from service.settings import Settings
+    from zenserve.service import serve
+    from zenserve.service.settings import Settings
 
     serve.serve_api(Settings.read(host=host, port=port, processes=processes))
 
@@ -72,16 +72,16 @@ def serve_worker(
     ] = None,
 ) -> None:
     """Run a worker alone."""
-    from service import serve
-    from service.settings import Settings
+    from zenserve.service import serve
+    from zenserve.service.settings import Settings
 
     serve.serve_worker(Settings.read(queues=queues))
 
 
 def serve_beat() -> None:
     """Run what has to be done again and again: take jobs back from dead workers, delete what is old."""
-    from service import serve
-    from service.settings import Settings
+    from zenserve.service import serve
+    from zenserve.service.settings import Settings
 
     serve.serve_beat(Settings.read())
 
@@ -89,9 +89,9 @@ def serve_beat() -> None:
 @answering
 def migrate(revision: Annotated[str, typer.Argument(help="The schema's revision.")] = "head") -> Answer:
     """Bring the database's schema to this version's, or back to an older one's."""
-    from service.runtime import Runtime
-    from service.settings import Settings
-    from service.storage import private, schema
+    from zenserve.service.runtime import Runtime
+    from zenserve.service.settings import Settings
+    from zenserve.service.storage import private, schema
 
     private.close_to_others()
     with closing(Runtime.open(Settings.read())) as runtime:

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Annotated, Any, Concatenate, ParamSpec
 
 import typer
 
-import client
-from service.cli import terminal
-from service.cli.answers import Answer, RefusedError, answering, err, with_options
+from zenserve import client
+from zenserve.service.cli import terminal
+from zenserve.service.cli.answers import Answer, RefusedError, answering, err, with_options
 
 if TYPE_CHECKING:
-    from client import Client
-    from client.resources import JobKind
+    from zenserve.client import Client
+    from zenserve.client.resources import JobKind
 
 P = ParamSpec("P")
 

@@ -10,18 +10,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from client.errors import ApiError
-from client.resources import Frame, Stream
-from service.cli.answers import Answer, written
-from service.cli.samples import FILES, LabelColumn, LabelFile, Mean, Reading, Std, taken_by
-from service.cli.shared import Labels, Limit, OfLabels, OfState, Output, asking, deleted, finished
-from service.submissions import labels as job_labels
-from verifier.schemes import PublicOrPrivate
-from zenerrors import RequestError
+from zenserve.client.errors import ApiError
+from zenserve.client.resources import Frame, Stream
+from zenserve.errors import RequestError
+from zenserve.service.cli.answers import Answer, written
+from zenserve.service.cli.samples import FILES, LabelColumn, LabelFile, Mean, Reading, Std, taken_by
+from zenserve.service.cli.shared import Labels, Limit, OfLabels, OfState, Output, asking, deleted, finished
+from zenserve.service.submissions import labels as job_labels
+from zenserve.verifier.schemes import PublicOrPrivate
 
 if TYPE_CHECKING:
-    from circuits.samples import Samples
-    from client import Client
+    from zenserve.circuits.samples import Samples
+    from zenserve.client import Client
 
 app = typer.Typer(help="Prove what a camera sees, frame after frame.", no_args_is_help=True)
 
@@ -58,7 +58,7 @@ def open_stream(
     wait: Annotated[bool, typer.Option(help="Wait until it takes frames.")] = True,
 ) -> Stream:
     """Open a stream over a bank of registered models."""
-    from circuits import samples
+    from zenserve.circuits import samples
 
     given = _samples(service, models[0], profile, Reading(label_column, mean, std), "profile")
     right = given.labels
@@ -165,7 +165,7 @@ def delete_stream(service: Client, stream_id: StreamId) -> Answer:
 
 def _samples(service: Client, model_id: str, path: Path, reading: Reading, field: str) -> Samples:
     """Of the input that a bank's models have beside the prior."""
-    from verifier.bank import PRIOR
+    from zenserve.verifier.bank import PRIOR
 
     shapes = {name: shape for name, shape in taken_by(service, model_id)().shapes.items() if name != PRIOR}
     return reading.samples(path, field, shapes)

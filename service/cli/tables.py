@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 from rich.markup import escape
 
-from service.cli import terminal
-from service.cli.answers import Answer, answering, err
+from zenserve.service.cli import terminal
+from zenserve.service.cli.answers import Answer, answering, err
 
 if TYPE_CHECKING:
-    from base.progress import Progress
-    from circuits.papers.render import Table
+    from zenserve.base.progress import Progress
+    from zenserve.circuits.papers.render import Table
 
 Format = Literal["text", "csv"]
 
@@ -32,7 +32,7 @@ def make_tables(
     quick: Annotated[bool, typer.Option("--quick", help="Small networks and layers only.")] = False,
 ) -> Answer:
     """Make the tables of the papers anew, our constraints beside theirs."""
-    from circuits.papers import render
+    from zenserve.circuits.papers import render
 
     with terminal.show_stages(err, "counting") as progress:
         tables = _made(names or [], quick, progress)
@@ -44,8 +44,8 @@ def make_tables(
 
 
 def _made(names: list[str], quick: bool, progress: Progress) -> list[Table]:
-    from circuits.papers import counts
-    from circuits.papers.tables import ALL, QUICK, chosen, make
+    from zenserve.circuits.papers import counts
+    from zenserve.circuits.papers.tables import ALL, QUICK, chosen, make
 
     wanted = chosen(names)
     made: list[Table] = []
@@ -60,14 +60,14 @@ def _made(names: list[str], quick: bool, progress: Progress) -> list[Table]:
 
 
 def _printed(tables: list[Table], format_: Format) -> str:
-    from circuits.papers import render
+    from zenserve.circuits.papers import render
 
     show = render.text if format_ == "text" else render.comma_separated
     return "\n".join(map(show, tables))
 
 
 def _write(tables: list[Table], folder: Path, command: str) -> None:
-    from circuits.papers import render
+    from zenserve.circuits.papers import render
 
     folder.mkdir(parents=True, exist_ok=True)
     files = {"tables.md": render.markdown(tables, command)}

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Console
 from rich.markup import escape as escape_markup
 
-from client.resources import (
+from zenserve.client.resources import (
     Ceremony,
     Contribution,
     Dataset,
@@ -25,14 +25,14 @@ from client.resources import (
     Tenant,
     Webhook,
 )
-from verifier.document import printable
-from verifier.schemes import INPUT, kind_of
+from zenserve.verifier.document import printable
+from zenserve.verifier.schemes import INPUT, kind_of
 
 if TYPE_CHECKING:  # each is slow to import, and needed by some commands only
     from rich.progress import Progress
 
-    from base.progress import Progress as StageProgress
-    from client.resources import JobKind
+    from zenserve.base.progress import Progress as StageProgress
+    from zenserve.client.resources import JobKind
 
 _SETUPS = {
     "development": "development (a single party made the keys)",
@@ -322,7 +322,7 @@ def _of_report(report: dict[str, Any]) -> dict[str, str]:
 
 def in_words(difference: dict[str, Any]) -> str:
     """How far answers are apart that were compared."""
-    from circuits.comparison.differences import sentence
+    from zenserve.circuits.comparison.differences import sentence
 
     return escape(sentence(difference))
 

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from client.resources import Delivery, NewWebhook, Webhook
-from service.cli.answers import Answer
-from service.cli.shared import Limit, asking, deleted
+from zenserve.client.resources import Delivery, NewWebhook, Webhook
+from zenserve.service.cli.answers import Answer
+from zenserve.service.cli.shared import Limit, asking, deleted
 
 if TYPE_CHECKING:
-    from client import Client
+    from zenserve.client import Client
 
 app = typer.Typer(help="Have addresses told when jobs are over.", no_args_is_help=True)
 

@@ -1,14 +1,15 @@
 """The operators' pages under ``/admin``: rendered here, from the database, with a little script to keep them
-fresh. Its style and script are among ``service.api.pages``.
+fresh. Its style and script are among ``zenserve.service.api.pages``.
 """
 
 from __future__ import annotations
 
 from fastapi import APIRouter, FastAPI
 
-from service.api.rates import Buckets
-from service.dashboard.pages import PageRoute, compile_templates
-from service.dashboard.routes import (
+from zenserve.errors import NotFoundError
+from zenserve.service.api.rates import Buckets
+from zenserve.service.dashboard.pages import PageRoute, compile_templates
+from zenserve.service.dashboard.routes import (
     accounts,
     audit,
     catalogue,
@@ -20,8 +21,7 @@ from service.dashboard.routes import (
     visits,
     webhooks,
 )
-from service.dashboard.visitors import ATTEMPTS_PER_MINUTE
-from zenerrors import NotFoundError
+from zenserve.service.dashboard.visitors import ATTEMPTS_PER_MINUTE
 
 
 def install(app: FastAPI) -> None:

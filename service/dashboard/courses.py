@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final
 
-from service.storage.repositories.browsing import SeenFrame
+from zenserve.service.storage.repositories.browsing import SeenFrame
 
 MOST: Final = 600
 """Frames on the page, the last ones that are over."""

@@ -9,7 +9,7 @@ from typing import Any
 
 from markupsafe import Markup, escape
 
-from circuits.comparison.differences import sentence
+from zenserve.circuits.comparison.differences import sentence
 
 _UNITS = ("B", "KiB", "MiB", "GiB", "TiB")
 _SHOWN_HEX = 8

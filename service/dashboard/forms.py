@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Self
 
-from service.dashboard.pictures import is_picture
-from zenerrors import RequestError
+from zenserve.errors import RequestError
+from zenserve.service.dashboard.pictures import is_picture
 
 Given = Mapping[str, str]
 """What was entered, by field."""
@@ -53,7 +53,7 @@ class Entry:
 @dataclass(frozen=True)
 class ProofForm:
     """``outputs``: their names, where there are several; else one without a name. ``columns``: of the model's
-    table, if it has one, as ``verifier.table`` has them; ``classes``: names of its labels."""
+    table, if it has one, as ``zenserve.verifier.table`` has them; ``classes``: names of its labels."""
 
     entries: Sequence[Entry]
     outputs: Sequence[str]

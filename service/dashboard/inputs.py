@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from service.dashboard.pictures import Picture
-from verifier.description import Group, as_list
-from verifier.schemes import INPUT
+from zenserve.service.dashboard.pictures import Picture
+from zenserve.verifier.description import Group, as_list
+from zenserve.verifier.schemes import INPUT
 
 _KINDS: Final = {INPUT: "Input", "reference": "Reference"}
 _RUN: Final = 200

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from circuits.schemes.cost import layer_of
+from zenserve.circuits.schemes.cost import layer_of
 
 SHARED: Final = "shared"
 """What is of no layer alone: tables for lookups, commitments."""

@@ -14,13 +14,13 @@ from fastapi.routing import APIRoute
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from starlette.concurrency import run_in_threadpool
 
-from service.access.principal import Scope
-from service.api import pages
-from service.dashboard import formats, setups
-from service.dashboard.stages import EXPLAINED
-from service.dashboard.visitors import Visitor, visitor_of
-from service.storage.database import now
-from zenerrors import AccessError, RequestError, ZenError
+from zenserve.errors import AccessError, RequestError, ZenError
+from zenserve.service.access.principal import Scope
+from zenserve.service.api import pages
+from zenserve.service.dashboard import formats, setups
+from zenserve.service.dashboard.stages import EXPLAINED
+from zenserve.service.dashboard.visitors import Visitor, visitor_of
+from zenserve.service.storage.database import now
 
 _ROOMS: tuple[tuple[str, str, Scope], ...] = (
     ("Overview", "/admin", "read"),
@@ -39,7 +39,7 @@ _ROOMS: tuple[tuple[str, str, Scope], ...] = (
 """Each with the scope that it takes, where one has not ``admin``."""
 
 _environment = Environment(
-    loader=PackageLoader("service.dashboard"),
+    loader=PackageLoader("zenserve.service.dashboard"),
     autoescape=True,
     undefined=StrictUndefined,
     trim_blocks=True,

@@ -7,12 +7,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from circuits import svg
-from service.dashboard.inputs import PublicInput, public_inputs
-from verifier.description import Group, as_list
-from verifier.scales import real_logits
-from verifier.schemes import BOUNDED, INPUT, OUTPUT, kind_of
-from verifier.table import TableSchema
+from zenserve.circuits import svg
+from zenserve.service.dashboard.inputs import PublicInput, public_inputs
+from zenserve.verifier.description import Group, as_list
+from zenserve.verifier.scales import real_logits
+from zenserve.verifier.schemes import BOUNDED, INPUT, OUTPUT, kind_of
+from zenserve.verifier.table import TableSchema
 
 _FEW: Final = 8
 

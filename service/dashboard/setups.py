@@ -7,10 +7,10 @@ from typing import Final
 
 from sqlalchemy.orm import Session
 
-from service.dashboard.visitors import Visitor
-from service.storage.repositories import Ceremonies
-from service.storage.repositories.browsing import Browsing
-from verifier.system import CEREMONY, DEVELOPMENT, IMPORTED, TRANSPARENT
+from zenserve.service.dashboard.visitors import Visitor
+from zenserve.service.storage.repositories import Ceremonies
+from zenserve.service.storage.repositories.browsing import Browsing
+from zenserve.verifier.system import CEREMONY, DEVELOPMENT, IMPORTED, TRANSPARENT
 
 WORDS: Final = {
     DEVELOPMENT: ("development", "one party made the keys, and could forge proofs"),

@@ -13,8 +13,8 @@ import time
 from dataclasses import asdict, dataclass
 from typing import Final, Self
 
-from service.runtime import Runtime
-from zenerrors import AccessError, FileFormatError
+from zenserve.errors import AccessError, FileFormatError
+from zenserve.service.runtime import Runtime
 
 COOKIE: Final = "zenserve_sign_in"
 SECONDS: Final = 600

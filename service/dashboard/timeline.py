@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import pairwise
 
-from service.storage.records.jobs import TERMINAL, Job, JobEvent
+from zenserve.service.storage.records.jobs import TERMINAL, Job, JobEvent
 
 _SHOWN_SECONDS = 0.001
 

@@ -20,20 +20,20 @@ from urllib.parse import urlsplit
 from fastapi import Depends, Form, Request
 from sqlalchemy.orm import Session
 
-from service.access import audit, identities, keys
-from service.access.identities import Identity
-from service.access.principal import LOCAL, Principal, Scope
-from service.api.authentication import address_of, network_of
-from service.api.rates import Buckets
-from service.api.routes.dependencies import RuntimeDep
-from service.runtime import Runtime
-from service.storage.database import clock
-from service.storage.records.accounts import IdentityLogin, Login
-from service.storage.repositories.accounts import Logins
-from zenerrors import AccessError, ResourceError
+from zenserve.errors import AccessError, ResourceError
+from zenserve.service.access import audit, identities, keys
+from zenserve.service.access.identities import Identity
+from zenserve.service.access.principal import LOCAL, Principal, Scope
+from zenserve.service.api.authentication import address_of, network_of
+from zenserve.service.api.rates import Buckets
+from zenserve.service.api.routes.dependencies import RuntimeDep
+from zenserve.service.runtime import Runtime
+from zenserve.service.storage.database import clock
+from zenserve.service.storage.records.accounts import IdentityLogin, Login
+from zenserve.service.storage.repositories.accounts import Logins
 
 if TYPE_CHECKING:
-    from service.access.issuer import Issuer
+    from zenserve.service.access.issuer import Issuer
 
 COOKIE = "zenserve_login"
 LIFETIME = timedelta(hours=12)

@@ -13,10 +13,10 @@ from typing import Any
 from sqlalchemy import case, func, select, update
 from sqlalchemy.orm import Session
 
-from service.jobs import frames, lifecycle
-from service.jobs.lifecycle import QUEUED, WAITING
-from service.storage.database import clock
-from service.storage.records.jobs import Job
+from zenserve.service.jobs import frames, lifecycle
+from zenserve.service.jobs.lifecycle import QUEUED, WAITING
+from zenserve.service.storage.database import clock
+from zenserve.service.storage.records.jobs import Job
 
 
 def locked_parent(session: Session, job_id: str) -> str | None:

@@ -10,13 +10,13 @@ from typing import Any, Final, Literal
 from sqlalchemy import ColumnElement, Row, case, func, or_, select, update
 from sqlalchemy.orm import Session
 
-from service.jobs import children, events, lifecycle
-from service.jobs.lifecycle import NO_WORKER, QUEUED
-from service.settings import QueueName
-from service.storage.database import clock
-from service.storage.records.jobs import Job
-from service.storage.records.streams import Frame, Stream
-from service.storage.repositories.totals import Totals
+from zenserve.service.jobs import children, events, lifecycle
+from zenserve.service.jobs.lifecycle import NO_WORKER, QUEUED
+from zenserve.service.settings import QueueName
+from zenserve.service.storage.database import clock
+from zenserve.service.storage.records.jobs import Job
+from zenserve.service.storage.records.streams import Frame, Stream
+from zenserve.service.storage.repositories.totals import Totals
 
 Stop = Literal["cancel", "deadline", "lost"]
 _PAUSES: Final = (0.5, 5.0, 30.0)

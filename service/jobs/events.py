@@ -9,12 +9,12 @@ from collections.abc import Sequence
 from sqlalchemy import BigInteger, ColumnElement, Double, func, insert, literal, select
 from sqlalchemy.orm import Session
 
-from service.storage.database import clock
-from service.storage.records.accounts import Usage
-from service.storage.records.base import Utc
-from service.storage.records.jobs import Job, JobEvent
-from service.storage.repositories.totals import Totals
-from service.storage.repositories.webhooks import Deliveries
+from zenserve.service.storage.database import clock
+from zenserve.service.storage.records.accounts import Usage
+from zenserve.service.storage.records.base import Utc
+from zenserve.service.storage.records.jobs import Job, JobEvent
+from zenserve.service.storage.repositories.totals import Totals
+from zenserve.service.storage.repositories.webhooks import Deliveries
 
 
 def record(session: Session, job_ids: Sequence[str]) -> None:

@@ -11,11 +11,11 @@ from datetime import timedelta
 from sqlalchemy import func, select, update
 from sqlalchemy.orm import Session
 
-from service.jobs import lifecycle
-from service.jobs.lifecycle import WAITING
-from service.storage.database import clock
-from service.storage.records.jobs import TERMINAL, Job
-from service.storage.records.streams import Frame, Stream
+from zenserve.service.jobs import lifecycle
+from zenserve.service.jobs.lifecycle import WAITING
+from zenserve.service.storage.database import clock
+from zenserve.service.storage.records.jobs import TERMINAL, Job
+from zenserve.service.storage.records.streams import Frame, Stream
 
 
 def are_of(session: Session, parent_id: str) -> bool:

@@ -10,14 +10,14 @@ from datetime import datetime
 from sqlalchemy import insert, select
 from sqlalchemy.orm import Session
 
-from service import telemetry
-from service.jobs import children, events, frames, lifecycle
-from service.jobs.lifecycle import QUEUED
-from service.settings import QueueName
-from service.storage.database import clock
-from service.storage.records.base import LOCAL_TENANT
-from service.storage.records.jobs import Job, JobLabel
-from zenerrors import ConflictError, NotFoundError
+from zenserve.errors import ConflictError, NotFoundError
+from zenserve.service import telemetry
+from zenserve.service.jobs import children, events, frames, lifecycle
+from zenserve.service.jobs.lifecycle import QUEUED
+from zenserve.service.settings import QueueName
+from zenserve.service.storage.database import clock
+from zenserve.service.storage.records.base import LOCAL_TENANT
+from zenserve.service.storage.records.jobs import Job, JobLabel
 
 
 @dataclass(frozen=True)

@@ -24,10 +24,10 @@ from typing import Any, Final
 from sqlalchemy import ColumnElement, exists, or_, select, update
 from sqlalchemy.orm import Session
 
-from service.jobs import events
-from service.storage.database import clock
-from service.storage.records.jobs import Job
-from service.storage.records.streams import Frame, Stream
+from zenserve.service.jobs import events
+from zenserve.service.storage.database import clock
+from zenserve.service.storage.records.jobs import Job
+from zenserve.service.storage.records.streams import Frame, Stream
 
 _AT_ONCE: Final = 1000
 """So many are changed in one round; the next is soon."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
-from service.storage.records.jobs import Job
+from zenserve.service.storage.records.jobs import Job
 
 _SETUP: Final = frozenset({"lagrange", "columns", "key_g2", "key_g1", "key_links", "store"})
 """The stages in which keys are made."""

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from celery import Celery  # type: ignore[import-untyped]
 
-from service import log
-from service.settings import QueueName, Settings
+from zenserve.service import log
+from zenserve.service.settings import QueueName, Settings
 
 if TYPE_CHECKING:
     from redis import Redis
@@ -146,6 +146,6 @@ def _redis(url: str) -> dict[str, Any]:
 def _folder(folder: Path) -> dict[str, Any]:
     return {
         "broker_url": "folder://localhost",
-        "broker_transport": "service.jobs.folder:Transport",
+        "broker_transport": "zenserve.service.jobs.folder:Transport",
         "broker_transport_options": {"folder": str(folder), "polling_interval": 0.1},
     }

@@ -9,12 +9,12 @@ from typing import Any, Final
 from sqlalchemy import ColumnElement, Row, and_, func, or_, select, update
 from sqlalchemy.orm import Session
 
-from service.jobs import children, frames, lifecycle
-from service.jobs.claims import Claim, Claims, is_held, late, too_large
-from service.jobs.lifecycle import WAITING
-from service.settings import QueueName
-from service.storage.database import clock
-from service.storage.records.jobs import Job
+from zenserve.service.jobs import children, frames, lifecycle
+from zenserve.service.jobs.claims import Claim, Claims, is_held, late, too_large
+from zenserve.service.jobs.lifecycle import WAITING
+from zenserve.service.settings import QueueName
+from zenserve.service.storage.database import clock
+from zenserve.service.storage.records.jobs import Job
 
 LOST_WORKER: Final = "resource.worker_lost"
 # By state first, of which there is an index with few rows; shards end with their parent.

@@ -9,17 +9,17 @@ from typing import Any, Final
 from sqlalchemy import func, or_, select, update
 from sqlalchemy.orm import Session
 
-from service.jobs.claims import Claim, Claims, too_large
-from service.jobs.jobs import Terms
-from service.jobs.lifecycle import rested
-from service.settings import QueueName, Settings
-from service.storage.database import clock, is_postgresql
-from service.storage.records.accounts import Tenant
-from service.storage.records.jobs import Job
-from service.storage.repositories.accounts import suspended
-from service.storage.repositories.webhooks import SUBJECTS
-from service.storage.repositories.workers import Workers
-from zenerrors import ResourceError
+from zenserve.errors import ResourceError
+from zenserve.service.jobs.claims import Claim, Claims, too_large
+from zenserve.service.jobs.jobs import Terms
+from zenserve.service.jobs.lifecycle import rested
+from zenserve.service.settings import QueueName, Settings
+from zenserve.service.storage.database import clock, is_postgresql
+from zenserve.service.storage.records.accounts import Tenant
+from zenserve.service.storage.records.jobs import Job
+from zenserve.service.storage.repositories.accounts import suspended
+from zenserve.service.storage.repositories.webhooks import SUBJECTS
+from zenserve.service.storage.repositories.workers import Workers
 
 _CLAIM_LOCK: Final = 0x5A454E02
 _ADMISSION_LOCK: Final = 0x5A454E03

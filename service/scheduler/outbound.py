@@ -17,7 +17,7 @@ from typing import Self
 
 import httpx
 
-from zenerrors import RequestError
+from zenserve.errors import RequestError
 
 LONGEST_SECONDS = 10.0
 CONNECT_SECONDS = 3.0

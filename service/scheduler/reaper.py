@@ -9,7 +9,7 @@
 - The sealed input of a proof that is over is deleted, and so are its shards' counts; of one that failed, when
   it can no longer be retried. It is done here, and not where jobs end, because then no crash between an end
   and a deletion can leave an input behind.
-- How many openings there were is noted on this host (``service.openings``).
+- How many openings there were is noted on this host (``zenserve.service.openings``).
 - Proofs past their time, uploads that nobody used, logins that ran out and tenants that are to be gone are
   deleted.
 
@@ -24,16 +24,16 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from service import log, openings
-from service.jobs.queue import SCHEDULER_SECONDS
-from service.jobs.reaping import Reaping
-from service.openings import NOTE_SECONDS
-from service.runtime import Runtime
-from service.scheduler.removal import remove_tenants
-from service.scheduler.retention import forget
-from service.settings import QueueName
-from service.storage.repositories import Proofs, Shards, stored
-from service.storage.repositories.workers import Workers
+from zenserve.service import log, openings
+from zenserve.service.jobs.queue import SCHEDULER_SECONDS
+from zenserve.service.jobs.reaping import Reaping
+from zenserve.service.openings import NOTE_SECONDS
+from zenserve.service.runtime import Runtime
+from zenserve.service.scheduler.removal import remove_tenants
+from zenserve.service.scheduler.retention import forget
+from zenserve.service.settings import QueueName
+from zenserve.service.storage.repositories import Proofs, Shards, stored
+from zenserve.service.storage.repositories.workers import Workers
 
 PERIOD_SECONDS: Final = 0.5
 PICK_UP_SECONDS: Final = 5.0

@@ -12,15 +12,15 @@ from typing import Final
 
 from sqlalchemy.orm import Session
 
-from service import log
-from service.jobs.jobs import Jobs
-from service.jobs.scheduling import hold_admissions
-from service.runtime import Runtime
-from service.storage.database import clock
-from service.storage.repositories import Ceremonies, Commitments, Datasets, Models, Proofs, Streams
-from service.storage.repositories.remains import Kind, Remains
-from service.storage.repositories.uploads import Uploads
-from zenerrors import ConflictError, NotFoundError
+from zenserve.errors import ConflictError, NotFoundError
+from zenserve.service import log
+from zenserve.service.jobs.jobs import Jobs
+from zenserve.service.jobs.scheduling import hold_admissions
+from zenserve.service.runtime import Runtime
+from zenserve.service.storage.database import clock
+from zenserve.service.storage.repositories import Ceremonies, Commitments, Datasets, Models, Proofs, Streams
+from zenserve.service.storage.repositories.remains import Kind, Remains
+from zenserve.service.storage.repositories.uploads import Uploads
 
 _AT_ONCE: Final = 100
 """In one round: the scheduler has other duties."""

@@ -6,14 +6,14 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from service import log
-from service.runtime import Runtime
-from service.storage.database import clock
-from service.storage.records.accounts import Upload
-from service.storage.repositories import Contributions, Proofs, Streams
-from service.storage.repositories.accounts import Logins
-from service.storage.repositories.uploads import Uploads
-from zenerrors import ConflictError, NotFoundError
+from zenserve.errors import ConflictError, NotFoundError
+from zenserve.service import log
+from zenserve.service.runtime import Runtime
+from zenserve.service.storage.database import clock
+from zenserve.service.storage.records.accounts import Upload
+from zenserve.service.storage.repositories import Contributions, Proofs, Streams
+from zenserve.service.storage.repositories.accounts import Logins
+from zenserve.service.storage.repositories.uploads import Uploads
 
 
 def forget(runtime: Runtime) -> None:

@@ -20,13 +20,13 @@ from typing import Any
 
 import httpx
 
-from service import log
-from service.runtime import Runtime
-from service.scheduler import outbound
-from service.scheduler.outbound import Outbound, RefusedError
-from service.storage.database import now
-from service.storage.records.webhooks import Delivery
-from service.storage.repositories.webhooks import Deliveries
+from zenserve.service import log
+from zenserve.service.runtime import Runtime
+from zenserve.service.scheduler import outbound
+from zenserve.service.scheduler.outbound import Outbound, RefusedError
+from zenserve.service.storage.database import now
+from zenserve.service.storage.records.webhooks import Delivery
+from zenserve.service.storage.repositories.webhooks import Deliveries
 
 PERIOD_SECONDS = 0.5
 BREATH_SECONDS = 0.05

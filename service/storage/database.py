@@ -13,8 +13,8 @@ from pathlib import Path
 from sqlalchemy import Connection, Engine, create_engine, event, func, select
 from sqlalchemy.orm import Session
 
-from service.settings import Settings
-from zenerrors import RequestError
+from zenserve.errors import RequestError
+from zenserve.service.settings import Settings
 
 BUSY_TIMEOUT_SECONDS = 10
 _POSTGRESQL_OPTIONS = (

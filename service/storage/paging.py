@@ -11,8 +11,8 @@ from typing import Any, Generic, Self, TypeVar
 
 from sqlalchemy import ColumnElement, ColumnExpressionArgument, literal, tuple_
 
-from service.storage.records.base import Utc
-from zenerrors import RequestError
+from zenserve.errors import RequestError
+from zenserve.service.storage.records.base import Utc
 
 Row = TypeVar("Row")
 LONGEST = 200

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from zenerrors import RequestError
+from zenserve.errors import RequestError
 
 _OTHERS: Final = stat.S_IRWXG | stat.S_IRWXO
 

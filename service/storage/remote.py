@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from zenerrors import ResourceError
+from zenserve.errors import ResourceError
 
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 """What the system says when this host's disk, or a part of it, is full."""

@@ -11,9 +11,9 @@ from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from sqlalchemy import Connection, func, select
 
-import migrations
-from service.storage.database import Database
-from zenerrors import ResourceError
+from zenserve import migrations
+from zenserve.errors import ResourceError
+from zenserve.service.storage.database import Database
 
 _MIGRATION_LOCK = 0x5A454E01
 

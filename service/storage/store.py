@@ -20,10 +20,10 @@ from io import BufferedReader
 from pathlib import Path
 from typing import BinaryIO
 
-from service.settings import Settings
-from service.storage.remote import CLAIMS, NO_ROOM, Remote
-from verifier.recent import Recent
-from zenerrors import FileFormatError, ResourceError
+from zenserve.errors import FileFormatError, ResourceError
+from zenserve.service.settings import Settings
+from zenserve.service.storage.remote import CLAIMS, NO_ROOM, Remote
+from zenserve.verifier.recent import Recent
 
 _GRACE_SECONDS = 60.0
 """Between asking for the path of a copy and opening it. An open copy may go: its bytes stay until closed."""

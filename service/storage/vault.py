@@ -19,9 +19,9 @@ from cryptography.hazmat.primitives.ciphers.modes import GCM
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
-from service.settings import Settings
-from service.spool import pieces
-from zenerrors import FileFormatError, RequestError
+from zenserve.errors import FileFormatError, RequestError
+from zenserve.service.settings import Settings
+from zenserve.service.spool import pieces
 
 KEY_FILE = "secret.key"
 _NONCE_BYTES = 12
@@ -87,7 +87,8 @@ class _Keys:
 class Vault:
     """Seals byte strings for one named place each, so that a sealed blob moved elsewhere does not open.
 
-    What ``previous`` secrets sealed opens too, while the secret is being rotated (``service.rotation``).
+    What ``previous`` secrets sealed opens too, while the secret is being rotated
+    (``zenserve.service.rotation``).
     """
 
     def __init__(self, secret: bytes, *previous: bytes) -> None:

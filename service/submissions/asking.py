@@ -13,11 +13,11 @@ from typing import Any, Final
 
 import numpy as np
 
-from service import intake
-from service.encryption import Integers
-from service.storage.records.resources import Model
-from service.submissions import sandbox
-from verifier.recent import Recent
+from zenserve.service import intake
+from zenserve.service.encryption import Integers
+from zenserve.service.storage.records.resources import Model
+from zenserve.service.submissions import sandbox
+from zenserve.verifier.recent import Recent
 
 _SMALL_BYTES: Final = 1 << 18
 _SMALL_VALUES: Final = 1 << 16

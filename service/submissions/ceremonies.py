@@ -7,22 +7,23 @@ from typing import Any, Final, Literal
 
 from sqlalchemy.orm import Session
 
-from prover import registry
-from prover.groth16.ceremony import require_powers
-from service import encryption, intake, keys, powers
-from service.access import audit
-from service.access.principal import Principal
-from service.jobs.jobs import Jobs, Terms
-from service.runtime import Runtime
-from service.storage.database import clock
-from service.storage.records.base import new_id
-from service.storage.records.ceremonies import Ceremony, CeremonyCircuit, Contribution, HandedState
-from service.storage.records.resources import Model
-from service.storage.repositories import Ceremonies, Models, VerificationKeys
-from service.storage.repositories.uploads import Uploads
-from service.submissions import asking, jobs
-from service.submissions.estimates import Estimate
-from service.submissions.requests import (
+from zenserve.errors import ConflictError, RequestError, StatementError
+from zenserve.prover import registry
+from zenserve.prover.groth16.ceremony import require_powers
+from zenserve.service import encryption, intake, keys, powers
+from zenserve.service.access import audit
+from zenserve.service.access.principal import Principal
+from zenserve.service.jobs.jobs import Jobs, Terms
+from zenserve.service.runtime import Runtime
+from zenserve.service.storage.database import clock
+from zenserve.service.storage.records.base import new_id
+from zenserve.service.storage.records.ceremonies import Ceremony, CeremonyCircuit, Contribution, HandedState
+from zenserve.service.storage.records.resources import Model
+from zenserve.service.storage.repositories import Ceremonies, Models, VerificationKeys
+from zenserve.service.storage.repositories.uploads import Uploads
+from zenserve.service.submissions import asking, jobs
+from zenserve.service.submissions.estimates import Estimate
+from zenserve.service.submissions.requests import (
     CeremonyRequest,
     CircuitRequest,
     CloseRequest,
@@ -30,8 +31,7 @@ from service.submissions.requests import (
     FinishRequest,
     HandedStateRequest,
 )
-from verifier.fields import canonical
-from zenerrors import ConflictError, RequestError, StatementError
+from zenserve.verifier.fields import canonical
 
 Phase = Literal["opening", "open", "closing", "finished"]
 

@@ -4,24 +4,24 @@ from __future__ import annotations
 
 from sqlalchemy.orm import Session
 
-from prover import registry
-from prover.system import CommitmentKey
-from service import basis as bases
-from service import encryption, intake, openings
-from service.access import audit
-from service.access.principal import Principal
-from service.encryption import Secret
-from service.jobs.jobs import scoped, used_otherwise
-from service.runtime import Runtime
-from service.storage.database import now
-from service.storage.records.base import new_id
-from service.storage.records.resources import Commitment, Model
-from service.storage.repositories import Commitments, Models
-from service.storage.repositories.accounts import Tenants
-from service.submissions import asking, jobs
-from service.submissions.requests import CommitmentRequest
-from verifier.documents import OpeningFile, OpeningPart, named
-from verifier.fields import canonical
+from zenserve.prover import registry
+from zenserve.prover.system import CommitmentKey
+from zenserve.service import basis as bases
+from zenserve.service import encryption, intake, openings
+from zenserve.service.access import audit
+from zenserve.service.access.principal import Principal
+from zenserve.service.encryption import Secret
+from zenserve.service.jobs.jobs import scoped, used_otherwise
+from zenserve.service.runtime import Runtime
+from zenserve.service.storage.database import now
+from zenserve.service.storage.records.base import new_id
+from zenserve.service.storage.records.resources import Commitment, Model
+from zenserve.service.storage.repositories import Commitments, Models
+from zenserve.service.storage.repositories.accounts import Tenants
+from zenserve.service.submissions import asking, jobs
+from zenserve.service.submissions.requests import CommitmentRequest
+from zenserve.verifier.documents import OpeningFile, OpeningPart, named
+from zenserve.verifier.fields import canonical
 
 
 def commit(

@@ -8,21 +8,21 @@ from contextlib import ExitStack
 from dataclasses import replace
 from typing import BinaryIO
 
-from prover import registry
-from service import basis, encryption, engine, intake
-from service.access import audit
-from service.access.principal import Principal
-from service.jobs.jobs import Jobs
-from service.jobs.scheduling import routed
-from service.runtime import Runtime
-from service.storage.records.base import new_id
-from service.storage.records.resources import Dataset, Model
-from service.storage.repositories import Datasets, Models
-from service.submissions import asking, estimates, jobs, sandbox
-from service.submissions.files import Handed
-from verifier.documents import OpeningFile
-from verifier.measures import takes_targets
-from zenerrors import RequestError
+from zenserve.errors import RequestError
+from zenserve.prover import registry
+from zenserve.service import basis, encryption, engine, intake
+from zenserve.service.access import audit
+from zenserve.service.access.principal import Principal
+from zenserve.service.jobs.jobs import Jobs
+from zenserve.service.jobs.scheduling import routed
+from zenserve.service.runtime import Runtime
+from zenserve.service.storage.records.base import new_id
+from zenserve.service.storage.records.resources import Dataset, Model
+from zenserve.service.storage.repositories import Datasets, Models
+from zenserve.service.submissions import asking, estimates, jobs, sandbox
+from zenserve.service.submissions.files import Handed
+from zenserve.verifier.documents import OpeningFile
+from zenserve.verifier.measures import takes_targets
 
 _HASH_BYTES = 32
 

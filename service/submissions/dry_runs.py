@@ -7,20 +7,20 @@ from typing import Any
 
 from pydantic import BaseModel, Field
 
-from prover import registry
-from prover.size import Size
-from service import basis, encryption, engine
-from service.jobs.jobs import Terms
-from service.jobs.scheduling import require_place, routed
-from service.runtime import Runtime
-from service.settings import QueueName
-from service.storage.records.resources import Dataset, Model
-from service.storage.repositories import Circuits, Datasets
-from service.submissions import orders, sandbox
-from service.submissions.orders import Order
-from service.submissions.requests import ProofRequest
-from verifier.fields import canonical
-from verifier.schemes import Scheme
+from zenserve.prover import registry
+from zenserve.prover.size import Size
+from zenserve.service import basis, encryption, engine
+from zenserve.service.jobs.jobs import Terms
+from zenserve.service.jobs.scheduling import require_place, routed
+from zenserve.service.runtime import Runtime
+from zenserve.service.settings import QueueName
+from zenserve.service.storage.records.resources import Dataset, Model
+from zenserve.service.storage.repositories import Circuits, Datasets
+from zenserve.service.submissions import orders, sandbox
+from zenserve.service.submissions.orders import Order
+from zenserve.service.submissions.requests import ProofRequest
+from zenserve.verifier.fields import canonical
+from zenserve.verifier.schemes import Scheme
 
 
 class DryRunView(BaseModel):
@@ -96,7 +96,7 @@ def dry_run(runtime: Runtime, tenant_id: str, body: ProofRequest) -> DryRunView:
 def _try(
     runtime: Runtime, body: ProofRequest, model: Model, order: Order, dataset: Dataset | None
 ) -> dict[str, Any]:
-    """What ``service.dry_run`` answers."""
+    """What ``zenserve.service.dry_run`` answers."""
     if dataset is None:
         secrets = encryption.pack(order.secrets)
     else:

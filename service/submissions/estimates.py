@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from circuits.schemes.planned import Planned
-from prover import registry
-from prover.size import Size
-from service import encryption, engine
-from service.runtime import Runtime
-from service.storage.records.resources import Model
-from service.submissions import asking
-from verifier.schemes import Privacy
+from zenserve.circuits.schemes.planned import Planned
+from zenserve.prover import registry
+from zenserve.prover.size import Size
+from zenserve.service import encryption, engine
+from zenserve.service.runtime import Runtime
+from zenserve.service.storage.records.resources import Model
+from zenserve.service.submissions import asking
+from zenserve.verifier.schemes import Privacy
 
 Estimate = dict[str, Any]
 """What a job will take: ``memory`` in bytes, ``cost`` in seconds of one processor, ``constraints``."""

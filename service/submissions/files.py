@@ -8,11 +8,11 @@ from typing import BinaryIO
 
 from sqlalchemy.orm import Session
 
-from service import encryption
-from service.access import audit
-from service.access.principal import Principal
-from service.runtime import Runtime
-from service.storage.repositories.uploads import Uploads
+from zenserve.service import encryption
+from zenserve.service.access import audit
+from zenserve.service.access.principal import Principal
+from zenserve.service.runtime import Runtime
+from zenserve.service.storage.repositories.uploads import Uploads
 
 
 @dataclass(frozen=True)

@@ -8,20 +8,20 @@ from typing import Final
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
-from service.access import audit
-from service.access.principal import Principal, Scope
-from service.jobs.jobs import Jobs, Terms
-from service.jobs.scheduling import admit, routed
-from service.runtime import Runtime
-from service.storage.records.ceremonies import Ceremony, Contribution
-from service.storage.records.resources import Dataset, Model, Proof
-from service.storage.records.streams import Stream
-from service.storage.repositories import Ceremonies, Contributions, Datasets, Models, Proofs, Streams
-from service.storage.repositories.resources import is_frame
-from service.submissions import files
-from service.submissions.estimates import Estimate
-from service.submissions.files import Handed
-from zenerrors import ConflictError, ZenError
+from zenserve.errors import ConflictError, ZenError
+from zenserve.service.access import audit
+from zenserve.service.access.principal import Principal, Scope
+from zenserve.service.jobs.jobs import Jobs, Terms
+from zenserve.service.jobs.scheduling import admit, routed
+from zenserve.service.runtime import Runtime
+from zenserve.service.storage.records.ceremonies import Ceremony, Contribution
+from zenserve.service.storage.records.resources import Dataset, Model, Proof
+from zenserve.service.storage.records.streams import Stream
+from zenserve.service.storage.repositories import Ceremonies, Contributions, Datasets, Models, Proofs, Streams
+from zenserve.service.storage.repositories.resources import is_frame
+from zenserve.service.submissions import files
+from zenserve.service.submissions.estimates import Estimate
+from zenserve.service.submissions.files import Handed
 
 Row = Model | Dataset | Proof | Ceremony | Contribution | Stream
 _Rows = type[Models] | type[Datasets] | type[Proofs] | type[Ceremonies] | type[Contributions] | type[Streams]

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 from typing import Final
 
-from zenerrors import RequestError
+from zenserve.errors import RequestError
 
 MOST: Final = 16
 NAME: Final = "^[a-z0-9][a-z0-9_.-]{0,62}$"

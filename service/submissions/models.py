@@ -10,24 +10,24 @@ from typing import Any, BinaryIO, Final
 
 from sqlalchemy.orm import Session
 
-from circuits.quantisation import page
-from prover import registry
-from service import basis, encryption, keys
-from service.access import audit
-from service.access.principal import Principal
-from service.deleted import forget_deleted
-from service.jobs.jobs import Jobs
-from service.runtime import Runtime
-from service.storage.records.base import new_id
-from service.storage.records.resources import Model
-from service.storage.repositories import Models
-from service.storage.repositories.resources import LATEST, read_reference
-from service.submissions import asking, estimates, jobs, sandbox
-from service.submissions.estimates import Estimate
-from service.submissions.files import Handed
-from service.submissions.requests import Precision, TwinRequest
-from verifier.registry import FIRST
-from zenerrors import NotFoundError, RequestError
+from zenserve.circuits.quantisation import page
+from zenserve.errors import NotFoundError, RequestError
+from zenserve.prover import registry
+from zenserve.service import basis, encryption, keys
+from zenserve.service.access import audit
+from zenserve.service.access.principal import Principal
+from zenserve.service.deleted import forget_deleted
+from zenserve.service.jobs.jobs import Jobs
+from zenserve.service.runtime import Runtime
+from zenserve.service.storage.records.base import new_id
+from zenserve.service.storage.records.resources import Model
+from zenserve.service.storage.repositories import Models
+from zenserve.service.storage.repositories.resources import LATEST, read_reference
+from zenserve.service.submissions import asking, estimates, jobs, sandbox
+from zenserve.service.submissions.estimates import Estimate
+from zenserve.service.submissions.files import Handed
+from zenserve.service.submissions.requests import Precision, TwinRequest
+from zenserve.verifier.registry import FIRST
 
 # What a twin has of the model whose network it is of.
 _SHARED: Final = (

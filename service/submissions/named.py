@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable
 from typing import Final
 
-from zenerrors import RequestError
+from zenserve.errors import RequestError
 
 _NAME: Final = r"[^\x00-\x1f\x7f-\x9f]{1,100}"
 """It may have ``=`` in it."""

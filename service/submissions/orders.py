@@ -7,19 +7,19 @@ from typing import Any, Final
 
 from sqlalchemy.orm import Session
 
-from prover import registry
-from service import basis as bases
-from service import encryption, intake, keys, openings
-from service.encryption import Secret
-from service.runtime import Runtime
-from service.storage.records.base import new_id
-from service.storage.records.resources import Commitment, Dataset, Model
-from service.storage.repositories import Commitments, Datasets, Models
-from service.submissions import asking
-from service.submissions.requests import InputRequest, ProofRequest
-from verifier.fields import canonical
-from verifier.schemes import CommitmentKind, Norm, Privacy
-from zenerrors import ConflictError, RequestError, StatementError
+from zenserve.errors import ConflictError, RequestError, StatementError
+from zenserve.prover import registry
+from zenserve.service import basis as bases
+from zenserve.service import encryption, intake, keys, openings
+from zenserve.service.encryption import Secret
+from zenserve.service.runtime import Runtime
+from zenserve.service.storage.records.base import new_id
+from zenserve.service.storage.records.resources import Commitment, Dataset, Model
+from zenserve.service.storage.repositories import Commitments, Datasets, Models
+from zenserve.service.submissions import asking
+from zenserve.service.submissions.requests import InputRequest, ProofRequest
+from zenserve.verifier.fields import canonical
+from zenserve.verifier.schemes import CommitmentKind, Norm, Privacy
 
 _INPUT: Final = ("input", "input_privacy", "input_id", "accept_difference")
 _ENDS: Final = ("at_least", "at_most", "bounds")

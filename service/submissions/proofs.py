@@ -7,20 +7,20 @@ from datetime import datetime, timedelta
 
 from sqlalchemy.orm import Session
 
-from service import encryption
-from service.access import audit
-from service.access.principal import Principal
-from service.jobs.jobs import Jobs, Terms
-from service.runtime import Runtime
-from service.storage.database import clock
-from service.storage.records.base import new_id
-from service.storage.records.resources import Model, Proof
-from service.storage.repositories import Datasets, Proofs
-from service.submissions import estimates, jobs, orders
-from service.submissions.estimates import Estimate
-from service.submissions.orders import Order
-from service.submissions.requests import ProofRequest
-from verifier.schemes import Scheme
+from zenserve.service import encryption
+from zenserve.service.access import audit
+from zenserve.service.access.principal import Principal
+from zenserve.service.jobs.jobs import Jobs, Terms
+from zenserve.service.runtime import Runtime
+from zenserve.service.storage.database import clock
+from zenserve.service.storage.records.base import new_id
+from zenserve.service.storage.records.resources import Model, Proof
+from zenserve.service.storage.repositories import Datasets, Proofs
+from zenserve.service.submissions import estimates, jobs, orders
+from zenserve.service.submissions.estimates import Estimate
+from zenserve.service.submissions.orders import Order
+from zenserve.service.submissions.requests import ProofRequest
+from zenserve.verifier.schemes import Scheme
 
 
 def ask(runtime: Runtime, caller: Principal, body: ProofRequest, idempotency_key: str | None = None) -> str:

@@ -6,11 +6,11 @@ from typing import Annotated, Any, Final
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints, WithJsonSchema
 
-from circuits.schemes.intervals import MOST_BOUNDS
-from service.submissions import labels
-from verifier.beacon import MOST_ROUNDS, VALUE_BYTES
-from verifier.fields import MOST_INTEGER, OWN_NAME, Challenge, Digest, canonical
-from verifier.schemes import (
+from zenserve.circuits.schemes.intervals import MOST_BOUNDS
+from zenserve.service.submissions import labels
+from zenserve.verifier.beacon import MOST_ROUNDS, VALUE_BYTES
+from zenserve.verifier.fields import MOST_INTEGER, OWN_NAME, Challenge, Digest, canonical
+from zenserve.verifier.schemes import (
     AnyScheme,
     CommitmentKind,
     Measure,
@@ -21,7 +21,7 @@ from verifier.schemes import (
     Reveal,
     Scheme,
 )
-from verifier.stream import MOST_BATCH, MOST_FRAMES, MOST_MODELS, MOST_SAMPLES, Rules
+from zenserve.verifier.stream import MOST_BATCH, MOST_FRAMES, MOST_MODELS, MOST_SAMPLES, Rules
 
 PRINTABLE = r"^[^\x00-\x1f\x7f-\x9f]*$"
 MOST_REFERENCE: Final = 220
@@ -103,9 +103,10 @@ class InputRequest(BaseModel):
 
 
 class Precision(BaseModel):
-    """How a network is quantised: ``circuits.tune`` says what these mean. ``input_from``: the model, and
-    behind a slash of several outputs the name, whose output is to be the input. ``accept_difference``: take a
-    network whose integers, or float network, differ beyond the tolerances of ``circuits.comparison``.
+    """How a network is quantised: ``zenserve.circuits.tune`` says what these mean. ``input_from``: the model,
+    and behind a slash of several outputs the name, whose output is to be the input. ``accept_difference``:
+    take a network whose integers, or float network, differ beyond the tolerances of
+    ``zenserve.circuits.comparison``.
     """
 
     bits: Bits = "8"
@@ -116,7 +117,9 @@ class Precision(BaseModel):
     accept_difference: bool = False
 
     def asked(self, weight_privacy: Privacy | None, taken: dict[str, Any] | None = None) -> bytes:
-        """JSON, as ``circuits.tune`` takes it, and the type of the output that is ``taken``, if one is."""
+        """JSON, as ``zenserve.circuits.tune`` takes it, and the type of the output that is ``taken``, if one
+        is.
+        """
         bits = None if self.bits == "auto" else int(self.bits)
         given = self.model_dump(exclude={"input_from"}) | {"bits": bits, "weight_privacy": weight_privacy}
         return canonical(given | ({"taken": taken} if taken else {}))
@@ -287,7 +290,8 @@ class ProfileRequest(BaseModel):
 
 
 class StreamRequest(BaseModel):
-    """Open a stream of frames over a bank of models. The numbers of its course are ``verifier.stream.Rules``:
+    """Open a stream of frames over a bank of models. The numbers of its course are
+    ``zenserve.verifier.stream.Rules``:
     the same ones for all frames.
     """
 
@@ -307,7 +311,7 @@ class StreamRequest(BaseModel):
     models: list[ModelReference] = Field(
         min_length=1,
         max_length=MOST_MODELS,
-        description="Registered models of a bank (`circuits.priors`), the most accurate one first, and each"
+        description="Registered models of a bank (`zenserve.circuits.priors`), the most accurate one first, and each"
         " cheaper to prove than the one before.",
     )
     profile: ProfileRequest = Field(description="By which a model is chosen for the classes that are seen.")

@@ -2,8 +2,8 @@
 
 Parent: ``run(tenant_id, "read_model", onnx, calibration, precision, labels, sizes)``. The child is this
 module run as a program; both sides speak length-prefixed byte strings, so nothing that the child says can be
-more than bytes to the parent. Question and answer are files in memory (``service.spool``): the parent holds
-neither, however large they are.
+more than bytes to the parent. Question and answer are files in memory (``zenserve.service.spool``): the
+parent holds neither, however large they are.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from pathlib import Path
 from threading import Event, Timer
 from typing import BinaryIO, Final
 
-import zenerrors
-from service.spool import PIECE, pieces, spool
-from service.submissions.turns import Turns
-from zencodes import known
-from zenerrors import ModelError, ResourceError, ZenError
+from zenserve import errors as zenerrors
+from zenserve.codes import known
+from zenserve.errors import ModelError, ResourceError, ZenError
+from zenserve.service.spool import PIECE, pieces, spool
+from zenserve.service.submissions.turns import Turns
 
 MEMORY_BYTES = 4 << 30
 CPU_SECONDS = 60
@@ -36,7 +36,7 @@ MOST_WAITING = 14
 """Callers that wait for others' files to be read. Each keeps a thread of the API from all other requests."""
 
 _turns = Turns(AT_ONCE, MOST_WAITING)
-_MODULE = "service.submissions.sandbox"
+_MODULE = "zenserve.service.submissions.sandbox"
 _stopped = Event()
 _PASSED_ON = ("PYTHON", "LC_", "LD_")
 _MOST_ERROR_BYTES: Final = 1 << 20
@@ -44,7 +44,8 @@ _LENGTH_BYTES: Final = 8
 
 
 def run(tenant_id: str, operation: str, *parts: bytes | BinaryIO) -> bytes:
-    """The answer of ``service.intake``'s untrusted operation to these byte strings, or those in files.
+    """The answer of ``zenserve.service.intake``'s untrusted operation to these byte strings, or those in
+    files.
 
     Raises what the operation raises, ``ResourceError`` where a limit was hit or too many wait
     (``resource.busy``), and ``ModelError`` (``model.unreadable``) where the parser died.
@@ -221,8 +222,8 @@ def _main(operation: str) -> None:
 
 
 def _operations() -> dict[str, Callable[..., bytes]]:
-    from service.dry_run import dry_run  # imported here: the parent's half needs none of it
-    from service.intake import UNTRUSTED
+    from zenserve.service.dry_run import dry_run  # imported here: the parent's half needs none of it
+    from zenserve.service.intake import UNTRUSTED
 
     return UNTRUSTED | {"dry_run": dry_run}
 

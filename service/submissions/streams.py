@@ -9,28 +9,28 @@ from typing import Any, Final
 
 from sqlalchemy.orm import Session
 
-from service import documents, encryption, intake, keys
-from service.access import audit
-from service.access.principal import Principal
-from service.intake import Floats, FrameInput
-from service.jobs import frames
-from service.jobs.jobs import Jobs, Terms
-from service.jobs.scheduling import admit, routed
-from service.runtime import Runtime
-from service.storage.database import clock
-from service.storage.records.base import new_id
-from service.storage.records.resources import Model, Proof
-from service.storage.records.streams import Frame, Stream, StreamModel
-from service.storage.repositories import Models, Proofs, Streams
-from service.submissions import estimates, jobs, sandbox
-from service.submissions.estimates import Estimate
-from service.submissions.files import Handed
-from service.submissions.requests import FrameRequest, ProfileRequest, StreamRequest
-from verifier.bank import ANSWER, PRIOR, SEEN
-from verifier.fields import canonical
-from verifier.recent import Recent
-from verifier.schemes import Privacy
-from zenerrors import ConflictError, RequestError, ResourceError
+from zenserve.errors import ConflictError, RequestError, ResourceError
+from zenserve.service import documents, encryption, intake, keys
+from zenserve.service.access import audit
+from zenserve.service.access.principal import Principal
+from zenserve.service.intake import Floats, FrameInput
+from zenserve.service.jobs import frames
+from zenserve.service.jobs.jobs import Jobs, Terms
+from zenserve.service.jobs.scheduling import admit, routed
+from zenserve.service.runtime import Runtime
+from zenserve.service.storage.database import clock
+from zenserve.service.storage.records.base import new_id
+from zenserve.service.storage.records.resources import Model, Proof
+from zenserve.service.storage.records.streams import Frame, Stream, StreamModel
+from zenserve.service.storage.repositories import Models, Proofs, Streams
+from zenserve.service.submissions import estimates, jobs, sandbox
+from zenserve.service.submissions.estimates import Estimate
+from zenserve.service.submissions.files import Handed
+from zenserve.service.submissions.requests import FrameRequest, ProfileRequest, StreamRequest
+from zenserve.verifier.bank import ANSWER, PRIOR, SEEN
+from zenserve.verifier.fields import canonical
+from zenserve.verifier.recent import Recent
+from zenserve.verifier.schemes import Privacy
 
 REVEAL: Final = {SEEN: "label", ANSWER: "label"}
 """What frames' proofs show of a bank's models."""
@@ -225,7 +225,7 @@ def delete(runtime: Runtime, caller: Principal, stream_id: str) -> None:
 
 
 def pieces(runtime: Runtime, stream: Stream, head: Mapping[str, Any]) -> Iterator[bytes]:
-    """``verifier.stream.StreamFile`` of the frames that are over, as JSON."""
+    """``zenserve.verifier.stream.StreamFile`` of the frames that are over, as JSON."""
     yield b'{"format":"zenserve stream","version":1,"head":' + canonical(head) + b',"frames":['
     number = 0
     while number < stream.over:

@@ -10,7 +10,7 @@ from itertools import count
 from threading import Lock
 from typing import NamedTuple
 
-from zenerrors import ResourceError
+from zenserve.errors import ResourceError
 
 
 class _Turn(NamedTuple):

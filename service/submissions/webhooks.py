@@ -6,14 +6,14 @@ from collections.abc import Collection
 
 from sqlalchemy.orm import Session
 
-from service.access import audit
-from service.access.principal import Principal
-from service.runtime import Runtime
-from service.scheduler import outbound, webhooks
-from service.storage.database import now
-from service.storage.records.base import new_id
-from service.storage.records.webhooks import Delivery, Webhook
-from service.storage.repositories.webhooks import EVENTS, Deliveries, Webhooks
+from zenserve.service.access import audit
+from zenserve.service.access.principal import Principal
+from zenserve.service.runtime import Runtime
+from zenserve.service.scheduler import outbound, webhooks
+from zenserve.service.storage.database import now
+from zenserve.service.storage.records.base import new_id
+from zenserve.service.storage.records.webhooks import Delivery, Webhook
+from zenserve.service.storage.repositories.webhooks import EVENTS, Deliveries, Webhooks
 
 
 def add(runtime: Runtime, caller: Principal, url: str, events: Collection[str]) -> tuple[Webhook, str]:

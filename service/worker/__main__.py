@@ -1,7 +1,7 @@
 """A worker process: hears from the queue that there is work, takes the next job, one at a time.
 
-Started by the supervisor as ``python -m service.worker NAME PID``, the last its own; settings come from the
-environment.
+Started by the supervisor as ``python -m zenserve.service.worker NAME PID``, the last its own; settings come
+from the environment.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from typing import Final
 from celery.platforms import SecurityWarning  # type: ignore[import-untyped]
 from celery.signals import worker_shutting_down  # type: ignore[import-untyped]
 
-from base.memory import FREED
-from service import log, telemetry
-from service.jobs.queue import TASK, names
-from service.runtime import Runtime
-from service.settings import Settings
-from service.storage import private
-from service.worker.attempts import run_next
-from service.worker.heartbeat import Heartbeat
+from zenserve.base.memory import FREED
+from zenserve.service import log, telemetry
+from zenserve.service.jobs.queue import TASK, names
+from zenserve.service.runtime import Runtime
+from zenserve.service.settings import Settings
+from zenserve.service.storage import private
+from zenserve.service.worker.attempts import run_next
+from zenserve.service.worker.heartbeat import Heartbeat
 
 _NICE: Final = 10
 

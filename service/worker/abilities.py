@@ -9,9 +9,9 @@ import time
 from dataclasses import dataclass
 from typing import Any, Final, Self
 
-from base.memory import free_memory
-from prover import backends
-from service.settings import QueueName, Settings
+from zenserve.base.memory import free_memory
+from zenserve.prover import backends
+from zenserve.service.settings import QueueName, Settings
 
 _QUERY: Final = (
     "--query-gpu=name,memory.used,memory.total,utilization.gpu",

@@ -7,15 +7,15 @@ from typing import Any
 
 from sqlalchemy.exc import OperationalError
 
-from service import log, telemetry
-from service.deleted import forget_deleted
-from service.jobs.claims import Claim, Claims
-from service.jobs.jobs import Jobs
-from service.jobs.scheduling import claim_next
-from service.runtime import Runtime
-from service.worker.heartbeat import Heartbeat, Hold, end_stopped
-from service.worker.tasks import TASKS
-from zenerrors import Cancelled, ConflictError, InputError, ResourceError, ZenError
+from zenserve.errors import Cancelled, ConflictError, InputError, ResourceError, ZenError
+from zenserve.service import log, telemetry
+from zenserve.service.deleted import forget_deleted
+from zenserve.service.jobs.claims import Claim, Claims
+from zenserve.service.jobs.jobs import Jobs
+from zenserve.service.jobs.scheduling import claim_next
+from zenserve.service.runtime import Runtime
+from zenserve.service.worker.heartbeat import Heartbeat, Hold, end_stopped
+from zenserve.service.worker.tasks import TASKS
 
 
 def run_next(runtime: Runtime, heartbeat: Heartbeat) -> None:

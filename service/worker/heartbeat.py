@@ -16,15 +16,15 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Literal
 
-from base.memory import FREED
-from service import log, openings
-from service.deleted import forget_deleted
-from service.jobs.claims import Claim, Claims, late
-from service.runtime import Runtime
-from service.storage.repositories.workers import Workers
-from service.telemetry import JobSpan
-from service.worker.abilities import Abilities
-from zenerrors import Cancelled
+from zenserve.base.memory import FREED
+from zenserve.errors import Cancelled
+from zenserve.service import log, openings
+from zenserve.service.deleted import forget_deleted
+from zenserve.service.jobs.claims import Claim, Claims, late
+from zenserve.service.runtime import Runtime
+from zenserve.service.storage.repositories.workers import Workers
+from zenserve.service.telemetry import JobSpan
+from zenserve.service.worker.abilities import Abilities
 
 TICK_SECONDS = 0.25
 BEAT_SECONDS = 2.0

@@ -6,8 +6,8 @@ import sys
 
 import numpy as np
 
-import kernels
-from kernels import Group, WordArray
+from zenserve import kernels
+from zenserve.kernels import Group, WordArray
 
 _groups: dict[str, Group] = {"g1": kernels.g1, "g2": kernels.g2}
 _loaded: dict[str, WordArray] = {}

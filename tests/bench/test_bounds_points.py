@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-import bounds
 from bench.bounds_points import Tried
-from bounds import Ball, Bounds
 from tests.bounds.networks import KINDS
+from zenserve import bounds
+from zenserve.bounds import Ball, Bounds
 
 
 def test_a_bound_that_does_not_hold_is_noticed() -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from bench.counts import convolution, matmul, range_check
 from bench.report import read
-from circuits.r1cs.products import Convolution
+from zenserve.circuits.r1cs.products import Convolution
 
 ROOT = Path(__file__).parents[2]
 PINNED = json.loads((Path(__file__).parent / "constraint_counts.json").read_text())

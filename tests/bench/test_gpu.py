@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from bench.report import read
-from prover import backends
 from tests.circuits.quantised import networks
 from tests.gpu.emulator.place import EMULATED  # before anything of gpu is imported
+from zenserve.prover import backends
 
 
 @pytest.mark.large

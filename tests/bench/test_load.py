@@ -7,7 +7,7 @@ import re
 import pytest
 
 from bench.pages import load
-from service.settings import Settings
+from zenserve.service.settings import Settings
 
 
 def test_workers_are_idle_for_their_share_and_none_is_cut_in_two() -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from bench.lowbit import circuits
 from bench.report import read
-from prover.registry import SYSTEMS
+from zenserve.prover.registry import SYSTEMS
 
 ROOT = Path(__file__).parents[2]
 

@@ -9,14 +9,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import kernels
 from bench.compiler import some_input
 from bench.report import read
 from bench.sharing import QUICK, Entries, Group, Single, by_equal_weights, matrices
-from circuits.r1cs.convolved import Kernel
-from kernels import fr
-from prover.blocks import Csr
-from relations.planes import Sliding
+from zenserve import kernels
+from zenserve.circuits.r1cs.convolved import Kernel
+from zenserve.kernels import fr
+from zenserve.prover.blocks import Csr
+from zenserve.relations.planes import Sliding
 
 ROOT = Path(__file__).parents[2]
 

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-import kernels
-from base.processors import usable_cores
 from bench.cpu import peer_msm
 from bench.peers import started
 from bench.report import read
+from zenserve import kernels
+from zenserve.base.processors import usable_cores
 
 ROOT = Path(__file__).parents[2]
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import kernels
 from bench.tensor import WANTED, fractions, units
+from zenserve import kernels
 
 
 def test_there_are_rows_on_the_slowest_target() -> None:

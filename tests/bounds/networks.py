@@ -9,23 +9,23 @@ from typing import NamedTuple
 import numpy as np
 from onnx.helper import make_node
 
-from circuits import load_onnx
-from circuits.graphs.graph import Graph, Input
-from circuits.graphs.node import Node
-from circuits.graphs.types import FloatArray
-from circuits.networks.fusion import fuse
-from circuits.networks.language import Tensor, tensor
-from circuits.operators.activation import Activation
-from circuits.operators.dense import Dense
-from circuits.operators.leaky_relu import LeakyRelu
-from circuits.operators.matmul import MatMul
-from circuits.operators.multiply import Mul
-from circuits.operators.reshape import Reshape
-from circuits.operators.softmax import Softmax
-from circuits.operators.transpose import Transpose
-from circuits.quantisation.quantiser import quantise
-from circuits.quantised.graph import QuantGraph
 from tests.circuits.support import make_model
+from zenserve.circuits import load_onnx
+from zenserve.circuits.graphs.graph import Graph, Input
+from zenserve.circuits.graphs.node import Node
+from zenserve.circuits.graphs.types import FloatArray
+from zenserve.circuits.networks.fusion import fuse
+from zenserve.circuits.networks.language import Tensor, tensor
+from zenserve.circuits.operators.activation import Activation
+from zenserve.circuits.operators.dense import Dense
+from zenserve.circuits.operators.leaky_relu import LeakyRelu
+from zenserve.circuits.operators.matmul import MatMul
+from zenserve.circuits.operators.multiply import Mul
+from zenserve.circuits.operators.reshape import Reshape
+from zenserve.circuits.operators.softmax import Softmax
+from zenserve.circuits.operators.transpose import Transpose
+from zenserve.circuits.quantisation.quantiser import quantise
+from zenserve.circuits.quantised.graph import QuantGraph
 
 
 def weights(rng: np.random.Generator, *shape: int) -> FloatArray:

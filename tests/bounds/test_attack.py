@@ -8,15 +8,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-import bounds
-from bounds import Ball, Norm, attack
-from circuits import zoo
-from circuits.graphs.graph import Graph
-from circuits.networks.language import tensor
-from circuits.quantisation.quantiser import quantise
 from examples.robustness.network import calibration, held_out
 from examples.robustness.network import network as robust
 from tests.bounds.networks import KINDS
+from zenserve import bounds
+from zenserve.bounds import Ball, Norm, attack
+from zenserve.circuits import zoo
+from zenserve.circuits.graphs.graph import Graph
+from zenserve.circuits.networks.language import tensor
+from zenserve.circuits.quantisation.quantiser import quantise
 
 
 @pytest.mark.parametrize("norm", ["inf", "2", "1"])

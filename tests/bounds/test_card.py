@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-import bounds
-from bounds import Ball, Bounds, Norm, Synonyms, attack
-from circuits.graphs.types import FloatArray
-from gpu import device
 from tests.bounds.networks import KINDS, integers, stream
 from tests.gpu.emulator.arrays import waits
 from tests.gpu.emulator.place import EMULATED
+from zenserve import bounds
+from zenserve.bounds import Ball, Bounds, Norm, Synonyms, attack
+from zenserve.circuits.graphs.types import FloatArray
+from zenserve.gpu import device
 
 NORMS: tuple[Norm, ...] = ("inf", "2", "1")
 XP = device.namespace()
@@ -117,7 +117,7 @@ def test_nothing_waits_on_the_way() -> None:
 
 
 def test_a_backend_is_chosen(monkeypatch: pytest.MonkeyPatch) -> None:
-    from prover import backends
+    from zenserve.prover import backends
 
     rng = np.random.default_rng(14)
     graph = KINDS["dense"].make(rng)
@@ -142,7 +142,7 @@ def test_a_backend_is_chosen(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("kind", ["residual", "attention"])
 def test_recorded_passes_send_nothing(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """An emulated device says so where one would refuse."""
-    from prover import backends
+    from zenserve.prover import backends
 
     monkeypatch.setattr(backends, "_missing_gpu", lambda _: None)
     monkeypatch.setenv(backends.VARIABLE, "gpu")

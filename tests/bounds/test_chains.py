@@ -12,16 +12,16 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-import bounds
-from bounds import Ball, Bounds, Network, Norm, linear
-from bounds.arrays import Interval
-from bounds.chains import Product
-from bounds.linear import Linear
-from bounds.maps import Matrix
-from bounds.network import Forms
-from circuits.graphs.graph import Graph
-from circuits.graphs.types import FloatArray
 from tests.bounds.networks import attention, stream
+from zenserve import bounds
+from zenserve.bounds import Ball, Bounds, Network, Norm, linear
+from zenserve.bounds.arrays import Interval
+from zenserve.bounds.chains import Product
+from zenserve.bounds.linear import Linear
+from zenserve.bounds.maps import Matrix
+from zenserve.bounds.network import Forms
+from zenserve.circuits.graphs.graph import Graph
+from zenserve.circuits.graphs.types import FloatArray
 
 
 def exactly(*matrices: FloatArray) -> list[list[Fraction]]:

@@ -6,12 +6,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bounds.arrays import Interval
-from bounds.convex import Exp, Inverse
-from bounds.curves import ULPS, Formula
-from bounds.elementwise import Bend, Clamp, Function, Rescaled, Table
-from bounds.sigmoid import SIGMOID, TANH
-from circuits.graphs.types import Affine, FloatArray, Rescale
+from zenserve.bounds.arrays import Interval
+from zenserve.bounds.convex import Exp, Inverse
+from zenserve.bounds.curves import ULPS, Formula
+from zenserve.bounds.elementwise import Bend, Clamp, Function, Rescaled, Table
+from zenserve.bounds.sigmoid import SIGMOID, TANH
+from zenserve.circuits.graphs.types import Affine, FloatArray, Rescale
 
 FUNCTIONS: dict[str, Function] = {
     "relu": Clamp(0, np.inf),

@@ -6,11 +6,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bounds.arrays import Interval, Sums
-from bounds.maximum import Maximum
-from bounds.network import Forms
-from circuits.graphs.types import FloatArray
 from tests.bounds.test_lines import intervals
+from zenserve.bounds.arrays import Interval, Sums
+from zenserve.bounds.maximum import Maximum
+from zenserve.bounds.network import Forms
+from zenserve.circuits.graphs.types import FloatArray
 
 WINDOW = 4
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bounds.arrays import Interval, Sums
-from bounds.product import Product
-from circuits.graphs.types import FloatArray
+from zenserve.bounds.arrays import Interval, Sums
+from zenserve.bounds.product import Product
+from zenserve.circuits.graphs.types import FloatArray
 
 
 @pytest.mark.parametrize("matrices", [False, True])

@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 import zenserve
-from bounds import Ball, read
-from bounds.report import Report, assess
-from circuits.networks.language import tensor
-from circuits.quantisation.quantiser import quantise
-from zenerrors import ModelError, RequestError, TensorError
+from zenserve.bounds import Ball, read
+from zenserve.bounds.report import Report, assess
+from zenserve.circuits.networks.language import tensor
+from zenserve.circuits.quantisation.quantiser import quantise
+from zenserve.errors import ModelError, RequestError, TensorError
 
 DIGITS = Path(__file__).parents[2] / "examples" / "digits"
 
@@ -80,8 +80,8 @@ def test_only_some_entries_may_change() -> None:
 
 
 def test_what_has_no_bounds_is_named() -> None:
-    from circuits.graphs.graph import Graph
-    from circuits.operators.largest import TopK
+    from zenserve.circuits.graphs.graph import Graph
+    from zenserve.circuits.operators.largest import TopK
 
     graph = Graph.of("x", (1, 4), (TopK("first", ("x",), 1, False),), "first")
     with pytest.raises(ModelError, match="not implemented for TopK"):

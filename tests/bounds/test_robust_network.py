@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-import bounds
-from bounds import attack
-from circuits import zoo
-from circuits.quantisation.quantiser import quantise
-from circuits.quantised.graph import QuantGraph
 from examples.robustness.network import EPSILON, calibration, convolutional, held_out, network
 from examples.zoo.data import FOLDER, cifar, mnist
+from zenserve import bounds
+from zenserve.bounds import attack
+from zenserve.circuits import zoo
+from zenserve.circuits.quantisation.quantiser import quantise
+from zenserve.circuits.quantised.graph import QuantGraph
 
 STEPS = 8.0
 

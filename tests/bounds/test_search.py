@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from bounds.search import searched
-from circuits.graphs.types import FloatArray
+from zenserve.bounds.search import searched
+from zenserve.circuits.graphs.types import FloatArray
 
 STEPS = 1024
 

@@ -6,16 +6,16 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-import bounds
-from bounds import Ball, Bounds
-from bounds.arrays import Interval
-from bounds.convex import Exp
-from bounds.softmax import Exponential, Shares
-from circuits.graphs.graph import Graph
-from circuits.graphs.types import FloatArray
-from circuits.operators.softmax import Softmax
-from circuits.quantisation.quantiser import quantise
 from tests.bounds.test_lines import intervals
+from zenserve import bounds
+from zenserve.bounds import Ball, Bounds
+from zenserve.bounds.arrays import Interval
+from zenserve.bounds.convex import Exp
+from zenserve.bounds.softmax import Exponential, Shares
+from zenserve.circuits.graphs.graph import Graph
+from zenserve.circuits.graphs.types import FloatArray
+from zenserve.circuits.operators.softmax import Softmax
+from zenserve.circuits.quantisation.quantiser import quantise
 
 LENGTH = 5
 MANY = pytest.param(200_000, marks=pytest.mark.large)

@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 from onnx.helper import make_node
 
-import bounds
-from bounds import Ball, Bounds, Network, Norm, Region, Synonyms, attack
-from bounds.arrays import Interval
-from bounds.curves import Formula
-from circuits import load_onnx
-from circuits.graphs.types import FloatArray
 from tests.bounds.networks import KINDS, integers
 from tests.circuits.support import make_model
+from zenserve import bounds
+from zenserve.bounds import Ball, Bounds, Network, Norm, Region, Synonyms, attack
+from zenserve.bounds.arrays import Interval
+from zenserve.bounds.curves import Formula
+from zenserve.circuits import load_onnx
+from zenserve.circuits.graphs.types import FloatArray
 
 NORMS: tuple[Norm, ...] = ("inf", "2", "1")
 

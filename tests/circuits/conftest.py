@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from circuits import Graph, Inference, QuantGraph, compile_inference, load_onnx, quantise
 from tests.circuits.support import PRIVACIES
-from verifier.schemes import Privacy
+from zenserve.circuits import Graph, Inference, QuantGraph, compile_inference, load_onnx, quantise
+from zenserve.verifier.schemes import Privacy
 
 DIGITS = Path(__file__).parents[2] / "examples" / "digits"
 

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from circuits.graphs.types import FloatArray
 from examples.zoo.data import FOLDER, SPLITS, Split
 from examples.zoo.evaluate import CALIBRATION_IMAGES, reals
+from zenserve.circuits.graphs.types import FloatArray
 
 
 class Images(NamedTuple):

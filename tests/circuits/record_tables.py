@@ -18,8 +18,8 @@ import lightgbm
 import numpy as np
 import xgboost
 
-from circuits.onnx.predictions import predictions
-from circuits.onnx.tables.xgboost import rounds_of, said_margin
+from zenserve.circuits.onnx.predictions import predictions
+from zenserve.circuits.onnx.tables.xgboost import rounds_of, said_margin
 
 FOLDER = Path(__file__).parent / "table_models"
 DRAW = np.random.default_rng(7)
@@ -102,7 +102,7 @@ MODELS: dict[str, tuple[Any, ...]] = {
 
 
 def dumped(model: Any) -> dict[str, Any]:
-    """What the readers of ``circuits.onnx.tables`` ask the model for."""
+    """What the readers of ``zenserve.circuits.onnx.tables`` ask the model for."""
     if isinstance(model, lightgbm.LGBMModel):
         return {"dump": model.booster_.dump_model()}
     if isinstance(model, catboost.CatBoost):

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from relations.planes import Sliding
-from relations.relation import (
+from zenserve.relations.planes import Sliding
+from zenserve.relations.relation import (
     Absolute,
     Argmax,
     AtLeast,

@@ -15,27 +15,27 @@ import pytest
 from numpy.typing import NDArray
 from onnx import NodeProto, TensorProto, helper, numpy_helper
 
-import kernels
-from circuits import Circuit, Graph, Inference, QuantGraph, quantise
-from circuits.graphs.node import Node
-from circuits.lowering import best_plan
-from circuits.lowering.optimiser import Plan, Way
-from circuits.operators.clip import Clip
-from circuits.operators.dense import Dense, QuantDense
-from circuits.quantised import Integers
-from circuits.r1cs import execution
-from circuits.r1cs.builder import Builder
-from circuits.r1cs.program import Program
-from kernels import FrArray
-from prover import groth16
-from prover.blocks import Csr
-from prover.constraint_system import ConstraintSystem
-from prover.groth16 import Opening, Proof, ProvingKey
-from relations.integers import IntArray
-from relations.relation import Tensor
 from tests.circuits.quantised import slow
 from tests.circuits.relation_checker import broken
-from verifier.schemes import Privacy
+from zenserve import kernels
+from zenserve.circuits import Circuit, Graph, Inference, QuantGraph, quantise
+from zenserve.circuits.graphs.node import Node
+from zenserve.circuits.lowering import best_plan
+from zenserve.circuits.lowering.optimiser import Plan, Way
+from zenserve.circuits.operators.clip import Clip
+from zenserve.circuits.operators.dense import Dense, QuantDense
+from zenserve.circuits.quantised import Integers
+from zenserve.circuits.r1cs import execution
+from zenserve.circuits.r1cs.builder import Builder
+from zenserve.circuits.r1cs.program import Program
+from zenserve.kernels import FrArray
+from zenserve.prover import groth16
+from zenserve.prover.blocks import Csr
+from zenserve.prover.constraint_system import ConstraintSystem
+from zenserve.prover.groth16 import Opening, Proof, ProvingKey
+from zenserve.relations.integers import IntArray
+from zenserve.relations.relation import Tensor
+from zenserve.verifier.schemes import Privacy
 
 R = kernels.fr.modulus
 Assignment = Sequence[int] | IntArray | FrArray

@@ -10,8 +10,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import kernels
-from circuits import (
+from tests.circuits.quantised import networks, slow
+from tests.circuits.quantised.networks import KINDS
+from tests.circuits.support import R, answered, challenged, first_violation, forced, prove, slow_execute
+from tests.prover.statements import commitment_basis
+from tests.refusals import refuses
+from zenserve import kernels
+from zenserve.circuits import (
     Accuracy,
     QuantGraph,
     compile_accuracy,
@@ -21,26 +26,21 @@ from circuits import (
     parameters,
     quantise,
 )
-from circuits.banks import profile
-from circuits.graphs.types import Affine, Rescale, WeightType
-from circuits.networks.language import tensor
-from circuits.onnx.write import to_onnx
-from circuits.operators.convolution import QuantConv
-from circuits.operators.dense import QuantDense
-from circuits.operators.reshape import Reshape
-from circuits.priors import with_prior
-from circuits.r1cs import execution
-from circuits.schemes import accuracy
-from prover import groth16
-from relations.integers import IntArray
-from tests.circuits.quantised import networks, slow
-from tests.circuits.quantised.networks import KINDS
-from tests.circuits.support import R, answered, challenged, first_violation, forced, prove, slow_execute
-from tests.prover.statements import commitment_basis
-from tests.refusals import refuses
-from verifier.bank import ANSWER, PRIOR, SEEN
-from verifier.schemes import Privacy
-from zenerrors import StatementError, TensorError
+from zenserve.circuits.banks import profile
+from zenserve.circuits.graphs.types import Affine, Rescale, WeightType
+from zenserve.circuits.networks.language import tensor
+from zenserve.circuits.onnx.write import to_onnx
+from zenserve.circuits.operators.convolution import QuantConv
+from zenserve.circuits.operators.dense import QuantDense
+from zenserve.circuits.operators.reshape import Reshape
+from zenserve.circuits.priors import with_prior
+from zenserve.circuits.r1cs import execution
+from zenserve.circuits.schemes import accuracy
+from zenserve.errors import StatementError, TensorError
+from zenserve.prover import groth16
+from zenserve.relations.integers import IntArray
+from zenserve.verifier.bank import ANSWER, PRIOR, SEEN
+from zenserve.verifier.schemes import Privacy
 
 PRIVATE: tuple[Privacy, ...] = ("public", "committed")
 

@@ -10,23 +10,23 @@ from typing import Final
 import numpy as np
 import pytest
 
-import kernels
-from circuits import Accuracy, QuantGraph, compile_accuracy, parameters, plan_accuracy
-from circuits.graphs.types import Affine, WeightType
-from circuits.operators.concat import Concat
-from circuits.operators.dense import QuantDense
-from circuits.quantised import QuantInput
-from circuits.schemes import planned
-from prover import groth16
-from relations.integers import IntArray
 from tests.circuits.support import R, answered, challenged, first_violation, prove
 from tests.circuits.test_uniqueness import assert_unique
 from tests.prover.statements import commitment_basis
 from tests.refusals import refuses
-from verifier.datasets import LabelledData
-from verifier.measures import takes_targets
-from verifier.schemes import Measure, Privacy
-from zenerrors import StatementError
+from zenserve import kernels
+from zenserve.circuits import Accuracy, QuantGraph, compile_accuracy, parameters, plan_accuracy
+from zenserve.circuits.graphs.types import Affine, WeightType
+from zenserve.circuits.operators.concat import Concat
+from zenserve.circuits.operators.dense import QuantDense
+from zenserve.circuits.quantised import QuantInput
+from zenserve.circuits.schemes import planned
+from zenserve.errors import StatementError
+from zenserve.prover import groth16
+from zenserve.relations.integers import IntArray
+from zenserve.verifier.datasets import LabelledData
+from zenserve.verifier.measures import takes_targets
+from zenserve.verifier.schemes import Measure, Privacy
 
 BATCH: Final = 3
 KIND: Final = Affine(0.5, 1, 3)

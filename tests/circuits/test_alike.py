@@ -5,14 +5,16 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from circuits.lowering import Level, Lowering, arithmetic, best_plan
-from circuits.lowering.clamps import Uncut
-from circuits.lowering.cost import Cost
-from circuits.r1cs.builder import Builder
-from circuits.r1cs.linear import Weighted
-from relations.bounds import Bound
-from relations.functions import Requantisation
-from relations.relation import (
+from tests.circuits.support import challenged
+from tests.circuits.test_uniqueness import assert_unique
+from zenserve.circuits.lowering import Level, Lowering, arithmetic, best_plan
+from zenserve.circuits.lowering.clamps import Uncut
+from zenserve.circuits.lowering.cost import Cost
+from zenserve.circuits.r1cs.builder import Builder
+from zenserve.circuits.r1cs.linear import Weighted
+from zenserve.relations.bounds import Bound
+from zenserve.relations.functions import Requantisation
+from zenserve.relations.relation import (
     Absolute,
     Lookup,
     MatMul,
@@ -23,8 +25,6 @@ from relations.relation import (
     Tensor,
     Term,
 )
-from tests.circuits.support import challenged
-from tests.circuits.test_uniqueness import assert_unique
 
 
 @pytest.mark.parametrize("signed", [(0,), (1,), (0, 1), ()])

@@ -14,8 +14,12 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
-from base.progress import silent
-from circuits import (
+from tests.circuits.quantised import networks
+from tests.circuits.quantised.networks import embedding
+from tests.prover.statements import R, forged_key
+from tests.refusals import refuses
+from zenserve.base.progress import silent
+from zenserve.circuits import (
     Circuit,
     Inference,
     QuantGraph,
@@ -25,9 +29,9 @@ from circuits import (
     compile_registration,
     quantise,
 )
-from circuits.networks.language import tensor
-from circuits.operators.activation import Activation, QuantActivation
-from circuits.schemes.audit import (
+from zenserve.circuits.networks.language import tensor
+from zenserve.circuits.operators.activation import Activation, QuantActivation
+from zenserve.circuits.schemes.audit import (
     Finding,
     audit,
     audit_points,
@@ -35,19 +39,15 @@ from circuits.schemes.audit import (
     recompile,
     require_same,
 )
-from kernels import fr, g1
-from prover.groth16 import VerifyingKey, ceremony, powers_of_tau, prove, verify
-from prover.groth16.ceremony import Beacon, State
-from prover.groth16.powers_of_tau import PowersOfTau
-from prover.spartan.layout import rows_for
-from prover.spartan.system import CommitmentKey, Spartan
-from tests.circuits.quantised import networks
-from tests.circuits.quantised.networks import embedding
-from tests.prover.statements import R, forged_key
-from tests.refusals import refuses
-from verifier.groth16 import setup_transcript
-from verifier.system import CEREMONY, DEVELOPMENT, IMPORTED
-from zenerrors import StatementError, ZenError
+from zenserve.errors import StatementError, ZenError
+from zenserve.kernels import fr, g1
+from zenserve.prover.groth16 import VerifyingKey, ceremony, powers_of_tau, prove, verify
+from zenserve.prover.groth16.ceremony import Beacon, State
+from zenserve.prover.groth16.powers_of_tau import PowersOfTau
+from zenserve.prover.spartan.layout import rows_for
+from zenserve.prover.spartan.system import CommitmentKey, Spartan
+from zenserve.verifier.groth16 import setup_transcript
+from zenserve.verifier.system import CEREMONY, DEVELOPMENT, IMPORTED
 
 _OF_START = {"setup", "key.alpha_g1", "key.beta_g2", "key.ic", "key.basis", "transcript.origin"}
 
@@ -307,7 +307,9 @@ def test_a_key_of_right_points_whose_ceremony_began_elsewhere(
     setup_transcript.check(ada.transcript, key)
 
     with monkeypatch.context() as patch:
-        patch.setattr(import_module("prover.groth16.ceremony.finish"), "verify", lambda *_, **__: None)
+        patch.setattr(
+            import_module("zenserve.prover.groth16.ceremony.finish"), "verify", lambda *_, **__: None
+        )
         proving = ceremony.finish(
             replace(ada, private=ada.private[:-1]), circuit.constraint_system, held.powers
         )

@@ -8,13 +8,13 @@ from typing import Any, Final
 import numpy as np
 import pytest
 
-from circuits import Inference, compile_inference
 from tests.circuits.support import challenged, extremes, first_violation, insisting, random_network
 from tests.refusals import refuses
-from verifier.description import Description, as_list
-from verifier.documents import checked
-from verifier.schemes import Privacy
-from verifier.words import claim
+from zenserve.circuits import Inference, compile_inference
+from zenserve.verifier.description import Description, as_list
+from zenserve.verifier.documents import checked
+from zenserve.verifier.schemes import Privacy
+from zenserve.verifier.words import claim
 
 BATCH: Final = 3
 NETWORK: Final = random_network(7)

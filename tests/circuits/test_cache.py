@@ -7,7 +7,7 @@ from pathlib import Path
 import onnx
 import pytest
 
-from circuits import cache
+from zenserve.circuits import cache
 
 
 @pytest.fixture(autouse=True)

@@ -11,29 +11,29 @@ from typing import TypeVar
 import numpy as np
 import pytest
 
-from circuits import QuantGraph, Robustness, compile_robustness, zoo
-from circuits.certificates import backwards
-from circuits.certificates.largest import Largest
-from circuits.certificates.looked import Looked
-from circuits.certificates.pools import FINE, Windows, picked
-from circuits.certificates.rescaled import Rescaled
-from circuits.certificates.tables import Cells
-from circuits.graphs.types import FloatArray
-from circuits.networks import language
-from circuits.operators.activation import Activation
-from circuits.operators.filled import Filled
-from circuits.operators.gather import Gather
-from circuits.operators.leaky_relu import LeakyRelu
-from circuits.quantisation.quantiser import quantise
-from circuits.schemes.robustness import require_certificates
-from relations.functions import Tabulation
-from relations.integers import IntArray
-from relations.planes import Sliding
-from relations.relation import Product, Tensor
 from tests.circuits.support import refused, violation
 from tests.circuits.test_relations import agree
 from tests.circuits.test_robustness import drawn_lines, insisting, prove_and_lie
-from verifier.schemes import Norm, Privacy
+from zenserve.circuits import QuantGraph, Robustness, compile_robustness, zoo
+from zenserve.circuits.certificates import backwards
+from zenserve.circuits.certificates.largest import Largest
+from zenserve.circuits.certificates.looked import Looked
+from zenserve.circuits.certificates.pools import FINE, Windows, picked
+from zenserve.circuits.certificates.rescaled import Rescaled
+from zenserve.circuits.certificates.tables import Cells
+from zenserve.circuits.graphs.types import FloatArray
+from zenserve.circuits.networks import language
+from zenserve.circuits.operators.activation import Activation
+from zenserve.circuits.operators.filled import Filled
+from zenserve.circuits.operators.gather import Gather
+from zenserve.circuits.operators.leaky_relu import LeakyRelu
+from zenserve.circuits.quantisation.quantiser import quantise
+from zenserve.circuits.schemes.robustness import require_certificates
+from zenserve.relations.functions import Tabulation
+from zenserve.relations.integers import IntArray
+from zenserve.relations.planes import Sliding
+from zenserve.relations.relation import Product, Tensor
+from zenserve.verifier.schemes import Norm, Privacy
 
 Kind = TypeVar("Kind", Looked, Largest)
 SILU = "x * sigmoid(x)"

@@ -9,15 +9,15 @@ from functools import cache
 import numpy as np
 import pytest
 
-from circuits import Accuracy, QuantGraph, compile_accuracy, compile_robustness, quantise
-from circuits.networks.language import tensor
 from examples.robustness.network import calibration, held_out, network
-from relations.integers import IntArray
 from tests.circuits import test_certificates
 from tests.circuits.support import insisting, random_network, refused, violation
 from tests.circuits.test_robustness import KINDS, small
 from tests.refusals import refuses
-from verifier.schemes import Privacy
+from zenserve.circuits import Accuracy, QuantGraph, compile_accuracy, compile_robustness, quantise
+from zenserve.circuits.networks.language import tensor
+from zenserve.relations.integers import IntArray
+from zenserve.verifier.schemes import Privacy
 
 BATCH, RADIUS = 4, 2
 COUNT = 7

@@ -9,12 +9,6 @@ from typing import get_args
 import numpy as np
 import pytest
 
-from circuits import QuantGraph, compile_inference, input_values
-from circuits.graphs.types import Affine
-from circuits.lowering import Level
-from circuits.schemes.audit import recompile
-from circuits.schemes.inference import Inference
-from relations.integers import IntArray
 from tests.circuits.quantised import networks
 from tests.circuits.support import answered, challenged, first_violation
 from tests.circuits.test_intervals import network
@@ -23,9 +17,15 @@ from tests.circuits.test_relations import agree
 from tests.circuits.test_uniqueness import assert_unique
 from tests.refusals import refuses
 from tests.vectors import several
-from verifier.description import Description
-from verifier.documents import checked
-from verifier.schemes import Privacy, Reveal
+from zenserve.circuits import QuantGraph, compile_inference, input_values
+from zenserve.circuits.graphs.types import Affine
+from zenserve.circuits.lowering import Level
+from zenserve.circuits.schemes.audit import recompile
+from zenserve.circuits.schemes.inference import Inference
+from zenserve.relations.integers import IntArray
+from zenserve.verifier.description import Description
+from zenserve.verifier.documents import checked
+from zenserve.verifier.schemes import Privacy, Reveal
 
 INPUTS = {"a": np.array([1, 15]), "b": np.array([0, 7]), "c.1": np.array([9, 2])}
 

@@ -1,4 +1,4 @@
-"""Answers that are compared before anything is proven (``circuits.comparison``)."""
+"""Answers that are compared before anything is proven (``zenserve.circuits.comparison``)."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ import numpy as np
 import onnx.parser
 import pytest
 
-from circuits import Graph, load_onnx, quantise
-from circuits.comparison import gaps
-from circuits.comparison.differences import Difference, require_near, sentence
-from circuits.comparison.files import compare_file, compare_model
-from circuits.comparison.integers import compare_integers, labels_shown
-from circuits.networks.stored import graph_from_bytes, graph_to_bytes
-from circuits.onnx import runtime
-from circuits.operators import ONNX
-from circuits.operators.activation import applied
-from zenerrors import ModelError
+from zenserve.circuits import Graph, load_onnx, quantise
+from zenserve.circuits.comparison import gaps
+from zenserve.circuits.comparison.differences import Difference, require_near, sentence
+from zenserve.circuits.comparison.files import compare_file, compare_model
+from zenserve.circuits.comparison.integers import compare_integers, labels_shown
+from zenserve.circuits.networks.stored import graph_from_bytes, graph_to_bytes
+from zenserve.circuits.onnx import runtime
+from zenserve.circuits.operators import ONNX
+from zenserve.circuits.operators.activation import applied
+from zenserve.errors import ModelError
 
 DIGITS = Path(__file__).parents[2] / "examples" / "digits"
 BODY = "h = MatMul (x, w) t = Tanh (h) y = Softmax <axis = 1> (t)"

@@ -14,11 +14,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from circuits import QuantGraph, compile_inference, plan_inference, quantise, zoo
-from circuits.lowering import Level
 from tests.circuits.quantised import networks
 from tests.circuits.quantised.networks import KINDS
-from verifier.schemes import Privacy
+from zenserve.circuits import QuantGraph, compile_inference, plan_inference, quantise, zoo
+from zenserve.circuits.lowering import Level
+from zenserve.verifier.schemes import Privacy
 
 PINNED = Path(__file__).parent / "constraint_counts.json"
 _LONGEST = "resnet50-cifar"

@@ -15,32 +15,32 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import kernels
-from circuits import Inference, QuantGraph, compile_inference
-from circuits.graphs.node import QuantNode
-from circuits.graphs.types import Affine, Rescale, WeightType
-from circuits.lowering import Level
-from circuits.lowering.clamps import ByParts, BySign, ByTable, Joined, Whole
-from circuits.lowering.encodings import Checked, Hidden, Packed, Stranded, Wires, exponents, layer_of
-from circuits.lowering.optimiser import Way
-from circuits.lowering.tables import Tables
-from circuits.operators.clip import Requantise
-from circuits.operators.convolution import QuantConv
-from circuits.operators.dense import QuantDense
-from circuits.operators.reshape import Reshape
-from circuits.quantised.typed import TypedGraph
-from circuits.r1cs.builder import FR, Builder
-from circuits.r1cs.linear import Linear, LinearCombinations, Weighted
-from circuits.r1cs.sources import Known, Source
-from circuits.r1cs.table import Table
-from circuits.schemes import inference
-from circuits.schemes.registration import compile_registration
-from relations.bounds import slot_width
-from relations.integers import INTEGER_LIMIT, IntArray, Interval
 from tests.circuits.support import R, answered, completed, first_violation, forced, forge, unnoticed
 from tests.refusals import refuses
-from verifier.schemes import Privacy
-from zenerrors import ModelError
+from zenserve import kernels
+from zenserve.circuits import Inference, QuantGraph, compile_inference
+from zenserve.circuits.graphs.node import QuantNode
+from zenserve.circuits.graphs.types import Affine, Rescale, WeightType
+from zenserve.circuits.lowering import Level
+from zenserve.circuits.lowering.clamps import ByParts, BySign, ByTable, Joined, Whole
+from zenserve.circuits.lowering.encodings import Checked, Hidden, Packed, Stranded, Wires, exponents, layer_of
+from zenserve.circuits.lowering.optimiser import Way
+from zenserve.circuits.lowering.tables import Tables
+from zenserve.circuits.operators.clip import Requantise
+from zenserve.circuits.operators.convolution import QuantConv
+from zenserve.circuits.operators.dense import QuantDense
+from zenserve.circuits.operators.reshape import Reshape
+from zenserve.circuits.quantised.typed import TypedGraph
+from zenserve.circuits.r1cs.builder import FR, Builder
+from zenserve.circuits.r1cs.linear import Linear, LinearCombinations, Weighted
+from zenserve.circuits.r1cs.sources import Known, Source
+from zenserve.circuits.r1cs.table import Table
+from zenserve.circuits.schemes import inference
+from zenserve.circuits.schemes.registration import compile_registration
+from zenserve.errors import ModelError
+from zenserve.relations.bounds import slot_width
+from zenserve.relations.integers import INTEGER_LIMIT, IntArray, Interval
+from zenserve.verifier.schemes import Privacy
 
 NODE = "layer"
 

@@ -12,9 +12,9 @@ import onnx
 import pytest
 from onnx import helper
 
-from circuits import export_model, load_onnx
-from circuits.onnx import estimators
 from tests.refusals import refuses
+from zenserve.circuits import export_model, load_onnx
+from zenserve.circuits.onnx import estimators
 
 
 def of(package: str, **methods: Any) -> Any:

@@ -5,19 +5,19 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from circuits import Inference, compile_inference
-from circuits.quantised import QuantGraph
-from circuits.r1cs.folding import fold_public_inputs
-from circuits.schemes.audit import Verdict, audit, recompile
-from kernels import FrArray, fr
-from prover import groth16
-from prover.groth16 import CommitmentKey, VerifyingKey
 from tests.circuits.quantised import networks
 from tests.prover.verifiers import verify
 from tests.refusals import refuses
 from tests.vectors.world import World
-from verifier.groth16.proof import Proof
-from verifier.groth16.transcript import fold
+from zenserve.circuits import Inference, compile_inference
+from zenserve.circuits.quantised import QuantGraph
+from zenserve.circuits.r1cs.folding import fold_public_inputs
+from zenserve.circuits.schemes.audit import Verdict, audit, recompile
+from zenserve.kernels import FrArray, fr
+from zenserve.prover import groth16
+from zenserve.prover.groth16 import CommitmentKey, VerifyingKey
+from zenserve.verifier.groth16.proof import Proof
+from zenserve.verifier.groth16.transcript import fold
 
 STATEMENT = 77
 

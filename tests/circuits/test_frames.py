@@ -8,16 +8,16 @@ from typing import Any, Final
 import numpy as np
 import pytest
 
-from circuits.comparison import gaps
-from circuits.comparison.differences import require_near
-from circuits.comparison.files import Exported, compare_source
-from circuits.comparison.integers import compare_integers
-from circuits.networks.files import load_onnx
-from circuits.onnx.estimators import export_tabular
-from circuits.tuning import tune
 from tests.circuits import tables
 from tests.documentation.test_commands import blocks
 from tests.refusals import refuses
+from zenserve.circuits.comparison import gaps
+from zenserve.circuits.comparison.differences import require_near
+from zenserve.circuits.comparison.files import Exported, compare_source
+from zenserve.circuits.comparison.integers import compare_integers
+from zenserve.circuits.networks.files import load_onnx
+from zenserve.circuits.onnx.estimators import export_tabular
+from zenserve.circuits.tuning import tune
 
 ensemble: Any = pytest.importorskip("sklearn.ensemble", reason="scikit-learn is not installed")
 pytest.importorskip("skl2onnx", reason="skl2onnx is not installed: pip install skl2onnx")

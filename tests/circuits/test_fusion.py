@@ -10,23 +10,24 @@ import onnxruntime
 import pytest
 from onnx.helper import make_node
 
-from circuits import load_onnx
-from circuits.graphs.graph import Graph
-from circuits.graphs.node import Node
-from circuits.graphs.rewriting import without_dead_nodes
-from circuits.graphs.types import Declared
-from circuits.networks.fusion import fuse
-from circuits.operators.activation import Activation, before_repeats
-from circuits.operators.add import Add, Sub, Sum, sums_of_sums
-from circuits.operators.clip import Clip, merge_clips
-from circuits.operators.convolution import Conv
-from circuits.operators.dense import Dense
-from circuits.operators.gather import Gather
-from circuits.operators.matmul import MatMul
-from circuits.operators.max_pool import MaxPool
-from circuits.operators.pad import Pad, pad_into_windows
-from circuits.operators.reshape import Reshape, merge_reshapes
-from circuits.operators.scale import (
+from tests.circuits.support import make_model
+from zenserve.circuits import load_onnx
+from zenserve.circuits.graphs.graph import Graph
+from zenserve.circuits.graphs.node import Node
+from zenserve.circuits.graphs.rewriting import without_dead_nodes
+from zenserve.circuits.graphs.types import Declared
+from zenserve.circuits.networks.fusion import fuse
+from zenserve.circuits.operators.activation import Activation, before_repeats
+from zenserve.circuits.operators.add import Add, Sub, Sum, sums_of_sums
+from zenserve.circuits.operators.clip import Clip, merge_clips
+from zenserve.circuits.operators.convolution import Conv
+from zenserve.circuits.operators.dense import Dense
+from zenserve.circuits.operators.gather import Gather
+from zenserve.circuits.operators.matmul import MatMul
+from zenserve.circuits.operators.max_pool import MaxPool
+from zenserve.circuits.operators.pad import Pad, pad_into_windows
+from zenserve.circuits.operators.reshape import Reshape, merge_reshapes
+from zenserve.circuits.operators.scale import (
     Scale,
     merge_scales,
     scale_before_movers,
@@ -35,8 +36,7 @@ from circuits.operators.scale import (
     scale_into_previous,
     scale_to_conv,
 )
-from circuits.operators.transpose import Transpose, merge_transposes
-from tests.circuits.support import make_model
+from zenserve.circuits.operators.transpose import Transpose, merge_transposes
 
 RNG = np.random.default_rng(17)
 

@@ -13,21 +13,29 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from circuits.graphs.types import Affine, Rescale
-from circuits.lowering import argmax
-from circuits.lowering.digits import Digits
-from circuits.r1cs import execution
-from circuits.r1cs.builder import Builder
-from circuits.r1cs.gadgets import chosen, clamp, decompose, decompose_fully, divide, range_check, requantise
-from circuits.r1cs.linear import Linear
-from circuits.r1cs.sources import Known
-from prover.groth16.reference import check
-from relations.bounds import Bound
-from relations.functions import Requantisation
-from relations.integers import IntArray
 from tests.circuits.support import R, fill, first_violation, satisfied
 from tests.refusals import refuses
-from zenerrors import StatementError
+from zenserve.circuits.graphs.types import Affine, Rescale
+from zenserve.circuits.lowering import argmax
+from zenserve.circuits.lowering.digits import Digits
+from zenserve.circuits.r1cs import execution
+from zenserve.circuits.r1cs.builder import Builder
+from zenserve.circuits.r1cs.gadgets import (
+    chosen,
+    clamp,
+    decompose,
+    decompose_fully,
+    divide,
+    range_check,
+    requantise,
+)
+from zenserve.circuits.r1cs.linear import Linear
+from zenserve.circuits.r1cs.sources import Known
+from zenserve.errors import StatementError
+from zenserve.prover.groth16.reference import check
+from zenserve.relations.bounds import Bound
+from zenserve.relations.functions import Requantisation
+from zenserve.relations.integers import IntArray
 
 BITS = 2
 TOP = 3

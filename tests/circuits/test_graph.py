@@ -8,20 +8,20 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from circuits.graphs.graph import Graph
-from circuits.graphs.node import Node
-from circuits.graphs.types import Declared
-from circuits.operators.add import Add
-from circuits.operators.average_pool import AveragePool
-from circuits.operators.clip import Clip
-from circuits.operators.concat import Concat
-from circuits.operators.convolution import Conv
-from circuits.operators.dense import Dense
-from circuits.operators.max_pool import MaxPool
-from circuits.operators.pad import Pad
-from circuits.operators.reshape import Reshape
-from circuits.operators.transpose import Transpose
 from tests.refusals import refuses
+from zenserve.circuits.graphs.graph import Graph
+from zenserve.circuits.graphs.node import Node
+from zenserve.circuits.graphs.types import Declared
+from zenserve.circuits.operators.add import Add
+from zenserve.circuits.operators.average_pool import AveragePool
+from zenserve.circuits.operators.clip import Clip
+from zenserve.circuits.operators.concat import Concat
+from zenserve.circuits.operators.convolution import Conv
+from zenserve.circuits.operators.dense import Dense
+from zenserve.circuits.operators.max_pool import MaxPool
+from zenserve.circuits.operators.pad import Pad
+from zenserve.circuits.operators.reshape import Reshape
+from zenserve.circuits.operators.transpose import Transpose
 
 RNG = np.random.default_rng(23)
 
@@ -53,12 +53,12 @@ def test_a_large_batch_is_convolved_in_pieces(monkeypatch: pytest.MonkeyPatch) -
     node = Conv("c", ("x",), RNG.normal(size=(3, 2, 2, 2)), RNG.normal(size=3))
     x = RNG.normal(size=(7, 2, 4, 4))
     whole = node.run(x)
-    monkeypatch.setattr("relations.planes._UNROLLED", 150)
+    monkeypatch.setattr("zenserve.relations.planes._UNROLLED", 150)
     np.testing.assert_allclose(node.run(x), whole, atol=1e-12)
 
 
 def test_windows_over_integers_are_exact() -> None:
-    from relations import planes
+    from zenserve.relations import planes
 
     x, weight = RNG.integers(-(2**30), 2**30, (1, 2, 4, 4)), RNG.integers(-(2**20), 2**20, (3, 2, 2, 2))
     out = planes.convolve(x, weight, np.zeros(3, np.int64), (1, 1), (0, 0, 0, 0), 1)

@@ -10,17 +10,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import kernels
-from circuits import Inference, QuantGraph, compile_inference
-from circuits.graphs.types import Affine, Rescale, WeightType
-from circuits.lowering import Level
-from circuits.operators.dense import QuantDense
-from prover import groth16
 from tests.circuits.conftest import Digits
 from tests.circuits.support import PRIVACIES, dense_layers, extremes, first_violation, forge, random_network
 from tests.refusals import refuses
-from verifier.schemes import Privacy
-from zenerrors import ModelError
+from zenserve import kernels
+from zenserve.circuits import Inference, QuantGraph, compile_inference
+from zenserve.circuits.graphs.types import Affine, Rescale, WeightType
+from zenserve.circuits.lowering import Level
+from zenserve.circuits.operators.dense import QuantDense
+from zenserve.errors import ModelError
+from zenserve.prover import groth16
+from zenserve.verifier.schemes import Privacy
 
 
 @pytest.mark.parametrize("privacy", PRIVACIES)

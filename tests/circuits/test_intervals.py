@@ -8,13 +8,6 @@ import json
 import numpy as np
 import pytest
 
-from circuits import QuantGraph, compile_inference
-from circuits.lowering import Level
-from circuits.quantised.typed import TypedGraph
-from circuits.schemes.audit import recompile
-from circuits.schemes.inference import Inference
-from circuits.schemes.intervals import integer_bounds
-from relations.integers import IntArray
 from tests.circuits.quantised import networks
 from tests.circuits.support import R, answered, challenged, first_violation
 from tests.circuits.test_lowering import refuse_all_lies
@@ -22,7 +15,14 @@ from tests.circuits.test_relations import agree
 from tests.circuits.test_uniqueness import assert_unique
 from tests.refusals import refuses
 from tests.vectors import several
-from verifier.schemes import Reveal
+from zenserve.circuits import QuantGraph, compile_inference
+from zenserve.circuits.lowering import Level
+from zenserve.circuits.quantised.typed import TypedGraph
+from zenserve.circuits.schemes.audit import recompile
+from zenserve.circuits.schemes.inference import Inference
+from zenserve.circuits.schemes.intervals import integer_bounds
+from zenserve.relations.integers import IntArray
+from zenserve.verifier.schemes import Reveal
 
 LEVELS: list[Level] = [0, 2, 3, 5]
 BOUNDED: list[tuple[Reveal, int]] = [("threshold", 1), ("range", 1), ("range", 3)]

@@ -5,17 +5,17 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from circuits.networks.language import Tensor, concat, tensor
-from circuits.operators.add import Add
-from circuits.operators.average_pool import AveragePool
-from circuits.operators.clip import Clip
-from circuits.operators.concat import Concat
-from circuits.operators.convolution import Conv
-from circuits.operators.dense import Dense
-from circuits.operators.max_pool import MaxPool
-from circuits.operators.reshape import Reshape
-from circuits.operators.transpose import Transpose
 from tests.refusals import refuses
+from zenserve.circuits.networks.language import Tensor, concat, tensor
+from zenserve.circuits.operators.add import Add
+from zenserve.circuits.operators.average_pool import AveragePool
+from zenserve.circuits.operators.clip import Clip
+from zenserve.circuits.operators.concat import Concat
+from zenserve.circuits.operators.convolution import Conv
+from zenserve.circuits.operators.dense import Dense
+from zenserve.circuits.operators.max_pool import MaxPool
+from zenserve.circuits.operators.reshape import Reshape
+from zenserve.circuits.operators.transpose import Transpose
 
 RNG = np.random.default_rng(0)
 

@@ -10,17 +10,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import ArrayLike
 
-import kernels
-from circuits.r1cs.builder import Builder
-from circuits.r1cs.linear import Linear
-from circuits.r1cs.lookups import Lookups
-from circuits.r1cs.program import Program
-from circuits.r1cs.steps import Product
-from circuits.r1cs.table import Table
-from prover import groth16
-from prover.groth16.reference import check
 from tests.circuits.support import R, accepted_lies, answered, challenged, first_violation
 from tests.refusals import refuses
+from zenserve import kernels
+from zenserve.circuits.r1cs.builder import Builder
+from zenserve.circuits.r1cs.linear import Linear
+from zenserve.circuits.r1cs.lookups import Lookups
+from zenserve.circuits.r1cs.program import Program
+from zenserve.circuits.r1cs.steps import Product
+from zenserve.circuits.r1cs.table import Table
+from zenserve.prover import groth16
+from zenserve.prover.groth16.reference import check
 
 SQUARES = np.array([[value, value * value] for value in range(-2, 3)])
 TRIPLES = np.array([[0, 1, 5], [1, 0, 5], [1, 1, 5], [0, 0, 7]])

@@ -8,18 +8,6 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from circuits import Inference, QuantGraph, compile_inference, compile_registration, quantise, zoo
-from circuits.graphs.types import WeightType
-from circuits.lowering import Level, tables
-from circuits.lowering.clamps import Joined, clamps
-from circuits.lowering.joint import Joint, _largest_table, joints, rounds
-from circuits.lowering.optimiser import Way
-from circuits.networks.language import tensor
-from circuits.operators.weighted import WeightedSum
-from circuits.schemes import inference
-from circuits.schemes.inference import plan_inference
-from kernels import fr
-from relations.functions import Requantisation
 from tests.circuits.support import (
     PRIVACIES,
     Assignment,
@@ -31,7 +19,19 @@ from tests.circuits.support import (
 )
 from tests.circuits.test_lowering import LEVELS, refuse_all_lies
 from tests.refusals import refuses
-from verifier.schemes import Privacy
+from zenserve.circuits import Inference, QuantGraph, compile_inference, compile_registration, quantise, zoo
+from zenserve.circuits.graphs.types import WeightType
+from zenserve.circuits.lowering import Level, tables
+from zenserve.circuits.lowering.clamps import Joined, clamps
+from zenserve.circuits.lowering.joint import Joint, _largest_table, joints, rounds
+from zenserve.circuits.lowering.optimiser import Way
+from zenserve.circuits.networks.language import tensor
+from zenserve.circuits.operators.weighted import WeightedSum
+from zenserve.circuits.schemes import inference
+from zenserve.circuits.schemes.inference import plan_inference
+from zenserve.kernels import fr
+from zenserve.relations.functions import Requantisation
+from zenserve.verifier.schemes import Privacy
 
 
 def network(bits: int, weight_bits: int, *, per_channel: bool = False) -> QuantGraph:

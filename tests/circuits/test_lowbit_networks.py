@@ -11,17 +11,17 @@ import pytest
 
 from bench.lowbit import held_out, quantised
 from bench.stages import prove, require_shown
-from circuits import QuantGraph, compile_inference, plan_inference, quantise, zoo
-from circuits.zoo import lowbit
-from circuits.zoo.lowbit import ARCHITECTURES, IMAGE, Integers, Layer, Network, called
 from examples.zoo.data import FOLDER
-from kernels import fr
-from prover.registry import SYSTEMS
-from relations.integers import IntArray
 from tests.circuits.support import R, answered, first_violation, forge
 from tests.circuits.test_lowering import refuse_all_lies
 from tests.refusals import refuses
-from verifier.schemes import Privacy
+from zenserve.circuits import QuantGraph, compile_inference, plan_inference, quantise, zoo
+from zenserve.circuits.zoo import lowbit
+from zenserve.circuits.zoo.lowbit import ARCHITECTURES, IMAGE, Integers, Layer, Network, called
+from zenserve.kernels import fr
+from zenserve.prover.registry import SYSTEMS
+from zenserve.relations.integers import IntArray
+from zenserve.verifier.schemes import Privacy
 
 # Weights of networks of 224 x 224 pixels: torchvision's ResNet-18 without its normalisations and biases, and
 # the two that HWGQ has.

@@ -10,18 +10,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import kernels
-from circuits import Inference, QuantGraph, compile_inference
-from circuits.graphs.types import Affine
-from circuits.lowering import Level, Lowering, Plan, arithmetic
-from circuits.operators.activation import QuantActivation
-from circuits.quantised import Integers
-from circuits.quantised.typed import TypedGraph
-from circuits.r1cs.builder import Builder
-from circuits.schemes.inference import Bounds
-from prover.groth16.reference import check
-from relations.bounds import Bound
-from relations.relation import AtLeast, Relations, Tensor, Total
 from tests.circuits.quantised import networks, slow
 from tests.circuits.quantised.networks import KINDS
 from tests.circuits.support import (
@@ -38,7 +26,19 @@ from tests.circuits.support import (
     unnoticed,
 )
 from tests.refusals import refuses
-from verifier.schemes import Privacy
+from zenserve import kernels
+from zenserve.circuits import Inference, QuantGraph, compile_inference
+from zenserve.circuits.graphs.types import Affine
+from zenserve.circuits.lowering import Level, Lowering, Plan, arithmetic
+from zenserve.circuits.operators.activation import QuantActivation
+from zenserve.circuits.quantised import Integers
+from zenserve.circuits.quantised.typed import TypedGraph
+from zenserve.circuits.r1cs.builder import Builder
+from zenserve.circuits.schemes.inference import Bounds
+from zenserve.prover.groth16.reference import check
+from zenserve.relations.bounds import Bound
+from zenserve.relations.relation import AtLeast, Relations, Tensor, Total
+from zenserve.verifier.schemes import Privacy
 
 LEVELS: tuple[Level, ...] = get_args(Level)
 SETTINGS = list(itertools.product(PRIVACIES, LEVELS))
@@ -89,7 +89,7 @@ def test_the_slow_checker_agrees(kind: str) -> None:
         assert check(circuit.constraint_system, circuit.assign(q).tolist()) is None
 
 
-# Where c = 0 the slack of a clamp is free: nothing reads it (circuits.r1cs.gadgets.clamp).
+# Where c = 0 the slack of a clamp is free: nothing reads it (zenserve.circuits.r1cs.gadgets.clamp).
 FREE = ("/slack", "statement")
 MUTATED = [
     ("conv", "sum"),

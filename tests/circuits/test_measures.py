@@ -9,9 +9,6 @@ from functools import cache
 import numpy as np
 import pytest
 
-from circuits import Accuracy, QuantGraph, compile_accuracy, plan_accuracy
-from circuits.operators.dense import QuantDense
-from relations.integers import IntArray
 from tests.circuits.quantised import networks
 from tests.circuits.relation_checker import broken
 from tests.circuits.support import R, accepted_lies, answered, challenged, first_violation, held, slow_execute
@@ -20,9 +17,12 @@ from tests.circuits.test_accuracy import batch_of
 from tests.circuits.test_relations import agree
 from tests.circuits.test_uniqueness import assert_unique
 from tests.refusals import refuses
-from verifier.measures import takes_targets
-from verifier.schemes import Measure, Privacy
-from zenerrors import TensorError
+from zenserve.circuits import Accuracy, QuantGraph, compile_accuracy, plan_accuracy
+from zenserve.circuits.operators.dense import QuantDense
+from zenserve.errors import TensorError
+from zenserve.relations.integers import IntArray
+from zenserve.verifier.measures import takes_targets
+from zenserve.verifier.schemes import Measure, Privacy
 
 MEASURES: tuple[Measure, ...] = ("accuracy", "top-k", "f1", "mse", "mae", "r2")
 OTHERS = MEASURES[1:]

@@ -8,23 +8,23 @@ from functools import cache
 import numpy as np
 import pytest
 
-import bounds
-from bounds import Ball
-from circuits import Robustness, compile_accuracy, compile_robustness, quantise
-from circuits.certificates.draft import Draft
-from circuits.certificates.norms import Rooting, roots
-from circuits.certificates.parameters import Parameters
-from circuits.schemes.audit import recompile
 from examples.robustness.network import calibration, held_out, network
-from relations.bounds import Bound
-from relations.integers import IntArray
-from relations.relation import Parameter
 from tests.circuits import support
 from tests.circuits.support import violation
 from tests.circuits.test_certificates import below, certified, leads, small
 from tests.circuits.test_robustness import insisting, prove_and_lie
 from tests.refusals import refuses
-from verifier.schemes import Privacy, furthest
+from zenserve import bounds
+from zenserve.bounds import Ball
+from zenserve.circuits import Robustness, compile_accuracy, compile_robustness, quantise
+from zenserve.circuits.certificates.draft import Draft
+from zenserve.circuits.certificates.norms import Rooting, roots
+from zenserve.circuits.certificates.parameters import Parameters
+from zenserve.circuits.schemes.audit import recompile
+from zenserve.relations.bounds import Bound
+from zenserve.relations.integers import IntArray
+from zenserve.relations.relation import Parameter
+from zenserve.verifier.schemes import Privacy, furthest
 
 
 def test_roots_are_the_least_that_are_enough() -> None:

@@ -17,12 +17,12 @@ import pytest
 from onnx import ModelProto, NodeProto, TensorProto, helper, numpy_helper
 from onnx.helper import make_node
 
-from circuits import Graph, load_onnx, quantise
-from circuits.operators.dense import Dense
 from tests.circuits.conftest import Digits
 from tests.circuits.support import make_model
 from tests.refusals import refuses
-from zenerrors import ModelError
+from zenserve.circuits import Graph, load_onnx, quantise
+from zenserve.circuits.operators.dense import Dense
+from zenserve.errors import ModelError
 
 RNG = np.random.default_rng(3)
 

@@ -11,8 +11,8 @@ import pytest
 from onnx import parser
 from onnx.reference import ReferenceEvaluator
 
-from circuits import load_onnx, quantise
 from tests.refusals import refuses
+from zenserve.circuits import load_onnx, quantise
 
 _HEAD = '<ir_version: 10, opset_import: ["" : 18, "pkg" : 1]>'
 

@@ -15,18 +15,18 @@ from onnx import ModelProto, TensorProto, helper
 from onnx.helper import make_node
 from onnxruntime.quantization import CalibrationDataReader, QuantFormat, QuantType, quantize_static
 
-from circuits import load_onnx, quantise
-from circuits.graphs.graph import Graph
-from circuits.graphs.types import Declared, FloatArray
-from circuits.onnx.export import export_torch
-from circuits.operators.average_pool import AveragePool
-from circuits.operators.clip import Clip
-from circuits.operators.convolution import Conv
-from circuits.operators.dense import Dense
-from circuits.operators.scale import Scale
 from tests.circuits.support import make_model
 from tests.refusals import refuses
-from zenerrors import ModelError
+from zenserve.circuits import load_onnx, quantise
+from zenserve.circuits.graphs.graph import Graph
+from zenserve.circuits.graphs.types import Declared, FloatArray
+from zenserve.circuits.onnx.export import export_torch
+from zenserve.circuits.operators.average_pool import AveragePool
+from zenserve.circuits.operators.clip import Clip
+from zenserve.circuits.operators.convolution import Conv
+from zenserve.circuits.operators.dense import Dense
+from zenserve.circuits.operators.scale import Scale
+from zenserve.errors import ModelError
 
 FILES = Path(__file__).parent / "onnx_files"
 # Trees, of other exporters, are read in a test of their own.

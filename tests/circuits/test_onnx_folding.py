@@ -13,11 +13,11 @@ from onnx import TensorProto
 from onnx.helper import make_node
 from onnx.reference import ReferenceEvaluator
 
-from circuits import load_onnx
-from circuits.onnx import constants
-from circuits.onnx.folding import FOLDED
 from tests.circuits.support import make_model
 from tests.refusals import refuses
+from zenserve.circuits import load_onnx
+from zenserve.circuits.onnx import constants
+from zenserve.circuits.onnx.folding import FOLDED
 
 _RNG = np.random.default_rng(0)
 _REAL = _RNG.normal(size=(2, 3, 4)).astype(np.float32)

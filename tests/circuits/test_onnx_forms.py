@@ -12,10 +12,10 @@ import pytest
 from numpy.typing import NDArray
 from onnx import defs, helper, numpy_helper
 
-from circuits import load_onnx
-from circuits.graphs.graph import Graph
-from circuits.operators import ONNX
-from zenerrors import ModelError, TensorError
+from zenserve.circuits import load_onnx
+from zenserve.circuits.graphs.graph import Graph
+from zenserve.circuits.operators import ONNX
+from zenserve.errors import ModelError, TensorError
 
 _OPSET = 21
 _KINDS = {"tensor(float)": 1, "tensor(int64)": 7, "tensor(bool)": 9, "tensor(int8)": 3, "tensor(uint8)": 2}

@@ -26,8 +26,8 @@ FILES = Path(__file__).parent / "onnx_files"
 # memory in use.
 _CHILD = """
 import json, sys, time
-from circuits import load_onnx
-from zenerrors import ModelError
+from zenserve.circuits import load_onnx
+from zenserve.errors import ModelError
 for path in sys.argv[1:]:
     open("/proc/self/clear_refs", "w").write("5")
     started = time.process_time()

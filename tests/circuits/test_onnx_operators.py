@@ -14,16 +14,16 @@ from onnx import NodeProto, numpy_helper
 from onnx.defs import onnx_opset_version
 from onnx.helper import make_node
 
-from circuits import load_onnx
-from circuits.graphs.graph import Graph
-from circuits.graphs.node import Node
-from circuits.operators.clip import Clip
-from circuits.operators.convolution import Conv
-from circuits.operators.dense import Dense
-from circuits.operators.scale import Scale
 from tests.circuits.support import make_model
 from tests.refusals import refuses
-from zenerrors import ModelError
+from zenserve.circuits import load_onnx
+from zenserve.circuits.graphs.graph import Graph
+from zenserve.circuits.graphs.node import Node
+from zenserve.circuits.operators.clip import Clip
+from zenserve.circuits.operators.convolution import Conv
+from zenserve.circuits.operators.dense import Dense
+from zenserve.circuits.operators.scale import Scale
+from zenserve.errors import ModelError
 
 Rng = np.random.Generator
 Case = tuple[Sequence[NodeProto], Mapping[str, NDArray[Any]], tuple[int, ...], int]

@@ -15,9 +15,9 @@ from onnx.defs import onnx_opset_version
 from onnx.helper import make_node
 from onnx.numpy_helper import from_array
 
-from circuits import load_onnx
-from circuits.graphs.graph import Graph
 from tests.circuits.support import make_model
+from zenserve.circuits import load_onnx
+from zenserve.circuits.graphs.graph import Graph
 
 
 class Form(NamedTuple):

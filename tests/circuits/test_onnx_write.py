@@ -9,13 +9,13 @@ import numpy as np
 import onnxruntime
 import pytest
 
-from circuits import load_onnx
-from circuits.graphs.graph import Graph
-from circuits.networks.language import Tensor, concat, tensor
-from circuits.onnx.write import to_onnx
-from circuits.operators.average_pool import AveragePool
-from circuits.operators.scale import Scale
 from tests.refusals import refuses
+from zenserve.circuits import load_onnx
+from zenserve.circuits.graphs.graph import Graph
+from zenserve.circuits.networks.language import Tensor, concat, tensor
+from zenserve.circuits.onnx.write import to_onnx
+from zenserve.circuits.operators.average_pool import AveragePool
+from zenserve.circuits.operators.scale import Scale
 
 RNG = np.random.default_rng(0)
 SHAPE = (2, 6, 5)

@@ -9,9 +9,9 @@ import onnx
 import onnxruntime
 import pytest
 
-from circuits import load_onnx, quantise
 from tests.refusals import refuses
-from zenserve.networks import load
+from zenserve.circuits import load_onnx, quantise
+from zenserve.onecall.networks import load
 
 # PaddlePaddle writes -1; both "?" are names of nothing.
 PICTURE = """

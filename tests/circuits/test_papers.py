@@ -14,15 +14,15 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
-from circuits import Graph, compile_inference, quantise, zoo
-from circuits.lowering import Level
-from circuits.networks.language import tensor
-from circuits.papers import counts, figures, render, tables, zen
-from circuits.papers.counts import PRIVATE, PUBLIC, Circuit, Count
-from circuits.papers.render import Table
-from circuits.schemes.registration import compile_registration
-from circuits.zoo.weights import initial
 from tests.refusals import refuses
+from zenserve.circuits import Graph, compile_inference, quantise, zoo
+from zenserve.circuits.lowering import Level
+from zenserve.circuits.networks.language import tensor
+from zenserve.circuits.papers import counts, figures, render, tables, zen
+from zenserve.circuits.papers.counts import PRIVATE, PUBLIC, Circuit, Count
+from zenserve.circuits.papers.render import Table
+from zenserve.circuits.schemes.registration import compile_registration
+from zenserve.circuits.zoo.weights import initial
 
 TINY = tables.Scope(("shallownet-mnist",), ("lenet-small-cifar",), ((8, 1),), (256,))
 
@@ -193,7 +193,7 @@ def test_counts_come_from_the_cache_until_the_compiler_changes(
     assert counts.count("shallownet-mnist", circuit) == first
     with pytest.raises(TypeError):
         counts.count("shallownet-mnist", Circuit("private", 2, bits=4))
-    monkeypatch.setattr("circuits.cache.fingerprint", lambda *packages: b"another compiler")
+    monkeypatch.setattr("zenserve.circuits.cache.fingerprint", lambda *packages: b"another compiler")
     with pytest.raises(TypeError):
         counts.count("shallownet-mnist", circuit)
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from circuits import (
+from zenserve.circuits import (
     Circuit,
     QuantGraph,
     compile_accuracy,
@@ -15,11 +15,11 @@ from circuits import (
     quantise,
     zoo,
 )
-from circuits.schemes import planned
-from circuits.schemes.planned import Planned
-from prover import groth16
-from prover.groth16 import memory
-from prover.size import Size
+from zenserve.circuits.schemes import planned
+from zenserve.circuits.schemes.planned import Planned
+from zenserve.prover import groth16
+from zenserve.prover.groth16 import memory
+from zenserve.prover.size import Size
 
 Pair = Callable[[QuantGraph], tuple[Planned, Circuit]]
 PAIRS: dict[str, Pair] = {

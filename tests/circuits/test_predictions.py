@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from circuits import export_model, load_onnx
-from circuits.onnx.predictions import _tensors, predictions
 from tests.circuits.test_estimators import of
 from tests.refusals import refuses
+from zenserve.circuits import export_model, load_onnx
+from zenserve.circuits.onnx.predictions import _tensors, predictions
 
 ROWS = np.random.default_rng(3).normal(size=(40, 3))
 

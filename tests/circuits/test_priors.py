@@ -9,19 +9,19 @@ import onnx
 import pytest
 from onnx import TensorProto, helper
 
-from circuits import QuantGraph, compile_inference, load_onnx, plan_inference, quantise
-from circuits.banks import MARGIN, form_of
-from circuits.graphs.types import FloatArray
-from circuits.lowering.clamps import Uncut
-from circuits.networks.language import tensor
-from circuits.onnx.write import to_onnx
-from circuits.operators.add import QuantAdd
-from circuits.operators.dense import QuantDense
-from circuits.priors import Member, with_prior
-from circuits.quantised.typed import TypedGraph
 from tests.circuits.support import challenged, first_violation
 from tests.refusals import refuses
-from verifier.bank import ANSWER, PRIOR, SEEN
+from zenserve.circuits import QuantGraph, compile_inference, load_onnx, plan_inference, quantise
+from zenserve.circuits.banks import MARGIN, form_of
+from zenserve.circuits.graphs.types import FloatArray
+from zenserve.circuits.lowering.clamps import Uncut
+from zenserve.circuits.networks.language import tensor
+from zenserve.circuits.onnx.write import to_onnx
+from zenserve.circuits.operators.add import QuantAdd
+from zenserve.circuits.operators.dense import QuantDense
+from zenserve.circuits.priors import Member, with_prior
+from zenserve.circuits.quantised.typed import TypedGraph
+from zenserve.verifier.bank import ANSWER, PRIOR, SEEN
 
 ROWS = np.random.default_rng(0).random((8, 4))
 

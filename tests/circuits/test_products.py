@@ -10,16 +10,16 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from circuits.r1cs.builder import Builder
-from circuits.r1cs.linear import Linear
-from circuits.r1cs.products import Convolution, Products, product_interval
-from circuits.r1cs.program import Program
-from prover import groth16
-from prover.groth16.reference import check
-from relations.integers import IntArray
-from relations.planes import reach
 from tests.circuits.support import R, accepted_lies, answered, challenged, first_violation
 from tests.refusals import refuses
+from zenserve.circuits.r1cs.builder import Builder
+from zenserve.circuits.r1cs.linear import Linear
+from zenserve.circuits.r1cs.products import Convolution, Products, product_interval
+from zenserve.circuits.r1cs.program import Program
+from zenserve.prover import groth16
+from zenserve.prover.groth16.reference import check
+from zenserve.relations.integers import IntArray
+from zenserve.relations.planes import reach
 
 
 def multiplied(m: int, k: int, n: int) -> Program:

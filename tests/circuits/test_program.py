@@ -7,15 +7,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-import kernels
-from circuits.r1cs.builder import Builder
-from circuits.r1cs.linear import Linear
-from circuits.r1cs.program import Program
-from circuits.r1cs.steps import Product, Sum
-from prover.constraint_system import Segment
 from tests.circuits.support import answered, first_violation
 from tests.refusals import refuses
-from zenerrors import StatementError
+from zenserve import kernels
+from zenserve.circuits.r1cs.builder import Builder
+from zenserve.circuits.r1cs.linear import Linear
+from zenserve.circuits.r1cs.program import Program
+from zenserve.circuits.r1cs.steps import Product, Sum
+from zenserve.errors import StatementError
+from zenserve.prover.constraint_system import Segment
 
 
 def mixed() -> tuple[Builder, Program]:

@@ -10,15 +10,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from circuits import Graph, Inference, compile_inference, quantise
-from circuits.graphs.node import Node
-from circuits.graphs.rescaling import COARSER, approximate, fixed_point
-from circuits.operators.clip import Clip
-from circuits.operators.dense import Dense
-from circuits.operators.reshape import Reshape
 from tests.circuits.conftest import Digits
 from tests.circuits.support import dense_layers, extremes, random_graph, random_network, slow_execute
 from tests.refusals import refuses
+from zenserve.circuits import Graph, Inference, compile_inference, quantise
+from zenserve.circuits.graphs.node import Node
+from zenserve.circuits.graphs.rescaling import COARSER, approximate, fixed_point
+from zenserve.circuits.operators.clip import Clip
+from zenserve.circuits.operators.dense import Dense
+from zenserve.circuits.operators.reshape import Reshape
 
 
 def test_the_quantised_digits_network_is_within_one_percent_of_the_float_one(digits: Digits) -> None:

@@ -6,10 +6,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from circuits import load_onnx, quantise
 from tests.circuits.operators.test_arithmetic import real
 from tests.circuits.random_graphs import KINDS, Drawn, networks, session
-from zenerrors import ModelError
+from zenserve.circuits import load_onnx, quantise
+from zenserve.errors import ModelError
 
 SAMPLES = 24
 FAR = 0.02

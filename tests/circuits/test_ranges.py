@@ -10,14 +10,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from circuits.r1cs.builder import Builder
-from circuits.r1cs.linear import Linear
-from circuits.r1cs.lookups import Lookups
-from circuits.r1cs.program import Program
-from circuits.r1cs.ranges import Plan, RangeChecks
 from tests.circuits.support import R, accepted_lies, answered, first_violation
 from tests.refusals import refuses
-from zenerrors import StatementError
+from zenserve.circuits.r1cs.builder import Builder
+from zenserve.circuits.r1cs.linear import Linear
+from zenserve.circuits.r1cs.lookups import Lookups
+from zenserve.circuits.r1cs.program import Program
+from zenserve.circuits.r1cs.ranges import Plan, RangeChecks
+from zenserve.errors import StatementError
 
 
 def ranged(requests: Sequence[tuple[int, int]], counts: Sequence[int]) -> Program:

@@ -10,17 +10,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import kernels
-from circuits import QuantGraph, Recognition, compile_recognition, input_values
-from circuits.lowering import Level
-from prover import groth16
-from prover.groth16.reference import check
-from relations.integers import IntArray
 from tests.circuits.quantised import networks
 from tests.circuits.support import PRIVACIES, R, answered, first_violation, prove
 from tests.prover.statements import commitment_basis
 from tests.refusals import refuses
-from verifier.schemes import Privacy
+from zenserve import kernels
+from zenserve.circuits import QuantGraph, Recognition, compile_recognition, input_values
+from zenserve.circuits.lowering import Level
+from zenserve.prover import groth16
+from zenserve.prover.groth16.reference import check
+from zenserve.relations.integers import IntArray
+from zenserve.verifier.schemes import Privacy
 
 
 def inputs(graph: QuantGraph, seed: int = 0) -> tuple[IntArray, IntArray]:

@@ -23,8 +23,10 @@ from typing import Any, NamedTuple, get_args
 import numpy as np
 import pytest
 
-from base.processors import usable_cores
-from circuits import (
+from tests.circuits.relation_checker import broken
+from tests.circuits.support import held
+from zenserve.base.processors import usable_cores
+from zenserve.circuits import (
     QuantGraph,
     compile_accuracy,
     compile_inference,
@@ -34,15 +36,13 @@ from circuits import (
     quantise,
     zoo,
 )
-from circuits.graphs.types import Affine
-from circuits.lowering import Level
-from circuits.operators.sums import Accumulating
-from circuits.schemes.circuit import Circuit
-from kernels import FrArray, fr
-from relations.integers import IntArray
-from tests.circuits.relation_checker import broken
-from tests.circuits.support import held
-from verifier.schemes import Privacy, Reveal
+from zenserve.circuits.graphs.types import Affine
+from zenserve.circuits.lowering import Level
+from zenserve.circuits.operators.sums import Accumulating
+from zenserve.circuits.schemes.circuit import Circuit
+from zenserve.kernels import FrArray, fr
+from zenserve.relations.integers import IntArray
+from zenserve.verifier.schemes import Privacy, Reveal
 
 PINNED = Path(__file__).parent / "recorded_statements.json"
 NETWORKS = (*zoo.NAMES, zoo.EMBEDDING)

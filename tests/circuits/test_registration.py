@@ -7,19 +7,19 @@ from typing import get_args
 import numpy as np
 import pytest
 
-import kernels
-from circuits import QuantGraph, compile_inference, compile_registration, parameters
-from circuits.graphs.types import Affine
-from circuits.operators.convolution import QuantConv
-from circuits.operators.dense import QuantDense
-from circuits.operators.reshape import Reshape
-from prover import groth16
 from tests.circuits.quantised import networks
 from tests.circuits.support import accepted_lies, answered, first_violation, prove
 from tests.prover.statements import commitment_basis
 from tests.refusals import refuses
-from verifier.schemes import Privacy
-from zenerrors import StatementError
+from zenserve import kernels
+from zenserve.circuits import QuantGraph, compile_inference, compile_registration, parameters
+from zenserve.circuits.graphs.types import Affine
+from zenserve.circuits.operators.convolution import QuantConv
+from zenserve.circuits.operators.dense import QuantDense
+from zenserve.circuits.operators.reshape import Reshape
+from zenserve.errors import StatementError
+from zenserve.prover import groth16
+from zenserve.verifier.schemes import Privacy
 
 
 @pytest.fixture(scope="module")

@@ -12,14 +12,20 @@ from typing import get_args
 import numpy as np
 import pytest
 
-from circuits import Circuit, compile_accuracy, compile_inference, compile_recognition, compile_registration
-from circuits.lowering import Level
-from relations.integers import IntArray
 from tests.circuits.quantised import networks
 from tests.circuits.quantised.networks import KINDS
 from tests.circuits.relation_checker import broken
 from tests.circuits.support import answered, first_violation, held
-from verifier.schemes import Privacy
+from zenserve.circuits import (
+    Circuit,
+    compile_accuracy,
+    compile_inference,
+    compile_recognition,
+    compile_registration,
+)
+from zenserve.circuits.lowering import Level
+from zenserve.relations.integers import IntArray
+from zenserve.verifier.schemes import Privacy
 
 SETTINGS: list[tuple[str, Level, Privacy]] = [
     *((kind, 2, "private") for kind in KINDS),

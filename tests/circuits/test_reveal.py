@@ -10,18 +10,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from circuits import QuantGraph, compile_accuracy, compile_inference, plan_inference
-from circuits.graphs.types import Affine, Rescale
-from circuits.lowering import Level
-from circuits.operators.dense import QuantDense
-from circuits.operators.reshape import Reshape
-from circuits.schemes.circuit import Values
 from tests.circuits.quantised import networks
 from tests.circuits.support import R, answered, first_violation, forge, slow_execute
 from tests.circuits.test_lowering import refuse_all_lies
 from tests.refusals import refuses
-from verifier.schemes import Privacy, Reveal
-from zenerrors import ModelError
+from zenserve.circuits import QuantGraph, compile_accuracy, compile_inference, plan_inference
+from zenserve.circuits.graphs.types import Affine, Rescale
+from zenserve.circuits.lowering import Level
+from zenserve.circuits.operators.dense import QuantDense
+from zenserve.circuits.operators.reshape import Reshape
+from zenserve.circuits.schemes.circuit import Values
+from zenserve.errors import ModelError
+from zenserve.verifier.schemes import Privacy, Reveal
 
 SETTINGS: list[tuple[Reveal, int]] = [("label", 1), ("logits", 1), ("top", 1), ("top", 2), ("values", 1)]
 INPUTS: list[tuple[Privacy, Level]] = [("public", 2), ("private", 3), ("public", 5), ("committed", 5)]

@@ -9,27 +9,27 @@ from collections.abc import Mapping
 import numpy as np
 import pytest
 
-from circuits import QuantGraph, Robustness, compile_robustness
-from circuits.certificates.lines import Rescaling
-from circuits.certificates.rescaled import Rescaled
-from circuits.graphs.graph import Graph
-from circuits.graphs.types import FloatArray
-from circuits.networks.language import tensor
-from circuits.operators.clip import Clip
-from circuits.operators.dense import Dense
-from circuits.operators.gather import Gather
-from circuits.operators.leaky_relu import PRelu
-from circuits.quantisation.quantiser import quantise
 from examples.robustness.network import calibration, held_out, network
-from prover import groth16
-from relations.functions import Requantisation
-from relations.integers import IntArray
 from tests.bounds.networks import KINDS as KINDS_OF_BOUNDS
 from tests.circuits import support
 from tests.circuits.support import random_network, refused, violation
 from tests.circuits.test_relations import agree
 from tests.refusals import refuses
-from verifier.schemes import Privacy
+from zenserve.circuits import QuantGraph, Robustness, compile_robustness
+from zenserve.circuits.certificates.lines import Rescaling
+from zenserve.circuits.certificates.rescaled import Rescaled
+from zenserve.circuits.graphs.graph import Graph
+from zenserve.circuits.graphs.types import FloatArray
+from zenserve.circuits.networks.language import tensor
+from zenserve.circuits.operators.clip import Clip
+from zenserve.circuits.operators.dense import Dense
+from zenserve.circuits.operators.gather import Gather
+from zenserve.circuits.operators.leaky_relu import PRelu
+from zenserve.circuits.quantisation.quantiser import quantise
+from zenserve.prover import groth16
+from zenserve.relations.functions import Requantisation
+from zenserve.relations.integers import IntArray
+from zenserve.verifier.schemes import Privacy
 
 
 @pytest.mark.parametrize(

@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from circuits import samples
-from circuits.samples.pictures import Scaling
 from tests.refusals import refuses
+from zenserve.circuits import samples
+from zenserve.circuits.samples.pictures import Scaling
 
 ONE = {"x": (2, 2)}
 TWO = {"a": (2,), "b": (1, 3)}

@@ -13,7 +13,11 @@ from numpy.typing import NDArray
 from onnx import ModelProto, TensorProto, helper, numpy_helper
 from onnx.helper import make_node
 
-from circuits import (
+from tests.circuits.support import answered, challenged, first_violation
+from tests.circuits.test_lowering import refuse_all_lies
+from tests.circuits.test_uniqueness import assert_unique
+from tests.refusals import refuses
+from zenserve.circuits import (
     QuantGraph,
     compile_accuracy,
     compile_inference,
@@ -24,14 +28,10 @@ from circuits import (
     plan_inference,
     quantise,
 )
-from circuits.lowering import Level
-from circuits.quantisation import report
-from relations.integers import IntArray
-from tests.circuits.support import answered, challenged, first_violation
-from tests.circuits.test_lowering import refuse_all_lies
-from tests.circuits.test_uniqueness import assert_unique
-from tests.refusals import refuses
-from verifier.schemes import Privacy, Reveal
+from zenserve.circuits.lowering import Level
+from zenserve.circuits.quantisation import report
+from zenserve.relations.integers import IntArray
+from zenserve.verifier.schemes import Privacy, Reveal
 
 ELEMENTS: Final = {"image": TensorProto.FLOAT, "mask": TensorProto.BOOL, "token::ids": TensorProto.INT64}
 RNG = np.random.default_rng(23)

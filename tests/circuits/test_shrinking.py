@@ -11,17 +11,17 @@ from typing import Any
 import numpy as np
 import pytest
 
-from circuits import banks, load_onnx, tune
-from circuits.graphs.graph import Graph
-from circuits.networks.language import tensor
-from circuits.onnx.write import to_onnx
-from circuits.operators.weighted import Parametric
-from circuits.shrinking.channels import narrower
-from circuits.shrinking.fitting import fitted
-from circuits.shrinking.making import make_bank
-from circuits.shrinking.smaller import coarser, shallower
 from tests.refusals import refuses
-from verifier.datasets import by_class, load
+from zenserve.circuits import banks, load_onnx, tune
+from zenserve.circuits.graphs.graph import Graph
+from zenserve.circuits.networks.language import tensor
+from zenserve.circuits.onnx.write import to_onnx
+from zenserve.circuits.operators.weighted import Parametric
+from zenserve.circuits.shrinking.channels import narrower
+from zenserve.circuits.shrinking.fitting import fitted
+from zenserve.circuits.shrinking.making import make_bank
+from zenserve.circuits.shrinking.smaller import coarser, shallower
+from zenserve.verifier.datasets import by_class, load
 
 CLASSES, SIDE = 3, 8
 
@@ -170,7 +170,7 @@ def test_what_stands_in_the_way_is_named(monkeypatch: pytest.MonkeyPatch) -> Non
 
 def test_training_starts_where_the_network_is_and_learns() -> None:
     pytest.importorskip("torch")
-    from circuits.shrinking.training import trained
+    from zenserve.circuits.shrinking.training import trained
 
     graph, x = residual(), images(256).astype(np.float32)
     logits = graph.run(x)

@@ -10,12 +10,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import kernels
-from circuits.lowering.sliding import KernelSums, PublicKernel
-from circuits.r1cs import execution
-from circuits.r1cs.convolved import Kernel
-from circuits.r1cs.linear import Combination, Linear, Picked, Weighted
-from circuits.r1cs.steps import (
+from tests.circuits.quantised import networks
+from tests.circuits.support import PRIVACIES, R
+from tests.circuits.test_lowering import compiled
+from zenserve import kernels
+from zenserve.circuits.lowering.sliding import KernelSums, PublicKernel
+from zenserve.circuits.r1cs import execution
+from zenserve.circuits.r1cs.convolved import Kernel
+from zenserve.circuits.r1cs.linear import Combination, Linear, Picked, Weighted
+from zenserve.circuits.r1cs.steps import (
     BeforeFirstMaximum,
     Choose,
     Clip,
@@ -36,14 +39,11 @@ from circuits.r1cs.steps import (
     Sum,
     Tabulate,
 )
-from circuits.r1cs.table import Table
-from prover.blocks import Csr
-from relations.functions import Tabulation
-from relations.integers import IntArray
-from relations.planes import Sliding
-from tests.circuits.quantised import networks
-from tests.circuits.support import PRIVACIES, R
-from tests.circuits.test_lowering import compiled
+from zenserve.circuits.r1cs.table import Table
+from zenserve.prover.blocks import Csr
+from zenserve.relations.functions import Tabulation
+from zenserve.relations.integers import IntArray
+from zenserve.relations.planes import Sliding
 
 Z = list[int]
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from circuits.svg import bar_chart, descent, line_chart
+from zenserve.circuits.svg import bar_chart, descent, line_chart
 
 SVG = "{http://www.w3.org/2000/svg}"
 values = st.floats(0, 1e9, allow_subnormal=False)

@@ -9,23 +9,23 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from circuits import compile_inference
-from circuits.graphs.types import Affine, Rescale
-from circuits.lowering.clamps import ByParts, Clamp, clamps
-from circuits.lowering.tables import Tables
-from circuits.r1cs import execution
-from circuits.r1cs.builder import Builder
-from circuits.r1cs.linear import Linear
-from circuits.r1cs.program import Program
-from circuits.r1cs.sources import Known
-from kernels import FrArray, fr
-from prover import groth16
-from relations.functions import Requantisation
-from relations.integers import IntArray
 from tests.circuits.quantised import networks
 from tests.circuits.support import answered, first_violation, prove
 from tests.refusals import refuses
-from verifier.schemes import Privacy
+from zenserve.circuits import compile_inference
+from zenserve.circuits.graphs.types import Affine, Rescale
+from zenserve.circuits.lowering.clamps import ByParts, Clamp, clamps
+from zenserve.circuits.lowering.tables import Tables
+from zenserve.circuits.r1cs import execution
+from zenserve.circuits.r1cs.builder import Builder
+from zenserve.circuits.r1cs.linear import Linear
+from zenserve.circuits.r1cs.program import Program
+from zenserve.circuits.r1cs.sources import Known
+from zenserve.kernels import FrArray, fr
+from zenserve.prover import groth16
+from zenserve.relations.functions import Requantisation
+from zenserve.relations.integers import IntArray
+from zenserve.verifier.schemes import Privacy
 
 
 def requantised(clamp: Clamp, count: int = 1, *, short: bool = True) -> tuple[Program, IntArray, IntArray]:

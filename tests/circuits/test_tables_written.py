@@ -13,11 +13,11 @@ import numpy as np
 import onnx
 import pytest
 
-from circuits import export_model, load_onnx
-from circuits.onnx.predictions import predictions
-from circuits.onnx.tables import catboost, hist_gradient, lightgbm, xgboost
-from circuits.onnx.tables.ensemble import LEQ, MEMBER, Ensemble, Trees
 from tests.refusals import refuses
+from zenserve.circuits import export_model, load_onnx
+from zenserve.circuits.onnx.predictions import predictions
+from zenserve.circuits.onnx.tables import catboost, hist_gradient, lightgbm, xgboost
+from zenserve.circuits.onnx.tables.ensemble import LEQ, MEMBER, Ensemble, Trees
 
 FOLDER = Path(__file__).parent / "table_models"
 RECORDED = sorted(path.stem for path in FOLDER.glob("*.json"))

@@ -7,10 +7,10 @@ from functools import partial
 
 import numpy as np
 
-import kernels
-from circuits import compile_inference, quantise, zoo
-from circuits.r1cs.tiles import Made, Tile, held_bytes, keep
-from prover.blocks import ProductBlock
+from zenserve import kernels
+from zenserve.circuits import compile_inference, quantise, zoo
+from zenserve.circuits.r1cs.tiles import Made, Tile, held_bytes, keep
+from zenserve.prover.blocks import ProductBlock
 
 
 def test_kept_rows_are_the_same_and_made_no_more() -> None:

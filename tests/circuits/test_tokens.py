@@ -14,14 +14,14 @@ from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper
 from onnx.helper import make_node
 
-from circuits import Inference, QuantGraph, compile_inference, load_onnx, quantise
-from kernels import fr
-from relations.integers import IntArray
 from tests.circuits.support import answered, challenged, first_violation, forge
 from tests.circuits.test_lowering import refuse_all_lies
 from tests.circuits.test_uniqueness import assert_unique
 from tests.refusals import refuses
-from verifier.schemes import Privacy
+from zenserve.circuits import Inference, QuantGraph, compile_inference, load_onnx, quantise
+from zenserve.kernels import fr
+from zenserve.relations.integers import IntArray
+from zenserve.verifier.schemes import Privacy
 
 WORDS, TOKENS = 4, 3
 IDS, KEEP = np.array([3, 1, 2]), np.array([[1, 0, 1]])

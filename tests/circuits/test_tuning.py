@@ -7,12 +7,12 @@ import json
 import numpy as np
 import pytest
 
-from circuits import Graph, plan_inference, quantise, tune, tuning
-from circuits.graphs.types import FloatArray
-from circuits.networks.language import tensor
-from circuits.operators.activation import Activation
 from tests.circuits.operators.test_leaky_relu import weight
 from tests.refusals import refuses
+from zenserve.circuits import Graph, plan_inference, quantise, tune, tuning
+from zenserve.circuits.graphs.types import FloatArray
+from zenserve.circuits.networks.language import tensor
+from zenserve.circuits.operators.activation import Activation
 
 
 def regression() -> tuple[Graph, FloatArray]:

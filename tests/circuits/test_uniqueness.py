@@ -15,7 +15,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from circuits import (
+from tests.circuits.quantised import networks
+from tests.circuits.quantised.networks import KINDS
+from tests.circuits.support import challenged, random_network
+from tests.circuits.test_certificates import certified
+from tests.circuits.uniqueness import ONE, Uniqueness, rows_of
+from tests.prover.statements import csr
+from zenserve.circuits import (
     Accuracy,
     Robustness,
     compile_accuracy,
@@ -23,24 +29,18 @@ from circuits import (
     compile_recognition,
     compile_registration,
 )
-from circuits.graphs.types import Affine, Rescale
-from circuits.lowering import Level, argmax, arithmetic
-from circuits.lowering.clamps import Joined
-from circuits.r1cs.builder import Builder
-from circuits.r1cs.linear import Linear
-from circuits.r1cs.program import Program
-from circuits.r1cs.sources import Known
-from prover.blocks import SparseBlock
-from prover.constraint_system import ConstraintSystem
-from relations.functions import Tabulation
-from relations.integers import IntArray
-from tests.circuits.quantised import networks
-from tests.circuits.quantised.networks import KINDS
-from tests.circuits.support import challenged, random_network
-from tests.circuits.test_certificates import certified
-from tests.circuits.uniqueness import ONE, Uniqueness, rows_of
-from tests.prover.statements import csr
-from verifier.schemes import Privacy, Reveal
+from zenserve.circuits.graphs.types import Affine, Rescale
+from zenserve.circuits.lowering import Level, argmax, arithmetic
+from zenserve.circuits.lowering.clamps import Joined
+from zenserve.circuits.r1cs.builder import Builder
+from zenserve.circuits.r1cs.linear import Linear
+from zenserve.circuits.r1cs.program import Program
+from zenserve.circuits.r1cs.sources import Known
+from zenserve.prover.blocks import SparseBlock
+from zenserve.prover.constraint_system import ConstraintSystem
+from zenserve.relations.functions import Tabulation
+from zenserve.relations.integers import IntArray
+from zenserve.verifier.schemes import Privacy, Reveal
 
 LEVELS: tuple[Level, ...] = get_args(Level)
 SETTINGS: list[tuple[Privacy, Level]] = [

@@ -7,20 +7,20 @@ import onnxruntime
 import pytest
 from onnx.helper import make_node
 
-from circuits import compile_inference, compile_registration, load_onnx, plan_inference, quantise
-from circuits.graphs.types import Affine, WeightType
-from circuits.lowering import Level
-from circuits.networks.language import tensor
-from circuits.operators.activation import Activation, QuantActivation
-from circuits.operators.convolution import QuantConv
-from circuits.quantised import QuantGraph
-from relations import planes
 from tests.circuits.operators.test_leaky_relu import weight
 from tests.circuits.quantised import networks, slow
 from tests.circuits.support import answered, challenged, first_violation, make_model
 from tests.circuits.test_lowering import LEVELS, SMALL, refuse_all_lies
 from tests.circuits.test_uniqueness import assert_unique
 from tests.refusals import refuses
+from zenserve.circuits import compile_inference, compile_registration, load_onnx, plan_inference, quantise
+from zenserve.circuits.graphs.types import Affine, WeightType
+from zenserve.circuits.lowering import Level
+from zenserve.circuits.networks.language import tensor
+from zenserve.circuits.operators.activation import Activation, QuantActivation
+from zenserve.circuits.operators.convolution import QuantConv
+from zenserve.circuits.quantised import QuantGraph
+from zenserve.relations import planes
 
 SETTINGS: list[tuple[Level, tuple[str, ...]]] = [
     *((level, ("conv", "max")) for level in LEVELS),

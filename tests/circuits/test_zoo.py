@@ -9,15 +9,15 @@ import numpy as np
 import onnxruntime
 import pytest
 
-from circuits import Graph, compile_recognition, load_onnx, quantise, zoo
-from circuits.operators.add import Add
-from circuits.operators.average_pool import AveragePool
-from circuits.operators.clip import Clip
-from circuits.operators.convolution import Conv
-from circuits.operators.dense import Dense
 from examples.zoo import evaluate
 from tests.circuits import real
 from tests.refusals import refuses
+from zenserve.circuits import Graph, compile_recognition, load_onnx, quantise, zoo
+from zenserve.circuits.operators.add import Add
+from zenserve.circuits.operators.average_pool import AveragePool
+from zenserve.circuits.operators.clip import Clip
+from zenserve.circuits.operators.convolution import Conv
+from zenserve.circuits.operators.dense import Dense
 
 # Weights (ZEN, table 5.1), or millions of multiplications (ZENO, without the shortcuts).
 SIZES = {

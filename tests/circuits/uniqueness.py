@@ -30,8 +30,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from prover.constraint_system import ConstraintSystem
 from tests.circuits.support import R
+from zenserve.prover.constraint_system import ConstraintSystem
 
 ONE = 0
 # No range has integers as large, so those of a table that are larger are packed.

@@ -8,17 +8,23 @@ import numpy as np
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from circuits import QuantGraph, compile_inference, compile_recognition, compile_registration, input_values
-from circuits.graphs.types import Affine, Rescale
-from circuits.operators.dense import QuantDense
-from prover.groth16 import CommitmentKey, Opening
-from relations.integers import IntArray
 from tests.circuits.quantised import networks
 from tests.client.makers import MADE_AT, AccuracyMaker, Maker, inference, model_opening, registration
 from tests.prover.statements import commitment_basis
-from verifier.datasets import LabelledData
-from verifier.documents import ProofDocument, Receipt, checked
-from verifier.fields import canonical
+from zenserve.circuits import (
+    QuantGraph,
+    compile_inference,
+    compile_recognition,
+    compile_registration,
+    input_values,
+)
+from zenserve.circuits.graphs.types import Affine, Rescale
+from zenserve.circuits.operators.dense import QuantDense
+from zenserve.prover.groth16 import CommitmentKey, Opening
+from zenserve.relations.integers import IntArray
+from zenserve.verifier.datasets import LabelledData
+from zenserve.verifier.documents import ProofDocument, Receipt, checked
+from zenserve.verifier.fields import canonical
 
 BATCH = 3
 

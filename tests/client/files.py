@@ -6,8 +6,8 @@ from pathlib import Path
 
 import numpy as np
 
-from verifier.datasets import LabelledData
-from verifier.fields import Document, canonical
+from zenserve.verifier.datasets import LabelledData
+from zenserve.verifier.fields import Document, canonical
 
 
 def write(folder: Path, **documents: Document) -> None:

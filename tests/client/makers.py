@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from circuits import (
+from zenserve.circuits import (
     Accuracy,
     Inference,
     QuantGraph,
@@ -21,17 +21,17 @@ from circuits import (
     compile_accuracy,
     parameters,
 )
-from circuits.graphs.types import Affine
-from circuits.quantised import Integers
-from circuits.schemes.accuracy import Parts
-from circuits.schemes.circuit import Circuit
-from circuits.schemes.inference import Bounds
-from kernels import FrArray, fr
-from prover import groth16
-from prover.groth16 import CommitmentKey, Opening, ProvingKey, proving
-from relations.integers import IntArray
-from verifier.datasets import LabelledData
-from verifier.documents import (
+from zenserve.circuits.graphs.types import Affine
+from zenserve.circuits.quantised import Integers
+from zenserve.circuits.schemes.accuracy import Parts
+from zenserve.circuits.schemes.circuit import Circuit
+from zenserve.circuits.schemes.inference import Bounds
+from zenserve.kernels import FrArray, fr
+from zenserve.prover import groth16
+from zenserve.prover.groth16 import CommitmentKey, Opening, ProvingKey, proving
+from zenserve.relations.integers import IntArray
+from zenserve.verifier.datasets import LabelledData
+from zenserve.verifier.documents import (
     Dataset,
     KeyFile,
     OpeningFile,
@@ -42,11 +42,11 @@ from verifier.documents import (
     checked,
     named,
 )
-from verifier.fields import Values
-from verifier.groth16.system import Groth16Verifier
-from verifier.keys import key_file
-from verifier.schemes import Measure, Norm
-from verifier.words import make_statement
+from zenserve.verifier.fields import Values
+from zenserve.verifier.groth16.system import Groth16Verifier
+from zenserve.verifier.keys import key_file
+from zenserve.verifier.schemes import Measure, Norm
+from zenserve.verifier.words import make_statement
 
 MADE_AT = "2026-11-21T12:00:00Z"
 

@@ -11,7 +11,7 @@ from typing import Any
 import httpx
 import pytest
 
-from client import AsyncClient, Client
+from zenserve.client import AsyncClient, Client
 
 Answer = httpx.Response | Exception
 MADE_AT = "2026-11-21T14:00:00Z"
@@ -113,9 +113,9 @@ class Clock:
         self.pass_(seconds)
 
     def install(self, patch: pytest.MonkeyPatch) -> None:
-        patch.setattr("client.calls.time", SimpleNamespace(monotonic=lambda: self.now))
-        patch.setattr("client.api.time", SimpleNamespace(sleep=self.pass_))
-        patch.setattr("client.api.asyncio", SimpleNamespace(sleep=self.pass_while_awaited))
+        patch.setattr("zenserve.client.calls.time", SimpleNamespace(monotonic=lambda: self.now))
+        patch.setattr("zenserve.client.api.time", SimpleNamespace(sleep=self.pass_))
+        patch.setattr("zenserve.client.api.asyncio", SimpleNamespace(sleep=self.pass_while_awaited))
 
 
 class Service:

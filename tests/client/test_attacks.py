@@ -13,12 +13,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from circuits import QuantGraph, compile_inference, compile_registration, input_values
-from circuits.operators.dense import QuantDense
-from circuits.operators.reshape import Reshape
-from kernels import fr
-from prover.groth16 import CommitmentKey, Opening
-from relations.integers import IntArray
 from tests.client.makers import (
     AccuracyMaker,
     Maker,
@@ -31,15 +25,29 @@ from tests.client.makers import (
     with_type,
 )
 from tests.prover.statements import commitment_basis
-from verifier import documents
-from verifier.datasets import LabelledData
-from verifier.documents import KeyFile, OpeningFile, OpeningPart, ProofDocument, checked, key_id, named
-from verifier.expected import Expected
-from verifier.groth16.system import Groth16Verifier
-from verifier.judging import REASONS, Known, Registration, judge
-from verifier.keys import opened
-from verifier.registry import FIRST, SYSTEMS
-from zenerrors import FileFormatError
+from zenserve.circuits import QuantGraph, compile_inference, compile_registration, input_values
+from zenserve.circuits.operators.dense import QuantDense
+from zenserve.circuits.operators.reshape import Reshape
+from zenserve.errors import FileFormatError
+from zenserve.kernels import fr
+from zenserve.prover.groth16 import CommitmentKey, Opening
+from zenserve.relations.integers import IntArray
+from zenserve.verifier import documents
+from zenserve.verifier.datasets import LabelledData
+from zenserve.verifier.documents import (
+    KeyFile,
+    OpeningFile,
+    OpeningPart,
+    ProofDocument,
+    checked,
+    key_id,
+    named,
+)
+from zenserve.verifier.expected import Expected
+from zenserve.verifier.groth16.system import Groth16Verifier
+from zenserve.verifier.judging import REASONS, Known, Registration, judge
+from zenserve.verifier.keys import opened
+from zenserve.verifier.registry import FIRST, SYSTEMS
 
 OTHER_POINT = "b" + "0" * 95
 Change = Callable[[dict[str, Any]], dict[str, Any]]

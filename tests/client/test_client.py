@@ -17,10 +17,10 @@ import httpx
 import numpy as np
 import pytest
 
-from client import ApiError, AsyncClient, Client, ClientError, JobError, UnreachableError
-from client.resources import Model, NewKey, read
 from tests.client.stub import Clock, Service, model, page, problem, proof, stream
-from zenerrors import ZenError
+from zenserve.client import ApiError, AsyncClient, Client, ClientError, JobError, UnreachableError
+from zenserve.client.resources import Model, NewKey, read
+from zenserve.errors import ZenError
 
 SECRET = "zen_0123456789ab_" + "s" * 43
 
@@ -264,7 +264,7 @@ def test_a_list_that_is_left_early_asks_no_further() -> None:
 def test_large_files_are_brought_ahead_under_their_hash(
     service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("client.proving.LARGE_FILE_BYTES", 4)
+    monkeypatch.setattr("zenserve.client.proving.LARGE_FILE_BYTES", 4)
     sha256 = hashlib.sha256(b"large file").hexdigest()
 
     def create(client: Any) -> Any:
@@ -310,7 +310,7 @@ def test_labels_are_sent_as_forms_lists_and_requests_have_them(service: Service)
 
 
 def test_a_form_without_files_is_one_all_the_same(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("client.proving.LARGE_FILE_BYTES", 0)
+    monkeypatch.setattr("zenserve.client.proving.LARGE_FILE_BYTES", 0)
     service.answers(httpx.Response(200), httpx.Response(200), ok(model()))
     service.sees(lambda client: client.create_model(b"onnx", b"[1]"))
     assert service.asked[2].headers["Content-Type"].startswith("multipart/form-data")

@@ -12,18 +12,18 @@ from typing import Any
 import numpy as np
 import pytest
 
-from circuits import input_values
-from kernels import fr
-from prover.groth16 import Opening
-from relations.integers import IntArray
 from tests.client import files
 from tests.client.makers import AccuracyMaker, Maker, rehashed
-from verifier import command
-from verifier.command import main
-from verifier.datasets import LabelledData
-from verifier.documents import OpeningFile, OpeningPart, ProofDocument, Receipt, checked, named
-from verifier.fields import canonical
-from verifier.registry import FIRST, SYSTEMS
+from zenserve.circuits import input_values
+from zenserve.kernels import fr
+from zenserve.prover.groth16 import Opening
+from zenserve.relations.integers import IntArray
+from zenserve.verifier import command
+from zenserve.verifier.command import main
+from zenserve.verifier.datasets import LabelledData
+from zenserve.verifier.documents import OpeningFile, OpeningPart, ProofDocument, Receipt, checked, named
+from zenserve.verifier.fields import canonical
+from zenserve.verifier.registry import FIRST, SYSTEMS
 
 Captured = pytest.CaptureFixture[str]
 NO_TIME = ("--after", "2026-12-01T00:00:00Z", "--before", "2026-11-30T00:00:00Z")
@@ -82,9 +82,7 @@ def test_a_key_in_place_of_the_proof_and_a_proof_in_place_of_the_key(here: Path,
 def test_a_reader_who_has_had_enough(here: Path) -> None:
     reading, writing = os.pipe()
     os.close(reading)
-    program = (
-        "import sys; from verifier.command import main; sys.exit(main(['proof.json', '--key', 'key.json']))"
-    )
+    program = "import sys; from zenserve.verifier.command import main; sys.exit(main(['proof.json', '--key', 'key.json']))"
     ended = subprocess.run([sys.executable, "-c", program], stdout=writing, stderr=subprocess.PIPE, cwd=here)
     assert (ended.returncode, ended.stderr) == (0, b"")
 

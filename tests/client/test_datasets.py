@@ -16,10 +16,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from circuits.graphs.types import Affine
-from verifier.datasets import LabelledData, load, load_array, quantise
-from verifier.description import InputType
-from zenerrors import TensorError
+from zenserve.circuits.graphs.types import Affine
+from zenserve.errors import TensorError
+from zenserve.verifier.datasets import LabelledData, load, load_array, quantise
+from zenserve.verifier.description import InputType
 
 SAMPLES = np.arange(12, dtype=np.float32).reshape(3, 2, 2) / 8
 LABELS = np.array([1, 0, 2], dtype=np.uint8)

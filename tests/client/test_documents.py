@@ -15,11 +15,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.client.makers import MADE_AT, Maker
-from verifier.documents import Dataset, ProofDocument, Statement, checked, key_id, read
-from verifier.fields import MOST_INTEGER, canonical, timestamp
-from verifier.registry import FIRST
-from verifier.words import make_statement
-from zenerrors import FileFormatError
+from zenserve.errors import FileFormatError
+from zenserve.verifier.documents import Dataset, ProofDocument, Statement, checked, key_id, read
+from zenserve.verifier.fields import MOST_INTEGER, canonical, timestamp
+from zenserve.verifier.registry import FIRST
+from zenserve.verifier.words import make_statement
 
 Json = dict[str, Any]
 

@@ -8,14 +8,14 @@ from typing import Literal
 
 import pytest
 
-from prover.registry import SYSTEMS
 from tests.client.makers import AccuracyMaker, Maker
-from verifier.documents import KeyFile, ProofDocument, Receipt, read
-from verifier.fields import canonical
-from verifier.judging import judge
-from verifier.preamble import PREAMBLE_BYTES
-from verifier.receipts import is_signed
-from zenerrors import FileFormatError
+from zenserve.errors import FileFormatError
+from zenserve.prover.registry import SYSTEMS
+from zenserve.verifier.documents import KeyFile, ProofDocument, Receipt, read
+from zenserve.verifier.fields import canonical
+from zenserve.verifier.judging import judge
+from zenserve.verifier.preamble import PREAMBLE_BYTES
+from zenserve.verifier.receipts import is_signed
 
 HEX = b"0123456789abcdef"
 OTHERS = HEX + b'ABg "\\,:{}[].-+e\n\t\x00\x7f\xc3\xff'

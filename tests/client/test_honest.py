@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from circuits import Recognition, input_values
-from kernels import fr
-from prover.groth16 import Opening
-from relations.integers import IntArray
 from tests.client.makers import AccuracyMaker, Maker, recognition, registration, rehashed
-from verifier.datasets import LabelledData
-from verifier.documents import (
+from zenserve.circuits import Recognition, input_values
+from zenserve.kernels import fr
+from zenserve.prover.groth16 import Opening
+from zenserve.relations.integers import IntArray
+from zenserve.verifier.datasets import LabelledData
+from zenserve.verifier.documents import (
     KeyFile,
     OpeningFile,
     OpeningPart,
@@ -21,11 +21,11 @@ from verifier.documents import (
     named,
     read,
 )
-from verifier.expected import Expected
-from verifier.fields import canonical
-from verifier.judging import Known, Registration, Verification, judge
-from verifier.keys import opened
-from verifier.registry import FIRST, SYSTEMS
+from zenserve.verifier.expected import Expected
+from zenserve.verifier.fields import canonical
+from zenserve.verifier.judging import Known, Registration, Verification, judge
+from zenserve.verifier.keys import opened
+from zenserve.verifier.registry import FIRST, SYSTEMS
 
 
 def accepted(verdict: Verification) -> Statement:
@@ -162,7 +162,7 @@ def test_documents_survive_their_files(inferrer: Maker, inferred: ProofDocument)
 
 
 def test_the_native_curve_judges_alike(assessor: AccuracyMaker, assessed: ProofDocument) -> None:
-    from prover.registry import SYSTEMS
+    from zenserve.prover.registry import SYSTEMS
 
     key = assessor.maker.key_file
     assert judge(assessed, key, systems=SYSTEMS) == judge(assessed, key)

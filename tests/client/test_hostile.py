@@ -13,17 +13,17 @@ from typing import Any
 
 import pytest
 
-from prover.registry import SYSTEMS
 from tests.client.makers import AccuracyMaker, Maker, recognition
-from verifier import words
-from verifier.datasets import LabelledData
-from verifier.description import Description
-from verifier.documents import KeyFile, ProofDocument, Statement, checked, key_id
-from verifier.fields import canonical
-from verifier.judging import Case, Known, Verification, judge, judge_each
-from verifier.keys import opened
-from verifier.registry import FIRST
-from zenerrors import FileFormatError
+from zenserve.errors import FileFormatError
+from zenserve.prover.registry import SYSTEMS
+from zenserve.verifier import words
+from zenserve.verifier.datasets import LabelledData
+from zenserve.verifier.description import Description
+from zenserve.verifier.documents import KeyFile, ProofDocument, Statement, checked, key_id
+from zenserve.verifier.fields import canonical
+from zenserve.verifier.judging import Case, Known, Verification, judge, judge_each
+from zenserve.verifier.keys import opened
+from zenserve.verifier.registry import FIRST
 
 Json = Any
 OTHERS: tuple[Json, ...] = (

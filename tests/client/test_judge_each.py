@@ -6,12 +6,12 @@ from collections.abc import Callable
 
 import pytest
 
-from prover.registry import SYSTEMS
 from tests.client.makers import AccuracyMaker, Maker
-from verifier.documents import ProofDocument
-from verifier.expected import Expected
-from verifier.judging import Case, judge, judge_each
-from verifier.keys import opened
+from zenserve.prover.registry import SYSTEMS
+from zenserve.verifier.documents import ProofDocument
+from zenserve.verifier.expected import Expected
+from zenserve.verifier.judging import Case, judge, judge_each
+from zenserve.verifier.keys import opened
 
 Change = Callable[[ProofDocument], ProofDocument]
 

@@ -24,7 +24,7 @@ COMMITTED_AT = "1767225600"
 
 def build(tree: Path, umask: int, environment: dict[str, str]) -> dict[str, bytes]:
     """What is written from a copy of the tree, by its name."""
-    for name in ("client", "packages", "scripts", "verifier", "zencodes.py", "zenerrors.py"):
+    for name in ("client", "packages", "scripts", "verifier", "zenserve/codes.py", "zenserve/errors.py"):
         copy = shutil.copytree if (ROOT / name).is_dir() else shutil.copyfile
         (tree / name).parent.mkdir(parents=True, exist_ok=True)
         copy(ROOT / name, tree / name)

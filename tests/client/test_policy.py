@@ -10,8 +10,8 @@ import pytest
 
 from tests.client import files
 from tests.client.makers import MADE_AT, Maker
-from verifier.command import main
-from verifier.documents import ProofDocument, Receipt
+from zenserve.verifier.command import main
+from zenserve.verifier.documents import ProofDocument, Receipt
 
 HEADER = {"format": "zenserve policy", "version": 1}
 EARLY, LATE = "2026-11-01T00:00:00Z", "2026-12-01T00:00:00Z"

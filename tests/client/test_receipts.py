@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from verifier.documents import Parent, Receipt
-from verifier.expected import ExpectedReceipt
-from verifier.receipts import is_signed, judge, signed_bytes
+from zenserve.verifier.documents import Parent, Receipt
+from zenserve.verifier.expected import ExpectedReceipt
+from zenserve.verifier.receipts import is_signed, judge, signed_bytes
 
 
 def test_a_receipt_by_its_issuer(receipt: Receipt) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from verifier.recent import Recent
+from zenserve.verifier.recent import Recent
 
 ROOM = 10
 

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-import circuits
-from circuits.samples import parse
 from tests.service.support import tiny_calibration, tiny_onnx
-from verifier.scales import real_logits
+from zenserve import circuits
+from zenserve.circuits.samples import parse
+from zenserve.verifier.scales import real_logits
 
 
 @pytest.mark.parametrize("embeds", [False, True], ids=["ends with sums", "ends with a type"])

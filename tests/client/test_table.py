@@ -11,8 +11,8 @@ import pytest
 import zenserve
 from tests.credit import CALIBRATION, ROW, SCHEMA, network
 from tests.refusals import refuses
-from verifier.command import main
-from verifier.table import TableSchema
+from zenserve.verifier.command import main
+from zenserve.verifier.table import TableSchema
 
 
 @pytest.fixture(scope="module")

@@ -10,15 +10,24 @@ from typing import Any
 import pytest
 
 from tests.client.makers import AccuracyMaker, Maker, rehashed
-from verifier import receipts
-from verifier.datasets import LabelledData
-from verifier.documents import KeyFile, OpeningFile, ProofDocument, Receipt, Statement, checked, key_id, named
-from verifier.groth16.system import Groth16Verifier, PedersenOverPowersOfTau
-from verifier.judging import Case, Known, Registration, judge, judge_each
-from verifier.keys import key_file, opened
-from verifier.registry import FIRST, SYSTEMS, register
-from verifier.system import Claim, Flaw
-from zenerrors import FileFormatError
+from zenserve.errors import FileFormatError
+from zenserve.verifier import receipts
+from zenserve.verifier.datasets import LabelledData
+from zenserve.verifier.documents import (
+    KeyFile,
+    OpeningFile,
+    ProofDocument,
+    Receipt,
+    Statement,
+    checked,
+    key_id,
+    named,
+)
+from zenserve.verifier.groth16.system import Groth16Verifier, PedersenOverPowersOfTau
+from zenserve.verifier.judging import Case, Known, Registration, judge, judge_each
+from zenserve.verifier.keys import key_file, opened
+from zenserve.verifier.registry import FIRST, SYSTEMS, register
+from zenserve.verifier.system import Claim, Flaw
 
 Json = dict[str, Any]
 RECORDED: dict[str, Json] = json.loads((Path(__file__).parent / "vectors/version2.json").read_text())

@@ -12,8 +12,8 @@ import time
 
 import pytest
 
-from client import SignatureError
-from client.webhooks import verify
+from zenserve.client import SignatureError
+from zenserve.client.webhooks import verify
 
 KEY = bytes(range(24))
 SECRET = f"whsec_{base64.b64encode(KEY).decode()}"
@@ -107,6 +107,6 @@ def test_a_secret_that_is_none(secret: str) -> None:
 
 
 def test_a_receiver_needs_the_standard_library_alone() -> None:
-    program = "import sys, client.webhooks; print('httpx' in sys.modules, 'pydantic' in sys.modules)"
+    program = "import sys, zenserve.client.webhooks; print('httpx' in sys.modules, 'pydantic' in sys.modules)"
     answer = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert answer.stdout.split() == ["False", "False"]

@@ -13,8 +13,8 @@ from hatchling.build import build_wheel
 
 from tests.client import files
 from tests.client.makers import AccuracyMaker
-from verifier.datasets import LabelledData
-from verifier.documents import ProofDocument, Receipt
+from zenserve.verifier.datasets import LabelledData
+from zenserve.verifier.documents import ProofDocument, Receipt
 
 HERE = Path(__file__).parents[2] / "packages" / "client"
 
@@ -27,9 +27,9 @@ class Absent:
         if name.partition(".")[0] in ("kernels", "base", "prover", "circuits", "service"):
             raise ImportError(name)
 sys.meta_path.insert(0, Absent())
-import verifier.command
+import zenserve.verifier.command
 assert verifier.__file__.startswith(sys.argv[1])
-code = verifier.command.main(sys.argv[3:])
+code = zenserve.verifier.command.main(sys.argv[3:])
 print("numpy" in sys.modules)
 sys.exit(code)
 """
@@ -96,8 +96,8 @@ def test_nothing_else_is_in_the_wheel(installed: Path) -> None:
     assert {name for name in found if not name.endswith(".dist-info")} == {
         "client",
         "verifier",
-        "zencodes.py",
-        "zenerrors.py",
+        "zenserve/codes.py",
+        "zenserve/errors.py",
     }
     assert {
         file.suffix for file in installed.rglob("*.*") if file.is_file() and "dist-info" not in str(file)

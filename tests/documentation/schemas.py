@@ -11,7 +11,7 @@ from pathlib import Path
 from pydantic import TypeAdapter
 from pydantic.json_schema import GenerateJsonSchema
 
-from verifier.command import Trouble, Verdict
+from zenserve.verifier.command import Trouble, Verdict
 
 PAGE = Path(__file__).parents[2] / "docs/schemas/verdict.json"
 

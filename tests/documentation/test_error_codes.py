@@ -9,7 +9,7 @@ from typing import get_args
 
 import pytest
 
-from zencodes import MEANINGS, Code, known, status_of
+from zenserve.codes import MEANINGS, Code, known, status_of
 
 ROOT = Path(__file__).parents[2]
 ROOMS = ("base", "circuits", "gpu", "kernels", "prover", "relations", "service", "verifier")
@@ -18,7 +18,7 @@ ROOMS = ("base", "circuits", "gpu", "kernels", "prover", "relations", "service",
 @pytest.fixture(scope="module")
 def sources() -> str:
     files = [file for room in ROOMS for file in (ROOT / room).rglob("*.py")]
-    return "\n".join(file.read_text() for file in [*files, ROOT / "zenerrors.py"])
+    return "\n".join(file.read_text() for file in [*files, ROOT / "zenserve/errors.py"])
 
 
 def test_the_type_and_the_table_have_the_same_codes() -> None:

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import pytest
 
-from zencodes import MEANINGS
+from zenserve.codes import MEANINGS
 
 ROOT: Final = Path(__file__).parents[2]
 PAGES: Final = (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))
@@ -46,7 +46,7 @@ def dotted_names(page: Path) -> list[str]:
 
 def resolved(name: str) -> Any:
     """The module or what is in it, None where it cannot be loaded here. Raises ``AttributeError``."""
-    parts = re.sub(r"^groth16\b", "prover.groth16", name).split(".")
+    parts = re.sub(r"^groth16\b", "zenserve.prover.groth16", name).split(".")
     depth = next(n for n in range(len(parts), 0, -1) if _is_module(".".join(parts[:n])))
     module = ".".join(parts[:depth])
     if parts[0] == "gpu":  # takes the driver of a card

@@ -8,9 +8,9 @@ from pathlib import Path
 from onnx import NodeProto
 from onnx.helper import make_node
 
-from circuits.onnx.advice import ADVICE, unsupported
-from circuits.onnx.folding import FOLDED
-from circuits.operators import ONNX
+from zenserve.circuits.onnx.advice import ADVICE, unsupported
+from zenserve.circuits.onnx.folding import FOLDED
+from zenserve.circuits.operators import ONNX
 
 SCRIPT = runpy.run_path(str(Path(__file__).parents[2] / "scripts" / "operators.py"))
 

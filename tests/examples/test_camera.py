@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from bench.cameras import BANKS, there
-from circuits import plan_inference, quantise
 from examples.camera import demo
 from examples.camera.network import Bank
 from examples.zoo.data import Images
+from zenserve.circuits import plan_inference, quantise
 
 
 @pytest.mark.parametrize(

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from circuits import QuantGraph
-from circuits.quantisation.quantiser import quantise
 from examples.robustness import demo
 from examples.robustness.network import calibration, held_out, network
+from zenserve.circuits import QuantGraph
+from zenserve.circuits.quantisation.quantiser import quantise
 
 
 @pytest.fixture(scope="module")

@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-import bounds
-from circuits.graphs.types import FloatArray
 from examples.sentences import demo
 from examples.sentences.network import HEADS, INSIDE, READER, WIDTH, Reader, labelled
+from zenserve import bounds
+from zenserve.circuits.graphs.types import FloatArray
 
 WORDS = ["a", "dull", "film"]
 

@@ -21,12 +21,12 @@ from pathlib import Path
 
 import psutil
 
-from service import log
-from service.runtime import Runtime
-from service.scheduler.reaper import reap, sweep
-from service.settings import Settings
-from service.worker.attempts import run_next
-from service.worker.heartbeat import Heartbeat, Hold
+from zenserve.service import log
+from zenserve.service.runtime import Runtime
+from zenserve.service.scheduler.reaper import reap, sweep
+from zenserve.service.settings import Settings
+from zenserve.service.worker.attempts import run_next
+from zenserve.service.worker.heartbeat import Heartbeat, Hold
 
 DEAF = "deaf"
 """What a file says that holds work for as long as it is there, whatever its worker is told."""

@@ -15,22 +15,22 @@ import psutil
 from pydantic import SecretStr
 from sqlalchemy import text
 
-from client import Client, Model
-from service.runtime import Runtime
-from service.settings import Settings
-from service.storage import schema
-from service.storage.database import Database
 from tests.faults.accident import DEAF, held_at
 from tests.programs import Find
 from tests.servers import Postgres, Redis, documented_roles, free_port
 from tests.service.support import tiny_calibration, tiny_onnx, until
+from zenserve.client import Client, Model
+from zenserve.service.runtime import Runtime
+from zenserve.service.settings import Settings
+from zenserve.service.storage import schema
+from zenserve.service.storage.database import Database
 
 INPUT = [0.1, 0.2, 0.3, 0.4]
 LEASE_SECONDS = 3600.0  # no stall outlasts it, and no test is rescued by its end
 START_SECONDS = 600.0
 """For processes to start on the busiest of machines."""
 OVER = ("succeeded", "failed", "canceled")
-ZENSERVE = (sys.executable, "-c", "from service.cli import main; main()")
+ZENSERVE = (sys.executable, "-c", "from zenserve.service.cli import main; main()")
 _IN_TRANSACTION = """SELECT count(*) FROM pg_stat_activity
     WHERE backend_type = 'client backend' AND state <> 'idle' AND pid <> pg_backend_pid()"""
 

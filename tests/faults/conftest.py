@@ -4,9 +4,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from client import Model
 from tests.faults.cluster import Cluster
 from tests.programs import Find
+from zenserve.client import Model
 
 
 @pytest.fixture(scope="module")

@@ -19,12 +19,12 @@ import psutil
 import psycopg
 import redis
 
-from client import Client
-from service.runtime import Runtime
 from tests.faults.cluster import ZENSERVE, Cluster
 from tests.programs import Find
 from tests.servers import Nginx, object_store
 from tests.service.support import until
+from zenserve.client import Client
+from zenserve.service.runtime import Runtime
 
 PROCESSES = ("api", "beat", "worker", "worker-2")
 WORKERS = ("worker", "worker-2")

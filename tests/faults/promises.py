@@ -8,16 +8,16 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from client import Client
-from prover.registry import SYSTEMS
-from service.storage.repositories import stored
 from tests.faults.cluster import OVER, Cluster
 from tests.service.support import until
-from verifier.documents import KeyFile, ProofDocument
-from verifier.judging import Case, judge_each
-from verifier.keys import OpenedKey, opened
-from verifier.spartan import chain
-from verifier.spartan.key import SpartanKey
+from zenserve.client import Client
+from zenserve.prover.registry import SYSTEMS
+from zenserve.service.storage.repositories import stored
+from zenserve.verifier.documents import KeyFile, ProofDocument
+from zenserve.verifier.judging import Case, judge_each
+from zenserve.verifier.keys import OpenedKey, opened
+from zenserve.verifier.spartan import chain
+from zenserve.verifier.spartan.key import SpartanKey
 
 LOST, DATABASE = "resource.worker_lost", "resource.database"
 RETIRED = ("conflict.retired", "conflict.restored")

@@ -44,13 +44,13 @@ from typing import Any
 
 import httpx
 
-from client import ApiError, Client, JobError
 from tests.faults import promises
 from tests.faults.cluster import INPUT
 from tests.faults.production import Production, production
 from tests.faults.promises import RETIRED, Disturbance, Published
 from tests.programs import find
 from tests.service.support import labelled, tiny_calibration, tiny_onnx, until
+from zenserve.client import ApiError, Client, JobError
 
 CALLERS = 6
 SYSTEMS = ("groth16", "spartan")

@@ -17,11 +17,11 @@ import pytest
 import redis
 from sqlalchemy import text
 
-from client import Client, Model
-from client.webhooks import verify
 from tests.faults.cluster import INPUT, Cluster
 from tests.servers import free_port
 from tests.service.support import PATIENCE_SECONDS, until
+from zenserve.client import Client, Model
+from zenserve.client.webhooks import verify
 
 LOST = "resource.worker_lost"
 WAITING = "SELECT count(*) FROM pg_locks WHERE NOT granted"

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from client import Model
-from service.scheduler.reaper import reap
 from tests.faults.cluster import Cluster
 from tests.programs import Find
 from tests.service.support import until
+from zenserve.client import Model
+from zenserve.service.scheduler.reaper import reap
 
 STAGES = ("load model", "columns", "key_g1", "store", "load key", "witness", "msm_quotient", "self-check")
 LOST = "resource.worker_lost"

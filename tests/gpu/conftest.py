@@ -8,11 +8,11 @@ from collections.abc import Callable
 
 import pytest
 
-from kernels import FrArray, fr
-from prover import backends
-from prover.groth16 import proving as groth16
-from prover.spartan import proving as spartan
 from tests.gpu.emulator import device, place
+from zenserve.kernels import FrArray, fr
+from zenserve.prover import backends
+from zenserve.prover.groth16 import proving as groth16
+from zenserve.prover.spartan import proving as spartan
 
 
 @pytest.fixture

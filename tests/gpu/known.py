@@ -7,10 +7,10 @@ from functools import cache
 
 import numpy as np
 
-import kernels
-from gpu.device import Device
-from kernels import Group, WordArray
 from tests.kernels.strategies import R
+from zenserve import kernels
+from zenserve.gpu.device import Device
+from zenserve.kernels import Group, WordArray
 
 device = Device()
 """The one that tests compute on."""

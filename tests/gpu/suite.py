@@ -1,7 +1,7 @@
-"""The device behind the interface of ``kernels.Kernels``, so that the tests of kernels run on it.
+"""The device behind the interface of ``zenserve.kernels.Kernels``, so that the tests of kernels run on it.
 
-``Extension`` has the functions that kernels/bindings.cpp gives to Python: arrays of the host in and out. What
-the device does not have skips the test that asks for it.
+``Extension`` has the functions that zenserve/kernels/bindings.cpp gives to Python: arrays of the host in and
+out. What the device does not have skips the test that asks for it.
 """
 
 from __future__ import annotations
@@ -15,17 +15,17 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-import kernels
-from gpu import elementwise, fixed_base, hashing, ntt, rows, sparse, sumcheck
-from gpu.device import Array
-from gpu.msm import Bases, msm
-from gpu.points import to_affine
-from kernels import Field, FrArray, Group, Kernels, PrimeField, ScalarField, WordArray
-from kernels.arrays import Progress
-from kernels.cube import Multilinear
-from kernels.hashing import Blake3, Digests
-from kernels.ntt import Order
 from tests.gpu.known import device
+from zenserve import kernels
+from zenserve.gpu import elementwise, fixed_base, hashing, ntt, rows, sparse, sumcheck
+from zenserve.gpu.device import Array
+from zenserve.gpu.msm import Bases, msm
+from zenserve.gpu.points import to_affine
+from zenserve.kernels import Field, FrArray, Group, Kernels, PrimeField, ScalarField, WordArray
+from zenserve.kernels.arrays import Progress
+from zenserve.kernels.cube import Multilinear
+from zenserve.kernels.hashing import Blake3, Digests
+from zenserve.kernels.ntt import Order
 
 SCALARS = elementwise.ScalarField(device)
 

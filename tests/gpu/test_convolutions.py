@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from base.randomness import Secrets
-from gpu.convolutions import (
+from zenserve.base.randomness import Secrets
+from zenserve.gpu.convolutions import (
     Convolution,
     MaxPool,
     Plan,
@@ -22,7 +22,7 @@ from gpu.convolutions import (
     room,
     unpack,
 )
-from gpu.device import HOPPER, Array, Device
+from zenserve.gpu.device import HOPPER, Array, Device
 
 SIGNS: Final = (-1, 1)
 

@@ -1,4 +1,4 @@
-"""What goes to the device and back, and what can be seen of ``gpu.device`` itself without a device."""
+"""What goes to the device and back, and what can be seen of ``zenserve.gpu.device`` itself without a device."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-import gpu
-from gpu.device import Device, missing
 from tests.gpu.known import device
 from tests.refusals import refuses
+from zenserve import gpu
+from zenserve.gpu.device import Device, missing
 
 MIB = 1 << 17  # words
 

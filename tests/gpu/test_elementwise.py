@@ -7,13 +7,13 @@ import random
 import numpy as np
 import pytest
 
-import gpu.elementwise as e
-import kernels
-from gpu import scan
-from kernels import WordArray
+import zenserve.gpu.elementwise as e
 from tests.gpu.known import device
 from tests.kernels.strategies import P, R, edge_values
 from tests.kernels.test_group import outside_subgroup
+from zenserve import kernels
+from zenserve.gpu import scan
+from zenserve.kernels import WordArray
 
 SCALARS = e.ScalarField(device)
 FIELDS = {

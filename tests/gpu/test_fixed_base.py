@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-import kernels
-from gpu import fixed_base, points
-from gpu.fixed_base import FixedBase, multiply_base, multiply_each
-from kernels import Group
 from tests.gpu.known import device, known_points
 from tests.kernels.strategies import R, edge_values
+from zenserve import kernels
+from zenserve.gpu import fixed_base, points
+from zenserve.gpu.fixed_base import FixedBase, multiply_base, multiply_each
+from zenserve.kernels import Group
 
 VALUES = edge_values(R) + [R - (1 << shift) for shift in range(0, 254, 13)]
 SCALARS = kernels.fr.from_ints(VALUES)

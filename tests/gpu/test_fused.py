@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gpu import device, fused
-from gpu.device import Device
+from zenserve.gpu import device, fused
+from zenserve.gpu.device import Device
 
 XP = device.namespace()
 

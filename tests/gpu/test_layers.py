@@ -8,29 +8,29 @@ from typing import Any
 import numpy as np
 import pytest
 
-from base.randomness import Secrets
 from bench.lowbit import quantised
-from circuits.graphs.node import QuantNode
-from circuits.graphs.types import Affine, Rescale, WeightType
-from circuits.operators.add import QuantAdd
-from circuits.operators.average_pool import WindowSum
-from circuits.operators.convolution import QuantConv
-from circuits.operators.dense import QuantDense
-from circuits.operators.largest import QuantTopK
-from circuits.operators.max_pool import MaxPool
-from circuits.operators.reshape import Reshape
-from circuits.quantised import QuantGraph, QuantInput
-from circuits.quantised.few_bits import FewBits
-from circuits.quantised.resident import ResidentNetwork, run_all, runs
-from circuits.quantised.typed import TypedGraph
-from gpu.device import Device
-from gpu.layers import Combined, Ending, Sliding, Weighted
-from prover.backends import gpu
-from relations import planes
-from relations.functions import Requantisation, Tabulation
 from tests.circuits.quantised import networks
 from tests.circuits.quantised.networks import KINDS
 from tests.gpu.emulator.place import EMULATED
+from zenserve.base.randomness import Secrets
+from zenserve.circuits.graphs.node import QuantNode
+from zenserve.circuits.graphs.types import Affine, Rescale, WeightType
+from zenserve.circuits.operators.add import QuantAdd
+from zenserve.circuits.operators.average_pool import WindowSum
+from zenserve.circuits.operators.convolution import QuantConv
+from zenserve.circuits.operators.dense import QuantDense
+from zenserve.circuits.operators.largest import QuantTopK
+from zenserve.circuits.operators.max_pool import MaxPool
+from zenserve.circuits.operators.reshape import Reshape
+from zenserve.circuits.quantised import QuantGraph, QuantInput
+from zenserve.circuits.quantised.few_bits import FewBits
+from zenserve.circuits.quantised.resident import ResidentNetwork, run_all, runs
+from zenserve.circuits.quantised.typed import TypedGraph
+from zenserve.gpu.device import Device
+from zenserve.gpu.layers import Combined, Ending, Sliding, Weighted
+from zenserve.prover.backends import gpu
+from zenserve.relations import planes
+from zenserve.relations.functions import Requantisation, Tabulation
 
 ON = gpu.backend(0)
 

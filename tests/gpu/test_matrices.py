@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from gpu import device, matrices
+from zenserve.gpu import device, matrices
 
 XP = device.namespace()
 

@@ -10,15 +10,15 @@ from types import ModuleType
 
 import pytest
 
-import gpu
 from tests.gpu.test_fused import mixed
+from zenserve import gpu
 
 ARCHITECTURE = "sm_90a"
 
 
 @pytest.fixture(scope="module")
 def modules() -> ModuleType:
-    """``gpu.modules`` itself, whatever stands in its place for other tests."""
+    """``zenserve.gpu.modules`` itself, whatever stands in its place for other tests."""
     pytest.importorskip("cupy", reason="pip install '.[gpu]'")
     spec = spec_from_file_location("real_modules", Path(gpu.__file__).with_name("modules.py"))
     assert spec is not None
@@ -67,7 +67,7 @@ def test_an_empty_setting_is_no_setting(
 
 def every_source() -> list[tuple[str, ...]]:
     """All sources, with what each is compiled with."""
-    from gpu import convolutions, msm, negacyclic, ntt, planes, points, wide
+    from zenserve.gpu import convolutions, msm, negacyclic, ntt, planes, points, wide
 
     called = "ZEN_CALL_PRODUCTS"
     return [
@@ -127,7 +127,7 @@ def test_every_source_compiles_for_the_card(
 def test_what_is_written_down_compiles_for_the_card(
     modules: ModuleType, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from gpu.fused import _OPERATIONS, _source
+    from zenserve.gpu.fused import _OPERATIONS, _source
 
     monkeypatch.setattr(modules, "_OPTIONS", (*modules._OPTIONS, "--Ofast-compile=max"))
     text, _, count = _source(mixed, (2.5,), (False, False, True), 2)
@@ -145,7 +145,7 @@ def test_products_are_made_by_tensor_cores(
     modules: ModuleType, bits: bool, planes: int, of_warps: int, of_groups: int
 ) -> None:
     """BMMA and BGMMA, IMMA and IGMMA, as nvdisasm calls them: others are emulated."""
-    from gpu.planes import Plan
+    from zenserve.gpu.planes import Plan
 
     direct, large = (
         modules.compile_source(name, ARCHITECTURE, *defines)
@@ -158,7 +158,7 @@ def test_products_are_made_by_tensor_cores(
 @pytest.mark.large
 def test_convolutions_are_made_by_tensor_cores(modules: ModuleType) -> None:
     """BGMMA for each plane, and IGMMA of bytes."""
-    from gpu.convolutions import Cells, Plan, Sizes, source
+    from zenserve.gpu.convolutions import Cells, Plan, Sizes, source
 
     def found(code: int, columns: int, planes: int, channels: int, bits: int) -> int:
         sizes = Sizes(Cells(3, 3, 1, channels, bits), 1, 64, planes, 1)
@@ -173,7 +173,7 @@ def test_convolutions_are_made_by_tensor_cores(modules: ModuleType) -> None:
 @pytest.mark.large
 def test_wide_products_are_made_by_tensor_cores(modules: ModuleType) -> None:
     """IMMA and IGMMA of bytes with signs, HGMMA of halves: one for each pair of planes."""
-    from gpu.wide import Plan
+    from zenserve.gpu.wide import Plan
 
     def found(kernel: str, source: tuple[str, ...]) -> Counter[int]:
         return opcodes(modules.compile_source(source[0], ARCHITECTURE, *source[1:]), kernel)

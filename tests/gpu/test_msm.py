@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 from numpy.typing import DTypeLike
 
-import kernels
-from gpu.device import Array
-from gpu.msm import Bases, Plan, msm, plan
-from kernels import Group, WordArray
 from tests.gpu.emulator.place import EMULATED
 from tests.gpu.known import LOGARITHMS, affine, device, known_points, multiples
 from tests.kernels.strategies import KINDS, R, edge_values
 from tests.refusals import refuses
+from zenserve import kernels
+from zenserve.gpu.device import Array
+from zenserve.gpu.msm import Bases, Plan, msm, plan
+from zenserve.kernels import Group, WordArray
 
 
 @pytest.fixture(params=[kernels.g1, kernels.g2], ids=["g1", "g2"])

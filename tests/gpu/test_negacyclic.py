@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from gpu import negacyclic
-from gpu.negacyclic import Ring
 from tests.gpu.known import device
+from zenserve.gpu import negacyclic
+from zenserve.gpu.negacyclic import Ring
 
 
 def prime_below(bits: int, log_size: int) -> int:

@@ -8,11 +8,11 @@ from typing import Any, get_args
 import numpy as np
 import pytest
 
-from gpu import modules, ntt
-from kernels import Kernels
 from tests.gpu.emulator.place import EMULATED
 from tests.gpu.known import device
 from tests.kernels.strategies import R
+from zenserve.gpu import modules, ntt
+from zenserve.kernels import Kernels
 
 
 @pytest.fixture(scope="module")

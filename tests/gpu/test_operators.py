@@ -8,18 +8,18 @@ from typing import Any
 import numpy as np
 import pytest
 
-from circuits import banks, compile_accuracy, load_onnx, quantise
-from circuits.networks.language import tensor
-from circuits.onnx.write import to_onnx
-from circuits.priors import with_prior
-from gpu.device import Device
-from prover.backends import gpu
-from prover.backends.cpu import CPU
 from tests.circuits.operators import test_arithmetic as arithmetic
 from tests.circuits.operators.test_masks import CONSTANT
 from tests.circuits.operators.test_moving import Case, floats
 from tests.gpu.test_layers import require_same
-from verifier.bank import PRIOR
+from zenserve.circuits import banks, compile_accuracy, load_onnx, quantise
+from zenserve.circuits.networks.language import tensor
+from zenserve.circuits.onnx.write import to_onnx
+from zenserve.circuits.priors import with_prior
+from zenserve.gpu.device import Device
+from zenserve.prover.backends import gpu
+from zenserve.prover.backends.cpu import CPU
+from zenserve.verifier.bank import PRIOR
 
 CASES: dict[str, Callable[[Any], Case]] = {
     "masks": lambda _: CONSTANT["added twice"],

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from gpu.device import HOPPER, Device
-from gpu.planes import Plan, Product, plan
+from zenserve.gpu.device import HOPPER, Device
+from zenserve.gpu.planes import Plan, Product, plan
 
 Bits = tuple[int, int]
 

@@ -14,17 +14,6 @@ import numpy as np
 import pytest
 
 from bench.synthetic import random_statement, random_witness
-from gpu.device import Stream, missing
-from kernels import FrArray, fr
-from prover import backends, groth16
-from prover.backends import gpu
-from prover.blocks import Csr, SparseBlock
-from prover.constraint_system import ConstraintSystem
-from prover.groth16 import CommitmentKey, Opening, PostChallenge, Proof, ProvingKey
-from prover.groth16.sessions import gpu as sessions
-from prover.groth16.sessions import resident
-from prover.groth16.sessions.gpu import ResidentKeys, resident_keys
-from prover.groth16.sessions.resident import PROOFS_AT_ONCE
 from tests.gpu.emulator.place import EMULATED
 from tests.prover import verifiers
 from tests.prover.segments import TRAPDOOR, setup_with
@@ -39,7 +28,18 @@ from tests.prover.statements import (
     idle_statement,
 )
 from tests.refusals import refuses
-from zenerrors import StatementError
+from zenserve.errors import StatementError
+from zenserve.gpu.device import Stream, missing
+from zenserve.kernels import FrArray, fr
+from zenserve.prover import backends, groth16
+from zenserve.prover.backends import gpu
+from zenserve.prover.blocks import Csr, SparseBlock
+from zenserve.prover.constraint_system import ConstraintSystem
+from zenserve.prover.groth16 import CommitmentKey, Opening, PostChallenge, Proof, ProvingKey
+from zenserve.prover.groth16.sessions import gpu as sessions
+from zenserve.prover.groth16.sessions import resident
+from zenserve.prover.groth16.sessions.gpu import ResidentKeys, resident_keys
+from zenserve.prover.groth16.sessions.resident import PROOFS_AT_ONCE
 
 
 class Case:

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from blake3 import blake3
 
-from gpu import hashing, rows
-from kernels import fr
 from tests.gpu.known import device
 from tests.kernels.strategies import R
+from zenserve.gpu import hashing, rows
+from zenserve.kernels import fr
 
 KEY = bytes(range(32))
 

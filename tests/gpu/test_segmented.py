@@ -8,12 +8,12 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-import kernels
-from gpu import points
-from gpu.msm import bucket_kernels
-from gpu.segmented import add_carries
-from kernels import Group
 from tests.gpu.known import LOGARITHMS, device, known_points, multiples
+from zenserve import kernels
+from zenserve.gpu import points
+from zenserve.gpu.msm import bucket_kernels
+from zenserve.gpu.segmented import add_carries
+from zenserve.kernels import Group
 
 LENGTHS = {
     "nothing at all": [0, 0, 0],

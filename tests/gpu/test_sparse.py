@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-import kernels
-from gpu import sparse
-from kernels import FrArray, fr
 from tests.gpu.known import device
 from tests.kernels.strategies import R
+from zenserve import kernels
+from zenserve.gpu import sparse
+from zenserve.kernels import FrArray, fr
 
 Csr = tuple[NDArray[np.int64], NDArray[np.uint32], NDArray[np.uint32], FrArray]
 

@@ -7,18 +7,7 @@ from typing import Any
 
 import pytest
 
-from base.memory import Kept
-from base.randomness import Secrets
 from bench.synthetic import Shape, random_statement, random_witness
-from gpu.sumcheck import SUMS
-from kernels import FrArray, fr
-from prover.backends.gpu import backend
-from prover.constraint_system import ConstraintSystem
-from prover.spartan import proving
-from prover.spartan.commitment import Linked, commit
-from prover.spartan.layout import SystemMatrices, sizes_of
-from prover.spartan.queries import Places
-from prover.spartan.sessions import gpu, workspace
 from tests.gpu.emulator.place import EMULATED
 from tests.prover.statements import (
     COMMITTED_Z,
@@ -28,12 +17,23 @@ from tests.prover.statements import (
     cubic_statement,
 )
 from tests.refusals import refuses
-from verifier.spartan import shape as geometry
-from verifier.spartan.admission import shape_of
-from verifier.spartan.code import Code
-from verifier.spartan.field import FR
-from verifier.spartan.verification import verify
-from zenerrors import StatementError
+from zenserve.base.memory import Kept
+from zenserve.base.randomness import Secrets
+from zenserve.errors import StatementError
+from zenserve.gpu.sumcheck import SUMS
+from zenserve.kernels import FrArray, fr
+from zenserve.prover.backends.gpu import backend
+from zenserve.prover.constraint_system import ConstraintSystem
+from zenserve.prover.spartan import proving
+from zenserve.prover.spartan.commitment import Linked, commit
+from zenserve.prover.spartan.layout import SystemMatrices, sizes_of
+from zenserve.prover.spartan.queries import Places
+from zenserve.prover.spartan.sessions import gpu, workspace
+from zenserve.verifier.spartan import shape as geometry
+from zenserve.verifier.spartan.admission import shape_of
+from zenserve.verifier.spartan.code import Code
+from zenserve.verifier.spartan.field import FR
+from zenserve.verifier.spartan.verification import verify
 
 CODE = Code(FR, 9, 11)
 Complete = Callable[[FrArray, FrArray], None]

@@ -6,12 +6,12 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import kernels
-from circuits.r1cs.resident import ResidentSteps
-from circuits.r1cs.steps import Product, Quotient, Step, Steps, Sum
 from tests.circuits.support import R
 from tests.circuits.test_steps import INPUTS, READ, Z, integer_steps, operands, run
 from tests.gpu.known import device
+from zenserve import kernels
+from zenserve.circuits.r1cs.resident import ResidentSteps
+from zenserve.circuits.r1cs.steps import Product, Quotient, Step, Steps, Sum
 
 WIRES = READ + 40
 

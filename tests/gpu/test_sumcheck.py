@@ -8,15 +8,15 @@ from random import Random
 import numpy as np
 import pytest
 
-from gpu import sumcheck
-from gpu.device import Array
-from gpu.sumcheck import CubicSumCheck, ProductSumCheck, R1csSumCheck, SumCheck, Weights
-from kernels import fr
-from prover.spartan.sessions.workspace import voice
 from tests.gpu.known import device
 from tests.kernels.strategies import R
-from verifier.spartan.field import FR
-from verifier.spartan.transcript import Transcript
+from zenserve.gpu import sumcheck
+from zenserve.gpu.device import Array
+from zenserve.gpu.sumcheck import CubicSumCheck, ProductSumCheck, R1csSumCheck, SumCheck, Weights
+from zenserve.kernels import fr
+from zenserve.prover.spartan.sessions.workspace import voice
+from zenserve.verifier.spartan.field import FR
+from zenserve.verifier.spartan.transcript import Transcript
 
 Table = list[int]
 Term = Callable[[list[int]], int]

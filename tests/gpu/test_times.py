@@ -6,10 +6,10 @@ import gc
 
 import numpy as np
 
-from gpu import layers, times
-from gpu.device import Device
-from prover.backends.cpu import CPU
-from prover.backends.gpu import backend
+from zenserve.gpu import layers, times
+from zenserve.gpu.device import Device
+from zenserve.prover.backends.cpu import CPU
+from zenserve.prover.backends.gpu import backend
 
 
 def test_nothing_is_collected_while_launches_are_recorded() -> None:

@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from gpu import wide
-from gpu.device import HOPPER, Device
-from gpu.wide import Card, Digits, Elements, Floats, Plan, Product, Range, plan
-from kernels import fr
 from tests.kernels.strategies import R
+from zenserve.gpu import wide
+from zenserve.gpu.device import HOPPER, Device
+from zenserve.gpu.wide import Card, Digits, Elements, Floats, Plan, Product, Range, plan
+from zenserve.kernels import fr
 
 BYTES, SHORTS, MIXED, WORDS = (-128, 127), (-(1 << 15), (1 << 15) - 1), (-5, 900), (-(1 << 25), 1 << 25)
 H200 = Card(132)

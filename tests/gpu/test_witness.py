@@ -10,29 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from base.progress import silent
 from bench.lowbit import image, quantised
-from circuits import (
-    compile_accuracy,
-    compile_inference,
-    compile_recognition,
-    compile_registration,
-    load_onnx,
-    parameters,
-    quantise,
-)
-from circuits.lowering import Level
-from circuits.r1cs import resident
-from circuits.r1cs.steps import Choose, Constant, Step
-from circuits.schemes import proving
-from circuits.schemes.accuracy import Parts
-from circuits.schemes.circuit import Circuit
-from gpu.device import missing
-from kernels import FrArray, fr
-from prover import registry
-from prover.backends import gpu
-from prover.backends.cpu import CPU
-from prover.witness import DeviceWitness
 from tests.circuits.operators.test_arithmetic import model
 from tests.circuits.operators.test_matmul import of_two
 from tests.circuits.quantised import networks
@@ -41,8 +19,30 @@ from tests.circuits.test_accuracy_inputs import network as two_inputs
 from tests.circuits.test_lowering import compiled
 from tests.circuits.test_robustness import certified
 from tests.gpu.emulator.place import EMULATED
-from verifier.schemes import Privacy
-from zenerrors import ResourceError
+from zenserve.base.progress import silent
+from zenserve.circuits import (
+    compile_accuracy,
+    compile_inference,
+    compile_recognition,
+    compile_registration,
+    load_onnx,
+    parameters,
+    quantise,
+)
+from zenserve.circuits.lowering import Level
+from zenserve.circuits.r1cs import resident
+from zenserve.circuits.r1cs.steps import Choose, Constant, Step
+from zenserve.circuits.schemes import proving
+from zenserve.circuits.schemes.accuracy import Parts
+from zenserve.circuits.schemes.circuit import Circuit
+from zenserve.errors import ResourceError
+from zenserve.gpu.device import missing
+from zenserve.kernels import FrArray, fr
+from zenserve.prover import registry
+from zenserve.prover.backends import gpu
+from zenserve.prover.backends.cpu import CPU
+from zenserve.prover.witness import DeviceWitness
+from zenserve.verifier.schemes import Privacy
 
 ON = gpu.backend(0)
 

@@ -9,22 +9,22 @@ from typing import Any
 import numpy as np
 import pytest
 
-from base.memory import Kept
-from base.progress import silent
-from gpu import times
-from gpu.device import Array
-from kernels import fr
-from prover import backends, groth16
-from prover.backends.gpu import backend
-from prover.groth16.sessions.gpu import resident_keys
-from prover.spartan import proving
-from prover.spartan.sessions import gpu
-from prover.spartan.sessions.workspace import Workspace
 from tests.gpu.emulator import device as emulated
 from tests.gpu.emulator.place import EMULATED
 from tests.gpu.test_spartan import Case, committed, forget_workspaces, network
 from tests.prover.statements import cubic_statement
-from zenerrors import ZenError
+from zenserve.base.memory import Kept
+from zenserve.base.progress import silent
+from zenserve.errors import ZenError
+from zenserve.gpu import times
+from zenserve.gpu.device import Array
+from zenserve.kernels import fr
+from zenserve.prover import backends, groth16
+from zenserve.prover.backends.gpu import backend
+from zenserve.prover.groth16.sessions.gpu import resident_keys
+from zenserve.prover.spartan import proving
+from zenserve.prover.spartan.sessions import gpu
+from zenserve.prover.spartan.sessions.workspace import Workspace
 
 Words = set[bytes]
 
@@ -173,7 +173,7 @@ class BrokenError(Exception):
 @pytest.mark.parametrize("kernel", ["fill_tails", "say_round", "combine_rows", "scatter_turned"])
 def test_what_fails_leaves_zeros(kernel: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of what is recorded, in the midst of it: the next proof records it."""
-    from gpu import modules
+    from zenserve.gpu import modules
 
     case, launch = network("dense"), modules.Module.launch
 

@@ -9,10 +9,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from client import Client
 from tests.programs import find
 from tests.servers import free_port
 from tests.service.support import tiny_calibration, tiny_onnx, until
+from zenserve.client import Client
 
 MOST_MEGABYTES = 500
 SERVE = "zenserve serve & read -r _; kill $!; wait"

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-import kernels
-from kernels.group import Group
 from tests.kernels.targets import TARGETS, each, load
+from zenserve import kernels
+from zenserve.kernels.group import Group
 
 
 @pytest.fixture(params=each(TARGETS), scope="session")

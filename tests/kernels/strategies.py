@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from hypothesis import strategies as st
 
-import kernels
+from zenserve import kernels
 
 R = kernels.fr.modulus
 P = kernels.fp.modulus

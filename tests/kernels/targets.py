@@ -7,10 +7,13 @@ from importlib.util import find_spec
 
 import pytest
 
-import kernels
 from tests.gpu.emulator import place
+from zenserve import kernels
 
-PROCESSOR = (*kernels.available_targets(), *(["emulated"] if find_spec("kernels._kernels_emulated") else []))
+PROCESSOR = (
+    *kernels.available_targets(),
+    *(["emulated"] if find_spec("zenserve.kernels._kernels_emulated") else []),
+)
 """The targets of this processor, and the emulated one where it was built."""
 
 TARGETS = (*PROCESSOR, "gpu")

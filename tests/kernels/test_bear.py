@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 from blake3 import blake3
 
-import kernels
-from kernels.babybear import DEGREE, MODULUS, BearArray, BearDomain
 from tests.kernels.targets import PROCESSOR, each
-from verifier.spartan.field import BEAR, BEAR5, Field
+from zenserve import kernels
+from zenserve.kernels.babybear import DEGREE, MODULUS, BearArray, BearDomain
+from zenserve.verifier.spartan.field import BEAR, BEAR5, Field
 
 EDGES = [0, 1, 2, 3, MODULUS - 1, MODULUS - 2, MODULUS // 2, MODULUS // 2 + 1, (1 << 31) - 1 - MODULUS % 2]
 # Less than a vector, several of each width, and what is left of one.

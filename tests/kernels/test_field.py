@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kernels import Field, Kernels, PrimeField, WordArray
 from tests.kernels.strategies import P, R, edge_values, vectors
 from tests.kernels.targets import TARGETS, load
+from zenserve.kernels import Field, Kernels, PrimeField, WordArray
 
 
 def prime(k: Kernels, name: str) -> PrimeField:

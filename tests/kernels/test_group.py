@@ -9,9 +9,9 @@ import py_ecc.optimized_bls12_381 as reference
 from hypothesis import given, settings
 from py_arkworks_bls12381 import G1Point, G2Point
 
-from kernels import Group, Kernels, WordArray
 from tests.kernels.strategies import P, R, edge_values, scalars
 from tests.refusals import refuses
+from zenserve.kernels import Group, Kernels, WordArray
 
 GENERATORS: dict[str, Any] = {"g1": reference.G1, "g2": reference.G2}
 PEER: dict[str, Any] = {"g1": G1Point, "g2": G2Point}

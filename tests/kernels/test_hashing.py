@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from blake3 import blake3
 
-from kernels.hashing import Blake3
 from tests.kernels.targets import TARGETS, each, load
+from zenserve.kernels.hashing import Blake3
 
 _KEY = bytes(range(32))
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-import kernels
+from zenserve import kernels
 
 INCLUDE = Path(__file__).parents[2] / "kernels" / "include"
 PROGRAM = Path(__file__).with_name("lanes.cpp")

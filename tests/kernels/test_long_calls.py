@@ -7,8 +7,8 @@ import time
 
 import pytest
 
-from kernels import Kernels, WordArray
-from zenerrors import Cancelled
+from zenserve.errors import Cancelled
+from zenserve.kernels import Kernels, WordArray
 
 
 def msm_input(k: Kernels, count: int) -> tuple[WordArray, WordArray]:

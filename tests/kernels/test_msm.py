@@ -13,9 +13,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kernels import Group, Kernels, WordArray
 from tests.kernels.strategies import KINDS, R, edge_values, scalars
 from tests.kernels.targets import FEW, TARGETS, load
+from zenserve.kernels import Group, Kernels, WordArray
 
 
 def naive(k: Kernels, group: Group, bases: WordArray, values: list[int]) -> WordArray:
@@ -146,7 +146,7 @@ def test_scratch_memory_is_what_the_formula_says(more: bool) -> None:
     """In a process of its own, as the resident set's peak never falls."""
     program = """
 import numpy as np
-from kernels import fr, g1
+from zenserve.kernels import fr, g1
 
 def resident(field):
     with open("/proc/self/status") as status:

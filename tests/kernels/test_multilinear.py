@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kernels import Kernels, aligned
 from tests.kernels.strategies import R, elements
 from tests.kernels.targets import PROCESSOR, TARGETS, each, load
+from zenserve.kernels import Kernels, aligned
 
 
 @pytest.fixture(params=each(TARGETS))

@@ -8,10 +8,10 @@ from functools import cache
 import numpy as np
 import pytest
 
-from kernels import Kernels
-from kernels.ntt import Order
 from tests.kernels.strategies import R
 from tests.kernels.targets import PROCESSOR, each, load
+from zenserve.kernels import Kernels
+from zenserve.kernels.ntt import Order
 
 
 def bit_reversal(log_size: int) -> list[int]:

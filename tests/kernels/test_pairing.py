@@ -14,10 +14,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from py_arkworks_bls12381 import GT, G1Point, G2Point, Scalar
 
-import kernels
-from kernels import Kernels, WordArray
 from tests.kernels.strategies import R, scalars
 from tests.kernels.targets import PROCESSOR, each
+from zenserve import kernels
+from zenserve.kernels import Kernels, WordArray
 
 EDGES = [0, 1, 2, R - 1, R // 2]
 

@@ -13,12 +13,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import kernels
-from kernels import Group, Kernels, WordArray
 from tests.kernels.strategies import P, R, edge_values, scalars
 from tests.kernels.targets import FEW
 from tests.kernels.test_group import GENERATORS, coordinates, reference_coordinates
-from zenerrors import Cancelled
+from zenserve import kernels
+from zenserve.errors import Cancelled
+from zenserve.kernels import Group, Kernels, WordArray
 
 Z = 0xD201000000010000
 MANY, TWO_CHUNKS = 400, 150

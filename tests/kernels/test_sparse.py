@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import kernels
 from tests.kernels.strategies import R, elements
 from tests.kernels.targets import PROCESSOR, TARGETS, each, load
+from zenserve import kernels
 
 # None, such as are added, small ones up to the largest that targets have, others.
 POOL = (0, 1, R - 1, -7, 2**24 - 1, 1 - 2**24, 2**24, 2**32 - 1, 1 - 2**32, 2**32, 3 << 200)

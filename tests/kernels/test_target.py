@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kernels.target import VARIABLE, available_targets
+from zenserve.kernels.target import VARIABLE, available_targets
 
 chosen = available_targets.__wrapped__
 

@@ -9,12 +9,12 @@ from typing import Final, NamedTuple
 from py_arkworks_bls12381 import G1Point, G2Point, Scalar
 
 from tests.prover.bad_points import bad_points
-from verifier.groth16.proof import Proof
-from verifier.groth16.verification import check_public_inputs, verify
-from verifier.groth16.verifying_key import VerifyingKey
-from verifier.onchain.calldata import Arguments
-from verifier.onchain.layout import G1_BYTES, G2_BYTES, encode
-from verifier.points import COORDINATE_BYTES, FIELD_MODULUS, SCALAR_MODULUS, decode_g1, uncompressed
+from zenserve.verifier.groth16.proof import Proof
+from zenserve.verifier.groth16.verification import check_public_inputs, verify
+from zenserve.verifier.groth16.verifying_key import VerifyingKey
+from zenserve.verifier.onchain.calldata import Arguments
+from zenserve.verifier.onchain.layout import G1_BYTES, G2_BYTES, encode
+from zenserve.verifier.points import COORDINATE_BYTES, FIELD_MODULUS, SCALAR_MODULUS, decode_g1, uncompressed
 
 FALSE: Final = ("pairing_mismatch", "knowledge_mismatch", "link_mismatch")
 """Reasons that the contract does not tell apart: all equations are one product."""

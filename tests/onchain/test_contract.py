@@ -11,9 +11,6 @@ from typing import Final, NamedTuple
 import pytest
 from py_arkworks_bls12381 import G1Point, G2Point, Scalar
 
-import kernels
-from prover import groth16
-from prover.groth16 import CommitmentKey, ceremony
 from tests.onchain.evm import MOST_CALL_GAS, Answer, Step, in_evm
 from tests.onchain.mutations import Good, expected, mutated, outcome, outside
 from tests.prover.ceremony.support import known_powers
@@ -21,14 +18,17 @@ from tests.prover.conftest import committed
 from tests.prover.statements import COMMITTED_Z, Committed, committed_statement, complete_committed
 from tests.refusals import refuses
 from tests.web.conftest import WEB, Node, node
-from verifier.groth16.proof import ProofError
-from verifier.groth16.verifying_key import SegmentKey, VerifyingKey
-from verifier.onchain.calldata import Arguments
-from verifier.onchain.contract import MOST_BYTES, most_bytes, solidity
-from verifier.onchain.gas import estimated_gas, gas_of_calldata
-from verifier.onchain.layout import encode_proof
-from verifier.points import FIELD_MODULUS, PointError
-from verifier.system import Claim
+from zenserve import kernels
+from zenserve.prover import groth16
+from zenserve.prover.groth16 import CommitmentKey, ceremony
+from zenserve.verifier.groth16.proof import ProofError
+from zenserve.verifier.groth16.verifying_key import SegmentKey, VerifyingKey
+from zenserve.verifier.onchain.calldata import Arguments
+from zenserve.verifier.onchain.contract import MOST_BYTES, most_bytes, solidity
+from zenserve.verifier.onchain.gas import estimated_gas, gas_of_calldata
+from zenserve.verifier.onchain.layout import encode_proof
+from zenserve.verifier.points import FIELD_MODULUS, PointError
+from zenserve.verifier.system import Claim
 
 __all__ = ["committed", "node"]  # fixtures
 

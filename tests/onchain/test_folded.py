@@ -12,27 +12,27 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 import zenserve
-from kernels import FrArray, fr
-from prover import groth16
-from prover.blocks import SparseBlock
-from prover.constraint_system import ConstraintSystem, Segment
-from prover.folding import horner
 from tests.onchain.evm import Step, in_evm
 from tests.refusals import refuses
 from tests.vectors import plain_verifier
 from tests.vectors.cases import FOLDER
 from tests.web.conftest import WEB, Node, node
-from verifier import words
-from verifier.documents import KeyFile, ProofDocument, Statement, checked
-from verifier.groth16.transcript import TAG
-from verifier.groth16.verifying_key import VerifyingKey
-from verifier.judging import judge
-from verifier.keys import opened
-from verifier.onchain.calldata import Arguments, arguments, calls
-from verifier.onchain.contract import solidity
-from verifier.onchain.described import contract
-from verifier.onchain.gas import estimated_gas, gas_of_transaction
-from verifier.onchain.layout import encode_proof
+from zenserve.kernels import FrArray, fr
+from zenserve.prover import groth16
+from zenserve.prover.blocks import SparseBlock
+from zenserve.prover.constraint_system import ConstraintSystem, Segment
+from zenserve.prover.folding import horner
+from zenserve.verifier import words
+from zenserve.verifier.documents import KeyFile, ProofDocument, Statement, checked
+from zenserve.verifier.groth16.transcript import TAG
+from zenserve.verifier.groth16.verifying_key import VerifyingKey
+from zenserve.verifier.judging import judge
+from zenserve.verifier.keys import opened
+from zenserve.verifier.onchain.calldata import Arguments, arguments, calls
+from zenserve.verifier.onchain.contract import solidity
+from zenserve.verifier.onchain.described import contract
+from zenserve.verifier.onchain.gas import estimated_gas, gas_of_transaction
+from zenserve.verifier.onchain.layout import encode_proof
 
 __all__ = ["node"]
 

@@ -14,9 +14,9 @@ from onnx import TensorProto, helper, numpy_helper
 import zenserve
 from tests.onchain.evm import Step, in_evm
 from tests.web.conftest import Node, node
-from verifier.fields import canonical
-from verifier.onchain.calldata import Arguments, arguments, calls
-from verifier.onchain.described import contract
+from zenserve.verifier.fields import canonical
+from zenserve.verifier.onchain.calldata import Arguments, arguments, calls
+from zenserve.verifier.onchain.described import contract
 
 __all__ = ["node"]
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from py_arkworks_bls12381 import G1Point, G2Point
 
-from verifier.points import FIELD_MODULUS
+from zenserve.verifier.points import FIELD_MODULUS
 
 INFINITY = 0xC0
 

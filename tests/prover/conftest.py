@@ -2,8 +2,6 @@ from __future__ import annotations
 
 import pytest
 
-import kernels
-from prover import groth16
 from tests.prover.statements import (
     COMMITTED_Z,
     CUBIC_Z,
@@ -14,6 +12,8 @@ from tests.prover.statements import (
     complete_committed,
     cubic_statement,
 )
+from zenserve import kernels
+from zenserve.prover import groth16
 
 
 @pytest.fixture(scope="session")

@@ -9,13 +9,21 @@ import numpy as np
 import pytest
 from py_arkworks_bls12381 import G1Point
 
-from kernels import FrArray, fr, g1
-from prover import groth16
-from prover.constraint_system import ConstraintSystem
-from prover.groth16 import CommitmentKey, Opening, PostChallenge, Proof, ProvingKey, Verdict, trusted_setup
-from prover.groth16.reference import Trapdoor
 from tests.prover import verifiers
 from tests.prover.statements import Committed, R, complete_committed
+from zenserve.kernels import FrArray, fr, g1
+from zenserve.prover import groth16
+from zenserve.prover.constraint_system import ConstraintSystem
+from zenserve.prover.groth16 import (
+    CommitmentKey,
+    Opening,
+    PostChallenge,
+    Proof,
+    ProvingKey,
+    Verdict,
+    trusted_setup,
+)
+from zenserve.prover.groth16.reference import Trapdoor
 
 TRAPDOOR = Trapdoor(
     tau=0x1234567,

@@ -8,13 +8,13 @@ from typing import NamedTuple
 import numpy as np
 from hypothesis import strategies as st
 
-import kernels
-from kernels import FrArray, fr, g1, g2
-from prover.blocks import Csr, ProductBlock, SparseBlock
-from prover.constraint_system import ConstraintSystem, Segment
-from prover.groth16 import CommitmentKey, Opening, Proof, ProvingKey, VerifyingKey
-from verifier.groth16.verifying_key import SegmentKey
-from verifier.system import CEREMONY, DEVELOPMENT
+from zenserve import kernels
+from zenserve.kernels import FrArray, fr, g1, g2
+from zenserve.prover.blocks import Csr, ProductBlock, SparseBlock
+from zenserve.prover.constraint_system import ConstraintSystem, Segment
+from zenserve.prover.groth16 import CommitmentKey, Opening, Proof, ProvingKey, VerifyingKey
+from zenserve.verifier.groth16.verifying_key import SegmentKey
+from zenserve.verifier.system import CEREMONY, DEVELOPMENT
 
 R = kernels.fr.modulus
 

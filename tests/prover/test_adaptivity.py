@@ -12,11 +12,11 @@ import pytest
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
-from prover.blocks import Csr, ProductBlock, SparseBlock
-from prover.constraint_system import ConstraintSystem, Segment
 from tests.prover.statements import R, csr
 from tests.refusals import refuses
-from zenerrors import StatementError
+from zenserve.errors import StatementError
+from zenserve.prover.blocks import Csr, ProductBlock, SparseBlock
+from zenserve.prover.constraint_system import ConstraintSystem, Segment
 
 # 1 | public | challenges | segment, blinding | segment, blinding | private
 ONE, PUBLIC, C, D, S, _S_BLINDING, T, _T_BLINDING, U, V, W, X, Y = range(13)
@@ -209,7 +209,7 @@ def added_up(part: Entries) -> set[int]:
 def slow_guard(
     rows: Sequence[Listed], challenges: set[int], private: set[int]
 ) -> tuple[int | None, set[int]]:
-    """The rule of ``prover.adaptivity`` over sets: what it names, and what is fixed.
+    """The rule of ``zenserve.prover.adaptivity`` over sets: what it names, and what is fixed.
 
     In rounds, since several rows may determine a variable.
     """

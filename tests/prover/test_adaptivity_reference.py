@@ -15,7 +15,6 @@ import pytest
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
-from prover.blocks import SparseBlock
 from tests.prover.statements import R
 from tests.prover.test_adaptivity import (
     ADAPTIVE,
@@ -34,6 +33,7 @@ from tests.prover.test_adaptivity import (
     listed,
     statements,
 )
+from zenserve.prover.blocks import SparseBlock
 
 # The first three make factors vanish.
 VALUES = (0, 1, -1, 0x5EED)

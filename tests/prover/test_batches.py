@@ -10,19 +10,19 @@ import numpy as np
 import pytest
 from py_arkworks_bls12381 import G1Point, Scalar
 
-import kernels
-from kernels import fr, g1
-from prover import groth16
-from prover.blocks import ProductBlock
-from prover.constraint_system import ConstraintSystem
-from prover.groth16 import Claim, Proof, ProvingKey
-from prover.groth16.commitment import blinding_point
-from prover.groth16.native import NATIVE
 from tests.prover import verifiers
 from tests.prover.segments import compressed, point, prove, reason
 from tests.prover.statements import Committed, R
-from verifier.curve import ARKWORKS
-from verifier.groth16 import verification
+from zenserve import kernels
+from zenserve.kernels import fr, g1
+from zenserve.prover import groth16
+from zenserve.prover.blocks import ProductBlock
+from zenserve.prover.constraint_system import ConstraintSystem
+from zenserve.prover.groth16 import Claim, Proof, ProvingKey
+from zenserve.prover.groth16.commitment import blinding_point
+from zenserve.prover.groth16.native import NATIVE
+from zenserve.verifier.curve import ARKWORKS
+from zenserve.verifier.groth16 import verification
 
 
 def test_a_batch_is_judged_claim_by_claim(committed: Committed) -> None:

@@ -8,14 +8,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from base import container
-from kernels import fr, g1, g2
-from prover.groth16 import CommitmentKey, check_opening, commitment
-from prover.groth16.powers_of_tau import generate
 from tests.prover.statements import commitment_basis
 from tests.refusals import refuses
-from verifier.preamble import PROVING_KEY
-from zenerrors import Cancelled, StatementError
+from zenserve.base import container
+from zenserve.errors import Cancelled, StatementError
+from zenserve.kernels import fr, g1, g2
+from zenserve.prover.groth16 import CommitmentKey, check_opening, commitment
+from zenserve.prover.groth16.powers_of_tau import generate
+from zenserve.verifier.preamble import PROVING_KEY
 
 VALUES = fr.from_ints([3, -5, 7])
 

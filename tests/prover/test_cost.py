@@ -6,13 +6,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from kernels import fr
-from prover import groth16
-from prover.blocks import Csr, ProductBlock, SparseBlock
-from prover.constraint_system import ConstraintSystem
-from prover.groth16 import ProvingKey, cost, memory
-from prover.size import Size
 from tests.prover.statements import Committed, Example, idle_statement
+from zenserve.kernels import fr
+from zenserve.prover import groth16
+from zenserve.prover.blocks import Csr, ProductBlock, SparseBlock
+from zenserve.prover.constraint_system import ConstraintSystem
+from zenserve.prover.groth16 import ProvingKey, cost, memory
+from zenserve.prover.size import Size
 
 
 @pytest.mark.parametrize("name", ["example", "committed", "empty", "idle"])

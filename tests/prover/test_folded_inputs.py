@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from prover.blocks import SparseBlock
-from prover.constraint_file import load_statement, save_statement
-from prover.constraint_system import ConstraintSystem, Segment
-from prover.folding import horner
 from tests.prover.statements import csr
 from tests.refusals import refuses
+from zenserve.prover.blocks import SparseBlock
+from zenserve.prover.constraint_file import load_statement, save_statement
+from zenserve.prover.constraint_system import ConstraintSystem, Segment
+from zenserve.prover.folding import horner
 
 # 1 | public | challenges, fold | inputs, another value, blinding | private
 ONE, S, C, D, Y, X1, X2, X3, Z, _BLINDING, P, Q, V, W = range(14)

@@ -6,8 +6,8 @@ import resource
 
 import numpy as np
 
-from base.memory import FREED
 from tests.prover.test_memory import SPAWN, status
+from zenserve.base.memory import FREED
 
 _SIZE = 1 << 27
 

@@ -9,18 +9,18 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-import kernels
-from base import parallel
-from kernels import FrArray, fr, g1, g2
-from prover import groth16
-from prover.blocks import SparseBlock
-from prover.constraint_system import ConstraintSystem
-from prover.groth16 import ProvingKey, proving, proving_key, qap, reference, trusted_setup
-from prover.groth16.reference import Trapdoor
 from tests.prover.statements import CUBIC_Z, Example, R, csr, cubic_statement, satisfied
 from tests.prover.vectors import folded
 from tests.refusals import refuses
-from zenerrors import Cancelled, StatementError
+from zenserve import kernels
+from zenserve.base import parallel
+from zenserve.errors import Cancelled, StatementError
+from zenserve.kernels import FrArray, fr, g1, g2
+from zenserve.prover import groth16
+from zenserve.prover.blocks import SparseBlock
+from zenserve.prover.constraint_system import ConstraintSystem
+from zenserve.prover.groth16 import ProvingKey, proving, proving_key, qap, reference, trusted_setup
+from zenserve.prover.groth16.reference import Trapdoor
 
 TRAPDOOR = Trapdoor(tau=0x1234567, alpha=R - 3, beta=2**200 + 1, gamma=77, delta=2**254 - 5)
 BLINDING = (2**130 + 9, R - 12345)

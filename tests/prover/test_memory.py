@@ -9,13 +9,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from kernels import fr
-from prover import groth16
-from prover.blocks import ProductBlock
-from prover.constraint_system import ConstraintSystem, Segment
-from prover.groth16 import CommitmentKey, ProvingKey, memory
-from prover.size import Size
 from tests.prover.statements import Example
+from zenserve.kernels import fr
+from zenserve.prover import groth16
+from zenserve.prover.blocks import ProductBlock
+from zenserve.prover.constraint_system import ConstraintSystem, Segment
+from zenserve.prover.groth16 import CommitmentKey, ProvingKey, memory
+from zenserve.prover.size import Size
 
 SPAWN = multiprocessing.get_context("spawn")
 ROWS = (1 << 15) - 64

@@ -16,14 +16,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from py_arkworks_bls12381 import G1Point, Scalar
 
-from kernels import fr, g1, g2
-from prover.groth16 import Opening, Revealed, Verdict, check_opening, check_sum, sum_blindings
 from tests.prover.segments import compressed
 from tests.prover.statements import EDGES, R, commitment_basis, elements
 from tests.refusals import refuses
-from verifier.groth16 import opening, transcript
-from verifier.groth16.opening import second_generator
-from verifier.groth16.transcript import fold
+from zenserve.kernels import fr, g1, g2
+from zenserve.prover.groth16 import Opening, Revealed, Verdict, check_opening, check_sum, sum_blindings
+from zenserve.verifier.groth16 import opening, transcript
+from zenserve.verifier.groth16.opening import second_generator
+from zenserve.verifier.groth16.transcript import fold
 
 TAU = 0x5EED
 BASIS = commitment_basis(8, TAU)
@@ -400,7 +400,7 @@ def test_blinding_factors_are_canonical(wrong: Any) -> None:
 WITHOUT_KERNELS = """
 import json, sys
 sys.modules.update(dict.fromkeys(["kernels", "numpy"]))
-from verifier.groth16.opening import Revealed, check_opening, check_sum, sum_blindings
+from zenserve.verifier.groth16.opening import Revealed, check_opening, check_sum, sum_blindings
 identity, commitment, document = json.loads(sys.argv[1])
 revealed = Revealed.from_json(document)
 for values in ([9], [10]):

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from kernels import Group, WordArray, fp, fr, g1, g2
-from prover.groth16 import point_arrays
-from prover.groth16.iden3 import drawing
-from prover.groth16.point_arrays import check_points
 from tests.refusals import refuses
+from zenserve.kernels import Group, WordArray, fp, fr, g1, g2
+from zenserve.prover.groth16 import point_arrays
+from zenserve.prover.groth16.iden3 import drawing
+from zenserve.prover.groth16.point_arrays import check_points
 
 MANY = 700
 ORDERS = [(g1, 3), (g1, 11), (g1, 10177), (g2, 13), (g2, 23)]

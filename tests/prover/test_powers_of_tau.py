@@ -7,13 +7,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from base.randomness import random_elements
-from kernels import FrArray, g1, g2
-from prover.groth16 import powers_of_tau
-from prover.groth16.powers_of_tau import PowersOfTau
 from tests.prover.ceremony.support import ALPHA, BETA, TAU, in_g1, in_g2, known_powers, nudged, scalar
 from tests.prover.statements import R
 from tests.refusals import refuses
+from zenserve.base.randomness import random_elements
+from zenserve.kernels import FrArray, g1, g2
+from zenserve.prover.groth16 import powers_of_tau
+from zenserve.prover.groth16.powers_of_tau import PowersOfTau
 
 ARRAYS = ("tau_g1", "tau_g2", "alpha_g1", "beta_g1", "beta_g2")
 

@@ -12,16 +12,16 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from base import container
-from kernels import fr, g1
-from prover import groth16
-from prover.constraint_system import ConstraintSystem
-from prover.groth16 import ProvingKey
 from tests.prover.bad_points import flip
 from tests.prover.statements import IDLE_Z, Example, idle_statement
 from tests.refusals import refuses
-from verifier.preamble import PROVING_KEY, VERIFYING_KEY
-from zenerrors import FileFormatError
+from zenserve.base import container
+from zenserve.errors import FileFormatError
+from zenserve.kernels import fr, g1
+from zenserve.prover import groth16
+from zenserve.prover.constraint_system import ConstraintSystem
+from zenserve.prover.groth16 import ProvingKey
+from zenserve.verifier.preamble import PROVING_KEY, VERIFYING_KEY
 
 
 @pytest.fixture

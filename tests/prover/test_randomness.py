@@ -3,8 +3,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-import kernels
-from base.randomness import Secrets, random_elements
+from zenserve import kernels
+from zenserve.base.randomness import Secrets, random_elements
 
 R = kernels.fr.modulus
 

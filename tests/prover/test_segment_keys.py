@@ -12,11 +12,16 @@ import numpy as np
 import pytest
 from py_arkworks_bls12381 import G2Point
 
-from kernels import FrArray, fr, g1
-from prover import groth16
-from prover.blocks import ProductBlock
-from prover.constraint_system import ConstraintSystem, Segment
-from prover.groth16 import (
+from tests.prover import verifiers
+from tests.prover.segments import compressed, key_point, point, prove, reason
+from tests.prover.statements import Committed, R, commitment_basis, committed_statement, complete_committed
+from tests.refusals import refuses
+from zenserve.errors import FileFormatError, StatementError
+from zenserve.kernels import FrArray, fr, g1
+from zenserve.prover import groth16
+from zenserve.prover.blocks import ProductBlock
+from zenserve.prover.constraint_system import ConstraintSystem, Segment
+from zenserve.prover.groth16 import (
     CommitmentKey,
     Opening,
     Proof,
@@ -26,12 +31,7 @@ from prover.groth16 import (
     reference,
     trusted_setup,
 )
-from prover.groth16.commitment import blinding_point
-from tests.prover import verifiers
-from tests.prover.segments import compressed, key_point, point, prove, reason
-from tests.prover.statements import Committed, R, commitment_basis, committed_statement, complete_committed
-from tests.refusals import refuses
-from zenerrors import FileFormatError, StatementError
+from zenserve.prover.groth16.commitment import blinding_point
 
 
 def test_related_points_in_a_key_are_refused(committed: Committed) -> None:

@@ -11,12 +11,6 @@ import numpy as np
 import pytest
 from py_arkworks_bls12381 import G1Point, G2Point, Scalar
 
-from kernels import FrArray, fr, g1, g2
-from prover import groth16
-from prover.blocks import ProductBlock
-from prover.constraint_system import ConstraintSystem, Segment
-from prover.groth16 import CommitmentKey, Opening, Proof, ProvingKey, VerifyingKey, proving, reference
-from prover.groth16.commitment import blinding_point
 from tests.prover import verifiers
 from tests.prover.segments import (
     INPUT,
@@ -40,9 +34,23 @@ from tests.prover.statements import (
     complete_committed,
 )
 from tests.refusals import refuses
-from verifier.curve import ARKWORKS, Curve
-from verifier.groth16 import transcript
-from zenerrors import StatementError
+from zenserve.errors import StatementError
+from zenserve.kernels import FrArray, fr, g1, g2
+from zenserve.prover import groth16
+from zenserve.prover.blocks import ProductBlock
+from zenserve.prover.constraint_system import ConstraintSystem, Segment
+from zenserve.prover.groth16 import (
+    CommitmentKey,
+    Opening,
+    Proof,
+    ProvingKey,
+    VerifyingKey,
+    proving,
+    reference,
+)
+from zenserve.prover.groth16.commitment import blinding_point
+from zenserve.verifier.curve import ARKWORKS, Curve
+from zenserve.verifier.groth16 import transcript
 
 # Honest proofs
 

@@ -7,13 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import kernels
-from prover.blocks import Csr, ProductBlock, RowValues, Shorts, SparseBlock
-from prover.constraint_system import ConstraintSystem
-from prover.groth16 import reference
 from tests.prover.statements import CUBIC_Z, R, csr, cubic_statement, satisfied
 from tests.refusals import refuses
-from zenerrors import StatementError
+from zenserve import kernels
+from zenserve.errors import StatementError
+from zenserve.prover.blocks import Csr, ProductBlock, RowValues, Shorts, SparseBlock
+from zenserve.prover.constraint_system import ConstraintSystem
+from zenserve.prover.groth16 import reference
 
 
 @given(satisfied())

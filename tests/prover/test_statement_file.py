@@ -10,15 +10,15 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from base import container
-from kernels import fr
-from prover.blocks import ProductBlock, SparseBlock
-from prover.constraint_file import _SECTIONS, load_description, load_statement, save_statement
-from prover.constraint_system import ConstraintSystem, Segment
 from tests.prover.statements import R, committed_statement, csr, cubic_statement, satisfied
 from tests.refusals import refuses
-from verifier.preamble import STATEMENT
-from zenerrors import FileFormatError, StatementError, ZenError
+from zenserve.base import container
+from zenserve.errors import FileFormatError, StatementError, ZenError
+from zenserve.kernels import fr
+from zenserve.prover.blocks import ProductBlock, SparseBlock
+from zenserve.prover.constraint_file import _SECTIONS, load_description, load_statement, save_statement
+from zenserve.prover.constraint_system import ConstraintSystem, Segment
+from zenserve.verifier.preamble import STATEMENT
 
 
 def through_file(system: ConstraintSystem, path: Path) -> ConstraintSystem:

@@ -7,19 +7,19 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from base.progress import silent
-from kernels import fr
-from prover import registry
-from prover.groth16.system import Groth16
-from prover.size import Size
-from prover.spartan.system import Spartan
-from prover.system import Opening, ProofSystem
 from tests.prover.statements import COMMITTED_Z, committed_statement, complete_committed
 from tests.service.toy_system import ToySystem
-from verifier.registry import SYSTEMS
-from verifier.system import Claim
-from verifier.verdict import LINK_MISMATCH, SUM_MISMATCH, Verdict
-from zenerrors import FileFormatError, StatementError
+from zenserve.base.progress import silent
+from zenserve.errors import FileFormatError, StatementError
+from zenserve.kernels import fr
+from zenserve.prover import registry
+from zenserve.prover.groth16.system import Groth16
+from zenserve.prover.size import Size
+from zenserve.prover.spartan.system import Spartan
+from zenserve.prover.system import Opening, ProofSystem
+from zenserve.verifier.registry import SYSTEMS
+from zenserve.verifier.system import Claim
+from zenserve.verifier.verdict import LINK_MISMATCH, SUM_MISMATCH, Verdict
 
 WITNESS = fr.from_ints(COMMITTED_Z)
 PUBLIC = COMMITTED_Z[1:2]

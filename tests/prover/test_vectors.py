@@ -6,8 +6,12 @@ from typing import Any
 
 import pytest
 
-from kernels import fr, g1, g2
-from prover.groth16 import (
+from tests.prover import verifiers
+from tests.prover.vectors import generate
+from tests.refusals import refuses
+from tests.vectors import plain_verifier
+from zenserve.kernels import fr, g1, g2
+from zenserve.prover.groth16 import (
     REASONS,
     CommitmentKey,
     Proof,
@@ -18,13 +22,9 @@ from prover.groth16 import (
     commitment,
     reference,
 )
-from prover.groth16.commitment import blinding_point
-from tests.prover import verifiers
-from tests.prover.vectors import generate
-from tests.refusals import refuses
-from tests.vectors import plain_verifier
-from verifier.curve import ARKWORKS
-from verifier.groth16 import transcript
+from zenserve.prover.groth16.commitment import blinding_point
+from zenserve.verifier.curve import ARKWORKS
+from zenserve.verifier.groth16 import transcript
 
 VECTORS = Path(__file__).parent / "vectors"
 DOCUMENTS: dict[str, dict[str, Any]] = {

@@ -17,14 +17,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from py_arkworks_bls12381 import G1Point, G2Point, Scalar
 
-from prover import groth16
-from prover.groth16 import REASONS, Proof, Verdict, VerifyingKey, reference
-from prover.groth16.native import NATIVE
 from tests.prover import verifiers
 from tests.prover.bad_points import bad_points, flip
 from tests.prover.statements import Example, R
 from tests.refusals import refuses
-from verifier.curve import ARKWORKS
+from zenserve.prover import groth16
+from zenserve.prover.groth16 import REASONS, Proof, Verdict, VerifyingKey, reference
+from zenserve.prover.groth16.native import NATIVE
+from zenserve.verifier.curve import ARKWORKS
 
 Verifier = Callable[[VerifyingKey, Sequence[int], Any], Verdict]
 
@@ -250,8 +250,8 @@ def test_proofs_survive_their_bytes(example: Example) -> None:
 WITHOUT_KERNELS = """
 import json, sys
 sys.modules.update(dict.fromkeys(["kernels", "numpy"]))
-from verifier.groth16.verification import verify
-from verifier.groth16.verifying_key import VerifyingKey
+from zenserve.verifier.groth16.verification import verify
+from zenserve.verifier.groth16.verifying_key import VerifyingKey
 key = VerifyingKey.from_json(json.loads(sys.argv[1]))
 print(verify(key, json.loads(sys.argv[2]), bytes.fromhex(sys.argv[3])).reason)
 """

@@ -8,16 +8,16 @@ from typing import Any
 import pytest
 from py_arkworks_bls12381 import G1Point, G2Point, Scalar
 
-import kernels
-from prover import groth16
-from prover.groth16 import Proof, VerifyingKey
 from tests.prover import verifiers
 from tests.prover.bad_points import bad_points, flip
 from tests.prover.statements import COMMITTED_Z, Committed, Example, complete_committed
 from tests.refusals import refuses
-from verifier.curve import ARKWORKS
-from verifier.points import SCALAR_MODULUS as R
-from zenerrors import FileFormatError
+from zenserve import kernels
+from zenserve.errors import FileFormatError
+from zenserve.prover import groth16
+from zenserve.prover.groth16 import Proof, VerifyingKey
+from zenserve.verifier.curve import ARKWORKS
+from zenserve.verifier.points import SCALAR_MODULUS as R
 
 
 def refusal(data: bytes) -> FileFormatError:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from prover import groth16
-from prover.groth16 import Claim, Verdict, VerifyingKey
-from verifier.groth16 import verification
+from zenserve.prover import groth16
+from zenserve.prover.groth16 import Claim, Verdict, VerifyingKey
+from zenserve.verifier.groth16 import verification
 
 
 def verify(

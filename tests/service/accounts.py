@@ -10,13 +10,13 @@ from typing import Any
 
 import httpx
 
-from service.access import accounts
-from service.access.principal import LOCAL, Scope
-from service.runtime import Runtime
-from service.storage.database import now
-from service.storage.records.base import LOCAL_TENANT
-from service.storage.repositories.accounts import Keys
 from tests.service.support import PATIENCE_SECONDS, serving
+from zenserve.service.access import accounts
+from zenserve.service.access.principal import LOCAL, Scope
+from zenserve.service.runtime import Runtime
+from zenserve.service.storage.database import now
+from zenserve.service.storage.records.base import LOCAL_TENANT
+from zenserve.service.storage.repositories.accounts import Keys
 
 OPERATOR = replace(LOCAL, actor="command line")
 

@@ -10,21 +10,21 @@ from typing import Any
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from service.access import keys
-from service.access.principal import Scope
-from service.jobs.claims import late
-from service.jobs.reaping import LOST_WORKER, lost_worker
-from service.runtime import Runtime
-from service.storage.database import now
-from service.storage.records.accounts import AuditEntry, Tenant, Usage
-from service.storage.records.base import LOCAL_TENANT, Base
-from service.storage.records.ceremonies import Ceremony, CeremonyCircuit, Contribution
-from service.storage.records.jobs import Job, JobEvent, JobLabel, Worker
-from service.storage.records.resources import Circuit, Dataset, Model, Proof, Shard, VerificationKey
-from service.storage.records.streams import Frame, Stream, StreamModel
-from service.storage.records.webhooks import Delivery, Webhook
 from tests.service.shown import FORMS, certificate, described, digit, said_of, statement
-from verifier.fields import Values
+from zenserve.service.access import keys
+from zenserve.service.access.principal import Scope
+from zenserve.service.jobs.claims import late
+from zenserve.service.jobs.reaping import LOST_WORKER, lost_worker
+from zenserve.service.runtime import Runtime
+from zenserve.service.storage.database import now
+from zenserve.service.storage.records.accounts import AuditEntry, Tenant, Usage
+from zenserve.service.storage.records.base import LOCAL_TENANT, Base
+from zenserve.service.storage.records.ceremonies import Ceremony, CeremonyCircuit, Contribution
+from zenserve.service.storage.records.jobs import Job, JobEvent, JobLabel, Worker
+from zenserve.service.storage.records.resources import Circuit, Dataset, Model, Proof, Shard, VerificationKey
+from zenserve.service.storage.records.streams import Frame, Stream, StreamModel
+from zenserve.service.storage.records.webhooks import Delivery, Webhook
+from zenserve.verifier.fields import Values
 
 HOSTILE = """<script>alert("1")</script>'" onload=alert(2) & {{ 7 * 7 }}"""
 TENANTS = {

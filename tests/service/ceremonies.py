@@ -10,18 +10,18 @@ from pathlib import Path
 
 import pytest
 
-from client import Client, Model
-from client.resources import Ceremony, CircuitFields, Contribution
-from prover.groth16 import ceremony, reference
-from prover.groth16.ceremony import State
-from prover.groth16.iden3.ptau import read_ptau
-from service import basis as bases
-from service.runtime import Runtime
 from tests.service.support import work_on
-from verifier.documents import KeyFile, ProofDocument
-from verifier.groth16.system import groth16_key
-from verifier.judging import judge
-from verifier.keys import opened
+from zenserve.client import Client, Model
+from zenserve.client.resources import Ceremony, CircuitFields, Contribution
+from zenserve.prover.groth16 import ceremony, reference
+from zenserve.prover.groth16.ceremony import State
+from zenserve.prover.groth16.iden3.ptau import read_ptau
+from zenserve.service import basis as bases
+from zenserve.service.runtime import Runtime
+from zenserve.verifier.documents import KeyFile, ProofDocument
+from zenserve.verifier.groth16.system import groth16_key
+from zenserve.verifier.judging import judge
+from zenserve.verifier.keys import opened
 
 VALUE = hashlib.sha256(b"what nobody knew").hexdigest()
 
@@ -32,7 +32,7 @@ def powers_of_two_people() -> Iterator[None]:
     bases._load.cache_clear()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(
-            "service.powers.read_ptau",
+            "zenserve.service.powers.read_ptau",
             lambda *given, **how: replace(read_ptau(*given, **how), contributions=2),
         )
         yield

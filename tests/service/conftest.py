@@ -15,16 +15,16 @@ import pytest
 import typer.main
 from sqlalchemy import create_engine
 
-from client import Client, Model
-from service import cli
-from service.runtime import Runtime
-from service.settings import Settings
-from service.storage import schema
-from service.storage.database import Database
-from service.submissions import sandbox
 from tests.servers import fresh_database
 from tests.service.accounts import calling
 from tests.service.support import PATIENCE_SECONDS, serving, tiny_calibration, tiny_onnx, work_on
+from zenserve.client import Client, Model
+from zenserve.service import cli
+from zenserve.service.runtime import Runtime
+from zenserve.service.settings import Settings
+from zenserve.service.storage import schema
+from zenserve.service.storage.database import Database
+from zenserve.service.submissions import sandbox
 
 _IN_CHILD = sandbox._in_child
 MAX_BODY_BYTES = 200_000
@@ -39,7 +39,7 @@ def _no_settings_from_outside(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def _buckets_stay(monkeypatch: pytest.MonkeyPatch) -> None:
     """What callers used up does not come back while a test goes on, however long it takes."""
-    monkeypatch.setattr("service.api.rates.time", SimpleNamespace(monotonic=lambda: 1000.0))
+    monkeypatch.setattr("zenserve.service.api.rates.time", SimpleNamespace(monotonic=lambda: 1000.0))
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -91,7 +91,7 @@ class _Statements(dict[Any, Any]):
 def _statements_are_compiled_once() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         remembering = partial(create_engine, execution_options={"compiled_cache": _Statements()})
-        patch.setattr("service.storage.database.create_engine", remembering)
+        patch.setattr("zenserve.service.storage.database.create_engine", remembering)
         yield
 
 

@@ -19,18 +19,18 @@ from typing import Final, TypeVar
 
 import numpy as np
 
-from circuits import compile_accuracy, compile_inference, compile_registration, quantise, zoo
-from circuits.onnx.write import to_onnx
-from client import Client
-from client.resources import CircuitFields
-from prover.groth16 import powers_of_tau
-from prover.groth16.ceremony.initial import required_power
-from prover.groth16.iden3.ptau import read_ptau, write_ptau
-from service import powers as imported
 from tests.service.ceremonies import accepted, contribute, finish, open_for, powers_of_two_people
 from tests.service.conftest import open_runtime
 from tests.service.support import npy, serving, work_on, work_on_all
-from verifier.documents import KeyFile, ProofDocument
+from zenserve.circuits import compile_accuracy, compile_inference, compile_registration, quantise, zoo
+from zenserve.circuits.onnx.write import to_onnx
+from zenserve.client import Client
+from zenserve.client.resources import CircuitFields
+from zenserve.prover.groth16 import powers_of_tau
+from zenserve.prover.groth16.ceremony.initial import required_power
+from zenserve.prover.groth16.iden3.ptau import read_ptau, write_ptau
+from zenserve.service import powers as imported
+from zenserve.verifier.documents import KeyFile, ProofDocument
 
 T = TypeVar("T")
 SHARDS: Final = {"shallownet": 10, "lenet-small": 2}

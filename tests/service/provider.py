@@ -22,9 +22,9 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, RedirectResponse, Response
 from starlette.routing import Route
 
-from service.serve import listen
-from service.storage.records.base import LOCAL_TENANT
 from tests.service.support import _Server, until
+from zenserve.service.serve import listen
+from zenserve.service.storage.records.base import LOCAL_TENANT
 
 pytest.importorskip("joserfc", reason="OpenID Connect needs joserfc")
 

@@ -8,15 +8,15 @@ from typing import Any
 
 import numpy as np
 
-import circuits
-from circuits import Circuit, Inference, QuantGraph, Robustness
-from relations.integers import IntArray
-from service import intake
-from service.storage.database import now
-from verifier.documents import KeyFile, named
-from verifier.fields import Values, timestamp
-from verifier.registry import FIRST, SYSTEMS
-from verifier.words import make_statement
+from zenserve import circuits
+from zenserve.circuits import Circuit, Inference, QuantGraph, Robustness
+from zenserve.relations.integers import IntArray
+from zenserve.service import intake
+from zenserve.service.storage.database import now
+from zenserve.verifier.documents import KeyFile, named
+from zenserve.verifier.fields import Values, timestamp
+from zenserve.verifier.registry import FIRST, SYSTEMS
+from zenserve.verifier.words import make_statement
 
 DIGITS = Path(__file__).parents[2] / "examples" / "digits"
 FORMS: dict[str, dict[str, Any]] = {

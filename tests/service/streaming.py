@@ -11,14 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper
 
-from circuits.priors import with_prior
-from client import Client
-from service.runtime import Runtime
 from tests.service.support import work_on
 from tests.streams.proving import CLASSES, inputs
-from verifier.documents import KeyFile, checked
-from verifier.keys import opened
-from verifier.stream import StreamFile, StreamVerification, judge_stream
+from zenserve.circuits.priors import with_prior
+from zenserve.client import Client
+from zenserve.service.runtime import Runtime
+from zenserve.verifier.documents import KeyFile, checked
+from zenserve.verifier.keys import opened
+from zenserve.verifier.stream import StreamFile, StreamVerification, judge_stream
 
 RULES: Final = {"noise": 20, "patience": 6}
 RESTLESS: Final = {"noise": 20, "hazard": 3, "patience": 2}

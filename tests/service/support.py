@@ -19,17 +19,17 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 from starlette.routing import BaseRoute
 
-from service.app import create_app
-from service.jobs.claims import Claims
-from service.jobs.jobs import Jobs, Terms
-from service.jobs.reaping import Reaping
-from service.runtime import Runtime
-from service.serve import listen
-from service.storage.records.jobs import Job
-from service.storage.records.resources import Circuit
-from service.storage.repositories import Shards
-from service.worker.attempts import run_claimed, run_next
-from service.worker.heartbeat import Heartbeat
+from zenserve.service.app import create_app
+from zenserve.service.jobs.claims import Claims
+from zenserve.service.jobs.jobs import Jobs, Terms
+from zenserve.service.jobs.reaping import Reaping
+from zenserve.service.runtime import Runtime
+from zenserve.service.serve import listen
+from zenserve.service.storage.records.jobs import Job
+from zenserve.service.storage.records.resources import Circuit
+from zenserve.service.storage.repositories import Shards
+from zenserve.service.worker.attempts import run_claimed, run_next
+from zenserve.service.worker.heartbeat import Heartbeat
 
 SHAPE = (4,)
 # A value that is easy to search for, in the clear and as bytes, and inside the calibrated range.

@@ -13,14 +13,6 @@ import pytest
 from sqlalchemy import text
 from typer.testing import CliRunner
 
-from client import Model
-from service.access import keys
-from service.access.principal import SCOPES, Principal
-from service.api import authentication
-from service.api.rates import Buckets
-from service.cli import app
-from service.runtime import Runtime
-from service.storage.records.base import LOCAL_TENANT
 from tests.service.accounts import (
     add_key,
     add_tenant,
@@ -32,7 +24,15 @@ from tests.service.accounts import (
     revoke,
 )
 from tests.service.conftest import open_runtime
-from zenerrors import ConflictError
+from zenserve.client import Model
+from zenserve.errors import ConflictError
+from zenserve.service.access import keys
+from zenserve.service.access.principal import SCOPES, Principal
+from zenserve.service.api import authentication
+from zenserve.service.api.rates import Buckets
+from zenserve.service.cli import app
+from zenserve.service.runtime import Runtime
+from zenserve.service.storage.records.base import LOCAL_TENANT
 
 INPUT = [0.1, 0.2, 0.3, 0.4]
 
@@ -128,7 +128,7 @@ def test_nobody_gives_what_they_do_not_have(http: httpx.Client, keyed: Runtime) 
 def test_a_tenant_has_so_many_keys(
     http: httpx.Client, keyed: Runtime, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("service.storage.repositories.accounts.MOST_KEYS", 3)
+    monkeypatch.setattr("zenserve.service.storage.repositories.accounts.MOST_KEYS", 3)
     manager, spare, old = (add_key(keyed, "manage", "read") for _ in range(3))
     body = {"name": "one more", "scopes": ["read"]}
     refused = http.post("/v1/keys", json=body, headers=bearer(manager))
@@ -220,7 +220,7 @@ def test_strangers_cannot_fill_the_audit_log(http: httpx.Client, keyed: Runtime)
 
 def test_buckets_fill_up_again(monkeypatch: pytest.MonkeyPatch) -> None:
     moment = 1000.0
-    monkeypatch.setattr("service.api.rates.time.monotonic", lambda: moment)
+    monkeypatch.setattr("zenserve.service.api.rates.time.monotonic", lambda: moment)
     buckets = Buckets("key", 60)
     assert [buckets.take("a").wait for _ in range(61)] == [0] * 60 + [1]
     moment += 2
@@ -230,7 +230,7 @@ def test_buckets_fill_up_again(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_buckets_forget_who_was_quiet_longest(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("service.api.rates._MOST", 2)
+    monkeypatch.setattr("zenserve.service.api.rates._MOST", 2)
     buckets = Buckets("key", 1)
     assert [buckets.take(caller).wait > 0 for caller in "abaca"] == [False, False, True, False, True]
     assert buckets.take("b").wait == 0

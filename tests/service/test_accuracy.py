@@ -8,16 +8,6 @@ from typing import Any
 
 import pytest
 
-from circuits.schemes import proving
-from client import ApiError, Client, Dataset, Model
-from service.jobs.claims import Claims
-from service.jobs.reaping import Reaping
-from service.runtime import Runtime
-from service.scheduler.reaper import reap
-from service.storage.records.jobs import Job
-from service.storage.records.resources import Shard
-from service.worker.tasks import accuracy
-from service.worker.tasks.datasets import open_batches
 from tests.service.support import (
     PATIENCE_SECONDS,
     labelled,
@@ -28,7 +18,17 @@ from tests.service.support import (
     work_on,
     work_on_all,
 )
-from zenerrors import ModelError
+from zenserve.circuits.schemes import proving
+from zenserve.client import ApiError, Client, Dataset, Model
+from zenserve.errors import ModelError
+from zenserve.service.jobs.claims import Claims
+from zenserve.service.jobs.reaping import Reaping
+from zenserve.service.runtime import Runtime
+from zenserve.service.scheduler.reaper import reap
+from zenserve.service.storage.records.jobs import Job
+from zenserve.service.storage.records.resources import Shard
+from zenserve.service.worker.tasks import accuracy
+from zenserve.service.worker.tasks.datasets import open_batches
 
 SAMPLES, LABELS = labelled()
 

@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 from onnx import helper, numpy_helper
 
-from circuits.quantised.typed import TypedGraph
-from client import Client
-from service import intake
-from service.runtime import Runtime
-from service.submissions import asking, sandbox
 from tests.service.support import tiny_calibration, tiny_onnx, work_on
-from zenerrors import StatementError
+from zenserve.circuits.quantised.typed import TypedGraph
+from zenserve.client import Client
+from zenserve.errors import StatementError
+from zenserve.service import intake
+from zenserve.service.runtime import Runtime
+from zenserve.service.submissions import asking, sandbox
 
 POSITIONS, WIDTH = 260, 2
 """More values than a process of the API takes, and still read soon."""
@@ -78,8 +78,8 @@ def test_what_is_large_is_asked_in_the_sandbox(
 
 
 def network(runtime: Runtime, model_id: str) -> bytes:
-    from service import encryption
-    from service.storage.repositories import Models
+    from zenserve.service import encryption
+    from zenserve.service.storage.repositories import Models
 
     with runtime.database.read() as session:
         return encryption.open_network(runtime, Models(session).get(model_id))

@@ -10,20 +10,20 @@ from typing import Any, NoReturn
 import numpy as np
 import pytest
 
-from circuits import Circuit, QuantGraph, compile_inference
-from prover.groth16 import VerifyingKey, ceremony, powers_of_tau
-from prover.groth16.ceremony import Beacon, State
-from prover.groth16.ceremony.initial import required_power
-from prover.groth16.iden3.ptau import read_ptau, write_ptau
-from prover.spartan.layout import rows_for, sizes_of
-from prover.spartan.system import Spartan
 from tests.circuits.quantised import networks
 from tests.prover.statements import forged_key
-from verifier.documents import KeyFile, key_id
-from verifier.fields import canonical
-from verifier.keys import key_file
-from verifier.registry import FIRST
-from verifier.spartan.key import SpartanKey
+from zenserve.circuits import Circuit, QuantGraph, compile_inference
+from zenserve.prover.groth16 import VerifyingKey, ceremony, powers_of_tau
+from zenserve.prover.groth16.ceremony import Beacon, State
+from zenserve.prover.groth16.ceremony.initial import required_power
+from zenserve.prover.groth16.iden3.ptau import read_ptau, write_ptau
+from zenserve.prover.spartan.layout import rows_for, sizes_of
+from zenserve.prover.spartan.system import Spartan
+from zenserve.verifier.documents import KeyFile, key_id
+from zenserve.verifier.fields import canonical
+from zenserve.verifier.keys import key_file
+from zenserve.verifier.registry import FIRST
+from zenserve.verifier.spartan.key import SpartanKey
 
 
 @pytest.fixture(scope="module")

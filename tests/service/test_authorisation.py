@@ -15,14 +15,6 @@ import httpx
 import pytest
 from fastapi.routing import iter_route_contexts
 
-from client import Model
-from service.access.principal import SCOPES, Scope
-from service.app import create_app
-from service.jobs.jobs import Jobs
-from service.runtime import Runtime
-from service.storage.records.base import LOCAL_TENANT
-from service.storage.records.ceremonies import Ceremony, Contribution
-from service.storage.records.streams import Stream
 from tests.service.accounts import (
     add_key,
     add_tenant,
@@ -35,6 +27,14 @@ from tests.service.accounts import (
 )
 from tests.service.conftest import open_runtime
 from tests.service.support import labelled, tiny_calibration, tiny_onnx, work_on
+from zenserve.client import Model
+from zenserve.service.access.principal import SCOPES, Scope
+from zenserve.service.app import create_app
+from zenserve.service.jobs.jobs import Jobs
+from zenserve.service.runtime import Runtime
+from zenserve.service.storage.records.base import LOCAL_TENANT
+from zenserve.service.storage.records.ceremonies import Ceremony, Contribution
+from zenserve.service.storage.records.streams import Stream
 
 PUBLIC = {
     "GET /",

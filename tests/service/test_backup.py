@@ -12,19 +12,19 @@ from typing import Any
 import pytest
 from sqlalchemy import func, select
 
-from client import Client, Model
-from service import backup as backups
-from service import openings
-from service.runtime import Runtime
-from service.storage import schema
-from service.storage.records.accounts import AuditEntry
-from service.storage.records.openings import Ledger
-from service.storage.records.resources import Circuit, Proof
-from service.storage.vault import KEY_FILE
 from tests.service.conftest import open_runtime
 from tests.service.support import proving_key_files, serving, work_on
 from tests.service.test_hosts import roles  # noqa: F401  a fixture
 from tests.service.test_openings import FIRST, ToyKey, committed, counting, spend
+from zenserve.client import Client, Model
+from zenserve.service import backup as backups
+from zenserve.service import openings
+from zenserve.service.runtime import Runtime
+from zenserve.service.storage import schema
+from zenserve.service.storage.records.accounts import AuditEntry
+from zenserve.service.storage.records.openings import Ledger
+from zenserve.service.storage.records.resources import Circuit, Proof
+from zenserve.service.storage.vault import KEY_FILE
 
 INPUT = [0.1, 0.2, 0.3, 0.4]
 

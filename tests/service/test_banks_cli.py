@@ -9,15 +9,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from circuits.networks.language import tensor
-from circuits.onnx.write import to_onnx
-from client import Client
-from service.runtime import Runtime
 from tests.service.support import serving, working
-from verifier.claims import ClaimsFile, judge_claims
-from verifier.datasets import by_class, load
-from verifier.documents import KeyFile, checked
-from verifier.keys import opened
+from zenserve.circuits.networks.language import tensor
+from zenserve.circuits.onnx.write import to_onnx
+from zenserve.client import Client
+from zenserve.service.runtime import Runtime
+from zenserve.verifier.claims import ClaimsFile, judge_claims
+from zenserve.verifier.datasets import by_class, load
+from zenserve.verifier.documents import KeyFile, checked
+from zenserve.verifier.keys import opened
 
 CLASSES, PIXELS = 2, 6
 

@@ -11,20 +11,20 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from prover import registry
-from prover.groth16 import CommitmentKey, powers_of_tau
-from prover.groth16.iden3.ptau import read_ptau, write_ptau
-from prover.groth16.system import Groth16
-from service import basis as bases
-from service import powers as imported
-from service.cli import app
-from service.runtime import Runtime
-from service.scheduler.reaper import sweep
-from service.storage.store import Store
 from tests.refusals import refuses
 from tests.service.conftest import BASIS_POINTS
-from verifier.registry import FIRST
-from zenerrors import ConflictError
+from zenserve.errors import ConflictError
+from zenserve.prover import registry
+from zenserve.prover.groth16 import CommitmentKey, powers_of_tau
+from zenserve.prover.groth16.iden3.ptau import read_ptau, write_ptau
+from zenserve.prover.groth16.system import Groth16
+from zenserve.service import basis as bases
+from zenserve.service import powers as imported
+from zenserve.service.cli import app
+from zenserve.service.runtime import Runtime
+from zenserve.service.scheduler.reaper import sweep
+from zenserve.service.storage.store import Store
+from zenserve.verifier.registry import FIRST
 
 GROTH16 = registry.find(FIRST)
 

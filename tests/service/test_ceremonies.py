@@ -13,17 +13,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from client import ApiError, Client, Model
-from client.resources import Ceremony, CircuitFields
-from kernels import g1
-from prover.constraint_file import load_statement
-from prover.groth16 import ceremony, powers_of_tau
-from prover.groth16.ceremony import Beacon, State
-from prover.groth16.iden3.ptau import read_ptau, write_ptau
-from service import keys, powers
-from service.runtime import Runtime
-from service.scheduler.retention import forget
-from service.storage.repositories import Ceremonies, Contributions, Models, stored
 from tests.circuits.test_several import model as several
 from tests.circuits.test_several import samples
 from tests.service.ceremonies import (
@@ -47,8 +36,19 @@ from tests.service.support import (
     work_on_all,
     working,
 )
-from verifier.documents import KeyFile, ProofDocument
-from verifier.keys import opened
+from zenserve.client import ApiError, Client, Model
+from zenserve.client.resources import Ceremony, CircuitFields
+from zenserve.kernels import g1
+from zenserve.prover.constraint_file import load_statement
+from zenserve.prover.groth16 import ceremony, powers_of_tau
+from zenserve.prover.groth16.ceremony import Beacon, State
+from zenserve.prover.groth16.iden3.ptau import read_ptau, write_ptau
+from zenserve.service import keys, powers
+from zenserve.service.runtime import Runtime
+from zenserve.service.scheduler.retention import forget
+from zenserve.service.storage.repositories import Ceremonies, Contributions, Models, stored
+from zenserve.verifier.documents import KeyFile, ProofDocument
+from zenserve.verifier.keys import opened
 
 MAX_BODY_BYTES = 8 << 20
 INPUT = [0.1, 0.2, 0.3, 0.4]
@@ -309,7 +309,7 @@ def test_downloads_are_taken_up_where_they_broke_off(
 ) -> None:
     state = extends(held)[0]
     whole = api.get_ceremony_file(held.id, state)
-    monkeypatch.setattr("client.ceremonies._PIECE_BYTES", len(whole) // 3)
+    monkeypatch.setattr("zenserve.client.ceremonies._PIECE_BYTES", len(whole) // 3)
     assert api.get_ceremony_file(held.id, state) == whole
     path, wanted = f"/v1/ceremonies/{held.id}/files/{state}", {"Range": "bytes=5-"}
     part = api._http.get(path, headers=wanted)

@@ -10,20 +10,20 @@ from typing import Any
 import numpy as np
 import pytest
 
-from client import Client
-from kernels import fr
-from prover import groth16
-from prover.constraint_file import load_description, load_statement, save_statement
-from prover.groth16 import CommitmentKey, ProvingKey
-from prover.groth16.iden3.ptau import read_ptau
-from service.runtime import Runtime
 from tests.circuits.test_several import model as several
 from tests.circuits.test_several import samples
 from tests.prover.statements import COMMITTED_Z, committed_statement, complete_committed, cubic_statement
 from tests.service.support import serving, tiny_calibration, tiny_onnx, work_on
-from verifier.documents import KeyFile, read
-from verifier.groth16.system import groth16_key
-from verifier.keys import opened
+from zenserve.client import Client
+from zenserve.kernels import fr
+from zenserve.prover import groth16
+from zenserve.prover.constraint_file import load_description, load_statement, save_statement
+from zenserve.prover.groth16 import CommitmentKey, ProvingKey
+from zenserve.prover.groth16.iden3.ptau import read_ptau
+from zenserve.service.runtime import Runtime
+from zenserve.verifier.documents import KeyFile, read
+from zenserve.verifier.groth16.system import groth16_key
+from zenserve.verifier.keys import opened
 
 
 @pytest.fixture

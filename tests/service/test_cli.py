@@ -14,15 +14,15 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper, save
 from PIL import Image
 
-from client import Client, Model, Proof
-from service.runtime import Runtime
 from tests.service.support import labelled, npy, tiny_calibration, tiny_onnx, work_on, work_on_all
+from zenserve.client import Client, Model, Proof
+from zenserve.service.runtime import Runtime
 
 
 @pytest.fixture
 def run(run: Any, url: str, monkeypatch: pytest.MonkeyPatch) -> Any:
     monkeypatch.setenv("ZENSERVE_URL", url)
-    monkeypatch.setattr("service.cli.shared.PATIENCE_SECONDS", 0.0)
+    monkeypatch.setattr("zenserve.service.cli.shared.PATIENCE_SECONDS", 0.0)
     return run
 
 
@@ -193,7 +193,7 @@ def test_a_proof_and_its_key_are_written_together(
         work_on(with_model, job.id)
         yield api.get_proof(job.id)
 
-    monkeypatch.setattr("client.api.Client.follow", follow)
+    monkeypatch.setattr("zenserve.client.api.Client.follow", follow)
     proof, key = tmp_path / "proof.json", tmp_path / "key.json"
     given = ("prove", model.id, tmp_path / "input.json", "-o", proof, "--key-out", key)
     code, out, err = run(*given, "--field", "id")
@@ -293,7 +293,7 @@ def test_serve_refuses_settings_in_one_line(
         assert "Traceback" not in err
         return str(err)
 
-    monkeypatch.setattr("service.log.configure", lambda *_: None)  # these are this process's, too
+    monkeypatch.setattr("zenserve.service.log.configure", lambda *_: None)  # these are this process's, too
     monkeypatch.setattr("signal.signal", lambda *_: None)
     monkeypatch.setattr("os.environ", dict(os.environ))
     data = ("--data-dir", tmp_path / "new")
@@ -312,7 +312,7 @@ def test_serve_refuses_settings_in_one_line(
 
 
 def test_serving_beyond_this_host_takes_keys(run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("service.serve.serve", lambda settings, announce: None)
+    monkeypatch.setattr("zenserve.service.serve.serve", lambda settings, announce: None)
     assert run("serve", "--host", "0.0.0.0")[0] == 0  # noqa: S104
     monkeypatch.setenv("ZENSERVE_AUTH", "off")
     assert "ZENSERVE_AUTH=keys" in run("serve", "--host", "0.0.0.0")[2]  # noqa: S104

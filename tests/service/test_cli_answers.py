@@ -12,10 +12,10 @@ import httpx
 import pytest
 from rich.console import Console
 
-from client.resources import Job, Proof, read
-from service.cli import terminal
 from tests.client.stub import Clock, Service, model, page, problem, proof
 from tests.service.support import until
+from zenserve.client.resources import Job, Proof, read
+from zenserve.service.cli import terminal
 
 KEY = "zen_0123456789ab_" + "k" * 43
 
@@ -24,7 +24,7 @@ KEY = "zen_0123456789ab_" + "k" * 43
 def service(monkeypatch: pytest.MonkeyPatch) -> Service:
     service = Service("sync", Clock())
     transport = httpx.MockTransport(service.answer)
-    monkeypatch.setattr("client.api.httpx.Client", partial(httpx.Client, transport=transport))
+    monkeypatch.setattr("zenserve.client.api.httpx.Client", partial(httpx.Client, transport=transport))
     monkeypatch.delenv("ZENSERVE_API_KEY", raising=False)
     service.clock.install(monkeypatch)
     return service

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import typer
 
-from service import cli
+from zenserve.service import cli
 
 RUN_UNTIL_STOPPED = {"serve", "api", "worker", "beat"}
 """They answer nothing, and log."""
@@ -65,7 +65,7 @@ def test_the_version(run: Any) -> None:
 
 
 def test_pages_of_the_dashboard_name_commands_and_options_that_there_are() -> None:
-    templates = resources.files("service.dashboard").joinpath("templates").iterdir()
+    templates = resources.files("zenserve.service.dashboard").joinpath("templates").iterdir()
     named = [line for each in templates for line in re.findall(r"<code>zenserve ([^<]+)", each.read_text())]
     assert len(named) > 10
     for line in named:

@@ -16,17 +16,17 @@ from typing import Any
 import httpx
 import pytest
 
-from client import ApiError, AsyncClient, Client, Model, calls
-from client.flows import endpoint, listing
-from client.webhooks import verify
-from service.access.principal import SCOPES
-from service.app import create_app
-from service.jobs.claims import Claims
-from service.runtime import Runtime
-from service.scheduler.webhooks import sign
 from tests.service.accounts import add_key
 from tests.service.conftest import open_runtime
 from tests.service.support import serving, tiny_calibration, tiny_onnx, work_on
+from zenserve.client import ApiError, AsyncClient, Client, Model, calls
+from zenserve.client.flows import endpoint, listing
+from zenserve.client.webhooks import verify
+from zenserve.service.access.principal import SCOPES
+from zenserve.service.app import create_app
+from zenserve.service.jobs.claims import Claims
+from zenserve.service.runtime import Runtime
+from zenserve.service.scheduler.webhooks import sign
 
 Ask = Callable[..., Any]
 INPUT = [0.1, 0.2, 0.3, 0.4]
@@ -106,12 +106,12 @@ def test_what_failed_is_taken_up_again(ask: Ask, keyed: Runtime, model: Model) -
 def test_a_list_of_several_pages(ask: Ask, model: Model, monkeypatch: pytest.MonkeyPatch) -> None:
     made = [ask(lambda client: client.create_commitment(model.id, "input", INPUT)).id for _ in range(3)]
     get = calls.get
-    monkeypatch.setattr("client.calls.get", lambda *parts, **params: get(*parts, **params, limit=2))
+    monkeypatch.setattr("zenserve.client.calls.get", lambda *parts, **params: get(*parts, **params, limit=2))
     assert [each.id for each in ask(lambda client: client.commitments())] == made[::-1]
 
 
 def test_large_files_are_brought_once(ask: Ask, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("client.proving.LARGE_FILE_BYTES", 100)
+    monkeypatch.setattr("zenserve.client.proving.LARGE_FILE_BYTES", 100)
     first = ask(
         lambda client: client.create_model(
             tiny_onnx(), tiny_calibration(), idempotency_key="once", weight_privacy="public"

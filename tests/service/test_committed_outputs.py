@@ -10,14 +10,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from client import ApiError, Client, Model, Proof
-from service.dashboard.results import result
-from service.runtime import Runtime
 from tests.service.conftest import open_runtime
 from tests.service.support import npy, serving, tiny_calibration, tiny_onnx, work_on
-from verifier.documents import KeyFile, OpeningFile, ProofDocument, checked
-from verifier.expected import Expected
-from verifier.judging import Known, Verification, judge
+from zenserve.client import ApiError, Client, Model, Proof
+from zenserve.service.dashboard.results import result
+from zenserve.service.runtime import Runtime
+from zenserve.verifier.documents import KeyFile, OpeningFile, ProofDocument, checked
+from zenserve.verifier.expected import Expected
+from zenserve.verifier.judging import Known, Verification, judge
 
 INPUT = [0.1, 0.2, 0.3, 0.4]
 

@@ -12,18 +12,18 @@ from typing import Any
 import numpy as np
 import pytest
 
-import circuits
-from circuits import compile_inference, load_onnx, tune
-from prover import groth16
-from prover.groth16 import cost
-from service import engine, intake
-from service.cli import compile as compile_cli
 from tests.circuits.test_several import model as several
 from tests.circuits.test_several import samples
 from tests.service.support import tiny_calibration, tiny_onnx
+from zenserve import circuits
+from zenserve.circuits import compile_inference, load_onnx, tune
+from zenserve.prover import groth16
+from zenserve.prover.groth16 import cost
+from zenserve.service import engine, intake
+from zenserve.service.cli import compile as compile_cli
 
 ROOT = Path(__file__).parents[2]
-COMPILER = ["numpy", "onnx", "kernels", "prover.constraint_system"]
+COMPILER = ["numpy", "onnx", "kernels", "zenserve.prover.constraint_system"]
 SPEED = cost.Speed(2, 1e-8)
 
 
@@ -270,7 +270,7 @@ def test_a_name_of_the_zoo_stands_for_its_network(report: Any) -> None:
 def test_what_the_cache_holds_is_shown_without_the_compiler(network: Path) -> None:
     """Which takes a second to load."""
     program = (
-        "import atexit, sys; from service.cli import main;"
+        "import atexit, sys; from zenserve.service.cli import main;"
         f"atexit.register(lambda: print([name for name in {COMPILER} if name in sys.modules]));"
         "main()"
     )

@@ -22,13 +22,13 @@ import psycopg
 import pytest
 import yaml
 
-from client import Client
 from tests.programs import Find
 from tests.servers import Nginx, Postgres, free_port
 from tests.service.support import PATIENCE_SECONDS, tiny_calibration, tiny_onnx, until
 from tests.service.test_deployment import COMPOSE, FILLED_IN, ROOT, SERVICES, substituted
+from zenserve.client import Client
 
-ZENSERVE = (sys.executable, "-c", "from service.cli import main; main()")
+ZENSERVE = (sys.executable, "-c", "from zenserve.service.cli import main; main()")
 """The image's entry point."""
 RUN = ("proxy", "worker-cpu", "beat")
 """And what they depend on."""

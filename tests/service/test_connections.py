@@ -14,9 +14,9 @@ from typing import Any, ClassVar
 import httpx
 import pytest
 
-from service.api.connections import Connection
-from service.runtime import Runtime
 from tests.service.support import PATIENCE_SECONDS, serving, until
+from zenserve.service.api.connections import Connection
+from zenserve.service.runtime import Runtime
 
 MOST = 16
 HEAD = b"POST /v1/verify HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"

@@ -9,15 +9,15 @@ import psycopg
 import pytest
 from sqlalchemy import event, text
 
-from service import engine
-from service.access.principal import LOCAL
-from service.runtime import Runtime
-from service.storage.database import Database
-from service.storage.records.jobs import Job
-from service.storage.records.resources import Model
-from service.submissions import proofs
-from service.submissions.requests import ProofRequest
 from tests.servers import fresh_database
+from zenserve.service import engine
+from zenserve.service.access.principal import LOCAL
+from zenserve.service.runtime import Runtime
+from zenserve.service.storage.database import Database
+from zenserve.service.storage.records.jobs import Job
+from zenserve.service.storage.records.resources import Model
+from zenserve.service.submissions import proofs
+from zenserve.service.submissions.requests import ProofRequest
 
 MOST_STATEMENTS = 11
 

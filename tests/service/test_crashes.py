@@ -22,13 +22,13 @@ import pytest
 import uvicorn
 from fastapi import FastAPI
 
-from client import Client, Dataset, Model, Stream
-from service.serve import _Server, listen
 from tests.faults.accident import held_at
 from tests.servers import free_port
 from tests.service.conftest import BASIS_POINTS
 from tests.service.streaming import RULES, add_bank_over, frame, judged, profile
 from tests.service.support import PATIENCE_SECONDS, SECRET, labelled, tiny_calibration, tiny_onnx, until
+from zenserve.client import Client, Dataset, Model, Stream
+from zenserve.service.serve import _Server, listen
 
 INPUTS, HIDDEN = 8, 5
 _ARTIFACTS = """SELECT quantised FROM models UNION SELECT floats FROM models
@@ -49,7 +49,7 @@ class Service:
         self.start()
 
     def start(self) -> None:
-        command = "from service.cli import main; main()"
+        command = "from zenserve.service.cli import main; main()"
         options = ["serve", "--port", str(self.port), "--data-dir", str(self.data)]
         with self.log.open("a") as log:
             self.process = psutil.Popen(
@@ -69,7 +69,7 @@ class Service:
         until(self.client.is_ready, "the service to be ready")
 
     def workers(self) -> list[psutil.Process]:
-        return [child for child in self.process.children() if "service.worker" in child.cmdline()]
+        return [child for child in self.process.children() if "zenserve.service.worker" in child.cmdline()]
 
     def query(self, sql: str) -> list[tuple[object, ...]]:
         connection = sqlite3.connect(f"file:{self.data}/zenserve.sqlite?mode=ro", uri=True)
@@ -316,7 +316,13 @@ def test_nothing_secret_is_left_in_the_clear(service: Service, model: Model, dat
 
 
 def test_a_second_service_on_the_same_data_is_refused(service: Service) -> None:
-    command = ["-c", "from service.cli import main; main()", "serve", "--data-dir", str(service.data)]
+    command = [
+        "-c",
+        "from zenserve.service.cli import main; main()",
+        "serve",
+        "--data-dir",
+        str(service.data),
+    ]
     second = subprocess.run(
         [sys.executable, *command, "--port", "1"],
         capture_output=True,

@@ -20,21 +20,21 @@ import psutil
 import pytest
 from sqlalchemy import select
 
-from client import Client, Model
-from service.access.principal import SCOPES
-from service.jobs.claims import Claims
-from service.runtime import Runtime
-from service.storage.records.base import LOCAL_TENANT
-from service.storage.records.jobs import Job, Worker
-from service.storage.records.resources import Proof
-from service.storage.records.webhooks import Webhook
-from service.storage.repositories.workers import Workers
 from tests.browsers import wait_until
 from tests.service.busy import CEREMONIES, fill, fill_certificate, fill_stream, key_for
 from tests.service.conftest import BASIS_POINTS, open_runtime
 from tests.service.streaming import add_bank_over, frame, profile
 from tests.service.support import serving, tiny_calibration, tiny_onnx, until
-from zencodes import MEANINGS
+from zenserve.client import Client, Model
+from zenserve.codes import MEANINGS
+from zenserve.service.access.principal import SCOPES
+from zenserve.service.jobs.claims import Claims
+from zenserve.service.runtime import Runtime
+from zenserve.service.storage.records.base import LOCAL_TENANT
+from zenserve.service.storage.records.jobs import Job, Worker
+from zenserve.service.storage.records.resources import Proof
+from zenserve.service.storage.records.webhooks import Webhook
+from zenserve.service.storage.repositories.workers import Workers
 
 WIDTHS = {"desk": 1280, "phone": 375}
 MOST_PIXELS = 1000
@@ -77,7 +77,7 @@ def site(prepared: tuple[Path, Model], tmp_path_factory: pytest.TempPathFactory)
     runtime = open_runtime(folder, auth="keys", rate_per_minute=100_000)
     settings = {"DATA_DIR": str(folder), "THREADS": "1", "BASIS_POINTS": str(BASIS_POINTS), "BACKEND": "cpu"}
     worker = subprocess.Popen(
-        [sys.executable, "-m", "service.worker", "worker_000000000001", str(os.getpid())],
+        [sys.executable, "-m", "zenserve.service.worker", "worker_000000000001", str(os.getpid())],
         env=os.environ | {f"ZENSERVE_{name}": value for name, value in settings.items()},
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,

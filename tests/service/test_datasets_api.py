@@ -12,23 +12,23 @@ import httpx
 import numpy as np
 import pytest
 
-from circuits import QuantGraph, compile_accuracy
-from client import ApiError, Client, Model
-from prover import registry
-from prover.groth16 import Revealed, check_opening
-from prover.size import Size
-from service import engine, intake
-from service.batches import even
-from service.runtime import Runtime
-from service.storage.records.jobs import Job
-from service.storage.repositories.workers import Workers
 from tests.refusals import refuses
 from tests.service.support import labelled, npy, tiny_calibration, tiny_onnx, work_on, work_on_all
-from verifier.datasets import LabelledData, quantise
-from verifier.description import Description
-from verifier.documents import checked
-from verifier.registry import FIRST
-from verifier.schemes import Measure
+from zenserve.circuits import QuantGraph, compile_accuracy
+from zenserve.client import ApiError, Client, Model
+from zenserve.prover import registry
+from zenserve.prover.groth16 import Revealed, check_opening
+from zenserve.prover.size import Size
+from zenserve.service import engine, intake
+from zenserve.service.batches import even
+from zenserve.service.runtime import Runtime
+from zenserve.service.storage.records.jobs import Job
+from zenserve.service.storage.repositories.workers import Workers
+from zenserve.verifier.datasets import LabelledData, quantise
+from zenserve.verifier.description import Description
+from zenserve.verifier.documents import checked
+from zenserve.verifier.registry import FIRST
+from zenserve.verifier.schemes import Measure
 
 INPUT = [0.1, 0.2, 0.3, 0.4]
 SAMPLES, LABELS = labelled()

@@ -11,8 +11,8 @@ import pytest
 import typer
 import yaml
 
-from service.cli import app
-from service.settings import Settings
+from zenserve.service.cli import app
+from zenserve.service.settings import Settings
 
 ROOT = Path(__file__).parents[2]
 COMPOSE = (ROOT / "docker-compose.yml").read_text()

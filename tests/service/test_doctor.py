@@ -13,18 +13,18 @@ import typer
 from pydantic import SecretStr
 from typer.testing import CliRunner
 
-from client import Client, Model
-from service import doctor
-from service.cli.doctor import doctor as command
-from service.doctor import Finding, examine
-from service.runtime import Runtime
-from service.settings import Settings
-from service.storage import schema
-from service.storage.database import clock
-from service.storage.records.jobs import Job
-from service.storage.vault import Vault
 from tests.servers import free_port, fresh_broker, fresh_database
 from tests.service.support import add_job, heart
+from zenserve.client import Client, Model
+from zenserve.service import doctor
+from zenserve.service.cli.doctor import doctor as command
+from zenserve.service.doctor import Finding, examine
+from zenserve.service.runtime import Runtime
+from zenserve.service.settings import Settings
+from zenserve.service.storage import schema
+from zenserve.service.storage.database import clock
+from zenserve.service.storage.records.jobs import Job
+from zenserve.service.storage.vault import Vault
 
 PLENTY = 1 << 60
 
@@ -137,7 +137,7 @@ def test_a_clock_that_is_wrong_is_found(
     runtime: Runtime, monkeypatch: pytest.MonkeyPatch, seconds: int, verdict: str
 ) -> None:
     shifted = timedelta(seconds=seconds)
-    monkeypatch.setattr("service.doctor.clock", lambda session: clock(session) + shifted)
+    monkeypatch.setattr("zenserve.service.doctor.clock", lambda session: clock(session) + shifted)
     assert findings(runtime)["clock"].verdict == verdict
 
 

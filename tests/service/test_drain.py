@@ -14,19 +14,19 @@ import httpx
 import psutil
 import pytest
 
-from client import Model
-from service.runtime import Runtime
-from service.submissions import sandbox
-from service.submissions.turns import Turns
 from tests.service.support import PATIENCE_SECONDS, until
-from zenerrors import ResourceError
+from zenserve.client import Model
+from zenserve.errors import ResourceError
+from zenserve.service.runtime import Runtime
+from zenserve.service.submissions import sandbox
+from zenserve.service.submissions.turns import Turns
 
 _PROGRAM = """
 import asyncio, sys, threading
 from pathlib import Path
-from service import serve
-from service.runtime import Runtime
-from service.settings import Settings
+from zenserve.service import serve
+from zenserve.service.runtime import Runtime
+from zenserve.service.settings import Settings
 
 application = serve._application
 

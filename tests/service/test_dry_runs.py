@@ -9,11 +9,11 @@ import httpx
 import pytest
 from sqlalchemy import func, select
 
-from client import ApiError, Client, Model
-from service.runtime import Runtime
-from service.storage.records.accounts import Tenant
-from service.storage.records.base import Base
 from tests.service.support import labelled, work_on, work_on_all
+from zenserve.client import ApiError, Client, Model
+from zenserve.service.runtime import Runtime
+from zenserve.service.storage.records.accounts import Tenant
+from zenserve.service.storage.records.base import Base
 
 INPUT = [0.1, 0.2, 0.3, 0.4]
 

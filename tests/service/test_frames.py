@@ -10,21 +10,21 @@ from threading import Barrier, Thread
 import pytest
 from sqlalchemy import select
 
-from service.jobs.claims import Claim, Claims
-from service.jobs.frames import advance
-from service.jobs.jobs import Jobs, Terms
-from service.jobs.reaping import Reaping
-from service.jobs.scheduling import claim_next
-from service.runtime import Runtime
-from service.scheduler.removal import remove_tenants
-from service.storage.database import now
-from service.storage.records.accounts import Tenant
-from service.storage.records.base import LOCAL_TENANT
-from service.storage.records.jobs import Job
-from service.storage.records.resources import Model, Proof
-from service.storage.records.streams import Frame, Stream, StreamModel
 from tests.service.accounts import add_tenant
 from tests.service.support import add_job, load
+from zenserve.service.jobs.claims import Claim, Claims
+from zenserve.service.jobs.frames import advance
+from zenserve.service.jobs.jobs import Jobs, Terms
+from zenserve.service.jobs.reaping import Reaping
+from zenserve.service.jobs.scheduling import claim_next
+from zenserve.service.runtime import Runtime
+from zenserve.service.scheduler.removal import remove_tenants
+from zenserve.service.storage.database import now
+from zenserve.service.storage.records.accounts import Tenant
+from zenserve.service.storage.records.base import LOCAL_TENANT
+from zenserve.service.storage.records.jobs import Job
+from zenserve.service.storage.records.resources import Model, Proof
+from zenserve.service.storage.records.streams import Frame, Stream, StreamModel
 
 PROBLEM = {"code": "resource.memory", "detail": "full"}
 

@@ -9,9 +9,9 @@ from typing import Any
 import httpx
 import pytest
 
-from service import intake
-from service.api.headers import HEADERS
 from tests.service.conftest import MAX_BODY_BYTES
+from zenserve.service import intake
+from zenserve.service.api.headers import HEADERS
 
 PATHS = (
     *("/docs", "/admin", "/admin/nothing", "/admin/login", "/static/icon.svg"),

@@ -13,14 +13,14 @@ import psycopg
 import pytest
 from psycopg import sql
 
-from client import Client
-from service.settings import Settings
-from service.storage import schema
-from service.storage.database import Database
 from tests.programs import Find
 from tests.servers import documented_roles
 from tests.service.conftest import on_postgresql
 from tests.service.support import add_job, heart, run_job, serving
+from zenserve.client import Client
+from zenserve.service.settings import Settings
+from zenserve.service.storage import schema
+from zenserve.service.storage.database import Database
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
 UNITS = sorted(path.name for path in DEPLOY.glob("systemd/*.service"))

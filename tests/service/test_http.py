@@ -15,15 +15,15 @@ import httpx
 import pytest
 from sqlalchemy import text, update
 
-from service import intake
-from service.app import create_app
-from service.runtime import Runtime
-from service.serve import listen
-from service.storage.database import now
-from service.storage.records.jobs import Worker
-from service.storage.repositories.workers import Workers
 from tests.service.conftest import MAX_BODY_BYTES
 from tests.service.support import serving
+from zenserve.service import intake
+from zenserve.service.app import create_app
+from zenserve.service.runtime import Runtime
+from zenserve.service.serve import listen
+from zenserve.service.storage.database import now
+from zenserve.service.storage.records.jobs import Worker
+from zenserve.service.storage.repositories.workers import Workers
 
 NESTED = b'{"model_id": "m", "input": ' + b"[" * 20_000
 JSON = {"Content-Type": "application/json"}

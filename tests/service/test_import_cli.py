@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from circuits import load_onnx
-from circuits.onnx.described import schema_of
-from circuits.onnx.message import decode
 from tests.circuits.operators.test_learned import CLASSIFIERS, model
+from zenserve.circuits import load_onnx
+from zenserve.circuits.onnx.described import schema_of
+from zenserve.circuits.onnx.message import decode
 
 MODELS = """
 class Network:

@@ -9,16 +9,16 @@ from datetime import datetime, timedelta
 import pytest
 from sqlalchemy import update
 
-from service.jobs import events
-from service.jobs.claims import Claim, Claims
-from service.jobs.jobs import Jobs, Terms
-from service.jobs.reaping import LOST_WORKER, Reaping
-from service.runtime import Runtime
-from service.storage.database import now
-from service.storage.records.jobs import Job
 from tests.service import support
 from tests.service.support import add_job, load
-from zenerrors import ConflictError, NotFoundError
+from zenserve.errors import ConflictError, NotFoundError
+from zenserve.service.jobs import events
+from zenserve.service.jobs.claims import Claim, Claims
+from zenserve.service.jobs.jobs import Jobs, Terms
+from zenserve.service.jobs.reaping import LOST_WORKER, Reaping
+from zenserve.service.runtime import Runtime
+from zenserve.service.storage.database import now
+from zenserve.service.storage.records.jobs import Job
 
 
 @pytest.fixture

@@ -11,20 +11,20 @@ from typing import Any
 
 import pytest
 
-from client import Client, Model
-from prover import registry
-from prover.groth16 import reference
-from prover.groth16.iden3.ptau import read_ptau
-from service import basis as bases
-from service.runtime import Runtime
 from tests.refusals import refuses
 from tests.service.conftest import open_runtime
 from tests.service.support import serving, tiny_calibration, tiny_onnx, work_on
-from verifier.documents import KeyFile, ProofDocument
-from verifier.groth16.system import groth16_key
-from verifier.judging import judge
-from verifier.keys import opened
-from verifier.registry import FIRST
+from zenserve.client import Client, Model
+from zenserve.prover import registry
+from zenserve.prover.groth16 import reference
+from zenserve.prover.groth16.iden3.ptau import read_ptau
+from zenserve.service import basis as bases
+from zenserve.service.runtime import Runtime
+from zenserve.verifier.documents import KeyFile, ProofDocument
+from zenserve.verifier.groth16.system import groth16_key
+from zenserve.verifier.judging import judge
+from zenserve.verifier.keys import opened
+from zenserve.verifier.registry import FIRST
 
 POWER = 8
 INPUT = [0.1, 0.2, 0.3, 0.4]
@@ -36,7 +36,7 @@ def run(run: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("ZENSERVE_DATA_DIR", str(tmp_path / "data"))
     # Powers that people contributed to are snarkjs' to make: these are one party's, and pass for others'.
-    for place in ("service.cli.ceremony.read_ptau", "prover.groth16.iden3.ptau.read_ptau"):
+    for place in ("zenserve.service.cli.ceremony.read_ptau", "zenserve.prover.groth16.iden3.ptau.read_ptau"):
         monkeypatch.setattr(place, lambda *given, **how: replace(read_ptau(*given, **how), contributions=2))
 
     def command(*arguments: object) -> tuple[int, str]:

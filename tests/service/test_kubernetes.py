@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 import yaml
 
-from service.runtime import Runtime
-from service.settings import Settings
 from tests.service.test_deployment import FILLED_IN, GIVEN, OURS, ROOT, SERVICES, substituted
+from zenserve.service.runtime import Runtime
+from zenserve.service.settings import Settings
 
 DEPLOY = ROOT / "deploy"
 BASE: dict[str, Any] = yaml.safe_load((DEPLOY / "kustomization.yaml").read_text())
@@ -234,7 +234,7 @@ def test_probes_ask_what_answers_while_the_database_is_away() -> None:
 
 @pytest.mark.parametrize("queue", ["cpu", "gpu"])
 def test_workers_are_scaled_by_how_long_jobs_wait(queue: str, runtime: Runtime) -> None:
-    from service.api.metrics import Requests, exposition
+    from zenserve.service.api.metrics import Requests, exposition
 
     spec = of("ScaledObject")[f"worker-{queue}"]["spec"]
     assert spec["scaleTargetRef"] == {

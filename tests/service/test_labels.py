@@ -10,23 +10,23 @@ import httpx
 import pytest
 from sqlalchemy import event, func, insert, select, update
 
-from service.jobs.jobs import Jobs, Terms
-from service.jobs.queue import Queue
-from service.runtime import Runtime
-from service.scheduler.retention import forget
-from service.storage.paging import Place, Window
-from service.storage.records.accounts import Tenant
-from service.storage.records.base import LOCAL_TENANT
-from service.storage.records.jobs import Job, JobLabel
-from service.storage.records.resources import Model, Proof
-from service.storage.repositories import labelled
-from service.storage.repositories.browsing import Browsing, Wanted
-from service.storage.repositories.lists import Filters, Lists
-from service.submissions import labels
 from tests.service.accounts import calling
 from tests.service.support import labelled as samples
 from tests.service.support import tiny_calibration, tiny_onnx
-from zenerrors import RequestError
+from zenserve.errors import RequestError
+from zenserve.service.jobs.jobs import Jobs, Terms
+from zenserve.service.jobs.queue import Queue
+from zenserve.service.runtime import Runtime
+from zenserve.service.scheduler.retention import forget
+from zenserve.service.storage.paging import Place, Window
+from zenserve.service.storage.records.accounts import Tenant
+from zenserve.service.storage.records.base import LOCAL_TENANT
+from zenserve.service.storage.records.jobs import Job, JobLabel
+from zenserve.service.storage.records.resources import Model, Proof
+from zenserve.service.storage.repositories import labelled
+from zenserve.service.storage.repositories.browsing import Browsing, Wanted
+from zenserve.service.storage.repositories.lists import Filters, Lists
+from zenserve.service.submissions import labels
 
 INPUT = [0.1, 0.2, 0.3, 0.4]
 FILES = {"model": tiny_onnx(), "calibration": tiny_calibration()}

@@ -10,14 +10,14 @@ import httpx
 import pytest
 from sqlalchemy import event, insert, update
 
-from service.runtime import Runtime
-from service.storage.database import Database
-from service.storage.paging import Place, Window
-from service.storage.records.base import LOCAL_TENANT
-from service.storage.records.jobs import Job
-from service.storage.records.resources import Model, Proof, VerificationKey
-from service.storage.repositories.lists import Filters, Lists
 from tests.service.accounts import calling
+from zenserve.service.runtime import Runtime
+from zenserve.service.storage.database import Database
+from zenserve.service.storage.paging import Place, Window
+from zenserve.service.storage.records.base import LOCAL_TENANT
+from zenserve.service.storage.records.jobs import Job
+from zenserve.service.storage.records.resources import Model, Proof, VerificationKey
+from zenserve.service.storage.repositories.lists import Filters, Lists
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 MANY = 3000

@@ -14,15 +14,15 @@ from urllib.parse import urlsplit
 import httpx
 import pytest
 
-from client import ApiError, Client, local
-from service.access import keys, local_token
-from service.access.principal import SCOPES
-from service.cli import serving as commands
-from service.cli.answers import err
-from service.runtime import Runtime
 from tests.service.accounts import add_key, bearer
 from tests.service.conftest import open_runtime
 from tests.service.support import serving, until
+from zenserve.client import ApiError, Client, local
+from zenserve.service.access import keys, local_token
+from zenserve.service.access.principal import SCOPES
+from zenserve.service.cli import serving as commands
+from zenserve.service.cli.answers import err
+from zenserve.service.runtime import Runtime
 
 _EVERYTHING = sorted(SCOPES)
 

@@ -10,11 +10,11 @@ from typing import Any
 import httpx
 import pytest
 
-from service import intake, log
-from service.access.keys import make_key
-from service.runtime import Runtime
-from service.storage.repositories.accounts import Keys
 from tests.service.support import SECRET, serving, until
+from zenserve.service import intake, log
+from zenserve.service.access.keys import make_key
+from zenserve.service.runtime import Runtime
+from zenserve.service.storage.repositories.accounts import Keys
 
 
 class _Lines(logging.Handler):

@@ -10,18 +10,18 @@ import numpy as np
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
-from circuits import QuantGraph, compile_robustness
-from circuits.schemes.audit import recompile
-from client import ApiError, Client, Model
-from service import encryption
-from service.dashboard.results import result
-from service.runtime import Runtime
-from service.storage.repositories import Models
 from tests.service.support import labelled, npy, tiny_calibration, work_on, work_on_all
-from verifier.datasets import LabelledData
-from verifier.documents import KeyFile, OpeningFile, ProofDocument, checked
-from verifier.judging import Known, judge
-from verifier.schemes import PublicOrPrivate
+from zenserve.circuits import QuantGraph, compile_robustness
+from zenserve.circuits.schemes.audit import recompile
+from zenserve.client import ApiError, Client, Model
+from zenserve.service import encryption
+from zenserve.service.dashboard.results import result
+from zenserve.service.runtime import Runtime
+from zenserve.service.storage.repositories import Models
+from zenserve.verifier.datasets import LabelledData
+from zenserve.verifier.documents import KeyFile, OpeningFile, ProofDocument, checked
+from zenserve.verifier.judging import Known, judge
+from zenserve.verifier.schemes import PublicOrPrivate
 
 SAMPLES, LABELS = labelled()
 

@@ -12,20 +12,20 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 from sqlalchemy import update
 
-from client import Client, Model
-from prover.backends.cpu import CPU
-from service.access.keys import make_key
-from service.access.principal import Scope
-from service.app import create_app
-from service.jobs.claims import Claims
-from service.runtime import Runtime
-from service.storage.database import now
-from service.storage.records.jobs import Job, Worker
-from service.storage.repositories.accounts import Keys
-from service.storage.repositories.totals import Totals
-from service.storage.repositories.workers import Workers
-from service.worker.tasks import steps
 from tests.service.support import add_job, serving, until, work_on
+from zenserve.client import Client, Model
+from zenserve.prover.backends.cpu import CPU
+from zenserve.service.access.keys import make_key
+from zenserve.service.access.principal import Scope
+from zenserve.service.app import create_app
+from zenserve.service.jobs.claims import Claims
+from zenserve.service.runtime import Runtime
+from zenserve.service.storage.database import now
+from zenserve.service.storage.records.jobs import Job, Worker
+from zenserve.service.storage.repositories.accounts import Keys
+from zenserve.service.storage.repositories.totals import Totals
+from zenserve.service.storage.repositories.workers import Workers
+from zenserve.service.worker.tasks import steps
 
 Samples = dict[tuple[str, frozenset[tuple[str, str]]], float]
 

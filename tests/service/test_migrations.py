@@ -9,14 +9,15 @@ from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from sqlalchemy import text, update
 
-from service.jobs.claims import Claims
-from service.jobs.jobs import Jobs, Terms, scoped
-from service.runtime import Runtime
-from service.storage import schema
-from service.storage.records.accounts import ApiKey, AuditEntry, Tenant, Upload
-from service.storage.records.base import LOCAL_TENANT, Base
-from service.storage.records.jobs import Job
-from service.storage.records.resources import (
+from tests.service.support import add_job
+from zenserve.service.jobs.claims import Claims
+from zenserve.service.jobs.jobs import Jobs, Terms, scoped
+from zenserve.service.runtime import Runtime
+from zenserve.service.storage import schema
+from zenserve.service.storage.records.accounts import ApiKey, AuditEntry, Tenant, Upload
+from zenserve.service.storage.records.base import LOCAL_TENANT, Base
+from zenserve.service.storage.records.jobs import Job
+from zenserve.service.storage.records.resources import (
     Circuit,
     Commitment,
     Dataset,
@@ -25,10 +26,9 @@ from service.storage.records.resources import (
     Shard,
     VerificationKey,
 )
-from service.storage.records.webhooks import Delivery, Webhook
-from service.storage.repositories import Models
-from tests.service.support import add_job
-from verifier.registry import FIRST
+from zenserve.service.storage.records.webhooks import Delivery, Webhook
+from zenserve.service.storage.repositories import Models
+from zenserve.verifier.registry import FIRST
 
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
 

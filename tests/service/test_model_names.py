@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 from sqlalchemy import update
 
-from client import ApiError, Client, Model
-from service.runtime import Runtime
-from service.storage.records.base import LOCAL_TENANT
-from service.storage.records.jobs import Job
-from service.storage.records.resources import ModelName
 from tests.service.accounts import calling
 from tests.service.support import labelled, tiny_calibration, tiny_onnx, work_on
+from zenserve.client import ApiError, Client, Model
+from zenserve.service.runtime import Runtime
+from zenserve.service.storage.records.base import LOCAL_TENANT
+from zenserve.service.storage.records.jobs import Job
+from zenserve.service.storage.records.resources import ModelName
 
 INPUT = [0.1, 0.2, 0.3, 0.4]
 Register = Callable[..., Model]

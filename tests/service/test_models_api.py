@@ -14,19 +14,19 @@ import httpx
 import numpy as np
 import pytest
 
-from circuits import load_onnx
-from circuits.schemes import proving
-from client import ApiError, Client, Model
-from service.jobs.scheduling import claim_next
-from service.runtime import Runtime
-from service.storage.records.jobs import Job
-from service.storage.repositories.workers import Workers
-from service.submissions import sandbox
-from service.submissions.sandbox import CPU_SECONDS
-from service.submissions.turns import Turns
 from tests.refusals import refuses
 from tests.service.support import named_onnx, npy, tiny_calibration, tiny_onnx, work_on
-from zenerrors import ModelError, ResourceError
+from zenserve.circuits import load_onnx
+from zenserve.circuits.schemes import proving
+from zenserve.client import ApiError, Client, Model
+from zenserve.errors import ModelError, ResourceError
+from zenserve.service.jobs.scheduling import claim_next
+from zenserve.service.runtime import Runtime
+from zenserve.service.storage.records.jobs import Job
+from zenserve.service.storage.repositories.workers import Workers
+from zenserve.service.submissions import sandbox
+from zenserve.service.submissions.sandbox import CPU_SECONDS
+from zenserve.service.submissions.turns import Turns
 
 
 def post(url: str, onnx: bytes, calibration: bytes, **options: str) -> httpx.Response:
@@ -271,8 +271,8 @@ def test_a_forgotten_file_is_named(shared_url: str) -> None:
 
 
 HOG = """
-from service import intake
-from service.submissions import sandbox
+from zenserve.service import intake
+from zenserve.service.submissions import sandbox
 intake.UNTRUSTED["hog"] = lambda: bytes(2 * sandbox.MEMORY_BYTES)
 sandbox._main("hog")
 """

@@ -19,20 +19,20 @@ from cryptography.hazmat.primitives.asymmetric.padding import PKCS1v15
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
-from service.access.identities import read_rules
-from service.access.keys import is_still_good
-from service.access.principal import Principal
-from service.app import create_app
-from service.doctor import examine
-from service.runtime import Runtime
-from service.settings import Settings
-from service.storage.records.base import LOCAL_TENANT
 from tests.service import provider as providers
 from tests.service.accounts import add_key, add_tenant, asking_for_keys, bearer, calling
 from tests.service.conftest import open_runtime
 from tests.service.provider import AUDIENCE, CLIENT, Provider, ec_key, providing, rsa_key
 from tests.service.test_log import _Lines, lines  # noqa: F401  the fixture
-from zenerrors import RequestError
+from zenserve.errors import RequestError
+from zenserve.service.access.identities import read_rules
+from zenserve.service.access.keys import is_still_good
+from zenserve.service.access.principal import Principal
+from zenserve.service.app import create_app
+from zenserve.service.doctor import examine
+from zenserve.service.runtime import Runtime
+from zenserve.service.settings import Settings
+from zenserve.service.storage.records.base import LOCAL_TENANT
 
 
 @pytest.fixture(scope="module")
@@ -59,7 +59,7 @@ class Clock(SimpleNamespace):
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     """That of the cached keys, and of the callers that are known for two seconds: it stands still."""
     clock = Clock()
-    monkeypatch.setattr("service.access.issuer.time", clock)
+    monkeypatch.setattr("zenserve.service.access.issuer.time", clock)
     return clock
 
 
@@ -534,6 +534,6 @@ def test_scopes_that_there_are_not_stop_the_service(runtime: Runtime, shared_pro
 def test_what_is_not_installed_is_named(
     runtime: Runtime, shared_provider: Provider, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("service.app.find_spec", lambda _: None)
+    monkeypatch.setattr("zenserve.service.app.find_spec", lambda _: None)
     with pytest.raises(RequestError, match="pip install joserfc"):
         create_app(asking_for_keys(runtime, **shared_provider.settings()))

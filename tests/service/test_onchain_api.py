@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from client import ApiError, Client, Model
-from service.runtime import Runtime
 from tests.service.support import work_on
-from verifier.documents import KeyFile, ProofDocument, checked
-from verifier.onchain.calldata import calls
-from verifier.onchain.described import contract
+from zenserve.client import ApiError, Client, Model
+from zenserve.service.runtime import Runtime
+from zenserve.verifier.documents import KeyFile, ProofDocument, checked
+from zenserve.verifier.onchain.calldata import calls
+from zenserve.verifier.onchain.described import contract
 
 INPUT = [0.1, 0.2, 0.3, 0.4]
 
@@ -40,7 +40,7 @@ def test_keys_that_are_not_there_or_have_no_contract_are_refused(
     with pytest.raises(ApiError) as refusal:
         api.get_contract_of_key("0" * 64)
     assert refusal.value.status == 404
-    monkeypatch.setattr("verifier.onchain.contract.MOST_BYTES", 1000)
+    monkeypatch.setattr("zenserve.verifier.onchain.contract.MOST_BYTES", 1000)
     with pytest.raises(ApiError) as refusal:
         api.get_contract_of_key(model.verification_key_id or "")
     assert (refusal.value.status, refusal.value.code) == (422, "statement.contract")
@@ -72,7 +72,7 @@ def test_systems_without_folded_inputs_and_other_schemes_refuse_them(
         api.create_proof(model.id, INPUT, scheme="robustness", radius=1, fold_inputs=True)
     assert (refusal.value.code, refusal.value.field) == ("request.invalid", "fold_inputs")
     monkeypatch.setattr(
-        "verifier.groth16.system.Groth16Verifier.capabilities", frozenset({"challenges", "links"})
+        "zenserve.verifier.groth16.system.Groth16Verifier.capabilities", frozenset({"challenges", "links"})
     )
     with pytest.raises(ApiError) as refusal:
         api.create_proof(model.id, INPUT, fold_inputs=True)

@@ -12,12 +12,12 @@ import pytest
 import requests
 from hypothesis import HealthCheck, Phase, given, seed, settings
 
-from client import Model
-from service.access.principal import SCOPES
-from service.app import create_app
-from service.runtime import Runtime
 from tests.service.accounts import add_key, asking_for_keys, bearer, calling
 from tests.service.support import heart
+from zenserve.client import Model
+from zenserve.service.access.principal import SCOPES
+from zenserve.service.app import create_app
+from zenserve.service.runtime import Runtime
 
 if TYPE_CHECKING:
     import schemathesis

@@ -18,23 +18,23 @@ import pytest
 from sqlalchemy import select, update
 from sqlalchemy.orm import Session
 
-from base.memory import About, Kept
-from kernels import FrArray
-from service import deleted, doctor, openings, serve
-from service.deleted import forget_deleted
-from service.openings import Openings
-from service.runtime import Runtime
-from service.scheduler import reaper
-from service.storage import witness
-from service.storage.database import clock
-from service.storage.records.accounts import AuditEntry
-from service.storage.records.openings import Ledger, Root
-from service.storage.repositories import Models, stored
-from service.storage.repositories.openings import Roots, forget
 from tests.refusals import refuses
 from tests.servers import fresh_database
 from tests.service.conftest import on_postgresql, open_runtime
 from tests.service.support import add_job, heart, until
+from zenserve.base.memory import About, Kept
+from zenserve.kernels import FrArray
+from zenserve.service import deleted, doctor, openings, serve
+from zenserve.service.deleted import forget_deleted
+from zenserve.service.openings import Openings
+from zenserve.service.runtime import Runtime
+from zenserve.service.scheduler import reaper
+from zenserve.service.storage import witness
+from zenserve.service.storage.database import clock
+from zenserve.service.storage.records.accounts import AuditEntry
+from zenserve.service.storage.records.openings import Ledger, Root
+from zenserve.service.storage.repositories import Models, stored
+from zenserve.service.storage.repositories.openings import Roots, forget
 
 VALUES = np.zeros((1, 4), np.uint64)
 OPENINGS, RENEWALS = 10, 4

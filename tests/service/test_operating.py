@@ -19,22 +19,22 @@ from pathlib import Path
 import httpx
 import pytest
 
-from base.memory import left_of_limits
-from client import Client
-from kernels.target import available_targets
-from service import doctor
-from service.api.routes.metrics import _checked_out, commit_of
-from service.jobs.queue import SCHEDULER_SECONDS
-from service.log import _JsonFormatter
-from service.runtime import Runtime
-from service.scheduler.reaper import Reaper
-from service.settings import Settings
-from service.storage import schema
-from service.storage.database import Database
-from service.worker.abilities import Abilities
 from tests.service.conftest import open_runtime
 from tests.service.support import heart, serving, until
-from zenerrors import RequestError
+from zenserve.base.memory import left_of_limits
+from zenserve.client import Client
+from zenserve.errors import RequestError
+from zenserve.kernels.target import available_targets
+from zenserve.service import doctor
+from zenserve.service.api.routes.metrics import _checked_out, commit_of
+from zenserve.service.jobs.queue import SCHEDULER_SECONDS
+from zenserve.service.log import _JsonFormatter
+from zenserve.service.runtime import Runtime
+from zenserve.service.scheduler.reaper import Reaper
+from zenserve.service.settings import Settings
+from zenserve.service.storage import schema
+from zenserve.service.storage.database import Database
+from zenserve.service.worker.abilities import Abilities
 
 ROOT = Path(__file__).parents[2]
 SITE = "https://site.example"
@@ -120,7 +120,7 @@ def test_the_first_page_leads_to_the_dashboard(shared_url: str) -> None:
 
 
 def test_postgresql_without_its_driver_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("service.storage.database.find_spec", lambda _: None)
+    monkeypatch.setattr("zenserve.service.storage.database.find_spec", lambda _: None)
     with pytest.raises(RequestError, match=re.escape("pip install 'psycopg[binary]'")):
         Database("postgresql://user:password@host/name")
 
@@ -238,7 +238,7 @@ def test_a_worker_offers_what_was_free_before_its_job_took_it(monkeypatch: pytes
     for limit, offered in ((None, 8), (6, 6)):
         worker = Abilities(["cpu"], "cpu", 1, limit)
         for free in (8, 3):
-            monkeypatch.setattr("service.worker.abilities.free_memory", lambda free=free: free)
+            monkeypatch.setattr("zenserve.service.worker.abilities.free_memory", lambda free=free: free)
             assert worker.columns()["memory"] == offered
         assert worker.free_memory() == 3
 

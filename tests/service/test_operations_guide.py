@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from service.settings import Settings
+from zenserve.service.settings import Settings
 
 GUIDE = Path(__file__).parents[2] / "docs" / "operations.md"
 IN_WORDS = {"threads", "queues", "webhook_networks", "cors_origins", "previous_secret_keys", "oidc_groups"}

@@ -10,13 +10,13 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from service.access import local_token
-from service.cli import app
-from service.storage import private
-from service.storage.database import Database
 from tests.service.conftest import open_runtime
 from tests.service.support import add_job
-from zenerrors import RequestError, ZenError
+from zenserve.errors import RequestError, ZenError
+from zenserve.service.access import local_token
+from zenserve.service.cli import app
+from zenserve.service.storage import private
+from zenserve.service.storage.database import Database
 
 OTHERS = stat.S_IRWXG | stat.S_IRWXO
 

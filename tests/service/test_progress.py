@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from client import Client, Model
-from service.jobs.claims import Claims
-from service.jobs.progress import Overall, overall
-from service.runtime import Runtime
-from service.storage.records.jobs import Job
-from service.storage.repositories.resources import learned
 from tests.service.support import work_on
+from zenserve.client import Client, Model
+from zenserve.service.jobs.claims import Claims
+from zenserve.service.jobs.progress import Overall, overall
+from zenserve.service.runtime import Runtime
+from zenserve.service.storage.records.jobs import Job
+from zenserve.service.storage.repositories.resources import learned
 
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
 EXPECTED = {"starting": 1.0, "witness": 3.0, "msm": 6.0}

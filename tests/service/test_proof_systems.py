@@ -8,8 +8,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from client import ApiError, Client, Model
-from service.runtime import Runtime
 from tests.service.conftest import open_runtime
 from tests.service.support import (
     labelled,
@@ -21,12 +19,14 @@ from tests.service.support import (
     work_on_all,
 )
 from tests.service.toy_system import BYTES, ToySystem, installed
-from verifier import receipts
-from verifier.documents import KeyFile, OpeningFile, ProofDocument, Receipt, checked
-from verifier.judging import Known, Registration, Verification, judge
-from verifier.keys import opened
-from verifier.registry import FIRST, SYSTEMS
-from zenerrors import FileFormatError
+from zenserve.client import ApiError, Client, Model
+from zenserve.errors import FileFormatError
+from zenserve.service.runtime import Runtime
+from zenserve.verifier import receipts
+from zenserve.verifier.documents import KeyFile, OpeningFile, ProofDocument, Receipt, checked
+from zenserve.verifier.judging import Known, Registration, Verification, judge
+from zenserve.verifier.keys import opened
+from zenserve.verifier.registry import FIRST, SYSTEMS
 
 INPUT = [0.1, 0.2, 0.3, 0.4]
 Json = dict[str, Any]

@@ -9,18 +9,18 @@ from typing import Any
 import httpx
 import pytest
 
-from circuits import load_onnx
-from circuits.networks.stored import graph_to_bytes
-from circuits.schemes import proving
-from client import ApiError, Client, Model, Proof
-from prover.groth16 import VerifyingKey, reference
-from service import encryption
-from service.api.routes.dependencies import Preference
-from service.jobs.claims import Claims
-from service.jobs.reaping import Reaping
-from service.runtime import Runtime
-from service.storage.repositories import Models
 from tests.service.support import PATIENCE_SECONDS, take_back, tiny_calibration, tiny_onnx, work_on
+from zenserve.circuits import load_onnx
+from zenserve.circuits.networks.stored import graph_to_bytes
+from zenserve.circuits.schemes import proving
+from zenserve.client import ApiError, Client, Model, Proof
+from zenserve.prover.groth16 import VerifyingKey, reference
+from zenserve.service import encryption
+from zenserve.service.api.routes.dependencies import Preference
+from zenserve.service.jobs.claims import Claims
+from zenserve.service.jobs.reaping import Reaping
+from zenserve.service.runtime import Runtime
+from zenserve.service.storage.repositories import Models
 
 INPUT = [0.1, 0.2, 0.3, 0.4]
 

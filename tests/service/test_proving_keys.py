@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from client import Client, Model
-from service import doctor
-from service.doctor import Finding, examine
-from service.runtime import Runtime
-from service.storage.records.resources import VerificationKey
-from service.storage.store import Store
 from tests.service.support import proving_key_files, work_on
-from verifier.system import CEREMONY
+from zenserve.client import Client, Model
+from zenserve.service import doctor
+from zenserve.service.doctor import Finding, examine
+from zenserve.service.runtime import Runtime
+from zenserve.service.storage.records.resources import VerificationKey
+from zenserve.service.storage.store import Store
+from zenserve.verifier.system import CEREMONY
 
 INPUT = [0.1, 0.2, 0.3, 0.4]
 
@@ -110,7 +110,7 @@ def test_of_two_workers_that_miss_a_key_one_replaces_it(
     api: Client, with_model: Runtime, model: Model, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The second finds what the first one made, and drops its own."""
-    from circuits.schemes import proving
+    from zenserve.circuits.schemes import proving
 
     first, second = (api.create_proof(model.id, INPUT).id for _ in range(2))
     spoil(with_model, Path.unlink)
@@ -123,7 +123,7 @@ def test_of_two_workers_that_miss_a_key_one_replaces_it(
             work_on(with_model, first)
         return made
 
-    monkeypatch.setattr("service.worker.tasks.steps.proving.setup", meeting)
+    monkeypatch.setattr("zenserve.service.worker.tasks.steps.proving.setup", meeting)
     work_on(with_model, second)
     documents = [api.get_proof_document(each)["statement"]["verification_key"] for each in (first, second)]
     assert documents[0] == documents[1]

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from service.jobs.queue import Queue
-from service.settings import Settings
+from zenserve.service.jobs.queue import Queue
+from zenserve.service.settings import Settings
 
 
 @pytest.fixture

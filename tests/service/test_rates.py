@@ -10,11 +10,11 @@ from contextlib import contextmanager
 
 import pytest
 
-from service.api import shelf as kept
-from service.api.rates import Allowance, SharedBuckets
-from service.api.shelf import Shelf
 from tests.programs import Find
 from tests.servers import Redis, fresh_broker
+from zenserve.service.api import shelf as kept
+from zenserve.service.api.rates import Allowance, SharedBuckets
+from zenserve.service.api.shelf import Shelf
 
 
 async def take(buckets: SharedBuckets, caller: str, times: int, wanted: int = 1) -> list[Allowance]:

@@ -10,19 +10,19 @@ from types import SimpleNamespace
 import pytest
 from sqlalchemy import select, update
 
-import service.jobs.queue
-from client import Client, Model
-from service.jobs.claims import _PAUSES, Claims
-from service.jobs.jobs import Jobs
-from service.jobs.queue import REST_SECONDS
-from service.jobs.reaping import Reaping
-from service.runtime import Runtime
-from service.scheduler.reaper import reap, sweep
-from service.storage.database import now
-from service.storage.records.jobs import Job
-from service.storage.records.resources import Circuit, Proof
-from service.storage.repositories import Models
+import zenserve.service.jobs.queue
 from tests.service.support import add_job, work_on
+from zenserve.client import Client, Model
+from zenserve.service.jobs.claims import _PAUSES, Claims
+from zenserve.service.jobs.jobs import Jobs
+from zenserve.service.jobs.queue import REST_SECONDS
+from zenserve.service.jobs.reaping import Reaping
+from zenserve.service.runtime import Runtime
+from zenserve.service.scheduler.reaper import reap, sweep
+from zenserve.service.storage.database import now
+from zenserve.service.storage.records.jobs import Job
+from zenserve.service.storage.records.resources import Circuit, Proof
+from zenserve.service.storage.repositories import Models
 
 
 def messages(runtime: Runtime) -> list[Path]:
@@ -49,7 +49,7 @@ def test_an_expired_lease_puts_the_job_back_into_the_queue(
     runtime: Runtime, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert _PAUSES == (0.5, 5.0, 30.0)
-    monkeypatch.setattr("service.jobs.claims._PAUSES", (3600.0,))
+    monkeypatch.setattr("zenserve.service.jobs.claims._PAUSES", (3600.0,))
     add_job(runtime)
     with runtime.database.write() as session:
         Claims(session).claim("job_1", "dead", 60.0)
@@ -74,7 +74,7 @@ def test_a_broker_that_is_down_costs_nothing_but_time(
         tried.append(1)
         raise OSError("no space left on device")
 
-    monkeypatch.setattr(service.jobs.queue, "time", SimpleNamespace(monotonic=lambda: 1000.0))
+    monkeypatch.setattr(zenserve.service.jobs.queue, "time", SimpleNamespace(monotonic=lambda: 1000.0))
     monkeypatch.setattr(with_model.queue.celery, "send_task", down)
     proofs = [api.create_proof(model.id, [0.1, 0.2, 0.3, 0.4]) for _ in range(2)]
     assert [proof.state for proof in proofs] == ["queued", "queued"]
@@ -98,7 +98,7 @@ def test_a_broker_that_is_down_is_tried_by_one_caller_at_a_time_until_it_is_up(
         if not up:
             raise OSError("no answer")
 
-    monkeypatch.setattr(service.jobs.queue, "time", SimpleNamespace(monotonic=lambda: moment))
+    monkeypatch.setattr(zenserve.service.jobs.queue, "time", SimpleNamespace(monotonic=lambda: moment))
     monkeypatch.setattr(queue.celery, "send_task", send_task)
     queue.send("the first")
     queue.send("while it rests")

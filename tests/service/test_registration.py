@@ -11,16 +11,16 @@ import onnx
 import onnx.parser
 import pytest
 
-from circuits import QuantGraph, compile_inference
-from client import ApiError, Client, Model
-from prover.groth16 import CommitmentKey, VerifyingKey
-from service import encryption
-from service.powers import import_basis
-from service.runtime import Runtime
-from service.storage.records.resources import Model as ModelRow
 from tests.service.support import labelled, tiny_calibration, tiny_onnx, work_on, work_on_all
-from verifier.documents import Receipt, checked
-from verifier.receipts import is_signed
+from zenserve.circuits import QuantGraph, compile_inference
+from zenserve.client import ApiError, Client, Model
+from zenserve.prover.groth16 import CommitmentKey, VerifyingKey
+from zenserve.service import encryption
+from zenserve.service.powers import import_basis
+from zenserve.service.runtime import Runtime
+from zenserve.service.storage.records.resources import Model as ModelRow
+from zenserve.verifier.documents import Receipt, checked
+from zenserve.verifier.receipts import is_signed
 
 INPUT = [0.1, 0.2, 0.3, 0.4]
 

@@ -8,19 +8,19 @@ from typing import Any
 import pytest
 from sqlalchemy import delete, event, insert, update
 
-from service.jobs.jobs import Jobs
-from service.runtime import Runtime
-from service.scheduler.retention import forget
-from service.storage.records.accounts import Tenant, Upload
-from service.storage.records.base import LOCAL_TENANT
-from service.storage.records.jobs import Job
-from service.storage.records.resources import Dataset, Model, Proof, Shard
-from service.storage.repositories import Proofs, Shards
-from service.storage.repositories.uploads import Uploads
-from service.submissions.jobs import queue_again
 from tests.refusals import refuses
 from tests.service.support import add_job
-from zenerrors import ConflictError
+from zenserve.errors import ConflictError
+from zenserve.service.jobs.jobs import Jobs
+from zenserve.service.runtime import Runtime
+from zenserve.service.scheduler.retention import forget
+from zenserve.service.storage.records.accounts import Tenant, Upload
+from zenserve.service.storage.records.base import LOCAL_TENANT
+from zenserve.service.storage.records.jobs import Job
+from zenserve.service.storage.records.resources import Dataset, Model, Proof, Shard
+from zenserve.service.storage.repositories import Proofs, Shards
+from zenserve.service.storage.repositories.uploads import Uploads
+from zenserve.service.submissions.jobs import queue_again
 
 NOW = datetime.now(UTC)
 LONG_AGO = NOW - timedelta(days=2)

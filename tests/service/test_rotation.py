@@ -11,31 +11,31 @@ import pytest
 from sqlalchemy import update
 from typer.testing import CliRunner
 
-from client import Model
-from service import encryption, rotation, serve
-from service.cli import app
-from service.jobs.jobs import Jobs
-from service.jobs.queue import Queue
-from service.rotation import reseal, rotate
-from service.runtime import Runtime
-from service.scheduler.webhooks import place_of
-from service.settings import Settings
-from service.storage.database import now
-from service.storage.records.openings import Root
-from service.storage.records.resources import Model as ModelRow
-from service.storage.records.resources import Proof
-from service.storage.records.streams import Stream
-from service.storage.records.webhooks import Webhook
-from service.storage.repositories import stored
-from service.storage.repositories.secrets import SEALED, Sealed
-from service.storage.vault import KEY_FILE, Vault
 from tests.service.accounts import calling
 from tests.service.conftest import open_runtime
 from tests.service.support import labelled, tiny_calibration, tiny_onnx, work_on
-from verifier.documents import Receipt
-from verifier.expected import ExpectedReceipt
-from verifier.receipts import judge
-from zenerrors import FileFormatError
+from zenserve.client import Model
+from zenserve.errors import FileFormatError
+from zenserve.service import encryption, rotation, serve
+from zenserve.service.cli import app
+from zenserve.service.jobs.jobs import Jobs
+from zenserve.service.jobs.queue import Queue
+from zenserve.service.rotation import reseal, rotate
+from zenserve.service.runtime import Runtime
+from zenserve.service.scheduler.webhooks import place_of
+from zenserve.service.settings import Settings
+from zenserve.service.storage.database import now
+from zenserve.service.storage.records.openings import Root
+from zenserve.service.storage.records.resources import Model as ModelRow
+from zenserve.service.storage.records.resources import Proof
+from zenserve.service.storage.records.streams import Stream
+from zenserve.service.storage.records.webhooks import Webhook
+from zenserve.service.storage.repositories import stored
+from zenserve.service.storage.repositories.secrets import SEALED, Sealed
+from zenserve.service.storage.vault import KEY_FILE, Vault
+from zenserve.verifier.documents import Receipt
+from zenserve.verifier.expected import ExpectedReceipt
+from zenserve.verifier.receipts import judge
 
 INPUT = [0.1, 0.2, 0.3, 0.4]
 

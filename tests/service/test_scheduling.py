@@ -7,17 +7,17 @@ from typing import Any
 
 import pytest
 
-from service.jobs.claims import Claim, Claims
-from service.jobs.jobs import Jobs, Terms
-from service.jobs.reaping import Reaping
-from service.jobs.scheduling import claim_next, require_place, routed
-from service.runtime import Runtime
-from service.scheduler.reaper import reap
-from service.storage.database import clock
-from service.storage.records.accounts import Tenant
-from service.storage.repositories.workers import Workers
 from tests.service.support import add_job, load
-from zenerrors import ResourceError
+from zenserve.errors import ResourceError
+from zenserve.service.jobs.claims import Claim, Claims
+from zenserve.service.jobs.jobs import Jobs, Terms
+from zenserve.service.jobs.reaping import Reaping
+from zenserve.service.jobs.scheduling import claim_next, require_place, routed
+from zenserve.service.runtime import Runtime
+from zenserve.service.scheduler.reaper import reap
+from zenserve.service.storage.database import clock
+from zenserve.service.storage.records.accounts import Tenant
+from zenserve.service.storage.repositories.workers import Workers
 
 GB = 10**9
 

@@ -12,18 +12,18 @@ import numpy as np
 import pytest
 from onnx import TensorProto, helper
 
-from circuits import load_onnx
-from client import ApiError, Client, Commitment, Model
-from service import intake
-from service.dashboard.results import result
-from service.runtime import Runtime
-from service.scheduler.reaper import reap
-from service.storage.repositories import Proofs
 from tests.service.accounts import calling
 from tests.service.conftest import open_runtime
 from tests.service.support import labelled, npy, serving, tiny_calibration, tiny_onnx, work_on
-from verifier.fields import canonical
-from verifier.schemes import Norm
+from zenserve.circuits import load_onnx
+from zenserve.client import ApiError, Client, Commitment, Model
+from zenserve.service import intake
+from zenserve.service.dashboard.results import result
+from zenserve.service.runtime import Runtime
+from zenserve.service.scheduler.reaper import reap
+from zenserve.service.storage.repositories import Proofs
+from zenserve.verifier.fields import canonical
+from zenserve.verifier.schemes import Norm
 
 INPUT = [0.1, 0.2, 0.3, 0.4]
 OTHER = [0.9, 0.1, 0.8, 0.2]

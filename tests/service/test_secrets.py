@@ -12,15 +12,15 @@ import httpx
 import numpy as np
 import pytest
 
-from service import log
-from service.access import keys
-from service.access.principal import SCOPES
-from service.runtime import Runtime
-from service.storage.records.base import LOCAL_TENANT
 from tests.programs import Find
 from tests.servers import fresh_database
 from tests.service.conftest import open_runtime
 from tests.service.support import SECRET, serving, tiny_calibration, tiny_onnx, work_on
+from zenserve.service import log
+from zenserve.service.access import keys
+from zenserve.service.access.principal import SCOPES
+from zenserve.service.runtime import Runtime
+from zenserve.service.storage.records.base import LOCAL_TENANT
 
 INPUT = [SECRET, 0.2, 0.3, 0.4]
 MASTER = "the operator's own secret"

@@ -11,15 +11,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from client import ApiError, Client, Model
-from service.dashboard.layers import layers
-from service.dashboard.results import result
-from service.encryption import Secret, pack, unpack
-from service.runtime import Runtime
 from tests.circuits.test_several import model as network
 from tests.circuits.test_several import samples
 from tests.service.conftest import open_runtime
 from tests.service.support import serving, work_on
+from zenserve.client import ApiError, Client, Model
+from zenserve.service.dashboard.layers import layers
+from zenserve.service.dashboard.results import result
+from zenserve.service.encryption import Secret, pack, unpack
+from zenserve.service.runtime import Runtime
 
 SAMPLES = samples()
 GIVEN: dict[str, Any] = {

@@ -10,22 +10,22 @@ from typing import Any
 import numpy as np
 import pytest
 
-from circuits.schemes.audit import recompile
-from client import ApiError, Client, Model
-from service.dashboard.layers import layers
-from service.dashboard.results import result
-from service.runtime import Runtime
 from tests import masked_texts
 from tests.masked_texts import CLASSES, LENGTH, WORDS, as_npz, scores, texts
 from tests.service.conftest import open_runtime
 from tests.service.support import npy, serving, work_on, work_on_all
 from tests.service.test_measures import network
-from verifier.command import main as verify
-from verifier.datasets import LabelledData
-from verifier.documents import KeyFile, OpeningFile, ProofDocument, checked
-from verifier.judging import Known, Verification, judge
-from verifier.registry import SYSTEMS
-from verifier.spartan.system import SpartanVerifier
+from zenserve.circuits.schemes.audit import recompile
+from zenserve.client import ApiError, Client, Model
+from zenserve.service.dashboard.layers import layers
+from zenserve.service.dashboard.results import result
+from zenserve.service.runtime import Runtime
+from zenserve.verifier.command import main as verify
+from zenserve.verifier.datasets import LabelledData
+from zenserve.verifier.documents import KeyFile, OpeningFile, ProofDocument, checked
+from zenserve.verifier.judging import Known, Verification, judge
+from zenserve.verifier.registry import SYSTEMS
+from zenserve.verifier.spartan.system import SpartanVerifier
 
 GIVEN, SIZE = texts(5, seed=3), 5
 LABELS = (scores(GIVEN).argmax(axis=1) + np.array([1, 0, 0, 0, 0])) % CLASSES  # the first is another

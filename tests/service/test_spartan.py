@@ -10,23 +10,6 @@ from typing import Any
 import pytest
 from sqlalchemy import select, update
 
-from base.memory import Kept
-from base.randomness import Secrets
-from client import ApiError, Client, Model
-from kernels import FrArray
-from prover.registry import SYSTEMS
-from prover.spartan import commitment
-from prover.spartan.renewal import renew
-from prover.spartan.system import CommitmentKey, Opening, Renewed, Spartan
-from service import encryption, engine, openings
-from service.api import effort
-from service.api.routes import verification
-from service.api.schemas import VerifyRequest
-from service.deleted import forget_deleted
-from service.runtime import Runtime
-from service.storage.records.openings import Ledger, Root
-from service.storage.records.resources import Proof
-from service.storage.repositories import Circuits, Models
 from tests.service.conftest import open_runtime
 from tests.service.support import (
     heart,
@@ -40,18 +23,35 @@ from tests.service.support import (
     work_on,
     work_on_all,
 )
-from verifier import receipts
-from verifier.documents import KeyFile, OpeningFile, ProofDocument, Receipt, checked
-from verifier.expected import Expected
-from verifier.judging import Known, Registration, Verification, judge
-from verifier.keys import key_file, opened
-from verifier.recent import Recent
-from verifier.spartan import chain
-from verifier.spartan.chain import Link
-from verifier.spartan.commitment import Rows
-from verifier.spartan.key import SpartanKey
-from verifier.spartan.ledger import MOST_LINKS
-from verifier.spartan.system import SpartanVerifier
+from zenserve.base.memory import Kept
+from zenserve.base.randomness import Secrets
+from zenserve.client import ApiError, Client, Model
+from zenserve.kernels import FrArray
+from zenserve.prover.registry import SYSTEMS
+from zenserve.prover.spartan import commitment
+from zenserve.prover.spartan.renewal import renew
+from zenserve.prover.spartan.system import CommitmentKey, Opening, Renewed, Spartan
+from zenserve.service import encryption, engine, openings
+from zenserve.service.api import effort
+from zenserve.service.api.routes import verification
+from zenserve.service.api.schemas import VerifyRequest
+from zenserve.service.deleted import forget_deleted
+from zenserve.service.runtime import Runtime
+from zenserve.service.storage.records.openings import Ledger, Root
+from zenserve.service.storage.records.resources import Proof
+from zenserve.service.storage.repositories import Circuits, Models
+from zenserve.verifier import receipts
+from zenserve.verifier.documents import KeyFile, OpeningFile, ProofDocument, Receipt, checked
+from zenserve.verifier.expected import Expected
+from zenserve.verifier.judging import Known, Registration, Verification, judge
+from zenserve.verifier.keys import key_file, opened
+from zenserve.verifier.recent import Recent
+from zenserve.verifier.spartan import chain
+from zenserve.verifier.spartan.chain import Link
+from zenserve.verifier.spartan.commitment import Rows
+from zenserve.verifier.spartan.key import SpartanKey
+from zenserve.verifier.spartan.ledger import MOST_LINKS
+from zenserve.verifier.spartan.system import SpartanVerifier
 
 INPUT = [0.1, 0.2, 0.3, 0.4]
 BODY_BYTES = 16 << 20

@@ -12,12 +12,12 @@ from typing import BinaryIO
 
 import pytest
 
-from service import encryption
-from service.runtime import Runtime
-from service.spool import FormFile, pieces, spool
-from service.storage.vault import Vault
-from service.submissions import sandbox
 from tests.refusals import refuses
+from zenserve.service import encryption
+from zenserve.service.runtime import Runtime
+from zenserve.service.spool import FormFile, pieces, spool
+from zenserve.service.storage.vault import Vault
+from zenserve.service.submissions import sandbox
 
 LARGE = 8 << 20
 MOST_HELD = 2 << 20

@@ -11,19 +11,19 @@ from alembic import command
 from sqlalchemy import select, text
 from sqlalchemy.exc import IntegrityError
 
-from service.jobs.claims import Claims
-from service.jobs.reaping import Reaping
-from service.runtime import Runtime
-from service.settings import Settings
-from service.storage import schema
-from service.storage.database import Database, now
-from service.storage.records.jobs import Job
-from service.storage.records.resources import Model
-from service.storage.schema import _alembic as alembic
-from service.storage.store import Store
-from service.storage.vault import Vault
 from tests.service.support import add_job
-from zenerrors import FileFormatError
+from zenserve.errors import FileFormatError
+from zenserve.service.jobs.claims import Claims
+from zenserve.service.jobs.reaping import Reaping
+from zenserve.service.runtime import Runtime
+from zenserve.service.settings import Settings
+from zenserve.service.storage import schema
+from zenserve.service.storage.database import Database, now
+from zenserve.service.storage.records.jobs import Job
+from zenserve.service.storage.records.resources import Model
+from zenserve.service.storage.schema import _alembic as alembic
+from zenserve.service.storage.store import Store
+from zenserve.service.storage.vault import Vault
 
 
 def test_a_sealed_blob_opens_in_its_place_only() -> None:

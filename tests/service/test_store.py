@@ -11,11 +11,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from service.storage import remote
-from service.storage.remote import Remote
-from service.storage.store import Store
 from tests.refusals import refuses
-from zenerrors import FileFormatError, ResourceError
+from zenserve.errors import FileFormatError, ResourceError
+from zenserve.service.storage import remote
+from zenserve.service.storage.remote import Remote
+from zenserve.service.storage.store import Store
 
 
 @pytest.fixture

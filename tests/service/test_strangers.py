@@ -17,13 +17,13 @@ from bench import strangers
 from bench.report import Row
 from bench.serving import running
 from bench.strangers import Asked, Attack
-from client import Client, Model
-from service.api.body_limit import JSON_BYTES
-from service.api.routes import strict
-from service.submissions.requests import ProofRequest
 from tests.refusals import refuses
 from tests.service.conftest import open_runtime
 from tests.service.support import serving, tiny_calibration, tiny_onnx, work_on
+from zenserve.client import Client, Model
+from zenserve.service.api.body_limit import JSON_BYTES
+from zenserve.service.api.routes import strict
+from zenserve.service.submissions.requests import ProofRequest
 
 MOST_SECONDS = 1.0
 MOST_MB = 100.0

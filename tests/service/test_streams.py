@@ -18,19 +18,6 @@ import numpy as np
 import pytest
 from sqlalchemy import select
 
-from prover.groth16 import system as keys
-from service import engine
-from service.jobs.claims import Claims
-from service.runtime import Runtime
-from service.scheduler.reaper import reap
-from service.scheduler.retention import forget
-from service.storage.database import now
-from service.storage.records.accounts import Tenant
-from service.storage.records.base import LOCAL_TENANT
-from service.storage.records.jobs import Job
-from service.storage.records.resources import VerificationKey
-from service.storage.records.streams import Stream
-from service.worker.tasks import steps, streams
 from tests.service.conftest import open_runtime
 from tests.service.streaming import RESTLESS, RULES, add_bank, add_frame, judged, open_stream, profile
 from tests.service.support import (
@@ -43,9 +30,22 @@ from tests.service.support import (
     work_on,
     working,
 )
-from verifier.recent import Recent
-from verifier.stream import StreamVerification
-from verifier.system import CEREMONY, DEVELOPMENT
+from zenserve.prover.groth16 import system as keys
+from zenserve.service import engine
+from zenserve.service.jobs.claims import Claims
+from zenserve.service.runtime import Runtime
+from zenserve.service.scheduler.reaper import reap
+from zenserve.service.scheduler.retention import forget
+from zenserve.service.storage.database import now
+from zenserve.service.storage.records.accounts import Tenant
+from zenserve.service.storage.records.base import LOCAL_TENANT
+from zenserve.service.storage.records.jobs import Job
+from zenserve.service.storage.records.resources import VerificationKey
+from zenserve.service.storage.records.streams import Stream
+from zenserve.service.worker.tasks import steps, streams
+from zenserve.verifier.recent import Recent
+from zenserve.verifier.stream import StreamVerification
+from zenserve.verifier.system import CEREMONY, DEVELOPMENT
 
 LABELS = [0, 1] * 7 + [2, 3] * 4
 
@@ -564,7 +564,7 @@ def test_what_is_no_profile_is_refused(
     code, field, detail = asked_of(archive(x=np.vstack([samples[:7], 1e9 + samples[7:]])), labels=labels)
     assert (code, field) == ("input.out_of_range", "profile.samples")
     assert "profile.samples[7]" in detail
-    monkeypatch.setattr("service.intake.MOST_OUTPUTS", 2 * len(labels) * 4 - 1)
+    monkeypatch.setattr("zenserve.service.intake.MOST_OUTPUTS", 2 * len(labels) * 4 - 1)
     code, field, detail = asked_of(archive(**told))
     assert (code, field) == ("request.invalid", "profile.labels")
     assert "give 39 at most" in detail

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from client import Client
-from service.runtime import Runtime
 from tests.service.streaming import add_bank_over, frame, judged, profile
 from tests.service.support import serving, working
+from zenserve.client import Client
+from zenserve.service.runtime import Runtime
 
 
 @pytest.fixture

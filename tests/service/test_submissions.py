@@ -17,23 +17,23 @@ import pytest
 from psycopg.errors import UniqueViolation
 from sqlalchemy import event, text, update
 
-import client
-from service.access.principal import LOCAL
-from service.api import watcher
-from service.jobs.claims import Claims
-from service.jobs.jobs import Jobs
-from service.jobs.queue import Queue
-from service.runtime import Runtime
-from service.storage.paging import Window
-from service.storage.records.base import LOCAL_TENANT
-from service.storage.records.jobs import Job
-from service.storage.records.resources import Model
-from service.storage.repositories import Proofs
-from service.storage.repositories.accounts import AuditLog
-from service.submissions import jobs, proofs
-from service.submissions.requests import ProofRequest
 from tests.service.accounts import add_key, add_tenant, asking_for_keys, bearer, calling, revoke
 from tests.service.support import PATIENCE_SECONDS, labelled, tiny_calibration, tiny_onnx, until, work_on
+from zenserve import client
+from zenserve.service.access.principal import LOCAL
+from zenserve.service.api import watcher
+from zenserve.service.jobs.claims import Claims
+from zenserve.service.jobs.jobs import Jobs
+from zenserve.service.jobs.queue import Queue
+from zenserve.service.runtime import Runtime
+from zenserve.service.storage.paging import Window
+from zenserve.service.storage.records.base import LOCAL_TENANT
+from zenserve.service.storage.records.jobs import Job
+from zenserve.service.storage.records.resources import Model
+from zenserve.service.storage.repositories import Proofs
+from zenserve.service.storage.repositories.accounts import AuditLog
+from zenserve.service.submissions import jobs, proofs
+from zenserve.service.submissions.requests import ProofRequest
 
 INPUT = [0.1, 0.2, 0.3, 0.4]
 AT_ONCE = 8
@@ -331,7 +331,7 @@ def test_a_model_is_deleted_after_what_is_of_it(
 def test_what_is_deleted_while_it_is_asked_for_is_a_conflict(
     http: httpx.Client, with_model: Runtime, model: client.Model, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    routed = "service.submissions.jobs.routed"
+    routed = "zenserve.service.submissions.jobs.routed"
 
     def deleted(session: Any, _settings: Any, terms: Any, _estimate: Any) -> Any:
         session.execute(text("DELETE FROM models"))

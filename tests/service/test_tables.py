@@ -11,12 +11,12 @@ from typing import Any
 import httpx
 import pytest
 
-from client import ApiError, Client, Model
-from service.runtime import Runtime
 from tests.credit import SCHEMA, TYPICAL, network
 from tests.service.conftest import open_runtime
 from tests.service.support import serving, work_on, working
-from verifier.table import TableSchema
+from zenserve.client import ApiError, Client, Model
+from zenserve.service.runtime import Runtime
+from zenserve.verifier.table import TableSchema
 
 
 @pytest.fixture(scope="module")

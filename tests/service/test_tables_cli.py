@@ -14,7 +14,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from circuits.papers import counts, tables
+from zenserve.circuits.papers import counts, tables
 
 TINY = tables.Scope(("shallownet-mnist",), ("lenet-small-cifar",), ((8, 1),), (256,))
 
@@ -82,5 +82,5 @@ def test_errors_are_one_line_with_a_code(run: Any, tmp_path: Path) -> None:
 
 
 def test_other_commands_do_not_wait_for_the_compiler() -> None:
-    script = "import sys, service.cli; sys.exit('numpy' in sys.modules or 'circuits.papers' in sys.modules)"
+    script = "import sys, zenserve.service.cli; sys.exit('numpy' in sys.modules or 'zenserve.circuits.papers' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", script], check=False).returncode == 0

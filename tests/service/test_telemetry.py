@@ -14,11 +14,11 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from opentelemetry.trace import StatusCode
 
-from client import Client, Model
-from service import log, telemetry
-from service.runtime import Runtime
-from service.worker.tasks import TASKS
 from tests.service.support import SECRET, until, work_on
+from zenserve.client import Client, Model
+from zenserve.service import log, telemetry
+from zenserve.service.runtime import Runtime
+from zenserve.service.worker.tasks import TASKS
 
 JOB = ("prf_1", "proof", 1)
 CALLER = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
@@ -178,7 +178,7 @@ def test_a_proof_is_one_trace_from_the_request_to_the_workers_last_stage(
 
 def test_without_a_collector_nothing_is_traced_and_no_exporter_is_loaded() -> None:
     program = (
-        "import sys, service.app; from service import telemetry; telemetry.configure('api');"
+        "import sys, zenserve.service.app; from zenserve.service import telemetry; telemetry.configure('api');"
         "assert telemetry.current_trace() is None;"
         "print([name for name in sys.modules if name.startswith('opentelemetry.sdk')])"
     )

@@ -11,23 +11,23 @@ import pytest
 from sqlalchemy import select, text, update
 from typer.testing import CliRunner
 
-from service.access.principal import SCOPES
-from service.api import authentication
-from service.cli import app
-from service.jobs.claims import Claim, Claims
-from service.jobs.queue import Queue
-from service.jobs.scheduling import claim_next
-from service.runtime import Runtime
-from service.scheduler import removal
-from service.scheduler.removal import remove_tenants
-from service.storage.records.accounts import Tenant
-from service.storage.records.base import LOCAL_TENANT
-from service.storage.records.jobs import Job
-from service.storage.records.resources import Model
-from service.storage.repositories import stored
 from tests.service.accounts import add_key, add_tenant, asking_for_keys, bearer
 from tests.service.conftest import open_runtime
 from tests.service.support import labelled, tiny_calibration, tiny_onnx
+from zenserve.service.access.principal import SCOPES
+from zenserve.service.api import authentication
+from zenserve.service.cli import app
+from zenserve.service.jobs.claims import Claim, Claims
+from zenserve.service.jobs.queue import Queue
+from zenserve.service.jobs.scheduling import claim_next
+from zenserve.service.runtime import Runtime
+from zenserve.service.scheduler import removal
+from zenserve.service.scheduler.removal import remove_tenants
+from zenserve.service.storage.records.accounts import Tenant
+from zenserve.service.storage.records.base import LOCAL_TENANT
+from zenserve.service.storage.records.jobs import Job
+from zenserve.service.storage.records.resources import Model
+from zenserve.service.storage.repositories import stored
 
 INPUT = [0.1, 0.2, 0.3, 0.4]
 FILE = b"a file"

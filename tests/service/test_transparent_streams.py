@@ -10,11 +10,11 @@ import httpx
 import pytest
 from sqlalchemy import func, select
 
-from service.runtime import Runtime
-from service.storage.records.openings import Root
 from tests.service.streaming import RESTLESS, add_bank, add_frame, open_stream
 from tests.service.support import PATIENCE_SECONDS, serving, work_on
-from verifier import command
+from zenserve.service.runtime import Runtime
+from zenserve.service.storage.records.openings import Root
+from zenserve.verifier import command
 
 LABELS = [0, 1, 0, 2, 3, 2]
 

@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from service.submissions import sandbox
-from service.submissions.turns import Turns
 from tests.service.support import until
-from zenerrors import ResourceError
+from zenserve.errors import ResourceError
+from zenserve.service.submissions import sandbox
+from zenserve.service.submissions.turns import Turns
 
 PLACES, QUEUE = 2, 14
 

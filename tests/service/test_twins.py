@@ -9,13 +9,13 @@ from typing import Any
 import httpx
 import pytest
 
-from client import ApiError, Client, Model
-from prover.spartan.system import Spartan
-from service.runtime import Runtime
 from tests.service.support import tiny_calibration, tiny_onnx, work_on
-from verifier import receipts
-from verifier.documents import LISTING, Receipt, checked
-from verifier.registry import FIRST
+from zenserve.client import ApiError, Client, Model
+from zenserve.prover.spartan.system import Spartan
+from zenserve.service.runtime import Runtime
+from zenserve.verifier import receipts
+from zenserve.verifier.documents import LISTING, Receipt, checked
+from zenserve.verifier.registry import FIRST
 
 INPUT = [0.1, 0.2, 0.3, 0.4]
 SAME_WEIGHTS = "That commitments under different systems hold the same weights: nothing proves that."

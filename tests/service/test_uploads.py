@@ -11,11 +11,11 @@ import httpx
 import pytest
 from sqlalchemy import text
 
-from client import Model
-from service import encryption
-from service.runtime import Runtime
 from tests.service.accounts import add_key, add_tenant, asking_for_keys, bearer, calling
 from tests.service.support import labelled, tiny_calibration, tiny_onnx
+from zenserve.client import Model
+from zenserve.service import encryption
+from zenserve.service.runtime import Runtime
 
 ROOM = 100_000
 

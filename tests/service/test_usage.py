@@ -11,14 +11,14 @@ import httpx
 import pytest
 from typer.testing import CliRunner
 
-from client import Client, Model
-from service.cli import app
-from service.jobs.claims import Claims
-from service.jobs.jobs import Jobs, Terms
-from service.runtime import Runtime
-from service.storage.records.base import LOCAL_TENANT
 from tests.service.accounts import add_key, add_tenant, asking_for_keys, bearer
 from tests.service.support import add_job, work_on
+from zenserve.client import Client, Model
+from zenserve.service.cli import app
+from zenserve.service.jobs.claims import Claims
+from zenserve.service.jobs.jobs import Jobs, Terms
+from zenserve.service.runtime import Runtime
+from zenserve.service.storage.records.base import LOCAL_TENANT
 
 
 @pytest.fixture

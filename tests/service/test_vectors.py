@@ -7,9 +7,9 @@ from typing import Final
 
 import httpx
 
-from service.runtime import Runtime
 from tests.service.support import serving
 from tests.vectors.cases import FOLDER, PINS, Json, Outcome, pin, read_index
+from zenserve.service.runtime import Runtime
 
 FILES: Final = {"registration", "registration_key"}
 CASES: Final = [

@@ -11,13 +11,13 @@ import httpx
 import pytest
 from py_arkworks_bls12381 import G1Point
 
-from client import ApiError, Client, Model, Verification
-from service.api import effort
-from service.api.schemas import VerifyRequest
-from service.runtime import Runtime
 from tests.service.support import serving, tiny_calibration, tiny_onnx, work_on
-from verifier.documents import KeyFile, Statement, checked, key_id
-from verifier.registry import FIRST
+from zenserve.client import ApiError, Client, Model, Verification
+from zenserve.service.api import effort
+from zenserve.service.api.schemas import VerifyRequest
+from zenserve.service.runtime import Runtime
+from zenserve.verifier.documents import KeyFile, Statement, checked, key_id
+from zenserve.verifier.registry import FIRST
 
 Document = dict[str, Any]
 INFINITY_G1 = "c0" + 47 * "00"

@@ -12,16 +12,16 @@ import httpx
 import pytest
 
 from bench.strangers import widened
-from client import Client
-from service.api import body_limit, effort, verifier
-from service.api.schemas import VerifyRequest
-from service.runtime import Runtime
-from service.storage.repositories import Circuits, VerificationKeys
 from tests.service.support import serving
 from tests.service.test_verification_api import REFUSALS
 from tests.vectors.cases import FOLDER
-from verifier.documents import KeyFile, checked
-from verifier.judging import judge_each
+from zenserve.client import Client
+from zenserve.service.api import body_limit, effort, verifier
+from zenserve.service.api.schemas import VerifyRequest
+from zenserve.service.runtime import Runtime
+from zenserve.service.storage.repositories import Circuits, VerificationKeys
+from zenserve.verifier.documents import KeyFile, checked
+from zenserve.verifier.judging import judge_each
 
 Document = dict[str, Any]
 

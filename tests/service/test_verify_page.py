@@ -10,9 +10,9 @@ from typing import Any
 import httpx
 import pytest
 
-from service.api import pages
-from service.api.headers import HEADERS
 from tests.browsers import wait_until
+from zenserve.service.api import pages
+from zenserve.service.api.headers import HEADERS
 
 Document = dict[str, Any]
 

@@ -15,17 +15,17 @@ import pytest
 from sqlalchemy import event
 from sqlalchemy.exc import OperationalError
 
-from client import Model
-from service.access.principal import LOCAL, Principal
-from service.api.watcher import Seat, Watcher
-from service.jobs.claims import Claims
-from service.jobs.jobs import Jobs
-from service.runtime import Runtime
-from service.storage.records.jobs import Job
 from tests.refusals import refuses
 from tests.service.conftest import open_runtime
 from tests.service.support import add_job, serving, until
-from zenerrors import ResourceError
+from zenserve.client import Model
+from zenserve.errors import ResourceError
+from zenserve.service.access.principal import LOCAL, Principal
+from zenserve.service.api.watcher import Seat, Watcher
+from zenserve.service.jobs.claims import Claims
+from zenserve.service.jobs.jobs import Jobs
+from zenserve.service.runtime import Runtime
+from zenserve.service.storage.records.jobs import Job
 
 JOBS, EACH = 100, 3
 STREAMS = 200

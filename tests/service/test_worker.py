@@ -12,21 +12,21 @@ import numpy as np
 import pytest
 from sqlalchemy.exc import OperationalError
 
-from base.memory import FREED, About, Kept
-from service.jobs.claims import Claims
-from service.jobs.jobs import Jobs
-from service.jobs.reaping import Reaping
-from service.runtime import Runtime
-from service.scheduler.reaper import reap
-from service.serve import Supervisor
-from service.settings import Settings
-from service.storage.records.jobs import Worker
-from service.storage.repositories.workers import SILENCE, Workers
-from service.worker import heartbeat, tasks
-from service.worker.attempts import run_next
-from service.worker.heartbeat import Heartbeat, Hold
 from tests.service.support import PATIENCE_SECONDS, add_job, heart, load, run_job, take_back, until, work_on
-from zenerrors import TensorError
+from zenserve.base.memory import FREED, About, Kept
+from zenserve.errors import TensorError
+from zenserve.service.jobs.claims import Claims
+from zenserve.service.jobs.jobs import Jobs
+from zenserve.service.jobs.reaping import Reaping
+from zenserve.service.runtime import Runtime
+from zenserve.service.scheduler.reaper import reap
+from zenserve.service.serve import Supervisor
+from zenserve.service.settings import Settings
+from zenserve.service.storage.records.jobs import Worker
+from zenserve.service.storage.repositories.workers import SILENCE, Workers
+from zenserve.service.worker import heartbeat, tasks
+from zenserve.service.worker.attempts import run_next
+from zenserve.service.worker.heartbeat import Heartbeat, Hold
 
 Work = Callable[[Runtime, Hold], None]
 BEATS = {name: getattr(heartbeat, name) for name in ("TICK_SECONDS", "BEAT_SECONDS")}
@@ -34,7 +34,7 @@ BEATS = {name: getattr(heartbeat, name) for name in ("TICK_SECONDS", "BEAT_SECON
 
 @pytest.fixture(autouse=True)
 def _ticks_soon(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("service.worker.heartbeat.TICK_SECONDS", 0.02)
+    monkeypatch.setattr("zenserve.service.worker.heartbeat.TICK_SECONDS", 0.02)
 
 
 @pytest.fixture
@@ -298,7 +298,7 @@ def test_a_heart_that_misses_beats_goes_on(runtime: Runtime, monkeypatch: pytest
         beats += 1
         raise MemoryError
 
-    monkeypatch.setattr("service.worker.heartbeat.TICK_SECONDS", 0.005)
+    monkeypatch.setattr("zenserve.service.worker.heartbeat.TICK_SECONDS", 0.005)
     monkeypatch.setattr(Heartbeat, "tick", tick)
     with heart(runtime):
         until(lambda: beats >= 3)

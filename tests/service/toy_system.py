@@ -17,17 +17,17 @@ from typing import Any, Final
 
 import numpy as np
 
-from base.progress import Progress
-from kernels import FrArray, fr
-from prover import registry
-from prover.constraint_system import ConstraintSystem
-from prover.size import Size
-from prover.system import Committing, Estimate, ProofSystem
-from verifier import registry as verifiers
-from verifier.document import from_hex
-from verifier.system import TRANSPARENT, Claim, Flaw
-from verifier.verdict import LINK_MISMATCH, OK, SUM_MISMATCH, Verdict
-from zenerrors import FileFormatError, StatementError
+from zenserve.base.progress import Progress
+from zenserve.errors import FileFormatError, StatementError
+from zenserve.kernels import FrArray, fr
+from zenserve.prover import registry
+from zenserve.prover.constraint_system import ConstraintSystem
+from zenserve.prover.size import Size
+from zenserve.prover.system import Committing, Estimate, ProofSystem
+from zenserve.verifier import registry as verifiers
+from zenserve.verifier.document import from_hex
+from zenserve.verifier.system import TRANSPARENT, Claim, Flaw
+from zenserve.verifier.verdict import LINK_MISMATCH, OK, SUM_MISMATCH, Verdict
 
 BYTES: Final = 32
 COMPILED: Final[dict[str, ConstraintSystem]] = {}

@@ -13,23 +13,23 @@ import onnx
 from numpy.typing import ArrayLike, NDArray
 from onnx import TensorProto, helper, numpy_helper
 
-from base.progress import silent
-from circuits import Inference, compile_inference, load_onnx, parameters, quantise
-from circuits.banks import MARGIN, profile
-from circuits.priors import Member, with_prior
-from circuits.schemes import proving
-from kernels import fr
-from prover import registry
-from prover.groth16 import Opening
 from tests.client.makers import Maker, inference
 from tests.prover.statements import commitment_basis
-from verifier.bank import ANSWER, PRIOR, SEEN
-from verifier.description import as_list
-from verifier.documents import KeyFile, ProofDocument
-from verifier.fields import Values
-from verifier.keys import OpenedKey, opened
-from verifier.schemes import Privacy
-from verifier.stream import (
+from zenserve.base.progress import silent
+from zenserve.circuits import Inference, compile_inference, load_onnx, parameters, quantise
+from zenserve.circuits.banks import MARGIN, profile
+from zenserve.circuits.priors import Member, with_prior
+from zenserve.circuits.schemes import proving
+from zenserve.kernels import fr
+from zenserve.prover import registry
+from zenserve.prover.groth16 import Opening
+from zenserve.verifier.bank import ANSWER, PRIOR, SEEN
+from zenserve.verifier.description import as_list
+from zenserve.verifier.documents import KeyFile, ProofDocument
+from zenserve.verifier.fields import Values
+from zenserve.verifier.keys import OpenedKey, opened
+from zenserve.verifier.schemes import Privacy
+from zenserve.verifier.stream import (
     Bank,
     BankModel,
     Head,
@@ -40,8 +40,8 @@ from verifier.stream import (
     challenge,
     following,
 )
-from verifier.streams.course import Plan
-from verifier.words import make_statement
+from zenserve.verifier.streams.course import Plan
+from zenserve.verifier.words import make_statement
 
 CLASSES = 4
 BEGUN = "2026-11-23T12:00:00Z"

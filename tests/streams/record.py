@@ -22,14 +22,14 @@ from typing import Any, Final
 
 from pydantic import BaseModel
 
-from circuits.banks import MARGIN
 from tests.streams.proving import BEGUN, CLASSES, Stage, Wrong, inputs, strangers
-from verifier.bank import PRIOR
-from verifier.documents import checked
-from verifier.expected import ExpectedStream
-from verifier.fields import MOST_INTEGER
-from verifier.keys import OpenedKey, opened
-from verifier.stream import (
+from zenserve.circuits.banks import MARGIN
+from zenserve.verifier.bank import PRIOR
+from zenserve.verifier.documents import checked
+from zenserve.verifier.expected import ExpectedStream
+from zenserve.verifier.fields import MOST_INTEGER
+from zenserve.verifier.keys import OpenedKey, opened
+from zenserve.verifier.stream import (
     MOST_BATCH,
     MOST_RUNS,
     MOST_STEPS,

@@ -12,10 +12,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from verifier.streams.choice import Candidate, Choice
-from verifier.streams.course import Course, Plan
-from verifier.streams.detector import Detection
-from verifier.streams.skew import ONE, ROUNDS, cautious, filtered, log2, prior, shares
+from zenserve.verifier.streams.choice import Candidate, Choice
+from zenserve.verifier.streams.course import Course, Plan
+from zenserve.verifier.streams.detector import Detection
+from zenserve.verifier.streams.skew import ONE, ROUNDS, cautious, filtered, log2, prior, shares
 
 STEP = 0.05
 """Of the outputs that these tests make: so much is one step worth, in natural logarithms."""

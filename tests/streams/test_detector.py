@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import pytest
 
-from verifier.streams.detector import Detection, Detector
+from zenserve.verifier.streams.detector import Detection, Detector
 
 
 def labels_of(rng: random.Random, classes: list[int], frames: int, noise: float, among: int) -> list[int]:

@@ -11,12 +11,12 @@ import pytest
 
 from tests.refusals import refuses
 from tests.streams.proving import CLASSES, Stage, inputs, seen_of
-from verifier import command
-from verifier.documents import ProofDocument, read
-from verifier.expected import ExpectedStream
-from verifier.fields import canonical
-from verifier.keys import OpenedKey
-from verifier.stream import (
+from zenserve.verifier import command
+from zenserve.verifier.documents import ProofDocument, read
+from zenserve.verifier.expected import ExpectedStream
+from zenserve.verifier.fields import canonical
+from zenserve.verifier.keys import OpenedKey
+from zenserve.verifier.stream import (
     Bank,
     Head,
     Missed,
@@ -217,7 +217,7 @@ def test_batches_have_keys_and_a_size(stage: Stage, rules: dict[str, int], model
 
 
 def test_a_file_has_no_more_frames_in_batches(batched: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("verifier.stream.MOST_FRAMES", 11)
+    monkeypatch.setattr("zenserve.verifier.stream.MOST_FRAMES", 11)
     made = batched.proven(inputs([0, 1], 4, 0.1)[0])
     frames: Frames = [*made.frames, *[Missed(missed="x")] * 3]
     assert judged(changed(made, frames), batched.keys).frames == 11
@@ -263,7 +263,7 @@ def test_a_bank_has_no_more_outputs_than_a_choice_can_read(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     whole = canonical(stage.head.bank)
-    monkeypatch.setattr("verifier.stream.MOST_OUTPUTS", 2 * 40 * CLASSES - 1)
+    monkeypatch.setattr("zenserve.verifier.stream.MOST_OUTPUTS", 2 * 40 * CLASSES - 1)
     with refuses("file.json", match="more than 319 outputs"):
         read(Bank, whole)
 

@@ -8,9 +8,9 @@ from typing import Final
 import pytest
 
 from tests.streams.record import COURSES, FILE, USUAL, Case, course_of, file_of, judged
-from verifier.bank import adds_prior
-from verifier.documents import KeyFile, checked
-from verifier.keys import opened
+from zenserve.verifier.bank import adds_prior
+from zenserve.verifier.documents import KeyFile, checked
+from zenserve.verifier.keys import opened
 
 VECTORS: Final = json.loads(FILE.read_text())
 KEYS: Final = {key["id"]: opened(checked(KeyFile, key)) for key in VECTORS["keys"]}

@@ -11,8 +11,8 @@ import numpy as np
 from tests.client.makers import Part, rehashed
 from tests.vectors.world import World
 from tests.vectors.writing import Vectors
-from verifier.datasets import LabelledData
-from verifier.documents import ProofDocument
+from zenserve.verifier.datasets import LabelledData
+from zenserve.verifier.documents import ProofDocument
 
 
 def write(vectors: Vectors, world: World) -> None:

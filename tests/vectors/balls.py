@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from circuits import compile_robustness
 from tests.circuits.support import random_network
 from tests.client.makers import AccuracyMaker, Maker, model_opening, rehashed, robustness
 from tests.vectors.certified import BATCH, SAMPLES
 from tests.vectors.robustness import RADIUS
 from tests.vectors.world import World, renamed
 from tests.vectors.writing import Vectors
-from verifier.datasets import LabelledData
+from zenserve.circuits import compile_robustness
+from zenserve.verifier.datasets import LabelledData
 
 
 def write(vectors: Vectors, world: World) -> None:

@@ -9,14 +9,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from prover.registry import SYSTEMS
-from verifier import datasets, receipts
-from verifier.documents import KeyFile, OpeningFile, ProofDocument, Receipt, checked, parse, read
-from verifier.expected import Expected, ExpectedReceipt
-from verifier.judging import Case, Known, Registration, Verification, judge_each
-from verifier.keys import OpenedKey, opened
-from verifier.receipts import ReceiptVerification
-from zenerrors import ZenError
+from zenserve.errors import ZenError
+from zenserve.prover.registry import SYSTEMS
+from zenserve.verifier import datasets, receipts
+from zenserve.verifier.documents import KeyFile, OpeningFile, ProofDocument, Receipt, checked, parse, read
+from zenserve.verifier.expected import Expected, ExpectedReceipt
+from zenserve.verifier.judging import Case, Known, Registration, Verification, judge_each
+from zenserve.verifier.keys import OpenedKey, opened
+from zenserve.verifier.receipts import ReceiptVerification
 
 Json = dict[str, Any]
 FOLDER: Final = Path(__file__).parent / "documents"
@@ -66,7 +66,7 @@ def read_index() -> list[Json]:
 
 
 def judged(case: Json, folder: Path = FOLDER) -> Outcome:
-    """What ``verifier.judging`` says of it, with the equations done by the native kernels."""
+    """What ``zenserve.verifier.judging`` says of it, with the equations done by the native kernels."""
     try:
         return Outcome.of(verdict(case, folder).model_dump())
     except ZenError as error:

@@ -13,25 +13,25 @@ from typing import Any, NamedTuple
 
 from py_arkworks_bls12381 import G1Point, G2Point, Scalar
 
-from circuits.schemes.circuit import Circuit
-from prover.groth16 import ceremony
-from prover.groth16.ceremony import State
-from prover.groth16.ceremony.initial import required_power
 from tests.client.makers import MADE_AT, Maker, inference, registration
 from tests.prover.ceremony.support import ALPHA, BETA, known_powers
 from tests.prover.vectors.points import bad_encodings
 from tests.vectors.world import World, dumped, without
 from tests.vectors.writing import Vectors
-from verifier.beacon import Beacon, iterate
-from verifier.documents import ProofDocument
-from verifier.groth16.proof import Proof
-from verifier.groth16.setup_transcript import HEADER, Contribution
-from verifier.groth16.system import Groth16Verifier
-from verifier.groth16.verifying_key import VerifyingKey
-from verifier.keys import key_file
-from verifier.points import SCALAR_MODULUS
-from verifier.system import DEVELOPMENT
-from verifier.words import make_statement
+from zenserve.circuits.schemes.circuit import Circuit
+from zenserve.prover.groth16 import ceremony
+from zenserve.prover.groth16.ceremony import State
+from zenserve.prover.groth16.ceremony.initial import required_power
+from zenserve.verifier.beacon import Beacon, iterate
+from zenserve.verifier.documents import ProofDocument
+from zenserve.verifier.groth16.proof import Proof
+from zenserve.verifier.groth16.setup_transcript import HEADER, Contribution
+from zenserve.verifier.groth16.system import Groth16Verifier
+from zenserve.verifier.groth16.verifying_key import VerifyingKey
+from zenserve.verifier.keys import key_file
+from zenserve.verifier.points import SCALAR_MODULUS
+from zenserve.verifier.system import DEVELOPMENT
+from zenserve.verifier.words import make_statement
 
 Json = dict[str, Any]
 BASIS_TAU = 0x5EED

@@ -12,8 +12,8 @@ from tests.circuits.support import random_network
 from tests.client.makers import AccuracyMaker, Part, model_opening, rehashed
 from tests.vectors.world import World, renamed
 from tests.vectors.writing import Vectors
-from verifier.datasets import LabelledData
-from verifier.documents import ProofDocument
+from zenserve.verifier.datasets import LabelledData
+from zenserve.verifier.documents import ProofDocument
 
 RADIUS, BATCH = 2, 2
 SAMPLES = np.array([[100, 120, 90], [30, 200, 10], [255, 0, 128]])

@@ -8,8 +8,8 @@ from typing import Any
 from tests.prover.vectors.points import bad_encodings
 from tests.vectors.world import World, as_text, dumped, forged, renamed, repointed, stated, without
 from tests.vectors.writing import Vectors
-from verifier.groth16.verifying_key import VerifyingKey
-from verifier.points import decode_g1
+from zenserve.verifier.groth16.verifying_key import VerifyingKey
+from zenserve.verifier.points import decode_g1
 
 
 def write(vectors: Vectors, world: World) -> None:

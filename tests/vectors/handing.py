@@ -7,19 +7,19 @@ from typing import Any
 
 import numpy as np
 
-from circuits import QuantGraph, compile_inference, input_values, parameters
-from circuits.operators.concat import Concat
-from kernels import fr
-from prover.groth16 import Opening
-from relations.integers import IntArray
 from tests.circuits.quantised import networks
 from tests.client.makers import Maker, inference, rehashed
 from tests.vectors import several
 from tests.vectors.world import World, renamed
 from tests.vectors.writing import Vectors
-from verifier.documents import KeyFile, OpeningFile, OpeningPart, ProofDocument, checked, named
-from verifier.registry import FIRST, SYSTEMS
-from verifier.schemes import Reveal
+from zenserve.circuits import QuantGraph, compile_inference, input_values, parameters
+from zenserve.circuits.operators.concat import Concat
+from zenserve.kernels import fr
+from zenserve.prover.groth16 import Opening
+from zenserve.relations.integers import IntArray
+from zenserve.verifier.documents import KeyFile, OpeningFile, OpeningPart, ProofDocument, checked, named
+from zenserve.verifier.registry import FIRST, SYSTEMS
+from zenserve.verifier.schemes import Reveal
 
 INPUTS = {"a": np.array([1, 15]), "b": np.array([0, 7]), "c.1": np.array([9, 2])}
 

@@ -9,14 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from circuits import compile_registration
-from circuits.operators.dense import QuantDense
 from tests.client.makers import Maker, inference, model_opening, registration, rehashed, with_type
 from tests.prover.statements import commitment_basis
 from tests.vectors.world import CHALLENGE, World, another_of, dumped, renamed, without
 from tests.vectors.writing import Vectors
-from verifier.description import InputType
-from verifier.documents import KeyFile, ProofDocument, checked, named
+from zenserve.circuits import compile_registration
+from zenserve.circuits.operators.dense import QuantDense
+from zenserve.verifier.description import InputType
+from zenserve.verifier.documents import KeyFile, ProofDocument, checked, named
 
 RECORDED = Path(__file__).parents[1] / "client/vectors/version2.json"
 NOTES = {

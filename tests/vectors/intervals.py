@@ -6,18 +6,18 @@ from typing import Any
 
 import numpy as np
 
-from circuits import Inference, QuantGraph, compile_inference
-from circuits.schemes.inference import Bounds
-from relations.integers import IntArray
 from tests.circuits.quantised import networks
 from tests.client.makers import Maker, inference, rehashed
 from tests.vectors import several
 from tests.vectors.world import World, renamed
 from tests.vectors.writing import Vectors
-from verifier.description import Description
-from verifier.documents import KeyFile, ProofDocument, checked
-from verifier.schemes import Reveal
-from verifier.words import claim
+from zenserve.circuits import Inference, QuantGraph, compile_inference
+from zenserve.circuits.schemes.inference import Bounds
+from zenserve.relations.integers import IntArray
+from zenserve.verifier.description import Description
+from zenserve.verifier.documents import KeyFile, ProofDocument, checked
+from zenserve.verifier.schemes import Reveal
+from zenserve.verifier.words import claim
 
 
 def write(vectors: Vectors, world: World) -> None:

@@ -8,17 +8,17 @@ from typing import Any
 
 import numpy as np
 
-from circuits import QuantGraph
 from tests.circuits.quantised import networks
 from tests.client.makers import AccuracyMaker, Part, model_opening, rehashed
 from tests.vectors.world import BATCH, World, renamed
 from tests.vectors.writing import Vectors
-from verifier.datasets import LabelledData
-from verifier.description import Description, as_list
-from verifier.documents import ProofDocument, checked
-from verifier.fields import Values
-from verifier.schemes import Measure
-from verifier.words import claim
+from zenserve.circuits import QuantGraph
+from zenserve.verifier.datasets import LabelledData
+from zenserve.verifier.description import Description, as_list
+from zenserve.verifier.documents import ProofDocument, checked
+from zenserve.verifier.fields import Values
+from zenserve.verifier.schemes import Measure
+from zenserve.verifier.words import claim
 
 
 def write(vectors: Vectors, world: World) -> None:

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from circuits import QuantGraph, compile_inference
-from relations.integers import IntArray
 from tests.circuits.quantised import networks
 from tests.client.makers import Maker, inference, rehashed
 from tests.vectors.world import World, as_text, renamed
 from tests.vectors.writing import Vectors
-from verifier.description import Description
-from verifier.documents import KeyFile, ProofDocument, checked
-from verifier.words import claim
+from zenserve.circuits import QuantGraph, compile_inference
+from zenserve.relations.integers import IntArray
+from zenserve.verifier.description import Description
+from zenserve.verifier.documents import KeyFile, ProofDocument, checked
+from zenserve.verifier.words import claim
 
 
 def write(vectors: Vectors, world: World) -> None:

@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from prover.groth16 import ceremony
-from prover.groth16.ceremony import State
-from prover.groth16.ceremony.initial import required_power
 from tests.client.makers import MADE_AT, Maker, inference
 from tests.prover.ceremony.support import contribute_known, known_powers
 from tests.vectors.receipts import ISSUER, STRANGER, fields_of, signed
 from tests.vectors.world import CHALLENGE, World, dumped
 from tests.vectors.writing import Vectors
+from zenserve.prover.groth16 import ceremony
+from zenserve.prover.groth16.ceremony import State
+from zenserve.prover.groth16.ceremony.initial import required_power
 
 EARLIER, LATER = "2026-11-21T11:59:59Z", "2026-11-21T12:00:01Z"
 ZEROS = "0" * 64

@@ -11,9 +11,9 @@ from tests.client.makers import MADE_AT
 from tests.vectors.honest import RECORDED
 from tests.vectors.world import World
 from tests.vectors.writing import Vectors
-from verifier.documents import named
-from verifier.fields import canonical
-from verifier.registry import FIRST, SYSTEMS
+from zenserve.verifier.documents import named
+from zenserve.verifier.fields import canonical
+from zenserve.verifier.registry import FIRST, SYSTEMS
 
 ISSUER = Ed25519PrivateKey.from_private_bytes(bytes(range(32)))
 STRANGER = Ed25519PrivateKey.from_private_bytes(bytes(32))

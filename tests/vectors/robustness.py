@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from circuits import compile_robustness
 from tests.circuits.support import random_network
 from tests.client.makers import Maker, model_opening, rehashed, robustness
 from tests.vectors.world import World, renamed
 from tests.vectors.writing import Vectors
+from zenserve.circuits import compile_robustness
 
 RADIUS = 2
 

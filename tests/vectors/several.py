@@ -6,21 +6,21 @@ from typing import Any
 
 import numpy as np
 
-from circuits import QuantGraph, compile_inference, input_values
-from circuits.graphs.types import Affine
-from circuits.operators.concat import Concat
-from circuits.quantised import QuantInput
-from kernels import fr
-from prover.groth16 import Opening
-from relations.integers import IntArray
 from tests.client.makers import Maker, inference, rehashed
 from tests.vectors.world import World, renamed
 from tests.vectors.writing import Vectors
-from verifier.description import Description
-from verifier.documents import KeyFile, OpeningFile, OpeningPart, ProofDocument, checked, named
-from verifier.registry import FIRST, SYSTEMS
-from verifier.schemes import Privacy, Reveal
-from verifier.words import claim
+from zenserve.circuits import QuantGraph, compile_inference, input_values
+from zenserve.circuits.graphs.types import Affine
+from zenserve.circuits.operators.concat import Concat
+from zenserve.circuits.quantised import QuantInput
+from zenserve.kernels import fr
+from zenserve.prover.groth16 import Opening
+from zenserve.relations.integers import IntArray
+from zenserve.verifier.description import Description
+from zenserve.verifier.documents import KeyFile, OpeningFile, OpeningPart, ProofDocument, checked, named
+from zenserve.verifier.registry import FIRST, SYSTEMS
+from zenserve.verifier.schemes import Privacy, Reveal
+from zenserve.verifier.words import claim
 
 PRIVACIES: dict[str, Privacy] = {"a": "committed", "b": "public", "c.1": "private"}
 REVEAL: dict[str, Reveal] = {"all": "values", "last": "logits"}

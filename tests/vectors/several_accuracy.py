@@ -8,19 +8,19 @@ from typing import Any
 
 import numpy as np
 
-from circuits import QuantGraph
-from kernels import fr
-from relations.integers import IntArray
 from tests.circuits.test_accuracy_inputs import KIND, network, scores
 from tests.client.makers import AccuracyMaker, Part, model_opening, rehashed
 from tests.vectors import transparent
 from tests.vectors.transparent_accuracy import Assessor
 from tests.vectors.world import World, renamed
 from tests.vectors.writing import Vectors
-from verifier.datasets import LabelledData
-from verifier.description import Description
-from verifier.documents import KeyFile, ProofDocument, checked
-from verifier.words import claim
+from zenserve.circuits import QuantGraph
+from zenserve.kernels import fr
+from zenserve.relations.integers import IntArray
+from zenserve.verifier.datasets import LabelledData
+from zenserve.verifier.description import Description
+from zenserve.verifier.documents import KeyFile, ProofDocument, checked
+from zenserve.verifier.words import claim
 
 Json = dict[str, Any]
 BATCH, SIZE = 3, 5

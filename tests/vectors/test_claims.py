@@ -5,15 +5,15 @@ from __future__ import annotations
 
 import pytest
 
-from prover.registry import SYSTEMS
 from tests.vectors.cases import FOLDER
-from verifier import claims
-from verifier.claims import ClaimedModel, ClaimsFile, ClaimsVerification, held_against, judge_claims
-from verifier.datasets import LabelledData, load
-from verifier.documents import KeyFile, ProofDocument, read
-from verifier.expected import Expected
-from verifier.keys import opened
-from verifier.stream import Bank, BankModel, Head, Missed, Rules, StreamFile, StreamVerification
+from zenserve.prover.registry import SYSTEMS
+from zenserve.verifier import claims
+from zenserve.verifier.claims import ClaimedModel, ClaimsFile, ClaimsVerification, held_against, judge_claims
+from zenserve.verifier.datasets import LabelledData, load
+from zenserve.verifier.documents import KeyFile, ProofDocument, read
+from zenserve.verifier.expected import Expected
+from zenserve.verifier.keys import opened
+from zenserve.verifier.stream import Bank, BankModel, Head, Missed, Rules, StreamFile, StreamVerification
 
 DOCUMENTS = FOLDER / "accuracy"
 KEY = opened(read(KeyFile, (DOCUMENTS / "valid-key.json").read_bytes()), SYSTEMS)

@@ -18,11 +18,11 @@ import pytest
 from tests.documentation import schemas
 from tests.vectors import generate
 from tests.vectors.cases import FOLDER, PINS, Json, Outcome, judged, read_index
-from verifier import judging, receipts
-from verifier.command import main
-from verifier.groth16.verdict import REASONS
-from verifier.spartan import system as transparent
-from verifier.verdict import refuse
+from zenserve.verifier import judging, receipts
+from zenserve.verifier.command import main
+from zenserve.verifier.groth16.verdict import REASONS
+from zenserve.verifier.spartan import system as transparent
+from zenserve.verifier.verdict import refuse
 
 CASES: Final = read_index()
 NO_FILE: Final = {
@@ -48,7 +48,9 @@ UNREACHED: Final = {
     "The input given is not of the network's shape.": "what reads inputs refuses it first",
     "The network has no ": "what reads inputs refuses it first",
 }
-"""Refusals in ``verifier.judging``, by a part of their text, that no file alone brings about, and why."""
+"""Refusals in ``zenserve.verifier.judging``, by a part of their text, that no file alone brings about, and
+why.
+"""
 JUDGES: Final = judging, receipts
 TWICE_REFUSED: Final = {
     "The registration's commitment is over another basis.",

@@ -9,21 +9,29 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from base.progress import silent
-from circuits import compile_inference, compile_registration
-from circuits.schemes.circuit import Circuit
-from kernels import FrArray, fr
-from prover.constraint_file import save_statement
-from prover.spartan.system import CommitmentKey, Spartan
 from tests.client import makers
 from tests.client.makers import rehashed
 from tests.prover.vectors.transparent import rows
 from tests.vectors.world import Json, World, dumped, with_proof
 from tests.vectors.writing import Vectors
-from verifier.documents import KeyFile, OpeningFile, OpeningPart, ProofDocument, checked, key_id, named
-from verifier.keys import key_file
-from verifier.spartan.key import SpartanKey
-from verifier.system import VerifyingSystem
+from zenserve.base.progress import silent
+from zenserve.circuits import compile_inference, compile_registration
+from zenserve.circuits.schemes.circuit import Circuit
+from zenserve.kernels import FrArray, fr
+from zenserve.prover.constraint_file import save_statement
+from zenserve.prover.spartan.system import CommitmentKey, Spartan
+from zenserve.verifier.documents import (
+    KeyFile,
+    OpeningFile,
+    OpeningPart,
+    ProofDocument,
+    checked,
+    key_id,
+    named,
+)
+from zenserve.verifier.keys import key_file
+from zenserve.verifier.spartan.key import SpartanKey
+from zenserve.verifier.system import VerifyingSystem
 
 SYSTEM = Spartan()
 BASIS: Any = CommitmentKey(rows())

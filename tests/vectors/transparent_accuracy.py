@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from circuits import QuantGraph, compile_accuracy
 from tests.client import makers
 from tests.client.makers import rehashed
 from tests.vectors.transparent import BASIS, SYSTEM, Maker
 from tests.vectors.world import Json, World
 from tests.vectors.writing import Vectors
-from verifier.documents import ProofDocument
+from zenserve.circuits import QuantGraph, compile_accuracy
+from zenserve.verifier.documents import ProofDocument
 
 
 class Assessor(makers.AccuracyMaker):

@@ -12,10 +12,6 @@ from typing import Any
 import numpy as np
 from py_arkworks_bls12381 import G1Point, Scalar
 
-from circuits import compile_inference, compile_recognition, compile_registration, input_values
-from kernels import fr
-from prover.groth16 import Opening
-from relations.integers import IntArray
 from tests.circuits.quantised import networks
 from tests.client.makers import (
     AccuracyMaker,
@@ -27,12 +23,24 @@ from tests.client.makers import (
     rehashed,
 )
 from tests.prover.statements import commitment_basis
-from verifier.datasets import LabelledData
-from verifier.documents import KeyFile, OpeningFile, OpeningPart, ProofDocument, checked, key_id, named
-from verifier.groth16.proof import Proof
-from verifier.groth16.verifying_key import VerifyingKey
-from verifier.points import SCALAR_MODULUS, decode_g1, decode_g2
-from verifier.registry import FIRST, SYSTEMS
+from zenserve.circuits import compile_inference, compile_recognition, compile_registration, input_values
+from zenserve.kernels import fr
+from zenserve.prover.groth16 import Opening
+from zenserve.relations.integers import IntArray
+from zenserve.verifier.datasets import LabelledData
+from zenserve.verifier.documents import (
+    KeyFile,
+    OpeningFile,
+    OpeningPart,
+    ProofDocument,
+    checked,
+    key_id,
+    named,
+)
+from zenserve.verifier.groth16.proof import Proof
+from zenserve.verifier.groth16.verifying_key import VerifyingKey
+from zenserve.verifier.points import SCALAR_MODULUS, decode_g1, decode_g2
+from zenserve.verifier.registry import FIRST, SYSTEMS
 
 Json = Any
 BATCH = 3

@@ -12,14 +12,14 @@ from typing import Any
 
 import pytest
 
-from base import randomness
 from tests.vectors.cases import HEADER, Json, judged
-from verifier.fields import Document, canonical
-from verifier.preamble import MAGIC
+from zenserve.base import randomness
+from zenserve.verifier.fields import Document, canonical
+from zenserve.verifier.preamble import MAGIC
 
 
 class Stream:
-    """Bytes drawn from a seed, where ``base.randomness`` reads those of the operating system."""
+    """Bytes drawn from a seed, where ``zenserve.base.randomness`` reads those of the operating system."""
 
     def __init__(self, seed: int) -> None:
         self._draw = random.Random(seed)

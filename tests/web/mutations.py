@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from typing import Any, Final
 
-from verifier.document import parse_json
+from zenserve.verifier.document import parse_json
 
 Json = Any
 Place = tuple[Any, Any]

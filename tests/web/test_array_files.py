@@ -20,9 +20,9 @@ from numpy.typing import NDArray
 
 from tests.web.array_files import Archive, Member, add_zip64, make_file, make_json
 from tests.web.conftest import Node
-from verifier import npy, npz
-from verifier.datasets import read_arrays, read_npy, read_npz
-from zenerrors import TensorError
+from zenserve.errors import TensorError
+from zenserve.verifier import npy, npz
+from zenserve.verifier.datasets import read_arrays, read_npy, read_npz
 
 Arrays = dict[str, NDArray[Any]]
 _BATCH: Final = 5_000

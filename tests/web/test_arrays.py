@@ -15,10 +15,10 @@ import pytest
 from numpy.typing import NDArray
 
 from tests.web.conftest import Node
-from verifier import datasets
-from verifier.description import InputType
-from verifier.measures import Targets
-from zenerrors import TensorError
+from zenserve.errors import TensorError
+from zenserve.verifier import datasets
+from zenserve.verifier.description import InputType
+from zenserve.verifier.measures import Targets
 
 Json = dict[str, Any]
 Ask = Callable[[list[Json]], list[Any]]

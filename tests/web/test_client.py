@@ -6,13 +6,13 @@ import json
 from pathlib import Path
 
 from scripts.openapi import description
-from service.access.principal import SCOPES
 from tests.service.accounts import add_key
 from tests.service.conftest import open_runtime
 from tests.service.support import serving, tiny_calibration, tiny_onnx, working
 from tests.web.conftest import WEB, Node
-from verifier.documents import KeyFile, ProofDocument, checked
-from verifier.judging import judge
+from zenserve.service.access.principal import SCOPES
+from zenserve.verifier.documents import KeyFile, ProofDocument, checked
+from zenserve.verifier.judging import judge
 
 
 def test_its_types_are_the_api(node: Node) -> None:

@@ -14,11 +14,11 @@ from tests.vectors.cases import FOLDER, PINS, Json, read_index, verdict
 from tests.vectors.receipts import ISSUER, signed
 from tests.web.conftest import Node
 from tests.web.mutations import change
-from verifier.document import parse_json
-from verifier.documents import key_id
-from verifier.fields import canonical
-from verifier.registry import FIRST
-from zenerrors import ZenError
+from zenserve.errors import ZenError
+from zenserve.verifier.document import parse_json
+from zenserve.verifier.documents import key_id
+from zenserve.verifier.fields import canonical
+from zenserve.verifier.registry import FIRST
 
 
 @pytest.mark.parametrize("count", [200, pytest.param(20_000, marks=pytest.mark.large)])

@@ -12,19 +12,19 @@ import pytest
 from py_arkworks_bls12381 import G1Point, G2Point, Scalar
 
 from tests.web.conftest import Node
-from verifier.curve import ARKWORKS
-from verifier.fields import canonical
-from verifier.groth16 import transcript
-from verifier.groth16.opening import second_generator
-from verifier.groth16.proof import Proof
-from verifier.groth16.system import Groth16Verifier
-from verifier.groth16.verifying_key import SegmentKey, VerifyingKey
-from verifier.points import FIELD_MODULUS
-from verifier.points import SCALAR_MODULUS as R
-from verifier.preamble import PREAMBLE_BYTES
-from verifier.system import Claim
-from verifier.verdict import Verdict
-from zenerrors import FileFormatError, ZenError
+from zenserve.errors import FileFormatError, ZenError
+from zenserve.verifier.curve import ARKWORKS
+from zenserve.verifier.fields import canonical
+from zenserve.verifier.groth16 import transcript
+from zenserve.verifier.groth16.opening import second_generator
+from zenserve.verifier.groth16.proof import Proof
+from zenserve.verifier.groth16.system import Groth16Verifier
+from zenserve.verifier.groth16.verifying_key import SegmentKey, VerifyingKey
+from zenserve.verifier.points import FIELD_MODULUS
+from zenserve.verifier.points import SCALAR_MODULUS as R
+from zenserve.verifier.preamble import PREAMBLE_BYTES
+from zenserve.verifier.system import Claim
+from zenserve.verifier.verdict import Verdict
 
 Json = dict[str, Any]
 
@@ -354,7 +354,7 @@ def _sums_of_vectors(draw: random.Random, asked: Json) -> Iterator[Json]:
 
 
 def key_of(document: Json) -> VerifyingKey:
-    """As ``verifier.keys`` reads it."""
+    """As ``zenserve.verifier.keys`` reads it."""
     text = canonical(document)
     key = SYSTEM.read_key(json.loads(text))
     if canonical(key.to_json()) != text:

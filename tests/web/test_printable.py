@@ -9,7 +9,7 @@ from pathlib import Path
 
 from tests.vectors import plain_verifier
 from tests.web.conftest import Node
-from verifier.document import is_printable, printable
+from zenserve.verifier.document import is_printable, printable
 
 PAGE = Path(__file__).parents[2] / "docs" / "formats.md"
 ALL = range(sys.maxunicode + 1)

@@ -13,12 +13,12 @@ import zenserve
 from tests.credit import CALIBRATION, ROW, network
 from tests.web.conftest import Node
 from tests.web.test_verify_page import FILE, give
-from verifier.datasets import load_inputs
-from verifier.description import Description
-from verifier.documents import KeyFile, ProofDocument, checked, read
-from verifier.judging import Known, judge
-from verifier.table import TableSchema
-from zenerrors import ZenError
+from zenserve.errors import ZenError
+from zenserve.verifier.datasets import load_inputs
+from zenserve.verifier.description import Description
+from zenserve.verifier.documents import KeyFile, ProofDocument, checked, read
+from zenserve.verifier.judging import Known, judge
+from zenserve.verifier.table import TableSchema
 
 ROWS = (
     *("age,city\n61.5,Hamburg\n", "\ufeffcity;age\r\nHamburg;61.5\r\n", 'age\tcity\n 61.5 \t"Hamburg"'),

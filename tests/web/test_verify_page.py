@@ -21,8 +21,8 @@ from tests.browsers import wait_until
 from tests.streams import proving
 from tests.vectors.cases import FOLDER, PINS, Outcome, pin, read_index
 from tests.web.conftest import WEB, Node
-from verifier.documents import ProofDocument
-from verifier.fields import canonical
+from zenserve.verifier.documents import ProofDocument
+from zenserve.verifier.fields import canonical
 
 FILE: Final = WEB.parent / "service" / "api" / "pages" / "verify.html"
 HOSTILE: Final = "<img src=x onerror=\"document.title='owned'\">\u202e"

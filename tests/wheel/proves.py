@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 
 import zenserve
-from kernels.target import available_targets
+from zenserve.kernels.target import available_targets
 
 DIGITS = Path(__file__).parents[2] / "examples" / "digits"
 

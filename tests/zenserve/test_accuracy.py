@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 import zenserve
-from circuits import load_onnx
 from tests import masked_texts
 from tests.refusals import refuses
 from tests.service.support import tiny_onnx
-from verifier.schemes import Measure
+from zenserve.circuits import load_onnx
+from zenserve.verifier.schemes import Measure
 
 SAMPLES = np.random.default_rng(0).uniform(0, 1, (5, 4))
 SCORES = load_onnx(tiny_onnx()).run(SAMPLES)

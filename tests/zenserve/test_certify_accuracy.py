@@ -10,7 +10,7 @@ import pytest
 import zenserve
 from tests.refusals import refuses
 from tests.service.support import tiny_onnx
-from verifier.schemes import Norm
+from zenserve.verifier.schemes import Norm
 
 SAMPLES = np.random.default_rng(0).uniform(0, 1, (5, 4))
 LABELS = np.array([0, 1, 2, 0, 1])

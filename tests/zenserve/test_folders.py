@@ -11,9 +11,9 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 import zenserve
-from circuits.folders import TOKENISED, open_folder
 from tests.refusals import refuses
 from tests.service.support import tiny_onnx
+from zenserve.circuits.folders import TOKENISED, open_folder
 
 WORDS = ("[PAD]", "good", "bad", "film")
 

@@ -15,17 +15,17 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 import zenserve
-from base.progress import silent
-from circuits.comparison.differences import TOLERANCES
-from circuits.r1cs.program import Program
-from prover import registry
-from prover.spartan.layout import rows_for
 from tests.refusals import refuses
-from verifier import command
-from verifier.registry import FIRST, SYSTEMS
-from verifier.schemes import PublicOrPrivate
-from verifier.spartan.system import SpartanVerifier
-from zenserve.proving import Party
+from zenserve.base.progress import silent
+from zenserve.circuits.comparison.differences import TOLERANCES
+from zenserve.circuits.r1cs.program import Program
+from zenserve.onecall.proving import Party
+from zenserve.prover import registry
+from zenserve.prover.spartan.layout import rows_for
+from zenserve.verifier import command
+from zenserve.verifier.registry import FIRST, SYSTEMS
+from zenserve.verifier.schemes import PublicOrPrivate
+from zenserve.verifier.spartan.system import SpartanVerifier
 
 ROOT = Path(__file__).parents[2]
 DIGITS = ROOT / "examples" / "digits"

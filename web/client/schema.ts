@@ -329,7 +329,7 @@ export interface components {
     /**
      * @description A model of a bank: a network that says the labels of its outputs, and of these with ``prior`` added.
      *
-     *     ``bit``, ``margin`` and ``outputs`` are those of ``verifier.streams.choice.Candidate``.
+     *     ``bit``, ``margin`` and ``outputs`` are those of ``zenserve.verifier.streams.choice.Candidate``.
      */
     BankModel: {
       /** @description Null where its weights are public. */
@@ -844,7 +844,7 @@ export interface components {
       beacon: string | null;
     };
     /**
-     * @description What an accuracy is about. ``sha256``: its content (``verifier.datasets``), null where it is private.
+     * @description What an accuracy is about. ``sha256``: its content (``zenserve.verifier.datasets``), null where it is private.
      *
      *     ``picked_for``: the commitment of the model that the dataset was picked for, after seeing it;
      *     ``blinding``: what opens the sum of all ``correct`` to the totals, as the commitment scheme has it.
@@ -2123,7 +2123,7 @@ export interface components {
       };
     };
     /**
-     * @description Signed by the service: this model was registered with it then. See ``verifier.receipts``.
+     * @description Signed by the service: this model was registered with it then. See ``zenserve.verifier.receipts``.
      *
      *     ``commitment`` and ``registration``, the SHA-256 of the registration proof's statement, are null where the
      *     weights are public.
@@ -2312,11 +2312,11 @@ export interface components {
       frames: (components["schemas"]["ProofDocument"] | components["schemas"]["Missed"])[];
     };
     /**
-     * @description Open a stream of frames over a bank of models. The numbers of its course are ``verifier.stream.Rules``:
+     * @description Open a stream of frames over a bank of models. The numbers of its course are ``zenserve.verifier.stream.Rules``:
      *     the same ones for all frames.
      */
     StreamRequest: {
-      /** @description Registered models of a bank (`circuits.priors`), the most accurate one first, and each cheaper to prove than the one before. */
+      /** @description Registered models of a bank (`zenserve.circuits.priors`), the most accurate one first, and each cheaper to prove than the one before. */
       models: string[];
       /** @description By which a model is chosen for the classes that are seen. */
       profile: components["schemas"]["ProfileRequest"];

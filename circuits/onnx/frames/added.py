@@ -13,10 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 from onnx import ModelProto, NodeProto, TensorProto, helper, numpy_helper
 
-from circuits.onnx.frames.asking import Asked, Column, Matrix
-from circuits.onnx.tables.ensemble import ML
-from verifier import table as schema
-from zenerrors import ModelError, TensorError
+from zenserve.circuits.onnx.frames.asking import Asked, Column, Matrix
+from zenserve.circuits.onnx.tables.ensemble import ML
+from zenserve.errors import ModelError, TensorError
+from zenserve.verifier import table as schema
 
 # Of what features reach: sums that come nearer are the preparation's own.
 _NEAR: Final = 1e-5

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from circuits.onnx.frames.template import UNKNOWN, Template
-from verifier.table import Category
+from zenserve.circuits.onnx.frames.template import UNKNOWN, Template
+from zenserve.verifier.table import Category
 
 Matrix = NDArray[np.float64]
 Prepare = Callable[[Any], Matrix]

@@ -9,15 +9,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from circuits.onnx.described import with_schema
-from circuits.onnx.frames.added import add
-from circuits.onnx.frames.asking import Asked, Matrix, Prepare
-from circuits.onnx.frames.folded import fold
-from circuits.onnx.frames.template import Template, is_gap
-from circuits.onnx.tables import catboost, forests, hist_gradient, lightgbm, xgboost
-from circuits.onnx.tables.ensemble import Ensemble
-from verifier.table import Column, TableSchema, is_rows
-from zenerrors import ModelError
+from zenserve.circuits.onnx.described import with_schema
+from zenserve.circuits.onnx.frames.added import add
+from zenserve.circuits.onnx.frames.asking import Asked, Matrix, Prepare
+from zenserve.circuits.onnx.frames.folded import fold
+from zenserve.circuits.onnx.frames.template import Template, is_gap
+from zenserve.circuits.onnx.tables import catboost, forests, hist_gradient, lightgbm, xgboost
+from zenserve.circuits.onnx.tables.ensemble import Ensemble
+from zenserve.errors import ModelError
+from zenserve.verifier.table import Column, TableSchema, is_rows
 
 Export = Callable[[Any, NDArray[Any]], bytes]
 """Of a model of numbers, and rows of these, the ONNX file."""

@@ -15,10 +15,10 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from circuits.onnx.frames.asking import Asked, Column, Matrix
-from circuits.onnx.tables.ensemble import FLOAT_MAX, LEQ, LT, MEMBER, Ensemble, Trees
-from verifier import table as schema
-from zenerrors import ModelError
+from zenserve.circuits.onnx.frames.asking import Asked, Column, Matrix
+from zenserve.circuits.onnx.tables.ensemble import FLOAT_MAX, LEQ, LT, MEMBER, Ensemble, Trees
+from zenserve.errors import ModelError
+from zenserve.verifier import table as schema
 
 # Numbers so many times as far apart as those that were seen are asked for, too, if they can be.
 _BEYOND: Final = (1000.0, 10.0, 1.0, 0.1, 0.01)

@@ -10,9 +10,9 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from circuits.onnx.tables import hist_gradient, lightgbm, xgboost
-from verifier.table import Category, is_missing
-from zenerrors import TensorError
+from zenserve.circuits.onnx.tables import hist_gradient, lightgbm, xgboost
+from zenserve.errors import TensorError
+from zenserve.verifier.table import Category, is_missing
 
 _MOST_SEEN: Final = 48
 # A word that no table has.

@@ -10,8 +10,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from circuits.onnx.tables.ensemble import LEQ, Ensemble, Link, Trees
-from zenerrors import ModelError
+from zenserve.circuits.onnx.tables.ensemble import LEQ, Ensemble, Link, Trees
+from zenserve.errors import ModelError
 
 _CLASSIFIERS: Final[Mapping[str, Link]] = {
     **dict.fromkeys(("Logloss", "CrossEntropy", "Focal", "MultiClassOneVsAll"), "sigmoid"),

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from onnx import ModelProto, NodeProto, TensorProto, helper, numpy_helper
 
-from zenerrors import ModelError
+from zenserve.errors import ModelError
 
 ML: Final = "ai.onnx.ml"
 LEQ, LT, MEMBER = "LEQ", "LT", "MEMBER"

@@ -7,8 +7,8 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from circuits.onnx.tables.ensemble import LEQ, Ensemble, Link, Trees
-from zenerrors import ModelError
+from zenserve.circuits.onnx.tables.ensemble import LEQ, Ensemble, Link, Trees
+from zenserve.errors import ModelError
 
 _TREES: Final = ("DecisionTree", "ExtraTree")
 _FORESTS: Final = ("RandomForest", "ExtraTrees")

@@ -9,8 +9,8 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from circuits.onnx.tables.ensemble import LEQ, MEMBER, Ensemble, Link, Trees
-from zenerrors import ModelError
+from zenserve.circuits.onnx.tables.ensemble import LEQ, MEMBER, Ensemble, Link, Trees
+from zenserve.errors import ModelError
 
 _LINKS: Final[Mapping[str, Link]] = {
     "IdentityLink": "identity",

@@ -9,8 +9,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from circuits.onnx.tables.ensemble import LT, MEMBER, Ensemble, Link, Trees
-from zenerrors import ModelError
+from zenserve.circuits.onnx.tables.ensemble import LT, MEMBER, Ensemble, Link, Trees
+from zenserve.errors import ModelError
 
 _LINKS: Final[Mapping[str, Link]] = {
     **dict.fromkeys(

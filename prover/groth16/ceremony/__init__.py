@@ -12,14 +12,14 @@ started there), ``chain`` (shares and the proofs that their owners know them), `
 ``increment``, ``verification``, ``finish``.
 """
 
-from prover.groth16.ceremony.chain import Contribution
-from prover.groth16.ceremony.contribution import add_beacon, contribute
-from prover.groth16.ceremony.finish import finish, fixed_fields, require_powers, verifying_key
-from prover.groth16.ceremony.increment import load_next
-from prover.groth16.ceremony.initial import start
-from prover.groth16.ceremony.state import State
-from prover.groth16.ceremony.verification import check, verify
-from verifier.beacon import Beacon
+from zenserve.prover.groth16.ceremony.chain import Contribution
+from zenserve.prover.groth16.ceremony.contribution import add_beacon, contribute
+from zenserve.prover.groth16.ceremony.finish import finish, fixed_fields, require_powers, verifying_key
+from zenserve.prover.groth16.ceremony.increment import load_next
+from zenserve.prover.groth16.ceremony.initial import start
+from zenserve.prover.groth16.ceremony.state import State
+from zenserve.prover.groth16.ceremony.verification import check, verify
+from zenserve.verifier.beacon import Beacon
 
 __all__ = [
     "Beacon",

@@ -15,17 +15,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from base.randomness import Secrets, random_elements
-from kernels import FrArray, WordArray, fr, g2
-from verifier.beacon import Beacon
-from verifier.groth16 import setup_transcript
-from verifier.groth16.setup_transcript import (
+from zenserve.base.randomness import Secrets, random_elements
+from zenserve.errors import CeremonyError
+from zenserve.kernels import FrArray, WordArray, fr, g2
+from zenserve.verifier.beacon import Beacon
+from zenserve.verifier.groth16 import setup_transcript
+from zenserve.verifier.groth16.setup_transcript import (
     check_name,
     people_and_beacon,
     require_changed,
     require_drawn,
 )
-from zenerrors import CeremonyError
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,15 +10,15 @@ from functools import partial
 
 import numpy as np
 
-from base.progress import Progress, silent
-from base.randomness import Secrets, random_elements
-from kernels import FrArray, WordArray, fr, g1
-from prover.groth16.ceremony import chain
-from prover.groth16.ceremony.state import State
-from prover.groth16.ceremony.verification import check
-from verifier.beacon import Beacon, is_reserved
-from verifier.groth16.setup_transcript import check_name, people_and_beacon
-from zenerrors import CeremonyError
+from zenserve.base.progress import Progress, silent
+from zenserve.base.randomness import Secrets, random_elements
+from zenserve.errors import CeremonyError
+from zenserve.kernels import FrArray, WordArray, fr, g1
+from zenserve.prover.groth16.ceremony import chain
+from zenserve.prover.groth16.ceremony.state import State
+from zenserve.prover.groth16.ceremony.verification import check
+from zenserve.verifier.beacon import Beacon, is_reserved
+from zenserve.verifier.groth16.setup_transcript import check_name, people_and_beacon
 
 
 def contribute(state: State, name: str, *, threads: int = 1, progress: Progress | None = None) -> State:

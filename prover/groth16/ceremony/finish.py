@@ -6,17 +6,17 @@ from typing import Any
 
 import numpy as np
 
-from base.progress import Progress
-from kernels import g1, g2
-from prover.constraint_system import ConstraintSystem
-from prover.groth16.ceremony.state import State
-from prover.groth16.ceremony.verification import verify
-from prover.groth16.powers_of_tau import PowersOfTau
-from prover.groth16.proving_key import ProvingKey, multiples
-from verifier.groth16.setup_transcript import require_people
-from verifier.groth16.verifying_key import SegmentKey, VerifyingKey
-from verifier.system import CEREMONY, DEVELOPMENT
-from zenerrors import CeremonyError
+from zenserve.base.progress import Progress
+from zenserve.errors import CeremonyError
+from zenserve.kernels import g1, g2
+from zenserve.prover.constraint_system import ConstraintSystem
+from zenserve.prover.groth16.ceremony.state import State
+from zenserve.prover.groth16.ceremony.verification import verify
+from zenserve.prover.groth16.powers_of_tau import PowersOfTau
+from zenserve.prover.groth16.proving_key import ProvingKey, multiples
+from zenserve.verifier.groth16.setup_transcript import require_people
+from zenserve.verifier.groth16.verifying_key import SegmentKey, VerifyingKey
+from zenserve.verifier.system import CEREMONY, DEVELOPMENT
 
 
 def finish(

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 
-from prover.groth16.ceremony.state import State
-from prover.groth16.ceremony.verification import check
-from zenerrors import CeremonyError
+from zenserve.errors import CeremonyError
+from zenserve.prover.groth16.ceremony.state import State
+from zenserve.prover.groth16.ceremony.verification import check
 
 
 def load_next(path: str | os.PathLike[str], before: State, *, threads: int = 1) -> State:

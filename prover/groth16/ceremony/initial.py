@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-import kernels
-from base.progress import Progress, part, silent
-from kernels import FrArray, Group, WordArray, fr, g1, g2
-from prover.constraint_system import ConstraintSystem
-from prover.groth16 import qap
-from prover.groth16.ceremony.state import Shape, State
-from prover.groth16.powers_of_tau import PowersOfTau
+from zenserve import kernels
+from zenserve.base.progress import Progress, part, silent
+from zenserve.kernels import FrArray, Group, WordArray, fr, g1, g2
+from zenserve.prover.constraint_system import ConstraintSystem
+from zenserve.prover.groth16 import qap
+from zenserve.prover.groth16.ceremony.state import Shape, State
+from zenserve.prover.groth16.powers_of_tau import PowersOfTau
 
 _A, _B, _C = range(3)
 

@@ -9,14 +9,14 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-import kernels
-from kernels import FrArray, fr, g1, g2
-from prover.constraint_system import ConstraintSystem
-from prover.groth16 import qap
-from prover.groth16.ceremony.initial import basis_length, claims, odd_factors, required_power
-from prover.groth16.ceremony.state import State
-from prover.groth16.point_arrays import pairings_cancel, random_weights
-from prover.groth16.powers_of_tau import PowersOfTau
+from zenserve import kernels
+from zenserve.kernels import FrArray, fr, g1, g2
+from zenserve.prover.constraint_system import ConstraintSystem
+from zenserve.prover.groth16 import qap
+from zenserve.prover.groth16.ceremony.initial import basis_length, claims, odd_factors, required_power
+from zenserve.prover.groth16.ceremony.state import State
+from zenserve.prover.groth16.point_arrays import pairings_cancel, random_weights
+from zenserve.prover.groth16.powers_of_tau import PowersOfTau
 
 
 def starts_from(state: State, system: ConstraintSystem, powers: PowersOfTau, *, threads: int = 1) -> bool:

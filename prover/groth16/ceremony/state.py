@@ -14,17 +14,17 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from base import container
-from base.container import Section
-from kernels import FrArray, WordArray, fr, g1, g2
-from prover.groth16.ceremony import chain
-from prover.groth16.ceremony.chain import Contribution
-from prover.groth16.commitment import blinding_point
-from prover.groth16.point_arrays import check_points
-from verifier.beacon import Beacon
-from verifier.groth16.setup_transcript import HEADER, MAX_NAME_BYTES, people_and_beacon
-from verifier.preamble import CEREMONY_STATE
-from zenerrors import FileFormatError
+from zenserve.base import container
+from zenserve.base.container import Section
+from zenserve.errors import FileFormatError
+from zenserve.kernels import FrArray, WordArray, fr, g1, g2
+from zenserve.prover.groth16.ceremony import chain
+from zenserve.prover.groth16.ceremony.chain import Contribution
+from zenserve.prover.groth16.commitment import blinding_point
+from zenserve.prover.groth16.point_arrays import check_points
+from zenserve.verifier.beacon import Beacon
+from zenserve.verifier.groth16.setup_transcript import HEADER, MAX_NAME_BYTES, people_and_beacon
+from zenserve.verifier.preamble import CEREMONY_STATE
 
 _G1: Final = Section("<u8", g1.shape)
 _G2: Final = Section("<u8", g2.shape)
@@ -164,7 +164,7 @@ class State:
     @property
     def transcript(self) -> dict[str, Any]:
         """What shows, with the key alone, that these contributions made its secrets: JSON-able, for
-        ``verifier.groth16.setup_transcript``.
+        ``zenserve.verifier.groth16.setup_transcript``.
         """
         contributions = [contribution.shown.to_json() for contribution in self.contributions]
         return {**HEADER, "origin": self.origin.hex(), "contributions": contributions}

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from base.progress import Progress, silent
-from kernels import WordArray, g1, g2
-from prover.constraint_system import ConstraintSystem
-from prover.groth16.ceremony.initial import start
-from prover.groth16.ceremony.origin import starts_from
-from prover.groth16.ceremony.state import State
-from prover.groth16.point_arrays import pairings_cancel, random_weights
-from prover.groth16.powers_of_tau import PowersOfTau
-from zenerrors import CeremonyError
+from zenserve.base.progress import Progress, silent
+from zenserve.errors import CeremonyError
+from zenserve.kernels import WordArray, g1, g2
+from zenserve.prover.constraint_system import ConstraintSystem
+from zenserve.prover.groth16.ceremony.initial import start
+from zenserve.prover.groth16.ceremony.origin import starts_from
+from zenserve.prover.groth16.ceremony.state import State
+from zenserve.prover.groth16.point_arrays import pairings_cancel, random_weights
+from zenserve.prover.groth16.powers_of_tau import PowersOfTau
 
 _ONE_G2 = g2.generator
 

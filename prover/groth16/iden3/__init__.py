@@ -10,9 +10,9 @@ For statements without segments: iden3's formats know no others. Every reader is
 raises ``FileFormatError`` with a code ``file.*``. docs/interoperability.md has the commands.
 """
 
-from prover.groth16.iden3.ptau import read_contributors, read_ptau, write_ptau
-from prover.groth16.iden3.r1cs import read_r1cs, write_r1cs
-from prover.groth16.iden3.snarkjs_json import (
+from zenserve.prover.groth16.iden3.ptau import read_contributors, read_ptau, write_ptau
+from zenserve.prover.groth16.iden3.r1cs import read_r1cs, write_r1cs
+from zenserve.prover.groth16.iden3.snarkjs_json import (
     UNKNOWN_STATEMENT,
     export_proof,
     export_public_inputs,
@@ -21,8 +21,8 @@ from prover.groth16.iden3.snarkjs_json import (
     import_public_inputs,
     import_verifying_key,
 )
-from prover.groth16.iden3.wtns import read_wtns, write_wtns
-from prover.groth16.iden3.zkey import read_zkey, write_zkey
+from zenserve.prover.groth16.iden3.wtns import read_wtns, write_wtns
+from zenserve.prover.groth16.iden3.zkey import read_zkey, write_zkey
 
 __all__ = [
     "UNKNOWN_STATEMENT",

@@ -14,7 +14,7 @@ from typing import BinaryIO, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from zenerrors import FileFormatError
+from zenserve.errors import FileFormatError
 
 Bytes = NDArray[np.uint8]
 

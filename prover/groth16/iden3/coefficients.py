@@ -12,10 +12,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-import kernels
-from kernels import FrArray, fr
-from prover.blocks import Csr
-from prover.constraint_system import ConstraintSystem
+from zenserve import kernels
+from zenserve.kernels import FrArray, fr
+from zenserve.prover.blocks import Csr
+from zenserve.prover.constraint_system import ConstraintSystem
 
 CHUNK_ROWS = 1 << 14
 

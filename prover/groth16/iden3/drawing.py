@@ -11,8 +11,8 @@ from typing import Final
 
 import numpy as np
 
-from kernels import FrArray, Group, WordArray, fp, fr, g1, g2
-from prover.groth16.iden3.blake2 import COLUMNS_AND_DIAGONALS
+from zenserve.kernels import FrArray, Group, WordArray, fp, fr, g1, g2
+from zenserve.prover.groth16.iden3.blake2 import COLUMNS_AND_DIAGONALS
 
 _P: Final = fp.modulus
 _X: Final = -0xD201000000010000

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from kernels import FrArray, Group, WordArray, fr
-from prover.groth16.iden3.binfile import Bytes
-from prover.groth16.point_arrays import check_points
-from zenerrors import FileFormatError
+from zenserve.errors import FileFormatError
+from zenserve.kernels import FrArray, Group, WordArray, fr
+from zenserve.prover.groth16.iden3.binfile import Bytes
+from zenserve.prover.groth16.point_arrays import check_points
 
 
 def scalars(body: Bytes, count: int, field: str) -> FrArray:

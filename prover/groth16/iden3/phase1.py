@@ -16,14 +16,14 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from kernels import Group, WordArray, fp, g1, g2
-from prover.groth16.iden3 import blake2
-from prover.groth16.iden3.binfile import Bytes, Reader
-from prover.groth16.iden3.drawing import Source
-from prover.groth16.point_arrays import check_points, pairings_cancel
-from prover.groth16.powers_of_tau import PowersOfTau
-from verifier.beacon import iterate
-from zenerrors import CeremonyError, FileFormatError
+from zenserve.errors import CeremonyError, FileFormatError
+from zenserve.kernels import Group, WordArray, fp, g1, g2
+from zenserve.prover.groth16.iden3 import blake2
+from zenserve.prover.groth16.iden3.binfile import Bytes, Reader
+from zenserve.prover.groth16.iden3.drawing import Source
+from zenserve.prover.groth16.point_arrays import check_points, pairings_cancel
+from zenserve.prover.groth16.powers_of_tau import PowersOfTau
+from zenserve.verifier.beacon import iterate
 
 _SECRETS: Final = ("tau", "alpha", "beta")
 _RECORD: Final = np.dtype(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sized
 
-from zenerrors import StatementError
+from zenserve.errors import StatementError
 
 
 def require_plain(segments: Sized, what: str) -> None:

@@ -13,13 +13,13 @@ from typing import Final
 
 import numpy as np
 
-from kernels import Group, fp, g1, g2
-from prover.groth16.iden3 import binfile, phase1
-from prover.groth16.iden3.binfile import Bytes, Reader
-from prover.groth16.iden3.elements import unchecked
-from prover.groth16.iden3.phase1 import Contributor
-from prover.groth16.powers_of_tau import MAX_POWER, PowersOfTau
-from zenerrors import FileFormatError
+from zenserve.errors import FileFormatError
+from zenserve.kernels import Group, fp, g1, g2
+from zenserve.prover.groth16.iden3 import binfile, phase1
+from zenserve.prover.groth16.iden3.binfile import Bytes, Reader
+from zenserve.prover.groth16.iden3.elements import unchecked
+from zenserve.prover.groth16.iden3.phase1 import Contributor
+from zenserve.prover.groth16.powers_of_tau import MAX_POWER, PowersOfTau
 
 _HEADER, _CONTRIBUTIONS = 1, 7
 _POINTS: Final[dict[str, tuple[int, Group]]] = {

@@ -15,15 +15,15 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from kernels import fr
-from prover.blocks import Csr, SparseBlock
-from prover.constraint_system import ConstraintSystem
-from prover.groth16.iden3 import binfile
-from prover.groth16.iden3.binfile import Bytes, Reader
-from prover.groth16.iden3.coefficients import Entries, chunks
-from prover.groth16.iden3.elements import check_scalars
-from prover.groth16.iden3.plain import require_plain
-from zenerrors import FileFormatError
+from zenserve.errors import FileFormatError
+from zenserve.kernels import fr
+from zenserve.prover.blocks import Csr, SparseBlock
+from zenserve.prover.constraint_system import ConstraintSystem
+from zenserve.prover.groth16.iden3 import binfile
+from zenserve.prover.groth16.iden3.binfile import Bytes, Reader
+from zenserve.prover.groth16.iden3.coefficients import Entries, chunks
+from zenserve.prover.groth16.iden3.elements import check_scalars
+from zenserve.prover.groth16.iden3.plain import require_plain
 
 _HEADER, _CONSTRAINTS, _LABELS, _CUSTOM_GATES, _CUSTOM_GATE_USES = range(1, 6)
 _COUNTS = struct.Struct("<4IQI")

@@ -11,13 +11,21 @@ from typing import Any, Final, TypeVar
 
 from py_arkworks_bls12381 import G1Point, G2Point
 
-from prover.groth16.iden3.plain import require_plain
-from verifier.document import as_list, check_header, natural, parse_json
-from verifier.groth16.proof import Proof
-from verifier.groth16.verifying_key import VerifyingKey
-from verifier.points import FIELD_MODULUS, FILE_CODES, SCALAR_MODULUS, Fault, PointError, decode_g1, decode_g2
-from verifier.system import IMPORTED
-from zenerrors import FileFormatError
+from zenserve.errors import FileFormatError
+from zenserve.prover.groth16.iden3.plain import require_plain
+from zenserve.verifier.document import as_list, check_header, natural, parse_json
+from zenserve.verifier.groth16.proof import Proof
+from zenserve.verifier.groth16.verifying_key import VerifyingKey
+from zenserve.verifier.points import (
+    FIELD_MODULUS,
+    FILE_CODES,
+    SCALAR_MODULUS,
+    Fault,
+    PointError,
+    decode_g1,
+    decode_g2,
+)
+from zenserve.verifier.system import IMPORTED
 
 UNKNOWN_STATEMENT: Final = bytes(32)
 """The digest in a key whose file says nothing about the statement that it was made for."""

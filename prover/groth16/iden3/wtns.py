@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 import struct
 
-from base.randomness import Secrets
-from kernels import FrArray, fr
-from prover.groth16.iden3 import binfile
-from prover.groth16.iden3.binfile import Reader
-from prover.groth16.iden3.elements import scalars
+from zenserve.base.randomness import Secrets
+from zenserve.kernels import FrArray, fr
+from zenserve.prover.groth16.iden3 import binfile
+from zenserve.prover.groth16.iden3.binfile import Reader
+from zenserve.prover.groth16.iden3.elements import scalars
 
 _HEADER, _VALUES = 1, 2
 

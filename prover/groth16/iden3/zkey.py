@@ -18,20 +18,20 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from kernels import Group, WordArray, fp, fr, g1, g2
-from prover.constraint_system import ConstraintSystem
-from prover.groth16 import qap
-from prover.groth16.iden3 import binfile
-from prover.groth16.iden3.binfile import Bytes, Reader
-from prover.groth16.iden3.coefficients import Entries, chunks, merged
-from prover.groth16.iden3.elements import check_scalars, point, points
-from prover.groth16.iden3.plain import require_plain
-from prover.groth16.point_arrays import pairings_cancel, random_weights
-from prover.groth16.proving_key import ProvingKey, multiples
-from verifier.groth16.verifying_key import VerifyingKey
-from verifier.points import G1_BYTES
-from verifier.system import IMPORTED
-from zenerrors import FileFormatError, StatementError
+from zenserve.errors import FileFormatError, StatementError
+from zenserve.kernels import Group, WordArray, fp, fr, g1, g2
+from zenserve.prover.constraint_system import ConstraintSystem
+from zenserve.prover.groth16 import qap
+from zenserve.prover.groth16.iden3 import binfile
+from zenserve.prover.groth16.iden3.binfile import Bytes, Reader
+from zenserve.prover.groth16.iden3.coefficients import Entries, chunks, merged
+from zenserve.prover.groth16.iden3.elements import check_scalars, point, points
+from zenserve.prover.groth16.iden3.plain import require_plain
+from zenserve.prover.groth16.point_arrays import pairings_cancel, random_weights
+from zenserve.prover.groth16.proving_key import ProvingKey, multiples
+from zenserve.verifier.groth16.verifying_key import VerifyingKey
+from zenserve.verifier.points import G1_BYTES
+from zenserve.verifier.system import IMPORTED
 
 _PROTOCOL, _HEADER, _IC, _COEFFICIENTS, _A, _B1, _B2, _PRIVATE, _QUOTIENT = range(1, 10)
 _GROTH16 = 1

@@ -7,8 +7,8 @@ from typing import Final
 
 from py_ecc.optimized_bls12_381.optimized_curve import curve_order
 
-from prover.blocks import Csr
-from prover.constraint_system import ConstraintSystem
+from zenserve.prover.blocks import Csr
+from zenserve.prover.constraint_system import ConstraintSystem
 
 R: Final = curve_order
 

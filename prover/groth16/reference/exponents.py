@@ -11,8 +11,8 @@ from typing import Final, NamedTuple
 
 from py_ecc.optimized_bls12_381.optimized_curve import curve_order
 
-from prover.constraint_system import ConstraintSystem
-from prover.groth16.reference.constraints import dense_rows
+from zenserve.prover.constraint_system import ConstraintSystem
+from zenserve.prover.groth16.reference.constraints import dense_rows
 
 R: Final = curve_order
 

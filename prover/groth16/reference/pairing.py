@@ -23,10 +23,10 @@ from py_ecc.optimized_bls12_381.optimized_curve import (
 )
 from py_ecc.optimized_bls12_381.optimized_pairing import final_exponentiate, pairing
 
-from verifier.groth16.proof import Proof
-from verifier.groth16.verdict import verdict_of
-from verifier.groth16.verifying_key import VerifyingKey
-from verifier.verdict import OK, Verdict
+from zenserve.verifier.groth16.proof import Proof
+from zenserve.verifier.groth16.verdict import verdict_of
+from zenserve.verifier.groth16.verifying_key import VerifyingKey
+from zenserve.verifier.verdict import OK, Verdict
 
 _REMEMBERED: Final = 256
 """Points of keys, and equations of one segment, that many proofs share: py_ecc takes long over each."""

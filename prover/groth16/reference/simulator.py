@@ -14,11 +14,11 @@ from py_ecc.bls.point_compression import compress_G1, compress_G2, decompress_G1
 from py_ecc.bls.typing import G1Compressed
 from py_ecc.optimized_bls12_381 import G1, G2, add, curve_order, multiply
 
-from prover.constraint_system import ConstraintSystem
-from prover.groth16.reference.exponents import Trapdoor, key_exponents
-from prover.groth16.reference.pairing import challenges
-from verifier.groth16.proof import Proof
-from verifier.groth16.verifying_key import VerifyingKey
+from zenserve.prover.constraint_system import ConstraintSystem
+from zenserve.prover.groth16.reference.exponents import Trapdoor, key_exponents
+from zenserve.prover.groth16.reference.pairing import challenges
+from zenserve.verifier.groth16.proof import Proof
+from zenserve.verifier.groth16.verifying_key import VerifyingKey
 
 
 def simulate(

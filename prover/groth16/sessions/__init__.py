@@ -10,13 +10,13 @@ from typing import Protocol, Self
 
 import numpy as np
 
-from base.progress import Progress
-from kernels import FrArray, WordArray
-from prover import backends
-from prover.constraint_system import ConstraintSystem
-from prover.groth16.proving_key import ProvingKey
-from prover.groth16.sessions.cpu import CpuSession
-from prover.witness import DeviceWitness, Witness
+from zenserve.base.progress import Progress
+from zenserve.kernels import FrArray, WordArray
+from zenserve.prover import backends
+from zenserve.prover.constraint_system import ConstraintSystem
+from zenserve.prover.groth16.proving_key import ProvingKey
+from zenserve.prover.groth16.sessions.cpu import CpuSession
+from zenserve.prover.witness import DeviceWitness, Witness
 
 
 class Session(Protocol):
@@ -62,6 +62,6 @@ def begin(key: ProvingKey, system: ConstraintSystem, z: Witness, threads: int, r
     index = z.device.index if isinstance(z, DeviceWitness) else backends.chosen().index
     if index is None:
         return CpuSession(key, system, np.asarray(z), threads, report)
-    from prover.groth16.sessions import gpu
+    from zenserve.prover.groth16.sessions import gpu
 
     return gpu.resident_keys(index).begin(key, system, z, threads, report)

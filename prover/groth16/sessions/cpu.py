@@ -9,16 +9,16 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from base.progress import Progress
-from base.randomness import Secrets
-from kernels import FrArray, Group, WordArray, fr, g1, g2
-from prover.constraint_system import ConstraintSystem
-from prover.groth16 import qap
-from prover.groth16.proving_key import ProvingKey
+from zenserve.base.progress import Progress
+from zenserve.base.randomness import Secrets
+from zenserve.kernels import FrArray, Group, WordArray, fr, g1, g2
+from zenserve.prover.constraint_system import ConstraintSystem
+from zenserve.prover.groth16 import qap
+from zenserve.prover.groth16.proving_key import ProvingKey
 
 
 class CpuSession:
-    """``prover.groth16.sessions.Session``: each sum is computed when it is asked for."""
+    """``zenserve.prover.groth16.sessions.Session``: each sum is computed when it is asked for."""
 
     def __init__(
         self, key: ProvingKey, system: ConstraintSystem, z: FrArray, threads: int, report: Progress

@@ -13,16 +13,16 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from base.progress import Progress
-from base.randomness import Secrets
-from gpu.device import Array, Device, Stream
-from gpu.sparse import first_unsatisfied
-from kernels import Field, FrArray, Group, WordArray, fp, fp2, g1, g2
-from prover.backends.gpu import GpuBackend, backend
-from prover.constraint_system import ConstraintSystem
-from prover.groth16.proving_key import ProvingKey
-from prover.groth16.sessions.resident import PROOFS_AT_ONCE, ResidentKey
-from prover.witness import DeviceWitness, Witness
+from zenserve.base.progress import Progress
+from zenserve.base.randomness import Secrets
+from zenserve.gpu.device import Array, Device, Stream
+from zenserve.gpu.sparse import first_unsatisfied
+from zenserve.kernels import Field, FrArray, Group, WordArray, fp, fp2, g1, g2
+from zenserve.prover.backends.gpu import GpuBackend, backend
+from zenserve.prover.constraint_system import ConstraintSystem
+from zenserve.prover.groth16.proving_key import ProvingKey
+from zenserve.prover.groth16.sessions.resident import PROOFS_AT_ONCE, ResidentKey
+from zenserve.prover.witness import DeviceWitness, Witness
 
 
 class ResidentKeys:

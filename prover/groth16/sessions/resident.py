@@ -9,16 +9,16 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from gpu.device import Array, Device
-from gpu.msm import Bases, Plan, msm, plan
-from gpu.ntt import Domain
-from gpu.sparse import Matrix
-from kernels import WordArray
-from prover.backends.gpu import joined
-from prover.blocks import Csr
-from prover.constraint_system import ConstraintSystem
-from prover.groth16 import qap
-from prover.groth16.proving_key import WITNESS_SECTIONS, ProvingKey
+from zenserve.gpu.device import Array, Device
+from zenserve.gpu.msm import Bases, Plan, msm, plan
+from zenserve.gpu.ntt import Domain
+from zenserve.gpu.sparse import Matrix
+from zenserve.kernels import WordArray
+from zenserve.prover.backends.gpu import joined
+from zenserve.prover.blocks import Csr
+from zenserve.prover.constraint_system import ConstraintSystem
+from zenserve.prover.groth16 import qap
+from zenserve.prover.groth16.proving_key import WITNESS_SECTIONS, ProvingKey
 
 PROOFS_AT_ONCE: Final = 2
 """For so many there is room: while one is computed, the next one's witness is brought."""

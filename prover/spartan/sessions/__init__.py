@@ -8,17 +8,17 @@ from typing import Protocol, Self
 
 import numpy as np
 
-from kernels import FrArray
-from prover import backends
-from prover.constraint_system import ConstraintSystem
-from prover.spartan.commitment import Linked
-from prover.spartan.folding import Vector
-from prover.spartan.queries import Places
-from prover.spartan.rounds import Rounds
-from prover.spartan.sessions.cpu import CpuSession
-from prover.witness import DeviceWitness, Witness
-from verifier.spartan.shape import Shape
-from verifier.spartan.transcript import Transcript
+from zenserve.kernels import FrArray
+from zenserve.prover import backends
+from zenserve.prover.constraint_system import ConstraintSystem
+from zenserve.prover.spartan.commitment import Linked
+from zenserve.prover.spartan.folding import Vector
+from zenserve.prover.spartan.queries import Places
+from zenserve.prover.spartan.rounds import Rounds
+from zenserve.prover.spartan.sessions.cpu import CpuSession
+from zenserve.prover.witness import DeviceWitness, Witness
+from zenserve.verifier.spartan.shape import Shape
+from zenserve.verifier.spartan.transcript import Transcript
 
 
 class Rows(Protocol):
@@ -84,6 +84,6 @@ def begin(system: ConstraintSystem, shape: Shape, z: Witness, threads: int) -> S
     index = z.device.index if isinstance(z, DeviceWitness) else backends.chosen().index
     if index is None:
         return CpuSession(system, shape, np.asarray(z), threads)
-    from prover.spartan.sessions import gpu
+    from zenserve.prover.spartan.sessions import gpu
 
     return gpu.resident_systems(index).begin(system, shape, z, threads)

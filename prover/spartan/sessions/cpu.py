@@ -10,23 +10,23 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-import kernels
-from base.randomness import Secrets
-from kernels import FrArray, fr, multilinear
-from kernels.cube import Round
-from prover.constraint_system import ConstraintSystem
-from prover.size import Size
-from prover.spartan import cost
-from prover.spartan.commitment import Committed, Linked, commit, elements, linked_to
-from prover.spartan.folding import CpuVector
-from prover.spartan.layout import SystemMatrices, fill_eq, witness_rows
-from prover.spartan.rounds import Rounds, inner_rounds, outer_rounds
-from verifier.spartan.shape import Shape
-from verifier.spartan.transcript import Transcript
+from zenserve import kernels
+from zenserve.base.randomness import Secrets
+from zenserve.kernels import FrArray, fr, multilinear
+from zenserve.kernels.cube import Round
+from zenserve.prover.constraint_system import ConstraintSystem
+from zenserve.prover.size import Size
+from zenserve.prover.spartan import cost
+from zenserve.prover.spartan.commitment import Committed, Linked, commit, elements, linked_to
+from zenserve.prover.spartan.folding import CpuVector
+from zenserve.prover.spartan.layout import SystemMatrices, fill_eq, witness_rows
+from zenserve.prover.spartan.rounds import Rounds, inner_rounds, outer_rounds
+from zenserve.verifier.spartan.shape import Shape
+from zenserve.verifier.spartan.transcript import Transcript
 
 
 class CpuSession:
-    """``prover.spartan.sessions.Session`` on ``threads`` threads."""
+    """``zenserve.prover.spartan.sessions.Session`` on ``threads`` threads."""
 
     def __init__(self, system: ConstraintSystem, shape: Shape, z: FrArray, threads: int) -> None:
         self._system, self._shape, self._z, self._threads = system, shape, z, threads

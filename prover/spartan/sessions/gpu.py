@@ -12,31 +12,31 @@ from typing import Final, NamedTuple, Self
 
 import numpy as np
 
-from base.memory import Kept
-from base.randomness import Secrets
-from gpu import rows
-from gpu.device import Array, Device, Stream
-from gpu.sumcheck import SumCheck, to_ints, to_words
-from kernels import FrArray
-from prover.backends.gpu import GpuBackend, backend
-from prover.constraint_system import ConstraintSystem
-from prover.spartan.commitment import Linked, key_of, other_values
-from prover.spartan.queries import Places, opening, siblings
-from prover.spartan.rounds import Rounds
-from prover.spartan.sessions.workspace import (
+from zenserve.base.memory import Kept
+from zenserve.base.randomness import Secrets
+from zenserve.gpu import rows
+from zenserve.gpu.device import Array, Device, Stream
+from zenserve.gpu.sumcheck import SumCheck, to_ints, to_words
+from zenserve.kernels import FrArray
+from zenserve.prover.backends.gpu import GpuBackend, backend
+from zenserve.prover.constraint_system import ConstraintSystem
+from zenserve.prover.spartan.commitment import Linked, key_of, other_values
+from zenserve.prover.spartan.queries import Places, opening, siblings
+from zenserve.prover.spartan.rounds import Rounds
+from zenserve.prover.spartan.sessions.workspace import (
     ResidentSystem,
     Room,
     Workspace,
     resident_bytes,
     workspace_bytes,
 )
-from prover.witness import DeviceWitness, Witness
-from verifier.spartan import merkle
-from verifier.spartan.code import Code
-from verifier.spartan.commitment import bound
-from verifier.spartan.field import FR
-from verifier.spartan.shape import Shape
-from verifier.spartan.transcript import Transcript
+from zenserve.prover.witness import DeviceWitness, Witness
+from zenserve.verifier.spartan import merkle
+from zenserve.verifier.spartan.code import Code
+from zenserve.verifier.spartan.commitment import bound
+from zenserve.verifier.spartan.field import FR
+from zenserve.verifier.spartan.shape import Shape
+from zenserve.verifier.spartan.transcript import Transcript
 
 _PROOFS_AT_ONCE: Final = 2
 """While one is computed, the next one's witness is brought."""
@@ -99,8 +99,8 @@ def resident_systems(index: int) -> ResidentSystems:
 
 
 class GpuRows:
-    """``prover.spartan.sessions.Rows``, of ``size`` values and tails of ``tail``. ``words``: the code words,
-    their columns in bit-reversed order."""
+    """``zenserve.prover.spartan.sessions.Rows``, of ``size`` values and tails of ``tail``. ``words``: the
+    code words, their columns in bit-reversed order."""
 
     def __init__(
         self,
@@ -165,8 +165,8 @@ def _number(digest: Array) -> Array:
 
 
 class GpuVector:
-    """``prover.spartan.folding.Vector``: the combined row. What is asked for in turn, one launch makes
-    together.
+    """``zenserve.prover.spartan.folding.Vector``: the combined row. What is asked for in turn, one launch
+    makes together.
     """
 
     def __init__(self, workspace: Workspace) -> None:
@@ -202,7 +202,7 @@ def _answered(check: SumCheck, transcript: Transcript) -> tuple[Rounds, bytes]:
 
 
 class GpuSession:
-    """``prover.spartan.sessions.Session``, on a stream of its own, with a turn's workspace."""
+    """``zenserve.prover.spartan.sessions.Session``, on a stream of its own, with a turn's workspace."""
 
     def __init__(self, resident: ResidentSystem, kept: Kept, turns: LifoQueue[_Turn], z: Witness) -> None:
         self._resident, self._kept, self._turns = resident, kept, turns

@@ -13,25 +13,25 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from gpu import hashing, rows
-from gpu.device import Array, Device, Secret
-from gpu.elementwise import ScalarField
-from gpu.ntt import Domain
-from gpu.sparse import find_unsatisfied, transposed, workers_for
-from gpu.sumcheck import SUMS, ProductSumCheck, R1csSumCheck, Voice, Weights
-from kernels import FrArray
-from prover.backends.gpu import joined
-from prover.blocks import Csr
-from prover.constraint_system import ConstraintSystem
-from prover.spartan.commitment import words_for
-from prover.spartan.layout import places
-from prover.spartan.rounds import LABEL
-from verifier.spartan import merkle
-from verifier.spartan.code import Code
-from verifier.spartan.commitment import SALTS, TAILS
-from verifier.spartan.field import FR
-from verifier.spartan.shape import Shape
-from verifier.spartan.transcript import ABSORB, ASKING, CHALLENGE, frame
+from zenserve.gpu import hashing, rows
+from zenserve.gpu.device import Array, Device, Secret
+from zenserve.gpu.elementwise import ScalarField
+from zenserve.gpu.ntt import Domain
+from zenserve.gpu.sparse import find_unsatisfied, transposed, workers_for
+from zenserve.gpu.sumcheck import SUMS, ProductSumCheck, R1csSumCheck, Voice, Weights
+from zenserve.kernels import FrArray
+from zenserve.prover.backends.gpu import joined
+from zenserve.prover.blocks import Csr
+from zenserve.prover.constraint_system import ConstraintSystem
+from zenserve.prover.spartan.commitment import words_for
+from zenserve.prover.spartan.layout import places
+from zenserve.prover.spartan.rounds import LABEL
+from zenserve.verifier.spartan import merkle
+from zenserve.verifier.spartan.code import Code
+from zenserve.verifier.spartan.commitment import SALTS, TAILS
+from zenserve.verifier.spartan.field import FR
+from zenserve.verifier.spartan.shape import Shape
+from zenserve.verifier.spartan.transcript import ABSORB, ASKING, CHALLENGE, frame
 
 _NO_ENTRIES: Final = np.zeros(0, np.uint32)
 _PLACES: Final = 8
@@ -224,7 +224,7 @@ class Workspace:
             self._evaluate()
 
     def bind(self, index: int) -> None:
-        """``verifier.spartan.commitment.bound``, of values that there are."""
+        """``zenserve.verifier.spartan.commitment.bound``, of values that there are."""
         if size := self.resident.shape.parts[index].size:
             values = self.z[self._starts[index] :][:size]
             hashing.of_elements(self._device, values, self.seeds[index], self.bound_seeds[index])
@@ -320,7 +320,7 @@ class Workspace:
         return Folded(code, words, nodes)
 
     def _fill_tails(self, seed: Array, stream: Array, tail: int, own: Array) -> None:
-        """``prover.spartan.commitment.elements``"""
+        """``zenserve.prover.spartan.commitment.elements``"""
         self.resident.tails.expand(seed, stream)
         rows.fill_tails(self._device, stream.view(np.uint64).reshape(-1, 4), tail, own)
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from fastapi import APIRouter, Response
 
-from service.access import accounts
-from service.access.principal import SCOPES
-from service.api import openapi, problems
-from service.api.account_schemas import (
+from zenserve.service.access import accounts
+from zenserve.service.access.principal import SCOPES
+from zenserve.service.api import openapi, problems
+from zenserve.service.api.account_schemas import (
     AuditView,
     CallerView,
     KeyRequest,
@@ -18,11 +18,19 @@ from service.api.account_schemas import (
     TenantView,
     UsageView,
 )
-from service.api.routes.dependencies import Admin, Id, Known, Manager, PeriodDep, RuntimeDep, WindowDep
-from service.api.routes.strict import ApiRoute
-from service.api.schemas import Listing, listing
-from service.storage.repositories.accounts import AuditLog, Keys, Tenants
-from service.storage.repositories.usage import Books
+from zenserve.service.api.routes.dependencies import (
+    Admin,
+    Id,
+    Known,
+    Manager,
+    PeriodDep,
+    RuntimeDep,
+    WindowDep,
+)
+from zenserve.service.api.routes.strict import ApiRoute
+from zenserve.service.api.schemas import Listing, listing
+from zenserve.service.storage.repositories.accounts import AuditLog, Keys, Tenants
+from zenserve.service.storage.repositories.usage import Books
 
 router = APIRouter(tags=["accounts"], route_class=ApiRoute)
 

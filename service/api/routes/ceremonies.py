@@ -8,9 +8,10 @@ from typing import Annotated, Final
 from fastapi import APIRouter, Path, Request, Response
 from fastapi.responses import FileResponse
 
-from service.access.principal import Principal, Scope
-from service.api import problems
-from service.api.ceremony_schemas import (
+from zenserve.errors import NotFoundError
+from zenserve.service.access.principal import Principal, Scope
+from zenserve.service.api import problems
+from zenserve.service.api.ceremony_schemas import (
     CeremonySummary,
     CeremonyView,
     ContributionView,
@@ -18,8 +19,8 @@ from service.api.ceremony_schemas import (
     ceremony_view,
     contribution_view,
 )
-from service.api.routes import downloads
-from service.api.routes.dependencies import (
+from zenserve.service.api.routes import downloads
+from zenserve.service.api.routes.dependencies import (
     Admin,
     Contributor,
     CreatedDep,
@@ -30,16 +31,20 @@ from service.api.routes.dependencies import (
     WindowDep,
     Witness,
 )
-from service.api.routes.forms import SHA256
-from service.api.routes.jobs import JobRoutes
-from service.api.routes.strict import ApiRoute
-from service.api.schemas import Listing, listing
-from service.runtime import Runtime
-from service.storage.repositories import Ceremonies, Contributions
-from service.storage.repositories.lists import Lists
-from service.submissions import ceremonies
-from service.submissions.requests import CeremonyRequest, CloseRequest, ContributionRequest, FinishRequest
-from zenerrors import NotFoundError
+from zenserve.service.api.routes.forms import SHA256
+from zenserve.service.api.routes.jobs import JobRoutes
+from zenserve.service.api.routes.strict import ApiRoute
+from zenserve.service.api.schemas import Listing, listing
+from zenserve.service.runtime import Runtime
+from zenserve.service.storage.repositories import Ceremonies, Contributions
+from zenserve.service.storage.repositories.lists import Lists
+from zenserve.service.submissions import ceremonies
+from zenserve.service.submissions.requests import (
+    CeremonyRequest,
+    CloseRequest,
+    ContributionRequest,
+    FinishRequest,
+)
 
 router = APIRouter(tags=["ceremonies"], route_class=ApiRoute)
 

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 from fastapi import APIRouter, Response
 
-from service.api import openapi, problems
-from service.api.routes.dependencies import (
+from zenserve.service.api import openapi, problems
+from zenserve.service.api.routes.dependencies import (
     CreatedDep,
     Id,
     IdempotencyKey,
@@ -18,13 +18,13 @@ from service.api.routes.dependencies import (
     RuntimeDep,
     WindowDep,
 )
-from service.api.routes.strict import ApiRoute
-from service.api.schemas import CommitmentView, Listing, commitment_view, listing
-from service.storage.repositories import Commitments, Models
-from service.storage.repositories.lists import Lists
-from service.submissions import commitments
-from service.submissions.requests import CommitmentRequest
-from verifier.documents import OpeningFile
+from zenserve.service.api.routes.strict import ApiRoute
+from zenserve.service.api.schemas import CommitmentView, Listing, commitment_view, listing
+from zenserve.service.storage.repositories import Commitments, Models
+from zenserve.service.storage.repositories.lists import Lists
+from zenserve.service.submissions import commitments
+from zenserve.service.submissions.requests import CommitmentRequest
+from zenserve.verifier.documents import OpeningFile
 
 router = APIRouter(tags=["commitments"], route_class=ApiRoute)
 

@@ -9,9 +9,10 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, File, Form, Response, UploadFile
 from starlette.concurrency import run_in_threadpool
 
-from service.access.principal import Principal
-from service.api import problems
-from service.api.routes.dependencies import (
+from zenserve.errors import RequestError
+from zenserve.service.access.principal import Principal
+from zenserve.service.api import problems
+from zenserve.service.api.routes.dependencies import (
     CreatedDep,
     Id,
     IdempotencyKey,
@@ -26,21 +27,27 @@ from service.api.routes.dependencies import (
     WaitDep,
     WindowDep,
 )
-from service.api.routes.forms import Hash, JobLabels, fields_as_described
-from service.api.routes.jobs import JobRoutes
-from service.api.routes.strict import ApiRoute
-from service.api.schemas import DatasetSummary, DatasetView, Listing, dataset_summary, dataset_view, listing
-from service.api.uploads import handed
-from service.basis import open_openings
-from service.runtime import Runtime
-from service.storage.records.resources import Dataset
-from service.storage.repositories import Datasets, Models
-from service.storage.repositories.lists import Lists
-from service.submissions import datasets
-from service.submissions.requests import ModelReference, Name, OwnName
-from verifier.documents import OpeningFile
-from verifier.schemes import Measure, PublicOrPrivate
-from zenerrors import RequestError
+from zenserve.service.api.routes.forms import Hash, JobLabels, fields_as_described
+from zenserve.service.api.routes.jobs import JobRoutes
+from zenserve.service.api.routes.strict import ApiRoute
+from zenserve.service.api.schemas import (
+    DatasetSummary,
+    DatasetView,
+    Listing,
+    dataset_summary,
+    dataset_view,
+    listing,
+)
+from zenserve.service.api.uploads import handed
+from zenserve.service.basis import open_openings
+from zenserve.service.runtime import Runtime
+from zenserve.service.storage.records.resources import Dataset
+from zenserve.service.storage.repositories import Datasets, Models
+from zenserve.service.storage.repositories.lists import Lists
+from zenserve.service.submissions import datasets
+from zenserve.service.submissions.requests import ModelReference, Name, OwnName
+from zenserve.verifier.documents import OpeningFile
+from zenserve.verifier.schemes import Measure, PublicOrPrivate
 
 router = APIRouter(tags=["datasets"], route_class=ApiRoute)
 

@@ -12,18 +12,18 @@ from fastapi import Depends, Header, Path, Query, Request, Security
 from fastapi.security import HTTPBearer
 from pydantic import AwareDatetime, Field
 
-from service.access.keys import key_required
-from service.access.principal import Principal, Scope
-from service.api.schemas import State
-from service.api.watcher import Seat, Watcher
-from service.runtime import Runtime
-from service.storage.database import now
-from service.storage.paging import LONGEST, Place, Window
-from service.storage.repositories.lists import Filters
-from service.submissions import labels
-from service.submissions.requests import MOST_REFERENCE, PRINTABLE, ModelReference, Name
-from verifier.schemes import Scheme
-from zenerrors import RequestError
+from zenserve.errors import RequestError
+from zenserve.service.access.keys import key_required
+from zenserve.service.access.principal import Principal, Scope
+from zenserve.service.api.schemas import State
+from zenserve.service.api.watcher import Seat, Watcher
+from zenserve.service.runtime import Runtime
+from zenserve.service.storage.database import now
+from zenserve.service.storage.paging import LONGEST, Place, Window
+from zenserve.service.storage.repositories.lists import Filters
+from zenserve.service.submissions import labels
+from zenserve.service.submissions.requests import MOST_REFERENCE, PRINTABLE, ModelReference, Name
+from zenserve.verifier.schemes import Scheme
 
 LONGEST_WAIT_SECONDS = 60
 _BEARER = HTTPBearer(

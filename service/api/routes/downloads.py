@@ -10,8 +10,8 @@ from typing import Any, Final
 from fastapi import Request
 from fastapi.responses import FileResponse
 
-from service.api import problems
-from zenerrors import RequestError
+from zenserve.errors import RequestError
+from zenserve.service.api import problems
 
 _MEDIA_TYPE: Final = "application/octet-stream"
 _RANGE: Final = re.compile("bytes=(?P<first>[0-9]{1,15})-(?P<last>[0-9]{0,15})")

@@ -10,14 +10,14 @@ from fastapi import Header, Response
 from fastapi.sse import ServerSentEvent
 from starlette.concurrency import run_in_threadpool
 
-from service.api.problems import NO_DATABASE
-from service.api.routes.dependencies import Patience
-from service.api.schemas import JobView, Milestone
-from service.api.watcher import Seat, StoppingError
-from service.jobs import events
-from service.runtime import Runtime
-from service.storage.records.jobs import TERMINAL
-from zenerrors import AccessError, NotFoundError
+from zenserve.errors import AccessError, NotFoundError
+from zenserve.service.api.problems import NO_DATABASE
+from zenserve.service.api.routes.dependencies import Patience
+from zenserve.service.api.schemas import JobView, Milestone
+from zenserve.service.api.watcher import Seat, StoppingError
+from zenserve.service.jobs import events
+from zenserve.service.runtime import Runtime
+from zenserve.service.storage.records.jobs import TERMINAL
 
 COME_BACK = ServerSentEvent(retry=1000)
 """The last event of a stream whose process stops: connect again, to another, after so many milliseconds."""

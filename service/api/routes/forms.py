@@ -8,10 +8,10 @@ from typing import Annotated
 from fastapi import Depends, Form, Request
 from pydantic import Field
 
-from service.api import problems
-from service.api.routes.dependencies import LabelPair
-from service.submissions import labels, named
-from zenerrors import RequestError
+from zenserve.errors import RequestError
+from zenserve.service.api import problems
+from zenserve.service.api.routes.dependencies import LabelPair
+from zenserve.service.submissions import labels, named
 
 SHA256 = r"^[0-9a-f]{64}$"
 Hash = Annotated[

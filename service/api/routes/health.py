@@ -9,11 +9,11 @@ from fastapi import APIRouter, Request, Response
 from pydantic import BaseModel, Field
 from sqlalchemy.exc import SQLAlchemyError
 
-from service.api.routes.dependencies import RuntimeDep
-from service.api.routes.strict import ApiRoute
-from service.runtime import Runtime
-from service.storage import schema
-from service.storage.repositories.workers import Workers
+from zenserve.service.api.routes.dependencies import RuntimeDep
+from zenserve.service.api.routes.strict import ApiRoute
+from zenserve.service.runtime import Runtime
+from zenserve.service.storage import schema
+from zenserve.service.storage.repositories.workers import Workers
 
 router = APIRouter(tags=["health"], route_class=ApiRoute)
 

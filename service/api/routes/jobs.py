@@ -9,14 +9,14 @@ from fastapi import APIRouter, Depends, Path, Response
 from fastapi.sse import EventSourceResponse, ServerSentEvent
 from starlette.concurrency import run_in_threadpool
 
-from service.access.principal import Principal, Scope
-from service.api import openapi, problems
-from service.api.routes.dependencies import Patience, RuntimeDep, SeatDep, needs
-from service.api.routes.following import LastEventId, follow, settled
-from service.api.schemas import JobView
-from service.runtime import Runtime
-from service.submissions import jobs
-from service.submissions.requests import MOST_REFERENCE, PRINTABLE
+from zenserve.service.access.principal import Principal, Scope
+from zenserve.service.api import openapi, problems
+from zenserve.service.api.routes.dependencies import Patience, RuntimeDep, SeatDep, needs
+from zenserve.service.api.routes.following import LastEventId, follow, settled
+from zenserve.service.api.schemas import JobView
+from zenserve.service.runtime import Runtime
+from zenserve.service.submissions import jobs
+from zenserve.service.submissions.requests import MOST_REFERENCE, PRINTABLE
 
 View = TypeVar("View", bound=JobView)
 

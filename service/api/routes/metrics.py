@@ -14,20 +14,20 @@ from prometheus_client import CONTENT_TYPE_PLAIN_0_0_4
 from pydantic import BaseModel, Field
 from sqlalchemy.exc import SQLAlchemyError
 
-import service
-from kernels.target import available_targets
-from service.access.keys import key_required
-from service.access.principal import Principal
-from service.api import problems
-from service.api.authentication import names_this_host
-from service.api.metrics import exposition
-from service.api.routes.dependencies import RuntimeDep
-from service.api.routes.strict import ApiRoute
-from service.settings import Settings
-from service.storage import schema
-from service.storage.repositories.workers import Workers
-from verifier.preamble import PROOF
-from zenerrors import ResourceError
+from zenserve import service
+from zenserve.errors import ResourceError
+from zenserve.kernels.target import available_targets
+from zenserve.service.access.keys import key_required
+from zenserve.service.access.principal import Principal
+from zenserve.service.api import problems
+from zenserve.service.api.authentication import names_this_host
+from zenserve.service.api.metrics import exposition
+from zenserve.service.api.routes.dependencies import RuntimeDep
+from zenserve.service.api.routes.strict import ApiRoute
+from zenserve.service.settings import Settings
+from zenserve.service.storage import schema
+from zenserve.service.storage.repositories.workers import Workers
+from zenserve.verifier.preamble import PROOF
 
 router = APIRouter(tags=["operation"], route_class=ApiRoute)
 

@@ -9,11 +9,12 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, File, Form, Response, UploadFile
 from starlette.concurrency import run_in_threadpool
 
-from service import encryption, intake
-from service.access.principal import Principal
-from service.api import problems
-from service.api.headers import REPORT_HEADERS
-from service.api.routes.dependencies import (
+from zenserve.errors import NotFoundError
+from zenserve.service import encryption, intake
+from zenserve.service.access.principal import Principal
+from zenserve.service.api import problems
+from zenserve.service.api.headers import REPORT_HEADERS
+from zenserve.service.api.routes.dependencies import (
     CreatedDep,
     Id,
     IdempotencyKey,
@@ -26,10 +27,10 @@ from service.api.routes.dependencies import (
     WaitDep,
     WindowDep,
 )
-from service.api.routes.forms import Hash, JobLabels, Ranges, Sizes, fields_as_described
-from service.api.routes.jobs import JobRoutes
-from service.api.routes.strict import ApiRoute
-from service.api.schemas import (
+from zenserve.service.api.routes.forms import Hash, JobLabels, Ranges, Sizes, fields_as_described
+from zenserve.service.api.routes.jobs import JobRoutes
+from zenserve.service.api.routes.strict import ApiRoute
+from zenserve.service.api.schemas import (
     Listing,
     ModelChange,
     ModelSummary,
@@ -38,13 +39,13 @@ from service.api.schemas import (
     model_summary,
     model_view,
 )
-from service.api.uploads import handed
-from service.runtime import Runtime
-from service.storage.records.resources import Model
-from service.storage.repositories import Models
-from service.storage.repositories.lists import Lists
-from service.submissions import models
-from service.submissions.requests import (
+from zenserve.service.api.uploads import handed
+from zenserve.service.runtime import Runtime
+from zenserve.service.storage.records.resources import Model
+from zenserve.service.storage.repositories import Models
+from zenserve.service.storage.repositories.lists import Lists
+from zenserve.service.submissions import models
+from zenserve.service.submissions.requests import (
     Bits,
     MaxLoss,
     ModelReference,
@@ -53,10 +54,9 @@ from service.submissions.requests import (
     TwinRequest,
     WidthBits,
 )
-from verifier.documents import ProofDocument, Receipt
-from verifier.registry import FIRST
-from verifier.schemes import PublicOrCommitted
-from zenerrors import NotFoundError
+from zenserve.verifier.documents import ProofDocument, Receipt
+from zenserve.verifier.registry import FIRST
+from zenserve.verifier.schemes import PublicOrCommitted
 
 router = APIRouter(tags=["models"], route_class=ApiRoute)
 

@@ -8,8 +8,8 @@ from typing import Annotated
 from fastapi import APIRouter, Header, Response
 from fastapi.responses import RedirectResponse
 
-from service.api import pages
-from zenerrors import NotFoundError
+from zenserve.errors import NotFoundError
+from zenserve.service.api import pages
 
 router = APIRouter(include_in_schema=False)
 

@@ -9,10 +9,11 @@ from fastapi import APIRouter, Response
 from fastapi.responses import JSONResponse, StreamingResponse
 from starlette.concurrency import run_in_threadpool
 
-from service import documents
-from service.access.principal import Principal
-from service.api import openapi, problems
-from service.api.routes.dependencies import (
+from zenserve.errors import ConflictError
+from zenserve.service import documents
+from zenserve.service.access.principal import Principal
+from zenserve.service.api import openapi, problems
+from zenserve.service.api.routes.dependencies import (
     CreatedDep,
     FramesFilter,
     Id,
@@ -29,9 +30,9 @@ from service.api.routes.dependencies import (
     StateFilter,
     WindowDep,
 )
-from service.api.routes.jobs import JobRoutes
-from service.api.routes.strict import ApiRoute
-from service.api.schemas import (
+from zenserve.service.api.routes.jobs import JobRoutes
+from zenserve.service.api.routes.strict import ApiRoute
+from zenserve.service.api.schemas import (
     ContractCall,
     ContractCalls,
     Listing,
@@ -40,16 +41,15 @@ from service.api.schemas import (
     proof_summary,
     proof_view,
 )
-from service.runtime import Runtime
-from service.storage.records.resources import Proof
-from service.storage.repositories import Models, Proofs, VerificationKeys
-from service.storage.repositories.lists import Lists
-from service.submissions import proofs
-from service.submissions.dry_runs import DryRunView, dry_run
-from service.submissions.requests import ProofRequest
-from verifier.documents import ProofDocument, read
-from verifier.onchain.calldata import calls
-from zenerrors import ConflictError
+from zenserve.service.runtime import Runtime
+from zenserve.service.storage.records.resources import Proof
+from zenserve.service.storage.repositories import Models, Proofs, VerificationKeys
+from zenserve.service.storage.repositories.lists import Lists
+from zenserve.service.submissions import proofs
+from zenserve.service.submissions.dry_runs import DryRunView, dry_run
+from zenserve.service.submissions.requests import ProofRequest
+from zenserve.verifier.documents import ProofDocument, read
+from zenserve.verifier.onchain.calldata import calls
 
 router = APIRouter(tags=["proofs"], route_class=ApiRoute)
 

@@ -12,10 +12,11 @@ from fastapi.responses import StreamingResponse
 from fastapi.sse import EventSourceResponse, ServerSentEvent
 from starlette.concurrency import run_in_threadpool
 
-from service.access.principal import Principal
-from service.api import openapi, problems
-from service.api.problems import NO_DATABASE
-from service.api.routes.dependencies import (
+from zenserve.errors import AccessError, ConflictError, NotFoundError
+from zenserve.service.access.principal import Principal
+from zenserve.service.api import openapi, problems
+from zenserve.service.api.problems import NO_DATABASE
+from zenserve.service.api.routes.dependencies import (
     CreatedDep,
     Id,
     IdempotencyKey,
@@ -27,20 +28,19 @@ from service.api.routes.dependencies import (
     StateFilter,
     WindowDep,
 )
-from service.api.routes.following import COME_BACK, number_of
-from service.api.routes.jobs import JobRoutes
-from service.api.routes.strict import ApiRoute
-from service.api.schemas import FrameView, Listing, StreamView, frame_view, listing, stream_view
-from service.api.watcher import StoppingError
-from service.runtime import Runtime
-from service.storage.paging import Place, page
-from service.storage.records.jobs import TERMINAL
-from service.storage.repositories import Streams
-from service.storage.repositories.lists import Lists
-from service.submissions import streams
-from service.submissions.requests import FrameRequest, StreamRequest
-from verifier.stream import StreamFile
-from zenerrors import AccessError, ConflictError, NotFoundError
+from zenserve.service.api.routes.following import COME_BACK, number_of
+from zenserve.service.api.routes.jobs import JobRoutes
+from zenserve.service.api.routes.strict import ApiRoute
+from zenserve.service.api.schemas import FrameView, Listing, StreamView, frame_view, listing, stream_view
+from zenserve.service.api.watcher import StoppingError
+from zenserve.service.runtime import Runtime
+from zenserve.service.storage.paging import Place, page
+from zenserve.service.storage.records.jobs import TERMINAL
+from zenserve.service.storage.repositories import Streams
+from zenserve.service.storage.repositories.lists import Lists
+from zenserve.service.submissions import streams
+from zenserve.service.submissions.requests import FrameRequest, StreamRequest
+from zenserve.verifier.stream import StreamFile
 
 router = APIRouter(tags=["streams"], route_class=ApiRoute)
 

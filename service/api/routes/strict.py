@@ -12,10 +12,10 @@ from fastapi.routing import APIRoute
 from pydantic import TypeAdapter, ValidationError
 from starlette.concurrency import run_in_threadpool
 
-from service.api import problems
-from verifier.document import parse_json
-from verifier.documents import first_fault
-from zenerrors import RequestError
+from zenserve.errors import RequestError
+from zenserve.service.api import problems
+from zenserve.verifier.document import parse_json
+from zenserve.verifier.documents import first_fault
 
 _SMALL_BYTES: Final = 1 << 13
 """So many are read sooner than a thread is reached."""

@@ -6,13 +6,13 @@ from typing import Annotated, Any, Final
 
 from fastapi import APIRouter, Path, Request, Response
 
-from service.api import problems, uploads
-from service.api.routes.dependencies import RuntimeDep, Uploader
-from service.api.routes.forms import SHA256
-from service.api.routes.strict import ApiRoute
-from service.api.schemas import UploadView, upload_view
-from service.storage.repositories.uploads import Uploads
-from service.submissions import files
+from zenserve.service.api import problems, uploads
+from zenserve.service.api.routes.dependencies import RuntimeDep, Uploader
+from zenserve.service.api.routes.forms import SHA256
+from zenserve.service.api.routes.strict import ApiRoute
+from zenserve.service.api.schemas import UploadView, upload_view
+from zenserve.service.storage.repositories.uploads import Uploads
+from zenserve.service.submissions import files
 
 router = APIRouter(tags=["uploads"], route_class=ApiRoute)
 

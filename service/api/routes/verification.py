@@ -13,23 +13,23 @@ from fastapi.responses import FileResponse, PlainTextResponse
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from starlette.concurrency import run_in_threadpool
 
-from service import encryption, intake
-from service.api import effort, openapi, problems
-from service.api.authentication import charge_for
-from service.api.problems import Problem
-from service.api.routes import downloads
-from service.api.routes.dependencies import RuntimeDep
-from service.api.routes.strict import ApiRoute
-from service.api.schemas import Listing, VerifyRequest
-from service.api.verifier import Answer, Verifier
-from service.storage.repositories import Circuits, Models, VerificationKeys
-from service.storage.repositories.secrets import Issuers
-from service.submissions.requests import PRINTABLE
-from verifier.documents import KeyFile, first_fault
-from verifier.judging import Verification
-from verifier.onchain.described import contract
-from verifier.preamble import PREAMBLE_BYTES, STATEMENT, check_preamble
-from zenerrors import FileFormatError, NotFoundError, RequestError
+from zenserve.errors import FileFormatError, NotFoundError, RequestError
+from zenserve.service import encryption, intake
+from zenserve.service.api import effort, openapi, problems
+from zenserve.service.api.authentication import charge_for
+from zenserve.service.api.problems import Problem
+from zenserve.service.api.routes import downloads
+from zenserve.service.api.routes.dependencies import RuntimeDep
+from zenserve.service.api.routes.strict import ApiRoute
+from zenserve.service.api.schemas import Listing, VerifyRequest
+from zenserve.service.api.verifier import Answer, Verifier
+from zenserve.service.storage.repositories import Circuits, Models, VerificationKeys
+from zenserve.service.storage.repositories.secrets import Issuers
+from zenserve.service.submissions.requests import PRINTABLE
+from zenserve.verifier.documents import KeyFile, first_fault
+from zenserve.verifier.judging import Verification
+from zenserve.verifier.onchain.described import contract
+from zenserve.verifier.preamble import PREAMBLE_BYTES, STATEMENT, check_preamble
 
 MOST_ITEMS: Final = 64
 

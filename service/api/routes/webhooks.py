@@ -8,15 +8,15 @@ from typing import Literal
 from fastapi import APIRouter, Response
 from pydantic import BaseModel, ConfigDict, Field
 
-from service.access import audit
-from service.api import openapi, problems
-from service.api.routes.dependencies import Id, Manager, RuntimeDep, WindowDep
-from service.api.routes.strict import ApiRoute
-from service.api.schemas import Cause, Listing, listing
-from service.scheduler import webhooks
-from service.storage.database import clock
-from service.storage.repositories.webhooks import EVENTS, Deliveries, Webhooks
-from service.submissions import webhooks as submissions
+from zenserve.service.access import audit
+from zenserve.service.api import openapi, problems
+from zenserve.service.api.routes.dependencies import Id, Manager, RuntimeDep, WindowDep
+from zenserve.service.api.routes.strict import ApiRoute
+from zenserve.service.api.schemas import Cause, Listing, listing
+from zenserve.service.scheduler import webhooks
+from zenserve.service.storage.database import clock
+from zenserve.service.storage.repositories.webhooks import EVENTS, Deliveries, Webhooks
+from zenserve.service.submissions import webhooks as submissions
 
 router = APIRouter(tags=["webhooks"], route_class=ApiRoute)
 

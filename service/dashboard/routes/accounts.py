@@ -7,18 +7,18 @@ from typing import Annotated
 
 from fastapi import APIRouter, Form, Query, Request, Response
 
-from service.access import accounts, keys
-from service.access.principal import SCOPES, Scope
-from service.api.routes.dependencies import Id, RuntimeDep, WindowDep
-from service.dashboard.pages import PageRoute, page, see
-from service.dashboard.visitors import Admin, Manager, SendingAdmin, SendingManager, Visitor
-from service.storage.database import clock, now
-from service.storage.repositories.accounts import Keys, Tenants
-from service.storage.repositories.browsing import Browsing
-from service.storage.repositories.overview import RANGES, RangeName
-from service.storage.repositories.usage import Books
-from service.submissions.requests import MOST, MOST_DAYS, PRINTABLE
-from zenerrors import RequestError
+from zenserve.errors import RequestError
+from zenserve.service.access import accounts, keys
+from zenserve.service.access.principal import SCOPES, Scope
+from zenserve.service.api.routes.dependencies import Id, RuntimeDep, WindowDep
+from zenserve.service.dashboard.pages import PageRoute, page, see
+from zenserve.service.dashboard.visitors import Admin, Manager, SendingAdmin, SendingManager, Visitor
+from zenserve.service.storage.database import clock, now
+from zenserve.service.storage.repositories.accounts import Keys, Tenants
+from zenserve.service.storage.repositories.browsing import Browsing
+from zenserve.service.storage.repositories.overview import RANGES, RangeName
+from zenserve.service.storage.repositories.usage import Books
+from zenserve.service.submissions.requests import MOST, MOST_DAYS, PRINTABLE
 
 router = APIRouter(route_class=PageRoute)
 

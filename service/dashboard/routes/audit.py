@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from fastapi import APIRouter, Request, Response
 
-from service.api.routes.dependencies import RuntimeDep, WindowDep
-from service.dashboard.pages import PageRoute, page
-from service.dashboard.visitors import Manager
-from service.storage.repositories.accounts import AuditLog
-from service.storage.repositories.browsing import Browsing
+from zenserve.service.api.routes.dependencies import RuntimeDep, WindowDep
+from zenserve.service.dashboard.pages import PageRoute, page
+from zenserve.service.dashboard.visitors import Manager
+from zenserve.service.storage.repositories.accounts import AuditLog
+from zenserve.service.storage.repositories.browsing import Browsing
 
 router = APIRouter(route_class=PageRoute)
 

@@ -7,26 +7,26 @@ from typing import Annotated, Final, cast, get_args
 
 from fastapi import APIRouter, Query, Request, Response
 
-from circuits.quantisation.page import NOTE, histogram, plots
-from circuits.quantisation.plan import INPUT
-from circuits.quantisation.reporting import sentences
-from service import openings
-from service.api.headers import REPORT_HEADERS
-from service.api.routes.dependencies import Id, RuntimeDep, WindowDep
-from service.dashboard.layers import layers
-from service.dashboard.pages import PageRoute, page
-from service.dashboard.results import brief
-from service.dashboard.setups import key_of
-from service.dashboard.visitors import Admin, Reader
-from service.storage.paging import Window
-from service.storage.records.jobs import TERMINAL
-from service.storage.records.resources import Circuit
-from service.storage.repositories import Models
-from service.storage.repositories.browsing import Browsing
-from service.storage.repositories.lists import Filters
-from service.submissions import models
-from service.submissions.requests import PRINTABLE
-from verifier.schemes import Scheme
+from zenserve.circuits.quantisation.page import NOTE, histogram, plots
+from zenserve.circuits.quantisation.plan import INPUT
+from zenserve.circuits.quantisation.reporting import sentences
+from zenserve.service import openings
+from zenserve.service.api.headers import REPORT_HEADERS
+from zenserve.service.api.routes.dependencies import Id, RuntimeDep, WindowDep
+from zenserve.service.dashboard.layers import layers
+from zenserve.service.dashboard.pages import PageRoute, page
+from zenserve.service.dashboard.results import brief
+from zenserve.service.dashboard.setups import key_of
+from zenserve.service.dashboard.visitors import Admin, Reader
+from zenserve.service.storage.paging import Window
+from zenserve.service.storage.records.jobs import TERMINAL
+from zenserve.service.storage.records.resources import Circuit
+from zenserve.service.storage.repositories import Models
+from zenserve.service.storage.repositories.browsing import Browsing
+from zenserve.service.storage.repositories.lists import Filters
+from zenserve.service.submissions import models
+from zenserve.service.submissions.requests import PRINTABLE
+from zenserve.verifier.schemes import Scheme
 
 router = APIRouter(route_class=PageRoute)
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from fastapi import APIRouter, Request, Response
 
-from service.api.routes.dependencies import Id, RuntimeDep, WindowDep
-from service.dashboard.pages import PageRoute, page
-from service.dashboard.visitors import Reader
-from service.storage.repositories import Ceremonies
-from service.storage.repositories.browsing import Browsing
-from service.storage.repositories.lists import Filters, Lists
-from service.submissions.ceremonies import phase_of
+from zenserve.service.api.routes.dependencies import Id, RuntimeDep, WindowDep
+from zenserve.service.dashboard.pages import PageRoute, page
+from zenserve.service.dashboard.visitors import Reader
+from zenserve.service.storage.repositories import Ceremonies
+from zenserve.service.storage.repositories.browsing import Browsing
+from zenserve.service.storage.repositories.lists import Filters, Lists
+from zenserve.service.submissions.ceremonies import phase_of
 
 router = APIRouter(prefix="/ceremonies", route_class=PageRoute)
 

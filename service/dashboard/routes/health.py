@@ -6,14 +6,14 @@ import shutil
 
 from fastapi import APIRouter, Request, Response
 
-from service import doctor
-from service.api.metrics import Requests
-from service.api.routes.dependencies import RuntimeDep
-from service.dashboard.pages import PageRoute, page
-from service.dashboard.visitors import Admin
-from service.runtime import Runtime
-from service.storage.repositories.deployment import Deployment
-from zenerrors import ZenError
+from zenserve.errors import ZenError
+from zenserve.service import doctor
+from zenserve.service.api.metrics import Requests
+from zenserve.service.api.routes.dependencies import RuntimeDep
+from zenserve.service.dashboard.pages import PageRoute, page
+from zenserve.service.dashboard.visitors import Admin
+from zenserve.service.runtime import Runtime
+from zenserve.service.storage.repositories.deployment import Deployment
 
 router = APIRouter(prefix="/health", route_class=PageRoute)
 

@@ -8,33 +8,33 @@ from fastapi import APIRouter, Depends, Query, Request, Response
 from fastapi.responses import StreamingResponse
 from sqlalchemy.orm import Session
 
-from service import documents
-from service.api.routes.dependencies import Id, RuntimeDep, WindowDep
-from service.dashboard.courses import MOST, Course, course_of
-from service.dashboard.inputs import public_inputs
-from service.dashboard.pages import PageRoute, page, see
-from service.dashboard.results import Result, margins, result
-from service.dashboard.routes.catalogue import CHOICES, STATES
-from service.dashboard.setups import Key, key_of
-from service.dashboard.timeline import ranked, timeline
-from service.dashboard.visitors import Reader, SendingKeeper, SendingProver, Visitor
-from service.jobs import events, progress
-from service.runtime import Runtime
-from service.storage.database import now
-from service.storage.paging import Window
-from service.storage.records.jobs import Job
-from service.storage.records.resources import Model, Proof
-from service.storage.records.streams import Stream
-from service.storage.repositories import Streams, VerificationKeys
-from service.storage.repositories.browsing import KINDS, Browsing, Wanted
-from service.storage.repositories.webhooks import SUBJECTS
-from service.submissions import jobs, labels, streams
-from service.submissions.requests import PRINTABLE
-from verifier.documents import ProofDocument, checked
-from verifier.onchain.calldata import Call, calls
-from verifier.schemes import INPUT
-from verifier.table import TableSchema
-from zenerrors import ConflictError, FileFormatError, NotFoundError, StatementError
+from zenserve.errors import ConflictError, FileFormatError, NotFoundError, StatementError
+from zenserve.service import documents
+from zenserve.service.api.routes.dependencies import Id, RuntimeDep, WindowDep
+from zenserve.service.dashboard.courses import MOST, Course, course_of
+from zenserve.service.dashboard.inputs import public_inputs
+from zenserve.service.dashboard.pages import PageRoute, page, see
+from zenserve.service.dashboard.results import Result, margins, result
+from zenserve.service.dashboard.routes.catalogue import CHOICES, STATES
+from zenserve.service.dashboard.setups import Key, key_of
+from zenserve.service.dashboard.timeline import ranked, timeline
+from zenserve.service.dashboard.visitors import Reader, SendingKeeper, SendingProver, Visitor
+from zenserve.service.jobs import events, progress
+from zenserve.service.runtime import Runtime
+from zenserve.service.storage.database import now
+from zenserve.service.storage.paging import Window
+from zenserve.service.storage.records.jobs import Job
+from zenserve.service.storage.records.resources import Model, Proof
+from zenserve.service.storage.records.streams import Stream
+from zenserve.service.storage.repositories import Streams, VerificationKeys
+from zenserve.service.storage.repositories.browsing import KINDS, Browsing, Wanted
+from zenserve.service.storage.repositories.webhooks import SUBJECTS
+from zenserve.service.submissions import jobs, labels, streams
+from zenserve.service.submissions.requests import PRINTABLE
+from zenserve.verifier.documents import ProofDocument, checked
+from zenserve.verifier.onchain.calldata import Call, calls
+from zenserve.verifier.schemes import INPUT
+from zenserve.verifier.table import TableSchema
 
 router = APIRouter(prefix="/jobs", route_class=PageRoute)
 

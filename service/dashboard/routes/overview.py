@@ -6,11 +6,11 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query, Request, Response
 
-from service.api.routes.dependencies import RuntimeDep
-from service.dashboard.pages import PageRoute, page
-from service.dashboard.visitors import Reader
-from service.storage.database import now
-from service.storage.repositories.overview import MOST_ENDED, RANGES, Overview, RangeName
+from zenserve.service.api.routes.dependencies import RuntimeDep
+from zenserve.service.dashboard.pages import PageRoute, page
+from zenserve.service.dashboard.visitors import Reader
+from zenserve.service.storage.database import now
+from zenserve.service.storage.repositories.overview import MOST_ENDED, RANGES, Overview, RangeName
 
 router = APIRouter(route_class=PageRoute)
 

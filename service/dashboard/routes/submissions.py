@@ -15,24 +15,24 @@ from pydantic import BaseModel, Field, ValidationError
 from starlette import datastructures
 from starlette.datastructures import FormData
 
-from service import encryption
-from service.api import problems
-from service.api.routes.dependencies import Id, RuntimeDep
-from service.api.uploads import handed
-from service.dashboard.forms import Given, ProofForm
-from service.dashboard.pages import PageRoute, invalid, page, see
-from service.dashboard.visitors import Prover, Registrar, SendingProver, SendingRegistrar, Visitor
-from service.runtime import Runtime
-from service.storage.paging import LONGEST
-from service.storage.records.resources import Dataset, Model
-from service.storage.repositories import Models
-from service.storage.repositories.browsing import Browsing
-from service.submissions import datasets, models, named, proofs, sandbox
-from service.submissions.requests import Name, OwnName, Precision, ProofRequest
-from verifier.document import parse_json
-from verifier.registry import FIRST
-from verifier.schemes import Compared, Measure, PublicOrCommitted, PublicOrPrivate
-from zenerrors import RequestError, ZenError
+from zenserve.errors import RequestError, ZenError
+from zenserve.service import encryption
+from zenserve.service.api import problems
+from zenserve.service.api.routes.dependencies import Id, RuntimeDep
+from zenserve.service.api.uploads import handed
+from zenserve.service.dashboard.forms import Given, ProofForm
+from zenserve.service.dashboard.pages import PageRoute, invalid, page, see
+from zenserve.service.dashboard.visitors import Prover, Registrar, SendingProver, SendingRegistrar, Visitor
+from zenserve.service.runtime import Runtime
+from zenserve.service.storage.paging import LONGEST
+from zenserve.service.storage.records.resources import Dataset, Model
+from zenserve.service.storage.repositories import Models
+from zenserve.service.storage.repositories.browsing import Browsing
+from zenserve.service.submissions import datasets, models, named, proofs, sandbox
+from zenserve.service.submissions.requests import Name, OwnName, Precision, ProofRequest
+from zenserve.verifier.document import parse_json
+from zenserve.verifier.registry import FIRST
+from zenserve.verifier.schemes import Compared, Measure, PublicOrCommitted, PublicOrPrivate
 
 router = APIRouter(prefix="/models", route_class=PageRoute)
 

@@ -8,18 +8,18 @@ from urllib.parse import urlsplit
 from fastapi import APIRouter, Depends, Form, Request, Response
 from starlette.concurrency import run_in_threadpool
 
-from service.access import keys
-from service.api.routes.dependencies import RuntimeDep
-from service.dashboard import sign_in, visitors
-from service.dashboard.pages import PageRoute, page, see
-from service.dashboard.sign_in import SignIn
-from service.dashboard.visitors import COOKIE, LIFETIME, Leaving, from_this_host
-from service.runtime import Runtime
-from zencodes import status_of
-from zenerrors import AccessError, NotFoundError, ResourceError
+from zenserve.codes import status_of
+from zenserve.errors import AccessError, NotFoundError, ResourceError
+from zenserve.service.access import keys
+from zenserve.service.api.routes.dependencies import RuntimeDep
+from zenserve.service.dashboard import sign_in, visitors
+from zenserve.service.dashboard.pages import PageRoute, page, see
+from zenserve.service.dashboard.sign_in import SignIn
+from zenserve.service.dashboard.visitors import COOKIE, LIFETIME, Leaving, from_this_host
+from zenserve.service.runtime import Runtime
 
 if TYPE_CHECKING:
-    from service.access.issuer import Issuer
+    from zenserve.service.access.issuer import Issuer
 
 router = APIRouter(route_class=PageRoute)
 _SIGN_IN = "/admin/login/issuer"

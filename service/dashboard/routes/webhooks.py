@@ -7,16 +7,16 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Form, Request, Response
 
-from service.access import audit
-from service.api import problems
-from service.api.routes.dependencies import Id, RuntimeDep, WindowDep
-from service.dashboard.pages import PageRoute, page, see
-from service.dashboard.visitors import Manager, SendingManager, Visitor
-from service.runtime import Runtime
-from service.storage.repositories.browsing import Browsing
-from service.storage.repositories.webhooks import EVENTS, Deliveries
-from service.submissions import webhooks
-from zenerrors import RequestError, ZenError
+from zenserve.errors import RequestError, ZenError
+from zenserve.service.access import audit
+from zenserve.service.api import problems
+from zenserve.service.api.routes.dependencies import Id, RuntimeDep, WindowDep
+from zenserve.service.dashboard.pages import PageRoute, page, see
+from zenserve.service.dashboard.visitors import Manager, SendingManager, Visitor
+from zenserve.service.runtime import Runtime
+from zenserve.service.storage.repositories.browsing import Browsing
+from zenserve.service.storage.repositories.webhooks import EVENTS, Deliveries
+from zenserve.service.submissions import webhooks
 
 router = APIRouter(prefix="/webhooks", route_class=PageRoute)
 

@@ -8,6 +8,14 @@ Everything that a tenant made carries its ``tenant_id``, on the job or on the ro
 Whoever imports one of them has all in ``Base.metadata``: they refer to each other.
 """
 
-from service.storage.records import accounts, ceremonies, deployment, jobs, resources, streams, webhooks
+from zenserve.service.storage.records import (
+    accounts,
+    ceremonies,
+    deployment,
+    jobs,
+    resources,
+    streams,
+    webhooks,
+)
 
 __all__ = ["accounts", "ceremonies", "deployment", "jobs", "resources", "streams", "webhooks"]

@@ -8,7 +8,7 @@ from typing import Any
 from sqlalchemy import BigInteger, ForeignKey, Index, LargeBinary, String
 from sqlalchemy.orm import Mapped, mapped_column, relationship
 
-from service.storage.records.base import Base
+from zenserve.service.storage.records.base import Base
 
 
 class Tenant(Base):

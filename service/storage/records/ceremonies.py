@@ -8,8 +8,8 @@ from typing import Any
 from sqlalchemy import BigInteger, ForeignKey, Index, String
 from sqlalchemy.orm import Mapped, mapped_column, relationship
 
-from service.storage.records.base import Base
-from service.storage.records.jobs import Job
+from zenserve.service.storage.records.base import Base
+from zenserve.service.storage.records.jobs import Job
 
 
 class Ceremony(Base):

@@ -7,7 +7,7 @@ from datetime import datetime
 from sqlalchemy import BigInteger, String
 from sqlalchemy.orm import Mapped, mapped_column
 
-from service.storage.records.base import Base
+from zenserve.service.storage.records.base import Base
 
 
 class Artifact(Base):

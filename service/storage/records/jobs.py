@@ -8,8 +8,8 @@ from typing import Any, Final
 from sqlalchemy import BigInteger, ForeignKey, Index, LargeBinary, String, text
 from sqlalchemy.orm import Mapped, mapped_column
 
-from service.settings import QueueName
-from service.storage.records.base import LOCAL_TENANT, Base
+from zenserve.service.settings import QueueName
+from zenserve.service.storage.records.base import LOCAL_TENANT, Base
 
 TERMINAL: Final = ("succeeded", "failed", "canceled")
 _ALONE: Final[dict[str, Any]] = dict.fromkeys(("sqlite_where", "postgresql_where"), text("parent_id IS NULL"))

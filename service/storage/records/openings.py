@@ -1,4 +1,4 @@
-"""How often commitments can still be opened, where a proof system bounds it (``service.openings``)."""
+"""How often commitments can still be opened, where a proof system bounds it (``zenserve.service.openings``)."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from datetime import datetime
 from sqlalchemy import BigInteger, Index, String, text
 from sqlalchemy.orm import Mapped, mapped_column
 
-from service.storage.records.base import Base
+from zenserve.service.storage.records.base import Base
 
 
 class Ledger(Base):

@@ -20,14 +20,16 @@ from sqlalchemy import (
 from sqlalchemy.ext.hybrid import hybrid_property
 from sqlalchemy.orm import Mapped, column_property, mapped_column, relationship
 
-from service.storage.records.base import LOCAL_TENANT, Base, where
-from service.storage.records.jobs import Job
-from verifier.registry import FIRST
-from verifier.schemes import Compared, HeldKind, Measure, PublicOrCommitted, PublicOrPrivate, Scheme
+from zenserve.service.storage.records.base import LOCAL_TENANT, Base, where
+from zenserve.service.storage.records.jobs import Job
+from zenserve.verifier.registry import FIRST
+from zenserve.verifier.schemes import Compared, HeldKind, Measure, PublicOrCommitted, PublicOrPrivate, Scheme
 
 
 class VerificationKey(Base):
-    """A verification key; its id is the SHA-256 of the key and of what it means (``verifier.documents``)."""
+    """A verification key; its id is the SHA-256 of the key and of what it means
+    (``zenserve.verifier.documents``).
+    """
 
     __tablename__ = "verification_keys"
 
@@ -103,11 +105,13 @@ class Model(Base):
     saturate: Mapped[bool] = mapped_column(server_default=false())
     """Inputs beyond the calibration are taken as the ends of its range, not refused."""
     accept_difference: Mapped[bool] = mapped_column(server_default=false())
-    """It is proven although its integers differ from its floats beyond ``circuits.comparison`` tolerates."""
+    """It is proven although its integers differ from its floats beyond ``zenserve.circuits.comparison``
+    tolerates.
+    """
     table: Mapped[dict[str, Any] | None]
-    """What its table's columns and classes are called (``verifier.table``), if its file says."""
+    """What its table's columns and classes are called (``zenserve.verifier.table``), if its file says."""
     report: Mapped[dict[str, Any] | None]
-    """What quantisation did, as ``circuits.quantisation.Report`` has it."""
+    """What quantisation did, as ``zenserve.circuits.quantisation.Report`` has it."""
     estimate: Mapped[dict[str, Any] | None]
     """Of the default proof: ``constraints``, ``memory`` in bytes, ``cost`` in seconds."""
     verification_key_id: Mapped[str | None] = mapped_column(ForeignKey("verification_keys.id"))
@@ -179,8 +183,8 @@ class Dataset(Base):
     privacy: Mapped[PublicOrPrivate] = mapped_column(String(16))
     size: Mapped[int]
     sha256: Mapped[str] = mapped_column(String(64))
-    """Of the samples and labels, or targets, as they were given (``verifier.datasets``); not shown where they
-    are private.
+    """Of the samples and labels, or targets, as they were given (``zenserve.verifier.datasets``); not shown
+    where they are private.
     """
     compared: Mapped[Compared] = mapped_column(String(16), server_default="labels")
     output: Mapped[str | None] = mapped_column(String(64))
@@ -226,11 +230,13 @@ class Proof(Base):
     document: Mapped[dict[str, Any] | None]
     """The proof file; without its proofs while the shards are at work, and where the store has them."""
     proofs: Mapped[str | None] = mapped_column(String(64))
-    """These, as JSON, where they are too long for a row (``service.documents``)."""
+    """These, as JSON, where they are too long for a row (``zenserve.service.documents``)."""
     margins: Mapped[bytes | None] = mapped_column(LargeBinary)
     """Sealed, of a certificate: the label's lead by radius, which is more than the statement says."""
     difference: Mapped[dict[str, Any] | None]
-    """How far the integers are from the floats on this input (``circuits.comparison.Difference``)."""
+    """How far the integers are from the floats on this input (``zenserve.circuits.comparison.Difference``).
+
+    """
     verification_key: Mapped[VerificationKey | None] = relationship(lazy="select")
     job: Mapped[Job] = relationship(lazy="joined")
     model: Mapped[Model] = relationship(lazy="joined")

@@ -8,10 +8,10 @@ from typing import Any
 from sqlalchemy import ForeignKey, Index, LargeBinary, String, text
 from sqlalchemy.orm import Mapped, mapped_column, relationship
 
-from service.storage.records.base import Base
-from service.storage.records.jobs import Job
-from service.storage.records.resources import Model
-from verifier.schemes import PublicOrPrivate
+from zenserve.service.storage.records.base import Base
+from zenserve.service.storage.records.jobs import Job
+from zenserve.service.storage.records.resources import Model
+from zenserve.verifier.schemes import PublicOrPrivate
 
 
 class Stream(Base):
@@ -34,11 +34,11 @@ class Stream(Base):
     challenge: Mapped[str | None] = mapped_column(String(200))
     """Of whoever asked for it; its head has it."""
     rules: Mapped[dict[str, Any]]
-    """``verifier.stream.Rules``."""
+    """``zenserve.verifier.stream.Rules``."""
     samples: Mapped[str | None] = mapped_column(String(64))
     """Sealed samples, quantised, and labels, from which the bank is profiled; until that is done."""
     head: Mapped[dict[str, Any] | None] = mapped_column(deferred=True)
-    """``verifier.stream.Head``, once the keys are there."""
+    """``zenserve.verifier.stream.Head``, once the keys are there."""
     begins_with: Mapped[str | None] = mapped_column(String(64))
     """The link, in hex, that its chain begins with: of the head."""
     begun_at: Mapped[datetime | None]

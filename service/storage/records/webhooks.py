@@ -8,7 +8,7 @@ from typing import Any
 from sqlalchemy import ForeignKey, Index, LargeBinary, String, Text
 from sqlalchemy.orm import Mapped, mapped_column, relationship
 
-from service.storage.records.base import Base
+from zenserve.service.storage.records.base import Base
 
 
 class Webhook(Base):

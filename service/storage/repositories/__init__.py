@@ -1,8 +1,8 @@
-"""Queries, by what they are about. Those on jobs are ``service.jobs``."""
+"""Queries, by what they are about. Those on jobs are ``zenserve.service.jobs``."""
 
-from service.storage.repositories.artifacts import Artifacts
-from service.storage.repositories.ceremonies import Ceremonies, Contributions
-from service.storage.repositories.resources import (
+from zenserve.service.storage.repositories.artifacts import Artifacts
+from zenserve.service.storage.repositories.ceremonies import Ceremonies, Contributions
+from zenserve.service.storage.repositories.resources import (
     Circuits,
     Commitments,
     Datasets,
@@ -14,7 +14,7 @@ from service.storage.repositories.resources import (
     key_file,
     stored,
 )
-from service.storage.repositories.streams import Streams
+from zenserve.service.storage.repositories.streams import Streams
 
 __all__ = [
     "Artifacts",

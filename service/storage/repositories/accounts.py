@@ -10,9 +10,9 @@ from sqlalchemy import Select, delete, func, or_, select, update
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
-from service.storage.paging import Page, Place, Window, page
-from service.storage.records.accounts import ApiKey, AuditEntry, IdentityLogin, Login, Tenant
-from zenerrors import AccessError, ConflictError, NotFoundError
+from zenserve.errors import AccessError, ConflictError, NotFoundError
+from zenserve.service.storage.paging import Page, Place, Window, page
+from zenserve.service.storage.records.accounts import ApiKey, AuditEntry, IdentityLogin, Login, Tenant
 
 Listed = TypeVar("Listed", Tenant, ApiKey)
 MOST_KEYS = 200

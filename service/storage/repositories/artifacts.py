@@ -6,7 +6,7 @@ from sqlalchemy import or_, select
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
-from service.storage.records.deployment import Artifact
+from zenserve.service.storage.records.deployment import Artifact
 
 
 class Artifacts:

@@ -12,17 +12,17 @@ from typing import Any, TypeVar
 from sqlalchemy import ColumnElement, Row, Select, String, cast, exists, func, null, select, union_all
 from sqlalchemy.orm import Session, defer, raiseload
 
-from service.storage.paging import Page, Place, Window, page
-from service.storage.records.accounts import Tenant
-from service.storage.records.ceremonies import Contribution
-from service.storage.records.jobs import Job
-from service.storage.records.resources import Circuit, Dataset, Model, Proof, Shard, VerificationKey
-from service.storage.records.streams import Frame, Stream
-from service.storage.records.webhooks import Delivery, Webhook
-from service.storage.repositories.labelled import Labelled
-from service.storage.repositories.lists import Filters, Lists
-from service.storage.repositories.resources import Models
-from zenerrors import NotFoundError
+from zenserve.errors import NotFoundError
+from zenserve.service.storage.paging import Page, Place, Window, page
+from zenserve.service.storage.records.accounts import Tenant
+from zenserve.service.storage.records.ceremonies import Contribution
+from zenserve.service.storage.records.jobs import Job
+from zenserve.service.storage.records.resources import Circuit, Dataset, Model, Proof, Shard, VerificationKey
+from zenserve.service.storage.records.streams import Frame, Stream
+from zenserve.service.storage.records.webhooks import Delivery, Webhook
+from zenserve.service.storage.repositories.labelled import Labelled
+from zenserve.service.storage.repositories.lists import Filters, Lists
+from zenserve.service.storage.repositories.resources import Models
 
 KINDS = ("proof", "accuracy", "stream", "model", "dataset", "shard", "ceremony", "contribution")
 

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from sqlalchemy import Select, delete, select
 from sqlalchemy.orm import Session
 
-from service.storage.records.ceremonies import Ceremony, CeremonyCircuit, Contribution, HandedState
-from service.storage.records.jobs import TERMINAL, Job
-from zenerrors import ConflictError, NotFoundError
+from zenserve.errors import ConflictError, NotFoundError
+from zenserve.service.storage.records.ceremonies import Ceremony, CeremonyCircuit, Contribution, HandedState
+from zenserve.service.storage.records.jobs import TERMINAL, Job
 
 
 class Ceremonies:

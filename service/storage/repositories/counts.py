@@ -8,8 +8,8 @@ from datetime import datetime
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
-from service.storage.records.jobs import Job, Worker
-from service.storage.records.webhooks import Delivery
+from zenserve.service.storage.records.jobs import Job, Worker
+from zenserve.service.storage.records.webhooks import Delivery
 
 
 class Counts:

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from sqlalchemy import Row, func, select, text
 from sqlalchemy.orm import Session
 
-from service.settings import QueueName
-from service.storage.database import is_postgresql
-from service.storage.records.jobs import Job
-from service.storage.records.resources import Model
+from zenserve.service.settings import QueueName
+from zenserve.service.storage.database import is_postgresql
+from zenserve.service.storage.records.jobs import Job
+from zenserve.service.storage.records.resources import Model
 
 
 class Deployment:

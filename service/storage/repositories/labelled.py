@@ -9,9 +9,9 @@ from typing import Final
 from sqlalchemy import ColumnElement, Select, exists, func, select
 from sqlalchemy.orm import Session, aliased
 
-from service.storage.paging import Window
-from service.storage.records.accounts import Tenant
-from service.storage.records.jobs import Job, JobLabel
+from zenserve.service.storage.paging import Window
+from zenserve.service.storage.records.accounts import Tenant
+from zenserve.service.storage.records.jobs import Job, JobLabel
 
 _FEW: Final = 10_000
 """Jobs that may be gone through one by one."""

@@ -14,13 +14,13 @@ from typing import Any, TypeVar
 from sqlalchemy import ColumnElement, Select, select, union_all
 from sqlalchemy.orm import Session, contains_eager, defer, raiseload
 
-from service.storage.paging import Page, Place, Window, page
-from service.storage.records.ceremonies import Ceremony
-from service.storage.records.jobs import Job
-from service.storage.records.resources import Commitment, Dataset, Model, Proof
-from service.storage.records.streams import Stream
-from service.storage.repositories.labelled import Labelled
-from verifier.schemes import Scheme
+from zenserve.service.storage.paging import Page, Place, Window, page
+from zenserve.service.storage.records.ceremonies import Ceremony
+from zenserve.service.storage.records.jobs import Job
+from zenserve.service.storage.records.resources import Commitment, Dataset, Model, Proof
+from zenserve.service.storage.records.streams import Stream
+from zenserve.service.storage.repositories.labelled import Labelled
+from zenserve.verifier.schemes import Scheme
 
 Made = TypeVar("Made", Model, Dataset, Proof, Ceremony, Stream)
 

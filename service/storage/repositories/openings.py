@@ -14,10 +14,10 @@ from sqlalchemy import ColumnElement, delete, func, or_, select, update
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
-from service.storage.database import clock
-from service.storage.records.jobs import Job
-from service.storage.records.openings import Ledger, Root
-from service.storage.records.resources import Commitment
+from zenserve.service.storage.database import clock
+from zenserve.service.storage.records.jobs import Job
+from zenserve.service.storage.records.openings import Ledger, Root
+from zenserve.service.storage.records.resources import Commitment
 
 _ONLY = 1
 

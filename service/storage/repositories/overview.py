@@ -12,8 +12,8 @@ from typing import Any, Literal, Self
 from sqlalchemy import ColumnElement, case, func, select
 from sqlalchemy.orm import Session, aliased
 
-from service.storage.records.jobs import TERMINAL, Job, Worker
-from service.storage.records.webhooks import Delivery, Webhook
+from zenserve.service.storage.records.jobs import TERMINAL, Job, Worker
+from zenserve.service.storage.records.webhooks import Delivery, Webhook
 
 _MOST = 1_000_000
 MOST_ENDED = 3_000

@@ -8,12 +8,12 @@ from typing import Any, Literal
 from sqlalchemy import Select, delete, exists, select
 from sqlalchemy.orm import Session
 
-from service.storage.records.accounts import ApiKey, AuditEntry, Tenant, Upload
-from service.storage.records.ceremonies import Ceremony
-from service.storage.records.jobs import TERMINAL, Job
-from service.storage.records.resources import Commitment, Dataset, Model, ModelName, Proof
-from service.storage.records.streams import Stream
-from service.storage.records.webhooks import Delivery, Webhook
+from zenserve.service.storage.records.accounts import ApiKey, AuditEntry, Tenant, Upload
+from zenserve.service.storage.records.ceremonies import Ceremony
+from zenserve.service.storage.records.jobs import TERMINAL, Job
+from zenserve.service.storage.records.resources import Commitment, Dataset, Model, ModelName, Proof
+from zenserve.service.storage.records.streams import Stream
+from zenserve.service.storage.records.webhooks import Delivery, Webhook
 
 Kind = Literal[
     "delivery",

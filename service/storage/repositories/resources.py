@@ -16,14 +16,15 @@ from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.orm import InstrumentedAttribute, Session, defer, joinedload, lazyload, load_only, raiseload
 from sqlalchemy.orm.interfaces import ORMOption
 
-from service.storage.database import clock, is_postgresql
-from service.storage.records.accounts import Tenant, Upload
-from service.storage.records.base import Base
-from service.storage.records.ceremonies import CeremonyCircuit, HandedState
-from service.storage.records.deployment import Artifact
-from service.storage.records.jobs import TERMINAL, Job
-from service.storage.records.openings import Root
-from service.storage.records.resources import (
+from zenserve.errors import ConflictError, NotFoundError
+from zenserve.service.storage.database import clock, is_postgresql
+from zenserve.service.storage.records.accounts import Tenant, Upload
+from zenserve.service.storage.records.base import Base
+from zenserve.service.storage.records.ceremonies import CeremonyCircuit, HandedState
+from zenserve.service.storage.records.deployment import Artifact
+from zenserve.service.storage.records.jobs import TERMINAL, Job
+from zenserve.service.storage.records.openings import Root
+from zenserve.service.storage.records.resources import (
     Circuit,
     Commitment,
     Dataset,
@@ -33,12 +34,11 @@ from service.storage.records.resources import (
     Shard,
     VerificationKey,
 )
-from service.storage.records.streams import Stream, StreamModel
-from service.storage.repositories.openings import forget
-from verifier.documents import KeyFile, named
-from verifier.registry import find
-from verifier.system import CEREMONY
-from zenerrors import ConflictError, NotFoundError
+from zenserve.service.storage.records.streams import Stream, StreamModel
+from zenserve.service.storage.repositories.openings import forget
+from zenserve.verifier.documents import KeyFile, named
+from zenserve.verifier.registry import find
+from zenserve.verifier.system import CEREMONY
 
 Row = TypeVar("Row")
 _TO_ASK: Final = (

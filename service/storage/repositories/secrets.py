@@ -11,13 +11,13 @@ from sqlalchemy import inspect, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.orm import InstrumentedAttribute, Session
 
-from service.storage.database import is_postgresql
-from service.storage.records.accounts import Upload
-from service.storage.records.deployment import Issuer
-from service.storage.records.openings import Root
-from service.storage.records.resources import Commitment, Dataset, Model, Proof, Shard
-from service.storage.records.streams import Stream
-from service.storage.records.webhooks import Webhook
+from zenserve.service.storage.database import is_postgresql
+from zenserve.service.storage.records.accounts import Upload
+from zenserve.service.storage.records.deployment import Issuer
+from zenserve.service.storage.records.openings import Root
+from zenserve.service.storage.records.resources import Commitment, Dataset, Model, Proof, Shard
+from zenserve.service.storage.records.streams import Stream
+from zenserve.service.storage.records.webhooks import Webhook
 
 
 @dataclass(frozen=True)

@@ -9,12 +9,12 @@ from typing import Any, Final
 from sqlalchemy import Row, Select, delete, select
 from sqlalchemy.orm import Session
 
-from service.storage.records.jobs import TERMINAL, Job
-from service.storage.records.resources import Proof
-from service.storage.records.streams import Frame, Stream
-from service.storage.repositories.openings import forget
-from service.storage.repositories.resources import past
-from zenerrors import ConflictError, NotFoundError
+from zenserve.errors import ConflictError, NotFoundError
+from zenserve.service.storage.records.jobs import TERMINAL, Job
+from zenserve.service.storage.records.resources import Proof
+from zenserve.service.storage.records.streams import Frame, Stream
+from zenserve.service.storage.repositories.openings import forget
+from zenserve.service.storage.repositories.resources import past
 
 AT_ONCE: Final = 100
 """Frames, of a stream that may have a million."""
@@ -36,7 +36,7 @@ class Streams:
         return self._found(row, stream_id)
 
     def head(self, stream_id: str) -> dict[str, Any] | None:
-        """``verifier.stream.Head``, once it has begun."""
+        """``zenserve.verifier.stream.Head``, once it has begun."""
         return self._session.scalar(select(Stream.head).where(Stream.id == stream_id))
 
     def frame(self, proof_id: str) -> Frame | None:

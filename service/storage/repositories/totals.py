@@ -9,8 +9,8 @@ from sqlalchemy import select
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.orm import Session
 
-from service.storage.database import is_postgresql
-from service.storage.records.deployment import Total
+from zenserve.service.storage.database import is_postgresql
+from zenserve.service.storage.records.deployment import Total
 
 
 class Totals:

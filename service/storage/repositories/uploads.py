@@ -8,8 +8,8 @@ from datetime import datetime
 from sqlalchemy import delete, func, select
 from sqlalchemy.orm import Session
 
-from service.storage.records.accounts import Upload
-from zenerrors import NotFoundError
+from zenserve.errors import NotFoundError
+from zenserve.service.storage.records.accounts import Upload
 
 
 class Uploads:

@@ -8,7 +8,7 @@ from datetime import datetime
 from sqlalchemy import Row, func, select
 from sqlalchemy.orm import Session
 
-from service.storage.records.accounts import Tenant, Usage
+from zenserve.service.storage.records.accounts import Tenant, Usage
 
 
 class Books:

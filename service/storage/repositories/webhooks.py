@@ -12,11 +12,11 @@ from sqlalchemy import delete, func, insert, select, update
 from sqlalchemy.engine import Row
 from sqlalchemy.orm import Session, contains_eager
 
-from service.storage.database import clock
-from service.storage.paging import Page, Place, Window, page
-from service.storage.records.jobs import TERMINAL, Job
-from service.storage.records.webhooks import Delivery, Webhook
-from zenerrors import ConflictError, NotFoundError
+from zenserve.errors import ConflictError, NotFoundError
+from zenserve.service.storage.database import clock
+from zenserve.service.storage.paging import Page, Place, Window, page
+from zenserve.service.storage.records.jobs import TERMINAL, Job
+from zenserve.service.storage.records.webhooks import Delivery, Webhook
 
 SUBJECTS = {"model": "model", "dataset": "dataset", "proof": "proof", "accuracy": "proof", "stream": "stream"}
 """What the end of a job of this kind is told as. Shards are a matter of their proof's."""

@@ -9,10 +9,10 @@ from typing import Any, Final, cast
 from sqlalchemy import ColumnElement, func, select
 from sqlalchemy.orm import Session
 
-from service.settings import QueueName
-from service.storage.database import clock
-from service.storage.records.jobs import Worker
-from service.storage.repositories.totals import Totals
+from zenserve.service.settings import QueueName
+from zenserve.service.storage.database import clock
+from zenserve.service.storage.records.jobs import Worker
+from zenserve.service.storage.repositories.totals import Totals
 
 SILENCE: Final = timedelta(seconds=10)
 """A worker that has said nothing for as long is taken for dead."""

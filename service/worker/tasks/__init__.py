@@ -5,14 +5,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from service.runtime import Runtime
-from service.worker.heartbeat import Hold
-from service.worker.tasks.accuracy import prove_accuracy, prove_shard
-from service.worker.tasks.ceremonies import open_ceremony, take_contribution
-from service.worker.tasks.datasets import commit_dataset
-from service.worker.tasks.proofs import make_proof
-from service.worker.tasks.registration import register_model
-from service.worker.tasks.streams import begin_stream
+from zenserve.service.runtime import Runtime
+from zenserve.service.worker.heartbeat import Hold
+from zenserve.service.worker.tasks.accuracy import prove_accuracy, prove_shard
+from zenserve.service.worker.tasks.ceremonies import open_ceremony, take_contribution
+from zenserve.service.worker.tasks.datasets import commit_dataset
+from zenserve.service.worker.tasks.proofs import make_proof
+from zenserve.service.worker.tasks.registration import register_model
+from zenserve.service.worker.tasks.streams import begin_stream
 
 TASKS: dict[str, Callable[[Runtime, Hold], None]] = {
     "model": register_model,

@@ -12,30 +12,30 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
 
-from circuits import Accuracy
-from circuits.schemes import proving
-from prover.registry import SYSTEMS
-from service import basis as bases
-from service import deleted, encryption, engine, openings, proving_keys
-from service import documents as kept_documents
-from service.basis import open_openings
-from service.batches import Batch
-from service.jobs.claims import Claims
-from service.jobs.jobs import Jobs
-from service.runtime import Runtime
-from service.storage.database import now
-from service.storage.records.base import new_id
-from service.storage.records.resources import Dataset, Proof, Shard
-from service.storage.repositories import Datasets, Proofs, Shards, VerificationKeys
-from service.worker.heartbeat import Hold
-from service.worker.tasks import steps
-from service.worker.tasks.datasets import open_batches
-from verifier import documents
-from verifier.documents import OpeningFile, OpeningPart, Statement, checked
-from verifier.fields import timestamp
-from verifier.keys import opened
-from verifier.words import make_statement
-from zenerrors import ConflictError, FileFormatError
+from zenserve.circuits import Accuracy
+from zenserve.circuits.schemes import proving
+from zenserve.errors import ConflictError, FileFormatError
+from zenserve.prover.registry import SYSTEMS
+from zenserve.service import basis as bases
+from zenserve.service import deleted, encryption, engine, openings, proving_keys
+from zenserve.service import documents as kept_documents
+from zenserve.service.basis import open_openings
+from zenserve.service.batches import Batch
+from zenserve.service.jobs.claims import Claims
+from zenserve.service.jobs.jobs import Jobs
+from zenserve.service.runtime import Runtime
+from zenserve.service.storage.database import now
+from zenserve.service.storage.records.base import new_id
+from zenserve.service.storage.records.resources import Dataset, Proof, Shard
+from zenserve.service.storage.repositories import Datasets, Proofs, Shards, VerificationKeys
+from zenserve.service.worker.heartbeat import Hold
+from zenserve.service.worker.tasks import steps
+from zenserve.service.worker.tasks.datasets import open_batches
+from zenserve.verifier import documents
+from zenserve.verifier.documents import OpeningFile, OpeningPart, Statement, checked
+from zenserve.verifier.fields import timestamp
+from zenserve.verifier.keys import opened
+from zenserve.verifier.words import make_statement
 
 
 def prove_accuracy(runtime: Runtime, hold: Hold) -> None:

@@ -13,29 +13,29 @@ from typing import Any, Final, NamedTuple
 
 from sqlalchemy.orm import Session
 
-from circuits import Circuit, QuantGraph
-from circuits.schemes.audit import recompile
-from circuits.schemes.proving import require_memory
-from prover import registry
-from prover.constraint_file import load_description, load_statement, save_statement
-from prover.groth16 import ceremony
-from prover.groth16.ceremony import State
-from prover.groth16.ceremony.initial import required_power
-from prover.groth16.powers_of_tau import PowersOfTau
-from prover.groth16.system import Groth16
-from service import encryption, engine, keys
-from service import powers as powers_of_tau
-from service.jobs.claims import Claims
-from service.runtime import Runtime
-from service.storage.records.ceremonies import CeremonyCircuit, Contribution
-from service.storage.records.resources import Model
-from service.storage.repositories import Ceremonies, Contributions, Models, VerificationKeys
-from service.worker.heartbeat import Hold
-from service.worker.tasks import steps
-from verifier.beacon import Beacon
-from verifier.documents import KeyFile
-from verifier.keys import key_file, opened
-from zenerrors import CeremonyError, RequestError
+from zenserve.circuits import Circuit, QuantGraph
+from zenserve.circuits.schemes.audit import recompile
+from zenserve.circuits.schemes.proving import require_memory
+from zenserve.errors import CeremonyError, RequestError
+from zenserve.prover import registry
+from zenserve.prover.constraint_file import load_description, load_statement, save_statement
+from zenserve.prover.groth16 import ceremony
+from zenserve.prover.groth16.ceremony import State
+from zenserve.prover.groth16.ceremony.initial import required_power
+from zenserve.prover.groth16.powers_of_tau import PowersOfTau
+from zenserve.prover.groth16.system import Groth16
+from zenserve.service import encryption, engine, keys
+from zenserve.service import powers as powers_of_tau
+from zenserve.service.jobs.claims import Claims
+from zenserve.service.runtime import Runtime
+from zenserve.service.storage.records.ceremonies import CeremonyCircuit, Contribution
+from zenserve.service.storage.records.resources import Model
+from zenserve.service.storage.repositories import Ceremonies, Contributions, Models, VerificationKeys
+from zenserve.service.worker.heartbeat import Hold
+from zenserve.service.worker.tasks import steps
+from zenserve.verifier.beacon import Beacon
+from zenserve.verifier.documents import KeyFile
+from zenserve.verifier.keys import key_file, opened
 
 _GROTH16: Final = registry.find(Groth16.id)
 """No other system has ceremonies."""

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from prover import registry
-from prover.system import CommitmentKey
-from service import basis as bases
-from service import encryption, engine, intake, openings
-from service.batches import Batch, cut, even
-from service.encryption import Integers
-from service.jobs.claims import Claims
-from service.runtime import Runtime
-from service.storage.records.resources import Dataset
-from service.storage.repositories import Datasets
-from service.worker.heartbeat import Hold
-from verifier.documents import OpeningFile, OpeningPart, named
-from zenerrors import TensorError
+from zenserve.errors import TensorError
+from zenserve.prover import registry
+from zenserve.prover.system import CommitmentKey
+from zenserve.service import basis as bases
+from zenserve.service import encryption, engine, intake, openings
+from zenserve.service.batches import Batch, cut, even
+from zenserve.service.encryption import Integers
+from zenserve.service.jobs.claims import Claims
+from zenserve.service.runtime import Runtime
+from zenserve.service.storage.records.resources import Dataset
+from zenserve.service.storage.repositories import Datasets
+from zenserve.service.worker.heartbeat import Hold
+from zenserve.verifier.documents import OpeningFile, OpeningPart, named
 
 
 def commit_dataset(runtime: Runtime, hold: Hold) -> None:

@@ -6,21 +6,21 @@ import json
 from collections.abc import Mapping
 from functools import partial
 
-from circuits.comparison.differences import Difference, require_near
-from prover.system import Opening
-from service import basis as bases
-from service import documents, encryption, engine, openings
-from service.encryption import Integers, Secret
-from service.jobs.claims import Claims
-from service.runtime import Runtime
-from service.storage.database import now
-from service.storage.records.resources import Commitment, Proof
-from service.storage.repositories import Commitments, Proofs
-from service.worker.heartbeat import Hold
-from service.worker.tasks import steps
-from service.worker.tasks.streams import turn_of
-from verifier.fields import timestamp
-from verifier.words import make_statement
+from zenserve.circuits.comparison.differences import Difference, require_near
+from zenserve.prover.system import Opening
+from zenserve.service import basis as bases
+from zenserve.service import documents, encryption, engine, openings
+from zenserve.service.encryption import Integers, Secret
+from zenserve.service.jobs.claims import Claims
+from zenserve.service.runtime import Runtime
+from zenserve.service.storage.database import now
+from zenserve.service.storage.records.resources import Commitment, Proof
+from zenserve.service.storage.repositories import Commitments, Proofs
+from zenserve.service.worker.heartbeat import Hold
+from zenserve.service.worker.tasks import steps
+from zenserve.service.worker.tasks.streams import turn_of
+from zenserve.verifier.fields import timestamp
+from zenserve.verifier.words import make_statement
 
 
 def make_proof(runtime: Runtime, hold: Hold) -> None:

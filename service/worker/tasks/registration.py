@@ -6,25 +6,25 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
-import circuits
-from circuits import QuantGraph, Registration
-from prover import registry
-from prover.size import Size
-from prover.system import CommitmentKey, Opening
-from service import basis as bases
-from service import encryption, engine, openings
-from service.jobs.claims import Claims
-from service.runtime import Runtime
-from service.storage.database import clock, now
-from service.storage.records.resources import Model
-from service.storage.repositories import Models
-from service.storage.repositories.secrets import Issuers
-from service.worker.heartbeat import Hold
-from service.worker.tasks import steps
-from verifier.documents import LISTING, MOST_TWINS, Parent, ProofDocument, Receipt, Twin, named
-from verifier.fields import timestamp
-from verifier.receipts import signed_bytes
-from verifier.words import make_statement
+from zenserve import circuits
+from zenserve.circuits import QuantGraph, Registration
+from zenserve.prover import registry
+from zenserve.prover.size import Size
+from zenserve.prover.system import CommitmentKey, Opening
+from zenserve.service import basis as bases
+from zenserve.service import encryption, engine, openings
+from zenserve.service.jobs.claims import Claims
+from zenserve.service.runtime import Runtime
+from zenserve.service.storage.database import clock, now
+from zenserve.service.storage.records.resources import Model
+from zenserve.service.storage.repositories import Models
+from zenserve.service.storage.repositories.secrets import Issuers
+from zenserve.service.worker.heartbeat import Hold
+from zenserve.service.worker.tasks import steps
+from zenserve.verifier.documents import LISTING, MOST_TWINS, Parent, ProofDocument, Receipt, Twin, named
+from zenserve.verifier.fields import timestamp
+from zenserve.verifier.receipts import signed_bytes
+from zenserve.verifier.words import make_statement
 
 
 class _Committed(NamedTuple):

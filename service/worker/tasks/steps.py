@@ -12,27 +12,27 @@ from typing import Final
 
 from sqlalchemy.orm import Session
 
-from base.randomness import Secrets
-from circuits import Circuit
-from circuits.schemes import proving
-from prover import registry
-from prover.size import Size
-from prover.system import CommitmentKey, Opening, ProofSystem, Renewable
-from prover.witness import Witness
-from service import engine, intake, proving_keys
-from service.basis import require_basis
-from service.jobs.claims import Claims
-from service.keys import none_yet
-from service.openings import Openings
-from service.runtime import Runtime
-from service.storage.records import resources
-from service.storage.records.resources import Model
-from service.storage.repositories import Circuits, key_file
-from service.worker.heartbeat import Hold
-from verifier.documents import KeyFile, ProofDocument, Statement
-from verifier.judging import judge
-from verifier.keys import opened
-from verifier.system import CEREMONY
+from zenserve.base.randomness import Secrets
+from zenserve.circuits import Circuit
+from zenserve.circuits.schemes import proving
+from zenserve.prover import registry
+from zenserve.prover.size import Size
+from zenserve.prover.system import CommitmentKey, Opening, ProofSystem, Renewable
+from zenserve.prover.witness import Witness
+from zenserve.service import engine, intake, proving_keys
+from zenserve.service.basis import require_basis
+from zenserve.service.jobs.claims import Claims
+from zenserve.service.keys import none_yet
+from zenserve.service.openings import Openings
+from zenserve.service.runtime import Runtime
+from zenserve.service.storage.records import resources
+from zenserve.service.storage.records.resources import Model
+from zenserve.service.storage.repositories import Circuits, key_file
+from zenserve.service.worker.heartbeat import Hold
+from zenserve.verifier.documents import KeyFile, ProofDocument, Statement
+from zenserve.verifier.judging import judge
+from zenserve.verifier.keys import opened
+from zenserve.verifier.system import CEREMONY
 
 _MEASURED_OF: Final = 16
 """Proofs, of which the kernels of one are measured: events beside each of hundreds take a while."""

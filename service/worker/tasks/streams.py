@@ -1,8 +1,8 @@
 """Streams: the keys and the profile of their banks, and what each frame is to prove.
 
 Which model a frame is for follows from the labels of all before it, as any verifier computes it
-(``verifier.streams``). A worker remembers where the streams are that it was last at; one that was not there
-before follows them from their beginning.
+(``zenserve.verifier.streams``). A worker remembers where the streams are that it was last at; one that was
+not there before follows them from their beginning.
 """
 
 from __future__ import annotations
@@ -16,28 +16,28 @@ from pydantic import ValidationError
 from sqlalchemy import Row, select
 from sqlalchemy.orm import Session
 
-from circuits import banks
-from circuits.schemes import proving
-from service import documents, encryption, engine, intake
-from service.encryption import Integers, Secret
-from service.jobs.claims import Claims, is_held
-from service.runtime import Runtime
-from service.storage.database import clock, now
-from service.storage.records.jobs import Job
-from service.storage.records.resources import Model, Proof
-from service.storage.records.streams import Frame, Stream
-from service.storage.repositories import Proofs, Streams
-from service.submissions.streams import input_of, request
-from service.worker.heartbeat import Hold
-from service.worker.tasks import steps
-from verifier.bank import ANSWER, PRIOR, SEEN
-from verifier.description import as_list
-from verifier.documents import ProofDocument, checked, first_fault
-from verifier.fields import timestamp
-from verifier.recent import Recent
-from verifier.stream import Bank, BankModel, Head, Rules, beginning, challenge, following
-from verifier.streams.course import Course
-from zenerrors import ConflictError, ModelError
+from zenserve.circuits import banks
+from zenserve.circuits.schemes import proving
+from zenserve.errors import ConflictError, ModelError
+from zenserve.service import documents, encryption, engine, intake
+from zenserve.service.encryption import Integers, Secret
+from zenserve.service.jobs.claims import Claims, is_held
+from zenserve.service.runtime import Runtime
+from zenserve.service.storage.database import clock, now
+from zenserve.service.storage.records.jobs import Job
+from zenserve.service.storage.records.resources import Model, Proof
+from zenserve.service.storage.records.streams import Frame, Stream
+from zenserve.service.storage.repositories import Proofs, Streams
+from zenserve.service.submissions.streams import input_of, request
+from zenserve.service.worker.heartbeat import Hold
+from zenserve.service.worker.tasks import steps
+from zenserve.verifier.bank import ANSWER, PRIOR, SEEN
+from zenserve.verifier.description import as_list
+from zenserve.verifier.documents import ProofDocument, checked, first_fault
+from zenserve.verifier.fields import timestamp
+from zenserve.verifier.recent import Recent
+from zenserve.verifier.stream import Bank, BankModel, Head, Rules, beginning, challenge, following
+from zenserve.verifier.streams.course import Course
 
 _REMEMBERED: Final = 16
 

@@ -11,11 +11,11 @@ import onnxruntime
 from numpy.typing import NDArray
 from onnx import NodeProto, TensorProto, helper, numpy_helper
 
-from circuits import load_onnx, quantise
-from circuits.graphs.graph import Graph
-from circuits.graphs.types import FloatArray
-from circuits.quantisation.plan import input_names
-from circuits.quantised import QuantGraph
+from zenserve.circuits import load_onnx, quantise
+from zenserve.circuits.graphs.graph import Graph
+from zenserve.circuits.graphs.types import FloatArray
+from zenserve.circuits.quantisation.plan import input_names
+from zenserve.circuits.quantised import QuantGraph
 
 # Name, kind of element, shape.
 Entry = tuple[str, int, Sequence[int]]

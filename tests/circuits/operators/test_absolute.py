@@ -6,19 +6,19 @@ import numpy as np
 import pytest
 from onnx.helper import make_node
 
-from circuits import compile_inference, load_onnx, quantise
-from circuits.lowering import Level
-from circuits.networks.language import tensor
-from circuits.onnx.write import to_onnx
-from circuits.operators.absolute import Abs
-from circuits.quantised import QuantGraph
 from tests.circuits.operators.test_leaky_relu import SETTINGS, weight
 from tests.circuits.quantised import networks
 from tests.circuits.support import answered, first_violation, make_model
 from tests.circuits.test_lowering import refuse_all_lies
 from tests.circuits.test_onnx_operators import agree
-from verifier.schemes import Privacy
-from zenerrors import ModelError
+from zenserve.circuits import compile_inference, load_onnx, quantise
+from zenserve.circuits.lowering import Level
+from zenserve.circuits.networks.language import tensor
+from zenserve.circuits.onnx.write import to_onnx
+from zenserve.circuits.operators.absolute import Abs
+from zenserve.circuits.quantised import QuantGraph
+from zenserve.errors import ModelError
+from zenserve.verifier.schemes import Privacy
 
 
 def absolute(bits: int = 8) -> QuantGraph:

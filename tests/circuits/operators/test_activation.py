@@ -15,25 +15,6 @@ from hypothesis import strategies as st
 from onnx import NodeProto
 from onnx.helper import make_node
 
-from circuits import compile_inference, load_onnx, plan_inference, quantise
-from circuits.graphs import formula
-from circuits.graphs.calibration import Interval
-from circuits.graphs.graph import Graph
-from circuits.graphs.node import Reading
-from circuits.lowering import Level
-from circuits.networks.language import tensor
-from circuits.onnx.write import to_onnx
-from circuits.operators.activation import Activation, QuantActivation
-from circuits.operators.clip import Clip
-from circuits.operators.convolution import Conv
-from circuits.operators.gather import Gather
-from circuits.operators.multiply import Mul
-from circuits.quantisation import report
-from circuits.quantised import QuantGraph
-from circuits.schemes import inference
-from circuits.schemes.inference import Inference
-from prover import groth16
-from relations.integers import IntArray
 from tests.circuits.operators.test_leaky_relu import LEVELS, SETTINGS, weight
 from tests.circuits.quantised import networks
 from tests.circuits.relation_checker import broken
@@ -42,7 +23,26 @@ from tests.circuits.test_lowering import refuse_all_lies
 from tests.circuits.test_onnx_operators import NEWEST, agree, classified, floats
 from tests.circuits.test_uniqueness import assert_unique
 from tests.refusals import refuses
-from verifier.schemes import Privacy
+from zenserve.circuits import compile_inference, load_onnx, plan_inference, quantise
+from zenserve.circuits.graphs import formula
+from zenserve.circuits.graphs.calibration import Interval
+from zenserve.circuits.graphs.graph import Graph
+from zenserve.circuits.graphs.node import Reading
+from zenserve.circuits.lowering import Level
+from zenserve.circuits.networks.language import tensor
+from zenserve.circuits.onnx.write import to_onnx
+from zenserve.circuits.operators.activation import Activation, QuantActivation
+from zenserve.circuits.operators.clip import Clip
+from zenserve.circuits.operators.convolution import Conv
+from zenserve.circuits.operators.gather import Gather
+from zenserve.circuits.operators.multiply import Mul
+from zenserve.circuits.quantisation import report
+from zenserve.circuits.quantised import QuantGraph
+from zenserve.circuits.schemes import inference
+from zenserve.circuits.schemes.inference import Inference
+from zenserve.prover import groth16
+from zenserve.relations.integers import IntArray
+from zenserve.verifier.schemes import Privacy
 
 Said = Mapping[str, Any]
 # The operator, its attributes, and the first operator set that has it.

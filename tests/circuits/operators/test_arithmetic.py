@@ -11,12 +11,6 @@ import pytest
 from numpy.typing import NDArray
 from onnx.helper import make_node
 
-from circuits import compile_inference, load_onnx, plan_inference, quantise
-from circuits.graphs.types import Affine, FloatArray
-from circuits.lowering import Level
-from circuits.operators.multiply import Mul
-from circuits.operators.whole_quotients import QuantWholeQuotient
-from circuits.quantised import QuantGraph
 from tests.circuits.operators.test_activation import chain
 from tests.circuits.operators.test_leaky_relu import SETTINGS
 from tests.circuits.operators.test_moving import Case, Rng, floats
@@ -26,7 +20,13 @@ from tests.circuits.support import answered, challenged, first_violation, held, 
 from tests.circuits.test_lowering import refuse_all_lies
 from tests.circuits.test_uniqueness import assert_unique
 from tests.refusals import refuses
-from verifier.schemes import Privacy
+from zenserve.circuits import compile_inference, load_onnx, plan_inference, quantise
+from zenserve.circuits.graphs.types import Affine, FloatArray
+from zenserve.circuits.lowering import Level
+from zenserve.circuits.operators.multiply import Mul
+from zenserve.circuits.operators.whole_quotients import QuantWholeQuotient
+from zenserve.circuits.quantised import QuantGraph
+from zenserve.verifier.schemes import Privacy
 
 
 def lines(shape: tuple[int, ...], *steps: str, **constants: Any) -> Case:

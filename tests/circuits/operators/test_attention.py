@@ -13,14 +13,14 @@ from onnx import ModelProto, TensorProto, helper, numpy_helper
 from onnx.helper import make_node
 from onnx.reference import ReferenceEvaluator
 
-from circuits import compile_inference, load_onnx, quantise
-from circuits.graphs.graph import Graph
-from circuits.lowering import Level
 from tests.circuits.support import answered, challenged, first_violation, make_model
 from tests.circuits.test_lowering import refuse_all_lies
 from tests.circuits.test_uniqueness import assert_unique
 from tests.refusals import refuses
-from zenerrors import ModelError
+from zenserve.circuits import compile_inference, load_onnx, quantise
+from zenserve.circuits.graphs.graph import Graph
+from zenserve.circuits.lowering import Level
+from zenserve.errors import ModelError
 
 RNG = np.random.default_rng(5)
 # The inputs of a node by name, constants where they are arrays, their shapes where they are computed; and the

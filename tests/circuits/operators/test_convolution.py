@@ -12,15 +12,15 @@ from numpy.typing import NDArray
 from onnx import NodeProto
 from onnx.helper import make_node
 
-from circuits import QuantGraph, compile_inference, load_onnx, quantise
-from circuits.lowering import Level
-from circuits.onnx.write import to_onnx
 from tests.circuits.quantised import networks, slow
 from tests.circuits.relation_checker import broken
 from tests.circuits.support import answered, first_violation, held, make_model
 from tests.circuits.test_lowering import refuse_all_lies
 from tests.refusals import refuses
-from verifier.schemes import Privacy
+from zenserve.circuits import QuantGraph, compile_inference, load_onnx, quantise
+from zenserve.circuits.lowering import Level
+from zenserve.circuits.onnx.write import to_onnx
+from zenserve.verifier.schemes import Privacy
 
 Rng = np.random.Generator
 Weights = Mapping[str, NDArray[Any]]

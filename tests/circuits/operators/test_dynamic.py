@@ -12,11 +12,11 @@ import pytest
 from onnx.helper import make_node
 from onnxruntime.quantization import QuantType, quantize_dynamic
 
-from circuits import load_onnx, quantise
 from tests.circuits.operators.test_arithmetic import real
 from tests.circuits.operators.test_moving import floats
 from tests.circuits.support import make_model
 from tests.refusals import refuses
+from zenserve.circuits import load_onnx, quantise
 
 
 def network() -> bytes:

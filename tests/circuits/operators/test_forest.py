@@ -8,8 +8,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-import kernels
-from circuits import (
+from tests.circuits.quantised import networks, slow
+from tests.circuits.relation_checker import broken
+from tests.circuits.support import answered, challenged, first_violation, forge, held, unnoticed
+from tests.circuits.test_lowering import refuse_all_lies
+from tests.circuits.test_uniqueness import unnoticed as unneeded
+from tests.circuits.uniqueness import Uniqueness
+from tests.refusals import refuses
+from zenserve import kernels
+from zenserve.circuits import (
     Graph,
     Inference,
     QuantGraph,
@@ -19,20 +26,13 @@ from circuits import (
     plan_inference,
     quantise,
 )
-from circuits.graphs.graph import Input
-from circuits.networks.fusion import fuse
-from circuits.operators.dense import Dense
-from circuits.operators.forest import Forest, QuantForest
-from circuits.operators.scale import Scale
-from relations.integers import IntArray
-from tests.circuits.quantised import networks, slow
-from tests.circuits.relation_checker import broken
-from tests.circuits.support import answered, challenged, first_violation, forge, held, unnoticed
-from tests.circuits.test_lowering import refuse_all_lies
-from tests.circuits.test_uniqueness import unnoticed as unneeded
-from tests.circuits.uniqueness import Uniqueness
-from tests.refusals import refuses
-from verifier.schemes import Privacy
+from zenserve.circuits.graphs.graph import Input
+from zenserve.circuits.networks.fusion import fuse
+from zenserve.circuits.operators.dense import Dense
+from zenserve.circuits.operators.forest import Forest, QuantForest
+from zenserve.circuits.operators.scale import Scale
+from zenserve.relations.integers import IntArray
+from zenserve.verifier.schemes import Privacy
 
 WEIGHTS: list[Privacy] = ["public", "private", "committed"]
 

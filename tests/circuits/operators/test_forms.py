@@ -14,10 +14,10 @@ from onnx import NodeProto, TensorProto, helper, numpy_helper
 from onnx.helper import make_node
 from onnx.reference import ReferenceEvaluator
 
-from circuits import compile_inference, load_onnx, quantise
-from circuits.quantisation.plan import output_names
 from tests.circuits.support import answered, first_violation
 from tests.refusals import refuses
+from zenserve.circuits import compile_inference, load_onnx, quantise
+from zenserve.circuits.quantisation.plan import output_names
 
 Arrays = Mapping[str, NDArray[Any]]
 FLOAT, INT8, UINT8, INT32, INT64 = (

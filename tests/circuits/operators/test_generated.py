@@ -10,12 +10,12 @@ import pytest
 from onnx.helper import make_node
 from onnx.reference import ReferenceEvaluator
 
-from circuits import load_onnx
-from circuits.onnx.constants import Element
 from tests.circuits.operators.test_arithmetic import same_everywhere
 from tests.circuits.operators.test_moving import floats
 from tests.circuits.support import make_model
 from tests.refusals import refuses
+from zenserve.circuits import load_onnx
+from zenserve.circuits.onnx.constants import Element
 
 # Nodes that make "c" of constants, and these.
 MADE: Mapping[str, tuple[list[Any], Mapping[str, Any]]] = {

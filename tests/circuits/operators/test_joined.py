@@ -10,9 +10,9 @@ import onnxruntime
 import pytest
 from onnx.helper import make_node
 
-from circuits import load_onnx
 from tests.circuits.support import make_model
 from tests.refusals import refuses
+from zenserve.circuits import load_onnx
 
 
 def optimised(activation: str, path: Path) -> bytes:

@@ -10,23 +10,23 @@ import numpy as np
 import pytest
 from onnx.helper import make_node
 
-from circuits import compile_inference, load_onnx, quantise
-from circuits.graphs.types import Affine, FloatArray, Rescale
-from circuits.lowering import Level
-from circuits.networks.language import tensor
-from circuits.onnx.write import to_onnx
-from circuits.operators.activation import QuantActivation
-from circuits.operators.clip import Clip, Requantise
-from circuits.operators.leaky_relu import LeakyRelu, PiecewiseLinear, PRelu
-from circuits.quantised import QuantGraph
-from prover import groth16
 from tests.circuits.quantised import networks, slow
 from tests.circuits.relation_checker import broken
 from tests.circuits.support import answered, first_violation, held, make_model
 from tests.circuits.test_lowering import refuse_all_lies
 from tests.circuits.test_onnx_operators import agree, classified
-from verifier.schemes import Privacy
-from zenerrors import ModelError
+from zenserve.circuits import compile_inference, load_onnx, quantise
+from zenserve.circuits.graphs.types import Affine, FloatArray, Rescale
+from zenserve.circuits.lowering import Level
+from zenserve.circuits.networks.language import tensor
+from zenserve.circuits.onnx.write import to_onnx
+from zenserve.circuits.operators.activation import QuantActivation
+from zenserve.circuits.operators.clip import Clip, Requantise
+from zenserve.circuits.operators.leaky_relu import LeakyRelu, PiecewiseLinear, PRelu
+from zenserve.circuits.quantised import QuantGraph
+from zenserve.errors import ModelError
+from zenserve.prover import groth16
+from zenserve.verifier.schemes import Privacy
 
 ALPHAS = (0.01, 0.2, -0.5, 1.75, 1.0)
 LEVELS: tuple[Level, ...] = get_args(Level)

@@ -12,17 +12,17 @@ from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper
 from onnx.helper import make_node
 
-from circuits import QuantGraph, compile_inference, load_onnx, quantise, tune
-from circuits.graphs.graph import Graph
-from circuits.lowering import Level
-from circuits.operators.labels import QuantKeyed
-from circuits.quantisation import report
 from tests.circuits.relation_checker import broken
 from tests.circuits.support import answered, challenged, first_violation, held
 from tests.circuits.test_lowering import refuse_all_lies
 from tests.circuits.test_uniqueness import assert_unique
 from tests.refusals import refuses
-from verifier.schemes import Privacy
+from zenserve.circuits import QuantGraph, compile_inference, load_onnx, quantise, tune
+from zenserve.circuits.graphs.graph import Graph
+from zenserve.circuits.lowering import Level
+from zenserve.circuits.operators.labels import QuantKeyed
+from zenserve.circuits.quantisation import report
+from zenserve.verifier.schemes import Privacy
 
 Said = Mapping[str, Any]
 FLOAT, INTEGER = TensorProto.FLOAT, TensorProto.INT64

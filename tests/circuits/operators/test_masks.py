@@ -12,11 +12,6 @@ import pytest
 from numpy.typing import NDArray
 from onnx import NodeProto, TensorProto, helper, numpy_helper
 
-from circuits import QuantGraph, compile_inference, load_onnx, quantise
-from circuits.graphs.graph import Graph
-from circuits.lowering import Level
-from circuits.operators.masks import Only
-from circuits.operators.softmax import Softmax
 from tests.circuits.operators.test_activation import chain
 from tests.circuits.operators.test_arithmetic import lines, model, prove, same_everywhere
 from tests.circuits.operators.test_moving import Case
@@ -24,6 +19,11 @@ from tests.circuits.support import answered, challenged, first_violation
 from tests.circuits.test_lowering import refuse_all_lies
 from tests.circuits.test_uniqueness import assert_unique
 from tests.refusals import refuses
+from zenserve.circuits import QuantGraph, compile_inference, load_onnx, quantise
+from zenserve.circuits.graphs.graph import Graph
+from zenserve.circuits.lowering import Level
+from zenserve.circuits.operators.masks import Only
+from zenserve.circuits.operators.softmax import Softmax
 
 CAUSAL = np.tril(np.ones((3, 3), np.bool_))
 LEAST = np.finfo(np.float32).min

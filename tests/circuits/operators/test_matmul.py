@@ -10,14 +10,6 @@ import pytest
 from onnx import NodeProto
 from onnx.helper import make_node
 
-import kernels
-from circuits import compile_inference, load_onnx, plan_inference, quantise
-from circuits.lowering import Level
-from circuits.lowering.encodings import Packed
-from circuits.lowering.matrices import Matrices, Slots
-from circuits.r1cs.builder import FR
-from circuits.schemes import inference
-from relations.relation import MatrixProduct
 from tests.circuits.operators.test_arithmetic import lines, model, prove, same_everywhere
 from tests.circuits.operators.test_leaky_relu import SETTINGS
 from tests.circuits.operators.test_moving import Case, Rng, floats
@@ -25,7 +17,15 @@ from tests.circuits.quantised import networks
 from tests.circuits.support import R, challenged, forced
 from tests.circuits.test_uniqueness import assert_unique
 from tests.refusals import refuses
-from verifier.schemes import Privacy
+from zenserve import kernels
+from zenserve.circuits import compile_inference, load_onnx, plan_inference, quantise
+from zenserve.circuits.lowering import Level
+from zenserve.circuits.lowering.encodings import Packed
+from zenserve.circuits.lowering.matrices import Matrices, Slots
+from zenserve.circuits.r1cs.builder import FR
+from zenserve.circuits.schemes import inference
+from zenserve.relations.relation import MatrixProduct
+from zenserve.verifier.schemes import Privacy
 
 Shape = tuple[int, ...]
 

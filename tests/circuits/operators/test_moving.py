@@ -12,14 +12,14 @@ from numpy.typing import NDArray
 from onnx import NodeProto
 from onnx.helper import make_node
 
-from circuits import compile_inference, load_onnx, quantise
-from circuits.lowering import Level
-from circuits.onnx.write import to_onnx
-from circuits.operators.gather import Gather
 from tests.circuits.quantised import networks
 from tests.circuits.support import answered, first_violation, make_model
 from tests.circuits.test_lowering import refuse_all_lies
 from tests.refusals import refuses
+from zenserve.circuits import compile_inference, load_onnx, quantise
+from zenserve.circuits.lowering import Level
+from zenserve.circuits.onnx.write import to_onnx
+from zenserve.circuits.operators.gather import Gather
 
 Rng = np.random.Generator
 # Nodes from "x" to "h", their constants, and the shape of x without its batch.

@@ -10,10 +10,6 @@ import numpy as np
 import pytest
 from onnx.helper import make_node
 
-from circuits import compile_inference, load_onnx, plan_inference, quantise
-from circuits.lowering import Level
-from circuits.operators.softmax import QuantSoftmax
-from circuits.schemes import inference
 from tests.circuits.operators.test_arithmetic import model, prove, same_everywhere
 from tests.circuits.operators.test_leaky_relu import LEVELS
 from tests.circuits.operators.test_moving import Case, Rng, floats, one
@@ -22,8 +18,12 @@ from tests.circuits.support import challenged, forced
 from tests.circuits.test_onnx_operators import agree
 from tests.circuits.test_uniqueness import assert_unique
 from tests.refusals import refuses
-from verifier.schemes import Privacy
-from zenerrors import ModelError
+from zenserve.circuits import compile_inference, load_onnx, plan_inference, quantise
+from zenserve.circuits.lowering import Level
+from zenserve.circuits.operators.softmax import QuantSoftmax
+from zenserve.circuits.schemes import inference
+from zenserve.errors import ModelError
+from zenserve.verifier.schemes import Privacy
 
 
 def softmax(rng: Rng) -> Case:

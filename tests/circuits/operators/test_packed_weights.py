@@ -9,9 +9,9 @@ import pytest
 from onnx import TensorProto, helper
 from onnx.helper import make_node
 
-from circuits import load_onnx
 from tests.circuits.operators.files import Entry, expected, file
 from tests.refusals import refuses
+from zenserve.circuits import load_onnx
 
 RNG = np.random.default_rng(49)
 MICROSOFT = "com.microsoft"

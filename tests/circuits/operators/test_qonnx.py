@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 from onnx import TensorProto
 from onnx.helper import make_node
 
-from circuits import load_onnx
-from circuits.graphs.types import FloatArray
-from circuits.operators.dense import Dense
 from tests.circuits.operators.files import QONNX, Entry, expected, file, made
 from tests.refusals import refuses
+from zenserve.circuits import load_onnx
+from zenserve.circuits.graphs.types import FloatArray
+from zenserve.circuits.operators.dense import Dense
 
 RNG = np.random.default_rng(48)
 ENTRY: Entry = ("x", TensorProto.FLOAT, [1, 4])

@@ -22,13 +22,13 @@ from onnxruntime.quantization import (
 )
 
 import zenserve
-from circuits import load_onnx
-from circuits.graphs.retyping import QuantRetype
-from circuits.graphs.types import Affine, Rescale
-from circuits.operators.clip import Requantise
-from circuits.quantised import QuantGraph
 from tests.circuits.operators.files import Entry, expected, file, made, operators
 from tests.refusals import refuses
+from zenserve.circuits import load_onnx
+from zenserve.circuits.graphs.retyping import QuantRetype
+from zenserve.circuits.graphs.types import Affine, Rescale
+from zenserve.circuits.operators.clip import Requantise
+from zenserve.circuits.quantised import QuantGraph
 
 INT8, UINT8, INT64, FLOAT = TensorProto.INT8, TensorProto.UINT8, TensorProto.INT64, TensorProto.FLOAT
 Samples = Sequence[Mapping[str, NDArray[Any]]]

@@ -7,13 +7,13 @@ from typing import get_args
 
 import numpy as np
 
-from circuits import compile_inference, load_onnx, quantise
-from circuits.lowering import Level
 from tests.circuits.random_graphs import networks
 from tests.circuits.relation_checker import broken
 from tests.circuits.support import answered, first_violation, held
-from verifier.schemes import Privacy
-from zenerrors import ModelError
+from zenserve.circuits import compile_inference, load_onnx, quantise
+from zenserve.circuits.lowering import Level
+from zenserve.errors import ModelError
+from zenserve.verifier.schemes import Privacy
 
 LEVELS: tuple[Level, ...] = get_args(Level)
 WEIGHTS: tuple[Privacy, ...] = ("public", "private")

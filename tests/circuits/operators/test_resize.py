@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from onnx.helper import make_node
 from onnx.reference import ReferenceEvaluator
 
-from circuits import load_onnx, quantise
 from tests.circuits.support import make_model
-from zenerrors import ModelError
+from zenserve.circuits import load_onnx, quantise
+from zenserve.errors import ModelError
 
 PLACES = ("asymmetric", "half_pixel", "half_pixel_symmetric", "pytorch_half_pixel")
 ROUNDINGS = ("floor", "ceil", "round_prefer_floor", "round_prefer_ceil")

@@ -10,8 +10,8 @@ import onnxruntime
 import pytest
 from onnx.helper import make_node
 
-from circuits import compile_inference, load_onnx, quantise
 from tests.circuits.support import answered, first_violation, make_model
+from zenserve.circuits import compile_inference, load_onnx, quantise
 
 _RNG = np.random.default_rng(4)
 

@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 from onnx.helper import make_node
 
-from circuits import load_onnx
-from circuits.lowering import Level
 from tests.circuits.operators.test_arithmetic import model, prove, same_everywhere
 from tests.circuits.operators.test_moving import Case, Rng, floats
 from tests.refusals import refuses
-from verifier.schemes import Privacy
+from zenserve.circuits import load_onnx
+from zenserve.circuits.lowering import Level
+from zenserve.verifier.schemes import Privacy
 
 
 def beside_constants(rng: Rng) -> Case:

@@ -10,17 +10,17 @@ import numpy as np
 import pytest
 from onnx.helper import make_node
 
-from circuits import QuantGraph, compile_inference, load_onnx, plan_inference, quantise
-from circuits.graphs.types import Affine
-from circuits.lowering import Level
-from circuits.operators.largest import QuantTopK
-from circuits.operators.selection import QuantOneHot
 from tests.circuits.operators.test_arithmetic import model, prove, real, same_everywhere
 from tests.circuits.operators.test_leaky_relu import SETTINGS
 from tests.circuits.operators.test_moving import Case, Rng, floats
 from tests.circuits.support import insisting, refused, spread
 from tests.refusals import refuses
-from verifier.schemes import Privacy
+from zenserve.circuits import QuantGraph, compile_inference, load_onnx, plan_inference, quantise
+from zenserve.circuits.graphs.types import Affine
+from zenserve.circuits.lowering import Level
+from zenserve.circuits.operators.largest import QuantTopK
+from zenserve.circuits.operators.selection import QuantOneHot
+from zenserve.verifier.schemes import Privacy
 
 
 def with_place(rng: Rng, node: str, inputs: list[str], said: Mapping[str, Any], shape: Any) -> Case:

@@ -16,12 +16,6 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper
 
-from circuits import Inference, compile_inference, compile_registration, load_onnx, parameters, quantise
-from circuits.graphs.types import FloatArray
-from circuits.lowering import Level
-from circuits.operators.filled import QuantFilled
-from circuits.operators.recurrent import QuantRecurrent
-from circuits.quantised import QuantGraph
 from tests.circuits.operators.test_leaky_relu import SETTINGS
 from tests.circuits.quantised import networks, slow
 from tests.circuits.quantised.test_file import resealed
@@ -30,8 +24,21 @@ from tests.circuits.support import answered, challenged, first_violation, forge,
 from tests.circuits.test_lowering import refuse_all_lies
 from tests.circuits.test_uniqueness import assert_unique
 from tests.refusals import refuses
-from verifier.schemes import Privacy
-from zenerrors import ModelError
+from zenserve.circuits import (
+    Inference,
+    compile_inference,
+    compile_registration,
+    load_onnx,
+    parameters,
+    quantise,
+)
+from zenserve.circuits.graphs.types import FloatArray
+from zenserve.circuits.lowering import Level
+from zenserve.circuits.operators.filled import QuantFilled
+from zenserve.circuits.operators.recurrent import QuantRecurrent
+from zenserve.circuits.quantised import QuantGraph
+from zenserve.errors import ModelError
+from zenserve.verifier.schemes import Privacy
 
 Rng = np.random.Generator
 GATES = {"RNN": 1, "GRU": 3, "LSTM": 4}

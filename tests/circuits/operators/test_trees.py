@@ -12,12 +12,12 @@ import pytest
 from onnx import TensorProto, helper
 
 import zenserve
-from circuits import Graph, QuantGraph, compile_inference, load_onnx, quantise
-from circuits.operators.forest import Forest, QuantForest
-from circuits.quantised.typed import TypedGraph
-from circuits.schemes.inference import all_shown
 from tests.circuits.support import answered, first_violation
 from tests.refusals import refuses
+from zenserve.circuits import Graph, QuantGraph, compile_inference, load_onnx, quantise
+from zenserve.circuits.operators.forest import Forest, QuantForest
+from zenserve.circuits.quantised.typed import TypedGraph
+from zenserve.circuits.schemes.inference import all_shown
 
 ML = "ai.onnx.ml"
 MODES = ["BRANCH_LEQ", "BRANCH_LT", "BRANCH_GTE", "BRANCH_GT", "BRANCH_EQ", "BRANCH_NEQ"]

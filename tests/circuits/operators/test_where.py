@@ -12,16 +12,16 @@ import pytest
 from numpy.typing import NDArray
 from onnx import NodeProto, TensorProto, helper, numpy_helper
 
-from circuits import QuantGraph, compile_inference, load_onnx, quantise
-from circuits.graphs.graph import Graph
-from circuits.graphs.types import FloatArray
-from circuits.lowering import Level
-from circuits.operators.where import QuantWhere, Where
-from circuits.quantisation.plan import input_names
 from tests.circuits.support import answered, challenged, first_violation
 from tests.circuits.test_lowering import refuse_all_lies
 from tests.circuits.test_uniqueness import assert_unique
 from tests.refusals import refuses
+from zenserve.circuits import QuantGraph, compile_inference, load_onnx, quantise
+from zenserve.circuits.graphs.graph import Graph
+from zenserve.circuits.graphs.types import FloatArray
+from zenserve.circuits.lowering import Level
+from zenserve.circuits.operators.where import QuantWhere, Where
+from zenserve.circuits.quantisation.plan import input_names
 
 SAMPLES = 64
 SIZE = 6

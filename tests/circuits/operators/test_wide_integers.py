@@ -11,9 +11,9 @@ from onnx.helper import make_node
 from sklearn.linear_model import LogisticRegression
 
 import zenserve
-from circuits.graphs.retyping import QuantRetype
 from tests.circuits.operators.files import Entry, expected, file, made
 from tests.refusals import refuses
+from zenserve.circuits.graphs.retyping import QuantRetype
 
 RNG = np.random.default_rng(50)
 THEN = 1_700_000_000

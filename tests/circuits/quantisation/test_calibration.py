@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from circuits import quantise
-from circuits.graphs.calibration import Interval, Seen, interval
-from circuits.networks.language import tensor
-from circuits.quantisation import METHODS, Method
+from zenserve.circuits import quantise
+from zenserve.circuits.graphs.calibration import Interval, Seen, interval
+from zenserve.circuits.networks.language import tensor
+from zenserve.circuits.quantisation import METHODS, Method
 
 
 @pytest.mark.parametrize("method", METHODS)

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from circuits import load_onnx, quantise, tune
-from circuits.quantisation import report
-from circuits.quantisation.labels import right
 from tests.circuits.test_several import model, samples
 from tests.refusals import refuses
+from zenserve.circuits import load_onnx, quantise, tune
+from zenserve.circuits.quantisation import report
+from zenserve.circuits.quantisation.labels import right
 
 COUNT = 64
 

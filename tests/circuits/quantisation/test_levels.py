@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from circuits import Graph, QuantGraph, compile_inference, load_onnx, quantise
-from circuits.lowering import Level
 from tests.circuits.operators.test_learned import LINEAR, THREE, model
 from tests.circuits.relation_checker import broken
 from tests.circuits.support import answered, challenged, first_violation, held
 from tests.circuits.test_lowering import refuse_all_lies
 from tests.circuits.test_uniqueness import assert_unique
-from verifier.schemes import Privacy
+from zenserve.circuits import Graph, QuantGraph, compile_inference, load_onnx, quantise
+from zenserve.circuits.lowering import Level
+from zenserve.verifier.schemes import Privacy
 
 REACH = np.array([0.01, 1.0, 4000.0, 3.0])
 # Far from zero, where it varies little.

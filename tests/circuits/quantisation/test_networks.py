@@ -12,22 +12,22 @@ import numpy as np
 import onnxruntime
 import pytest
 
-from circuits import Graph, QuantGraph, load_onnx, quantise, zoo
-from circuits.graphs.types import Affine, FloatArray, Rescale
-from circuits.networks.language import Tensor, concat, tensor
-from circuits.onnx.write import to_onnx
-from circuits.operators.add import QuantAdd
-from circuits.operators.average_pool import WindowSum
-from circuits.operators.clip import Requantise
-from circuits.operators.concat import Concat
-from circuits.operators.convolution import QuantConv
-from circuits.operators.dense import QuantDense
-from circuits.operators.max_pool import MaxPool
-from circuits.quantisation import METHODS, Method, page, report
 from tests.circuits import real
 from tests.circuits.test_onnx_exporters import quantised, run
 from tests.refusals import refuses
-from zenerrors import ModelError, TensorError
+from zenserve.circuits import Graph, QuantGraph, load_onnx, quantise, zoo
+from zenserve.circuits.graphs.types import Affine, FloatArray, Rescale
+from zenserve.circuits.networks.language import Tensor, concat, tensor
+from zenserve.circuits.onnx.write import to_onnx
+from zenserve.circuits.operators.add import QuantAdd
+from zenserve.circuits.operators.average_pool import WindowSum
+from zenserve.circuits.operators.clip import Requantise
+from zenserve.circuits.operators.concat import Concat
+from zenserve.circuits.operators.convolution import QuantConv
+from zenserve.circuits.operators.dense import QuantDense
+from zenserve.circuits.operators.max_pool import MaxPool
+from zenserve.circuits.quantisation import METHODS, Method, page, report
+from zenserve.errors import ModelError, TensorError
 
 SHAPE = (2, 8, 8)
 

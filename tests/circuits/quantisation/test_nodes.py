@@ -10,19 +10,19 @@ import pytest
 from hypothesis import example, given, reject
 from hypothesis import strategies as st
 
-from circuits import Graph, QuantGraph, quantise
-from circuits.graphs.types import Affine, FloatArray
-from circuits.networks.language import Tensor, concat, tensor
-from circuits.operators.activation import Activation
-from circuits.operators.add import Sum
-from circuits.operators.clip import Clip
-from circuits.operators.convolution import Conv, QuantConv
-from circuits.operators.dense import Dense
-from circuits.operators.reshape import Reshape
-from circuits.operators.weighted import WeightedSum
-from circuits.quantisation import METHODS, Method
-from circuits.quantisation.plan import Step, plan
-from zenerrors import ModelError
+from zenserve.circuits import Graph, QuantGraph, quantise
+from zenserve.circuits.graphs.types import Affine, FloatArray
+from zenserve.circuits.networks.language import Tensor, concat, tensor
+from zenserve.circuits.operators.activation import Activation
+from zenserve.circuits.operators.add import Sum
+from zenserve.circuits.operators.clip import Clip
+from zenserve.circuits.operators.convolution import Conv, QuantConv
+from zenserve.circuits.operators.dense import Dense
+from zenserve.circuits.operators.reshape import Reshape
+from zenserve.circuits.operators.weighted import WeightedSum
+from zenserve.circuits.quantisation import METHODS, Method
+from zenserve.circuits.quantisation.plan import Step, plan
+from zenserve.errors import ModelError
 
 Rng = np.random.Generator
 HALF = 0.5 + 1e-9

@@ -6,24 +6,24 @@ from dataclasses import replace
 
 import numpy as np
 
-from circuits.graphs.node import QuantNode
-from circuits.graphs.types import Affine, Rescale, WeightType
-from circuits.operators.activation import QuantActivation
-from circuits.operators.add import QuantAdd
-from circuits.operators.average_pool import WindowSum
-from circuits.operators.clip import Requantise
-from circuits.operators.concat import Concat
-from circuits.operators.convolution import QuantConv
-from circuits.operators.dense import QuantDense
-from circuits.operators.leaky_relu import PiecewiseLinear
-from circuits.operators.matmul import QuantMatMul
-from circuits.operators.max_pool import MaxPool
-from circuits.operators.multiply import QuantMul
-from circuits.operators.pad import Pad
-from circuits.operators.reshape import Reshape
-from circuits.operators.transpose import Transpose
-from circuits.quantised import QuantGraph
-from relations.integers import IntArray
+from zenserve.circuits.graphs.node import QuantNode
+from zenserve.circuits.graphs.types import Affine, Rescale, WeightType
+from zenserve.circuits.operators.activation import QuantActivation
+from zenserve.circuits.operators.add import QuantAdd
+from zenserve.circuits.operators.average_pool import WindowSum
+from zenserve.circuits.operators.clip import Requantise
+from zenserve.circuits.operators.concat import Concat
+from zenserve.circuits.operators.convolution import QuantConv
+from zenserve.circuits.operators.dense import QuantDense
+from zenserve.circuits.operators.leaky_relu import PiecewiseLinear
+from zenserve.circuits.operators.matmul import QuantMatMul
+from zenserve.circuits.operators.max_pool import MaxPool
+from zenserve.circuits.operators.multiply import QuantMul
+from zenserve.circuits.operators.pad import Pad
+from zenserve.circuits.operators.reshape import Reshape
+from zenserve.circuits.operators.transpose import Transpose
+from zenserve.circuits.quantised import QuantGraph
+from zenserve.relations.integers import IntArray
 
 KINDS = (
     *(

@@ -9,33 +9,33 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from circuits.graphs.node import QuantNode
-from circuits.graphs.types import Affine, Rescale
-from circuits.operators.activation import QuantActivation
-from circuits.operators.add import QuantAdd
-from circuits.operators.average_pool import WindowSum
-from circuits.operators.concat import Concat
-from circuits.operators.convolution import QuantConv
-from circuits.operators.dense import QuantDense
-from circuits.operators.filled import QuantFilled
-from circuits.operators.forest import QuantForest
-from circuits.operators.gather import Gather
-from circuits.operators.largest import QuantTopK
-from circuits.operators.leaky_relu import PiecewiseLinear, QuantPRelu
-from circuits.operators.matmul import QuantMatMul
-from circuits.operators.max_pool import MaxPool
-from circuits.operators.multiply import QuantMul
-from circuits.operators.pad import Pad
-from circuits.operators.recurrent import QuantRecurrent
-from circuits.operators.reshape import Reshape
-from circuits.operators.selection import QuantOneHot
-from circuits.operators.softmax import QuantSoftmax
-from circuits.operators.sums import Accumulating
-from circuits.operators.transpose import Transpose
-from circuits.operators.where import QuantWhere
-from circuits.operators.whole_quotients import QuantWholeQuotient
-from circuits.quantised import QuantGraph
-from relations.integers import IntArray
+from zenserve.circuits.graphs.node import QuantNode
+from zenserve.circuits.graphs.types import Affine, Rescale
+from zenserve.circuits.operators.activation import QuantActivation
+from zenserve.circuits.operators.add import QuantAdd
+from zenserve.circuits.operators.average_pool import WindowSum
+from zenserve.circuits.operators.concat import Concat
+from zenserve.circuits.operators.convolution import QuantConv
+from zenserve.circuits.operators.dense import QuantDense
+from zenserve.circuits.operators.filled import QuantFilled
+from zenserve.circuits.operators.forest import QuantForest
+from zenserve.circuits.operators.gather import Gather
+from zenserve.circuits.operators.largest import QuantTopK
+from zenserve.circuits.operators.leaky_relu import PiecewiseLinear, QuantPRelu
+from zenserve.circuits.operators.matmul import QuantMatMul
+from zenserve.circuits.operators.max_pool import MaxPool
+from zenserve.circuits.operators.multiply import QuantMul
+from zenserve.circuits.operators.pad import Pad
+from zenserve.circuits.operators.recurrent import QuantRecurrent
+from zenserve.circuits.operators.reshape import Reshape
+from zenserve.circuits.operators.selection import QuantOneHot
+from zenserve.circuits.operators.softmax import QuantSoftmax
+from zenserve.circuits.operators.sums import Accumulating
+from zenserve.circuits.operators.transpose import Transpose
+from zenserve.circuits.operators.where import QuantWhere
+from zenserve.circuits.operators.whole_quotients import QuantWholeQuotient
+from zenserve.circuits.quantised import QuantGraph
+from zenserve.relations.integers import IntArray
 
 Objects = NDArray[np.object_]
 

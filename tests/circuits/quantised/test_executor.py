@@ -7,14 +7,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from circuits.graphs.types import Affine, Rescale, WeightType
-from circuits.operators.dense import QuantDense
-from circuits.quantised import QuantGraph
-from relations.planes import Sliding
 from tests.circuits.quantised import networks, slow
 from tests.circuits.quantised.networks import KINDS
 from tests.refusals import refuses
-from zenerrors import ModelError
+from zenserve.circuits.graphs.types import Affine, Rescale, WeightType
+from zenserve.circuits.operators.dense import QuantDense
+from zenserve.circuits.quantised import QuantGraph
+from zenserve.errors import ModelError
+from zenserve.relations.planes import Sliding
 
 
 @given(

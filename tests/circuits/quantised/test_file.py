@@ -13,14 +13,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from circuits.graphs.types import Affine
-from circuits.operators.max_pool import MaxPool
-from circuits.quantised import QuantGraph
 from tests.circuits.quantised import networks
 from tests.circuits.quantised.networks import KINDS
 from tests.refusals import refuses
-from verifier.preamble import PREAMBLE_BYTES
-from zenerrors import FileFormatError
+from zenserve.circuits.graphs.types import Affine
+from zenserve.circuits.operators.max_pool import MaxPool
+from zenserve.circuits.quantised import QuantGraph
+from zenserve.errors import FileFormatError
+from zenserve.verifier.preamble import PREAMBLE_BYTES
 
 _BODY = PREAMBLE_BYTES + 32
 

@@ -3,7 +3,7 @@
 import os
 import sys
 
-if "service.worker" in sys.orig_argv:
+if "zenserve.service.worker" in sys.orig_argv:
     from tests.faults.accident import prepare
 
     prepare(os.environ["ACCIDENT"])

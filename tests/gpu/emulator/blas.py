@@ -1,4 +1,4 @@
-"""The twin of gpu.blas where there is no device."""
+"""The twin of zenserve.gpu.blas where there is no device."""
 
 from __future__ import annotations
 

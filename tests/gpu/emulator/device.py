@@ -1,4 +1,6 @@
-"""The twin of gpu.device where there is no device: arrays of two emulated ones lie in the host's memory."""
+"""The twin of zenserve.gpu.device where there is no device: arrays of two emulated ones lie in the host's
+memory.
+"""
 
 from __future__ import annotations
 
@@ -16,8 +18,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from gpu import times
-from zenerrors import ResourceError
+from zenserve.errors import ResourceError
+from zenserve.gpu import times
 
 HOPPER = "sm_90a"
 

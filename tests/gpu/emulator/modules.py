@@ -1,4 +1,4 @@
-"""The twin of gpu.modules where there is no device: g++ compiles the sources, after prelude.hpp."""
+"""The twin of zenserve.gpu.modules where there is no device: g++ compiles the sources, after prelude.hpp."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from gpu import times
 from tests.gpu.emulator.device import Array, Device, does
-from zenerrors import ZenError
+from zenserve.errors import ZenError
+from zenserve.gpu import times
 
 ROOT = Path(__file__).parents[3]
 SOURCES = ROOT / "gpu" / "source"

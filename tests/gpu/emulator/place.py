@@ -5,8 +5,8 @@ from __future__ import annotations
 import sys
 from typing import Final
 
-import gpu
 from tests.gpu.emulator import blas, device, modules
+from zenserve import gpu
 
 
 def _answers() -> bool:
@@ -25,5 +25,5 @@ EMULATED: Final = not _answers()
 
 if EMULATED:
     for name, twin in (("blas", blas), ("device", device), ("modules", modules)):
-        sys.modules[f"gpu.{name}"] = twin
+        sys.modules[f"zenserve.gpu.{name}"] = twin
         setattr(gpu, name, twin)

@@ -2,12 +2,12 @@ from __future__ import annotations
 
 import pytest
 
-from prover.groth16 import ceremony
-from prover.groth16.ceremony import State
-from prover.groth16.powers_of_tau import PowersOfTau
 from tests.prover.ceremony.support import Case, contribute_known, known_powers
 from tests.prover.statements import COMMITTED_Z, CUBIC_Z, committed_statement, cubic_statement
 from tests.prover.vectors import folded
+from zenserve.prover.groth16 import ceremony
+from zenserve.prover.groth16.ceremony import State
+from zenserve.prover.groth16.powers_of_tau import PowersOfTau
 
 
 @pytest.fixture(scope="session")

@@ -8,13 +8,13 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from kernels import FrArray, Group, WordArray, fr, g1, g2
-from prover.constraint_system import ConstraintSystem
-from prover.groth16 import ceremony, powers_of_tau
-from prover.groth16.ceremony import State, contribution
-from prover.groth16.ceremony.state import CHANGING
-from prover.groth16.powers_of_tau import PowersOfTau
 from tests.prover.statements import R
+from zenserve.kernels import FrArray, Group, WordArray, fr, g1, g2
+from zenserve.prover.constraint_system import ConstraintSystem
+from zenserve.prover.groth16 import ceremony, powers_of_tau
+from zenserve.prover.groth16.ceremony import State, contribution
+from zenserve.prover.groth16.ceremony.state import CHANGING
+from zenserve.prover.groth16.powers_of_tau import PowersOfTau
 
 TAU, ALPHA, BETA = 0x1234567, R - 3, 2**200 + 1
 

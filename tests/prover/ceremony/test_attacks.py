@@ -10,11 +10,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from kernels import WordArray, fr, g1, g2
-from prover.groth16 import ceremony
-from prover.groth16.ceremony import Contribution, State, chain
-from prover.groth16.ceremony.state import CHANGING, FIXED, Shape
-from prover.groth16.powers_of_tau import PowersOfTau
 from tests.prover.ceremony.support import (
     TAU,
     Case,
@@ -33,8 +28,13 @@ from tests.prover.ceremony.support import (
 )
 from tests.prover.statements import R, cubic_statement
 from tests.refusals import refuses
-from verifier.beacon import Beacon
-from zenerrors import CeremonyError, FileFormatError
+from zenserve.errors import CeremonyError, FileFormatError
+from zenserve.kernels import WordArray, fr, g1, g2
+from zenserve.prover.groth16 import ceremony
+from zenserve.prover.groth16.ceremony import Contribution, State, chain
+from zenserve.prover.groth16.ceremony.state import CHANGING, FIXED, Shape
+from zenserve.prover.groth16.powers_of_tau import PowersOfTau
+from zenserve.verifier.beacon import Beacon
 
 
 def refused(case: Case, state: State, code: str, field: str | None = None) -> None:

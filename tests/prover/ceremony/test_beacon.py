@@ -8,15 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from kernels import fr, g2
-from prover.groth16 import ceremony
-from prover.groth16.ceremony import State, chain
 from tests.prover.ceremony.support import Case, contribute_known, forge, known_shares
 from tests.prover.statements import R
 from tests.refusals import refuses
-from verifier.beacon import MOST_ROUNDS, Beacon
-from verifier.groth16 import setup_transcript
-from verifier.groth16.setup_transcript import check
+from zenserve.kernels import fr, g2
+from zenserve.prover.groth16 import ceremony
+from zenserve.prover.groth16.ceremony import State, chain
+from zenserve.verifier.beacon import MOST_ROUNDS, Beacon
+from zenserve.verifier.groth16 import setup_transcript
+from zenserve.verifier.groth16.setup_transcript import check
 
 VALUE = hashlib.sha256(b"a round that nobody knew").digest()
 BEACON = Beacon(VALUE, 3)

@@ -9,17 +9,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from kernels import FrArray, fr, g1, g2
-from prover import groth16
-from prover.blocks import SparseBlock
-from prover.constraint_system import ConstraintSystem, Segment
-from prover.groth16 import CommitmentKey, ProvingKey, VerifyingKey, ceremony, reference
-from prover.groth16.ceremony import State, chain, contribution
-from prover.groth16.ceremony.initial import required_power
-from prover.groth16.commitment import blinding_point
-from prover.groth16.powers_of_tau import PowersOfTau
-from prover.groth16.reference import Trapdoor
-from prover.groth16.reference.exponents import roots_of_unity
 from tests.prover.ceremony.support import (
     ALPHA,
     BETA,
@@ -41,7 +30,18 @@ from tests.prover.statements import (
     satisfied,
 )
 from tests.refusals import refuses
-from zenerrors import Cancelled
+from zenserve.errors import Cancelled
+from zenserve.kernels import FrArray, fr, g1, g2
+from zenserve.prover import groth16
+from zenserve.prover.blocks import SparseBlock
+from zenserve.prover.constraint_system import ConstraintSystem, Segment
+from zenserve.prover.groth16 import CommitmentKey, ProvingKey, VerifyingKey, ceremony, reference
+from zenserve.prover.groth16.ceremony import State, chain, contribution
+from zenserve.prover.groth16.ceremony.initial import required_power
+from zenserve.prover.groth16.commitment import blinding_point
+from zenserve.prover.groth16.powers_of_tau import PowersOfTau
+from zenserve.prover.groth16.reference import Trapdoor
+from zenserve.prover.groth16.reference.exponents import roots_of_unity
 
 
 def trapdoor(case: Case) -> Trapdoor:

@@ -9,15 +9,15 @@ import numpy as np
 import py_ecc.optimized_bls12_381 as curve
 import pytest
 
-from base import container
-from kernels import fp, fr, g1, g2
-from prover.groth16 import ceremony
-from prover.groth16.ceremony import State
-from prover.groth16.ceremony.state import CHANGING, FIXED
 from tests.prover.ceremony.support import Case, altered, forge, nudged
 from tests.refusals import refuses
-from verifier.preamble import CEREMONY_STATE
-from zenerrors import CeremonyError, FileFormatError
+from zenserve.base import container
+from zenserve.errors import CeremonyError, FileFormatError
+from zenserve.kernels import fp, fr, g1, g2
+from zenserve.prover.groth16 import ceremony
+from zenserve.prover.groth16.ceremony import State
+from zenserve.prover.groth16.ceremony.state import CHANGING, FIXED
+from zenserve.verifier.preamble import CEREMONY_STATE
 
 
 def refused(state: State, path: Path, code: str, field: str | None = None) -> None:

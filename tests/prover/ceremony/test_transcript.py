@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from kernels import fr, g2
-from prover.groth16 import VerifyingKey, ceremony
 from tests.prover.ceremony.support import Case
-from verifier.groth16.setup_transcript import MOST_CONTRIBUTIONS, check
-from zenerrors import CeremonyError, FileFormatError, ZenError
+from zenserve.errors import CeremonyError, FileFormatError, ZenError
+from zenserve.kernels import fr, g2
+from zenserve.prover.groth16 import VerifyingKey, ceremony
+from zenserve.verifier.groth16.setup_transcript import MOST_CONTRIBUTIONS, check
 
 Document = dict[str, Any]
 

@@ -10,9 +10,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from prover.blocks import Csr, SparseBlock
-from prover.constraint_system import ConstraintSystem
 from tests.prover.statements import R, csr
+from zenserve.prover.blocks import Csr, SparseBlock
+from zenserve.prover.constraint_system import ConstraintSystem
 
 VECTORS = Path(__file__).parents[1] / "vectors" / "iden3"
 

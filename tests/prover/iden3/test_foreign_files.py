@@ -8,12 +8,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from kernels import FrArray, fr
-from prover import groth16
-from prover.constraint_system import ConstraintSystem
-from prover.groth16 import ProvingKey, ceremony, iden3
 from tests.prover.iden3.support import VECTORS, rows_of_r1cs, rows_of_statement, take_apart
-from zenerrors import CeremonyError, FileFormatError
+from zenserve.errors import CeremonyError, FileFormatError
+from zenserve.kernels import FrArray, fr
+from zenserve.prover import groth16
+from zenserve.prover.constraint_system import ConstraintSystem
+from zenserve.prover.groth16 import ProvingKey, ceremony, iden3
 
 Z = [1, 53, 7, 3, 9, 27]
 """one, y, k, x, x², x³: circom puts outputs before inputs."""

@@ -11,16 +11,16 @@ import numpy as np
 import pytest
 from py_arkworks_bls12381 import G1Point, G2Point
 
-from kernels import fp, g1, g2
-from prover.blocks import SparseBlock
-from prover.constraint_system import ConstraintSystem
-from prover.groth16 import iden3
 from tests.prover.bad_points import bad_points
 from tests.prover.iden3.support import VECTORS, File, take_apart
 from tests.prover.statements import R, csr, cubic_statement
 from tests.refusals import refuses
-from verifier.points import FIELD_MODULUS
-from zenerrors import CeremonyError, FileFormatError
+from zenserve.errors import CeremonyError, FileFormatError
+from zenserve.kernels import fp, g1, g2
+from zenserve.prover.blocks import SparseBlock
+from zenserve.prover.constraint_system import ConstraintSystem
+from zenserve.prover.groth16 import iden3
+from zenserve.verifier.points import FIELD_MODULUS
 
 BN128_P = 0x30644E72E131A029B85045B68181585D97816A916871CA8D3C208C16D87CFD47
 BN128_R = 0x30644E72E131A029B85045B68181585D2833E84879B9709143E1F593F0000001

@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 from py_arkworks_bls12381 import G1Point, G2Point
 
-from prover.groth16 import iden3
 from tests.prover.bad_points import bad_points
 from tests.prover.iden3.support import VECTORS
 from tests.prover.statements import R
-from verifier.points import FIELD_MODULUS
-from zenerrors import FileFormatError
+from zenserve.errors import FileFormatError
+from zenserve.prover.groth16 import iden3
+from zenserve.verifier.points import FIELD_MODULUS
 
 KEY: dict[str, Any] = json.loads((VECTORS / "verification_key.json").read_text())
 PROOF: dict[str, Any] = json.loads((VECTORS / "proof.json").read_text())

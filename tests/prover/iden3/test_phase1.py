@@ -11,14 +11,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kernels import fr, g1, g2
-from prover.groth16 import iden3, powers_of_tau
-from prover.groth16.iden3 import blake2, phase1
-from prover.groth16.iden3.drawing import Source
-from prover.groth16.powers_of_tau import PowersOfTau
 from tests.prover.ceremony.support import known_powers
 from tests.prover.iden3.support import VECTORS, File, take_apart
 from tests.refusals import refuses
+from zenserve.kernels import fr, g1, g2
+from zenserve.prover.groth16 import iden3, powers_of_tau
+from zenserve.prover.groth16.iden3 import blake2, phase1
+from zenserve.prover.groth16.iden3.drawing import Source
+from zenserve.prover.groth16.powers_of_tau import PowersOfTau
 
 CONTRIBUTIONS = 7
 RECORD = phase1._RECORD.itemsize

@@ -12,11 +12,6 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from kernels import fr
-from prover import groth16
-from prover.constraint_system import ConstraintSystem
-from prover.groth16 import ProvingKey, VerifyingKey, iden3, powers_of_tau
-from prover.groth16.iden3 import coefficients, zkey
 from tests.prover.iden3.support import (
     random_statement,
     rows_of_r1cs,
@@ -26,6 +21,11 @@ from tests.prover.iden3.support import (
 )
 from tests.prover.statements import CUBIC_Z, EDGES, Committed, Example, R, satisfied
 from tests.refusals import refuses
+from zenserve.kernels import fr
+from zenserve.prover import groth16
+from zenserve.prover.constraint_system import ConstraintSystem
+from zenserve.prover.groth16 import ProvingKey, VerifyingKey, iden3, powers_of_tau
+from zenserve.prover.groth16.iden3 import coefficients, zkey
 
 POINT_ARRAYS = [field.name for field in dataclasses.fields(ProvingKey) if field.name != "verifying_key"]
 

@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from kernels import FrArray, fr
-from prover import groth16
-from prover.constraint_system import ConstraintSystem
-from prover.groth16 import ProvingKey, ceremony, iden3, powers_of_tau
 from tests.prover.iden3.conftest import Snarkjs
 from tests.prover.iden3.support import VECTORS, random_statement, take_apart
 from tests.prover.statements import Example
 from tests.refusals import refuses
+from zenserve.kernels import FrArray, fr
+from zenserve.prover import groth16
+from zenserve.prover.constraint_system import ConstraintSystem
+from zenserve.prover.groth16 import ProvingKey, ceremony, iden3, powers_of_tau
 
 ROWS, PUBLIC, PRIVATE = 10, 2, 8
 POWER = 4

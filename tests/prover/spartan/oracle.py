@@ -8,7 +8,7 @@ from unittest.mock import patch
 
 from blake3 import blake3
 
-from verifier.spartan.transcript import ASKING, CHALLENGE, Transcript
+from zenserve.verifier.spartan.transcript import ASKING, CHALLENGE, Transcript
 
 
 @contextmanager

@@ -8,18 +8,18 @@ from random import Random
 
 from blake3 import blake3
 
-from verifier.spartan.claims import Drawn, Known, Said, combined, forms
-from verifier.spartan.code import Code
-from verifier.spartan.commitment import Rows
-from verifier.spartan.field import Field
-from verifier.spartan.merkle import LEAF_KEY, NODE_KEY, root, siblings
-from verifier.spartan.proof import Body, Folded, Opening
-from verifier.spartan.renewal import Renewal
-from verifier.spartan.renewal import begin as begin_renewal
-from verifier.spartan.renewal import weights as weights_of
-from verifier.spartan.shape import Folding, Segment, Shape, renewal_folding
-from verifier.spartan.transcript import Transcript
-from verifier.spartan.verification import begin, known_part
+from zenserve.verifier.spartan.claims import Drawn, Known, Said, combined, forms
+from zenserve.verifier.spartan.code import Code
+from zenserve.verifier.spartan.commitment import Rows
+from zenserve.verifier.spartan.field import Field
+from zenserve.verifier.spartan.merkle import LEAF_KEY, NODE_KEY, root, siblings
+from zenserve.verifier.spartan.proof import Body, Folded, Opening
+from zenserve.verifier.spartan.renewal import Renewal
+from zenserve.verifier.spartan.renewal import begin as begin_renewal
+from zenserve.verifier.spartan.renewal import weights as weights_of
+from zenserve.verifier.spartan.shape import Folding, Segment, Shape, renewal_folding
+from zenserve.verifier.spartan.transcript import Transcript
+from zenserve.verifier.spartan.verification import begin, known_part
 
 Row = dict[int, int]
 """Coefficients by variable."""
@@ -27,7 +27,7 @@ Row = dict[int, int]
 
 @dataclass(frozen=True)
 class Dense:
-    """A, B and C as lists of rows (``verifier.spartan.verification.Matrices``).
+    """A, B and C as lists of rows (``zenserve.verifier.spartan.verification.Matrices``).
 
     Variables are ``1 | public | challenges | segments | private``, without blinding ones.
     """
@@ -170,7 +170,7 @@ def truthful(label: str, values: list[int]) -> list[int]:
 
 
 class Folder:
-    """``prover.spartan.folding.Folder``, of numbers."""
+    """``zenserve.prover.spartan.folding.Folder``, of numbers."""
 
     def __init__(self, folding: Folding, vector: list[int], lie: Lie = truthful) -> None:
         self._folding, self._vector, self._lie = folding, vector, lie
@@ -275,8 +275,8 @@ def prove(
     noise: Noise | None = None,
     lie: Lie = truthful,
 ) -> Proof:
-    """As ``prover.spartan.proving.prove``, of the values ``z``. ``lie``: what is said in place of the truth,
-    by its label, before the pads come on top; of "pads" and "masks" what is committed to."""
+    """As ``zenserve.prover.spartan.proving.prove``, of the values ``z``. ``lie``: what is said in place of
+    the truth, by its label, before the pads come on top; of "pads" and "masks" what is committed to."""
     code, over, pads = shape.code, shape.code.field, shape.pads
     p, noise = over.modulus, noise or Noise(over)
     starts = [shape.known]
@@ -379,7 +379,7 @@ def prove(
 def renew(
     rows: Rows, size: int, old: Matrix, new: Matrix, noise: Noise, lie: Lie = truthful
 ) -> tuple[Renewal, list[Opening]]:
-    """``prover.spartan.renewal.renew``, and the openings that are in it."""
+    """``zenserve.prover.spartan.renewal.renew``, and the openings that are in it."""
     code, over = rows.code, rows.code.field
     width = code.degree - rows.tail
     masks = lie("masks", noise.elements("masks", 2 * code.degree))

@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tests.prover.spartan.reference import Noise, Proof
-from verifier.spartan.field import Field
-from verifier.spartan.proof import Opening
-from verifier.spartan.renewal import Renewal
+from zenserve.verifier.spartan.field import Field
+from zenserve.verifier.spartan.proof import Opening
+from zenserve.verifier.spartan.renewal import Renewal
 
 
 def told(over: Field, proof: Proof) -> Iterator[tuple[str, int]]:

@@ -18,14 +18,14 @@ from tests.prover.spartan.reference import (
     weigh_columns,
     weigh_compared,
 )
-from verifier.spartan.claims import Drawn, Known, Said, combined, forms
-from verifier.spartan.commitment import Rows
-from verifier.spartan.proof import Body, Opening
-from verifier.spartan.renewal import Renewal
-from verifier.spartan.renewal import begin as begin_renewal
-from verifier.spartan.renewal import weights as weights_of
-from verifier.spartan.shape import Shape, renewal_folding
-from verifier.spartan.verification import Matrices, begin, known_part
+from zenserve.verifier.spartan.claims import Drawn, Known, Said, combined, forms
+from zenserve.verifier.spartan.commitment import Rows
+from zenserve.verifier.spartan.proof import Body, Opening
+from zenserve.verifier.spartan.renewal import Renewal
+from zenserve.verifier.spartan.renewal import begin as begin_renewal
+from zenserve.verifier.spartan.renewal import weights as weights_of
+from zenserve.verifier.spartan.shape import Shape, renewal_folding
+from zenserve.verifier.spartan.verification import Matrices, begin, known_part
 
 
 def simulate(

@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from verifier.spartan.admission import Commitment, Sizes, shape_of
-from verifier.spartan.code import Code
-from verifier.spartan.field import FR, Field
-from zenerrors import StatementError
+from zenserve.errors import StatementError
+from zenserve.verifier.spartan.admission import Commitment, Sizes, shape_of
+from zenserve.verifier.spartan.code import Code
+from zenserve.verifier.spartan.field import FR, Field
 
 CODE = Code(FR, 9, 11)
 SIZES = Sizes(public=1, challenges=1, segments=((700, True), (5, False)), private=9, rows=20)

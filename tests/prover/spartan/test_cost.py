@@ -7,19 +7,19 @@ from functools import partial
 
 import pytest
 
-from base.randomness import Secrets
 from bench.large import NETS, SCHEMES
 from bench.pages.performance import LARGE
 from bench.pages.tables import rows
 from bench.synthetic import random_statement, random_witness
-from prover.size import Size
-from prover.spartan import cost
-from prover.spartan.commitment import Linked, commit
-from prover.spartan.layout import best_code, rows_for, sizes_of
-from prover.spartan.proving import prove
 from tests.prover.test_memory import ROWS, alone, forget_peak, status, system, witness
-from verifier.spartan.admission import Commitment, shape_of
-from verifier.spartan.commitment import SEED_BYTES
+from zenserve.base.randomness import Secrets
+from zenserve.prover.size import Size
+from zenserve.prover.spartan import cost
+from zenserve.prover.spartan.commitment import Linked, commit
+from zenserve.prover.spartan.layout import best_code, rows_for, sizes_of
+from zenserve.prover.spartan.proving import prove
+from zenserve.verifier.spartan.admission import Commitment, shape_of
+from zenserve.verifier.spartan.commitment import SEED_BYTES
 
 THREADS = 2
 _MMAP_THRESHOLD = -3

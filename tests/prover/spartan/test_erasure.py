@@ -8,15 +8,15 @@ from typing import Any
 
 import pytest
 
-from base.progress import silent
-from kernels import FrArray, fr
-from prover.constraint_system import ConstraintSystem
-from prover.spartan import proving, system
-from prover.spartan.commitment import Committed
-from prover.spartan.sessions import cpu
-from prover.spartan.system import Spartan
 from tests.prover.statements import COMMITTED_Z, committed_statement, complete_committed
 from tests.refusals import refuses
+from zenserve.base.progress import silent
+from zenserve.kernels import FrArray, fr
+from zenserve.prover.constraint_system import ConstraintSystem
+from zenserve.prover.spartan import proving, system
+from zenserve.prover.spartan.commitment import Committed
+from zenserve.prover.spartan.sessions import cpu
+from zenserve.prover.spartan.system import Spartan
 
 STAGES = ["commit", "outer", "inner", "open"]
 

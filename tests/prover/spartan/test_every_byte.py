@@ -11,15 +11,15 @@ import pytest
 
 from tests.prover.spartan.reference import Noise, matrix, prove, renew
 from tests.prover.spartan.toy import ABOUT, ABOUT_MATRICES, PUBLIC, SIZE
-from verifier.spartan import chain
-from verifier.spartan import shape as geometry
-from verifier.spartan.chain import Link
-from verifier.spartan.code import Code
-from verifier.spartan.commitment import Rows
-from verifier.spartan.field import FR
-from verifier.spartan.proof import MalformedError
-from verifier.spartan.shape import Shape
-from verifier.spartan.verification import verify
+from zenserve.verifier.spartan import chain
+from zenserve.verifier.spartan import shape as geometry
+from zenserve.verifier.spartan.chain import Link
+from zenserve.verifier.spartan.code import Code
+from zenserve.verifier.spartan.commitment import Rows
+from zenserve.verifier.spartan.field import FR
+from zenserve.verifier.spartan.proof import MalformedError
+from zenserve.verifier.spartan.shape import Shape
+from zenserve.verifier.spartan.verification import verify
 
 CODE = Code(FR, 3, 5, query_bits=2)  # three queries
 ROWS = Rows(CODE, 2 * CODE.queries)

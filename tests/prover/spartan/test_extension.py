@@ -7,8 +7,8 @@ from random import Random
 
 import pytest
 
-from verifier.spartan.field import BEAR, BEAR5, FR, Extension, Field
-from verifier.spartan.transcript import Transcript
+from zenserve.verifier.spartan.field import BEAR, BEAR5, FR, Extension, Field
+from zenserve.verifier.spartan.transcript import Transcript
 
 SMALL = Extension(17, 3, 4, 2, 3)
 """Of 289 elements: 3 is no square modulo 17."""

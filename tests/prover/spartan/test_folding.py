@@ -10,18 +10,18 @@ from typing import Any
 import numpy as np
 import pytest
 
-from kernels import fr
-from prover.spartan import folding as kernel
 from tests.prover.spartan.reference import Folder, Lie, bind, truthful, words_table
 from tests.prover.spartan.test_forgeries import forgetting, plus, vanishing
-from verifier.spartan import shape as geometry
-from verifier.spartan.code import Code
-from verifier.spartan.field import FR, Field
-from verifier.spartan.folding import Claim, _left, shown
-from verifier.spartan.proof import Folded, MalformedError, Opening, Reader
-from verifier.spartan.renewal import eq_below
-from verifier.spartan.shape import Folding
-from verifier.spartan.transcript import Transcript
+from zenserve.kernels import fr
+from zenserve.prover.spartan import folding as kernel
+from zenserve.verifier.spartan import shape as geometry
+from zenserve.verifier.spartan.code import Code
+from zenserve.verifier.spartan.field import FR, Field
+from zenserve.verifier.spartan.folding import Claim, _left, shown
+from zenserve.verifier.spartan.proof import Folded, MalformedError, Opening, Reader
+from zenserve.verifier.spartan.renewal import eq_below
+from zenserve.verifier.spartan.shape import Folding
+from zenserve.verifier.spartan.transcript import Transcript
 
 P = 12289
 OVER = Field(P, 11, 12)

@@ -12,11 +12,11 @@ import pytest
 from tests.prover.spartan.reference import Lie, Noise, matrix, renew, truthful
 from tests.prover.spartan.test_folding import once
 from tests.prover.spartan.test_forgeries import CODE, OVER, P, forgetting, plus, vanishing
-from verifier.spartan import folding
-from verifier.spartan import shape as geometry
-from verifier.spartan.commitment import Rows
-from verifier.spartan.renewal import is_renewed
-from verifier.spartan.transcript import Transcript
+from zenserve.verifier.spartan import folding
+from zenserve.verifier.spartan import shape as geometry
+from zenserve.verifier.spartan.commitment import Rows
+from zenserve.verifier.spartan.renewal import is_renewed
+from zenserve.verifier.spartan.transcript import Transcript
 
 ROWS = Rows(CODE, CODE.queries)
 WIDTH = CODE.degree - ROWS.tail

@@ -15,14 +15,14 @@ import pytest
 
 from tests.prover.spartan import reference
 from tests.prover.spartan.reference import Dense, Lie, Noise, Proof, matrix, prove, shape_of, truthful
-from verifier.spartan import claims, verification
-from verifier.spartan import shape as geometry
-from verifier.spartan.claims import Form
-from verifier.spartan.code import Code
-from verifier.spartan.field import Field
-from verifier.spartan.shape import Segment
-from verifier.spartan.transcript import Transcript
-from verifier.spartan.verification import verify
+from zenserve.verifier.spartan import claims, verification
+from zenserve.verifier.spartan import shape as geometry
+from zenserve.verifier.spartan.claims import Form
+from zenserve.verifier.spartan.code import Code
+from zenserve.verifier.spartan.field import Field
+from zenserve.verifier.spartan.shape import Segment
+from zenserve.verifier.spartan.transcript import Transcript
+from zenserve.verifier.spartan.verification import verify
 
 P = 12289
 OVER = Field(P, 11, 12)

@@ -17,9 +17,9 @@ from blake3 import blake3
 from tests.prover.spartan.reference import Lie, Noise, Proof, truthful
 from tests.prover.spartan.shown import numbers
 from tests.prover.spartan.toy import MATRICES, OVER, PUBLIC, SHAPE, P, proof, proof_about, renewal
-from verifier.spartan.merkle import LEAF_KEY
-from verifier.spartan.proof import Opening
-from verifier.spartan.verification import verify
+from zenserve.verifier.spartan.merkle import LEAF_KEY
+from zenserve.verifier.spartan.proof import Opening
+from zenserve.verifier.spartan.verification import verify
 
 SALTED: dict[str, Callable[[Noise], Opening]] = {
     "segment 0": lambda noise: proof(0, noise).openings[0],

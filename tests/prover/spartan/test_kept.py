@@ -9,17 +9,17 @@ from random import Random
 import numpy as np
 import pytest
 
-from base import memory
-from base.memory import Kept
-from base.randomness import Secrets
-from kernels import FrArray, fr
-from prover.spartan import commitment, proving
-from prover.spartan.commitment import Committed, Linked, linked_to
-from prover.spartan.layout import rows_for
-from prover.spartan.system import CommitmentKey
 from tests.prover.spartan.test_proofs import Case
 from tests.prover.statements import COMMITTED_Z, R, committed_statement, complete_committed
 from tests.refusals import refuses
+from zenserve.base import memory
+from zenserve.base.memory import Kept
+from zenserve.base.randomness import Secrets
+from zenserve.kernels import FrArray, fr
+from zenserve.prover.spartan import commitment, proving
+from zenserve.prover.spartan.commitment import Committed, Linked, linked_to
+from zenserve.prover.spartan.layout import rows_for
+from zenserve.prover.spartan.system import CommitmentKey
 
 FREE = 1 << 34
 

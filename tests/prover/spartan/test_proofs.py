@@ -11,13 +11,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from base.randomness import Secrets, random_elements
-from kernels import FrArray, fr
-from prover.constraint_system import ConstraintSystem
-from prover.spartan import proving
-from prover.spartan.commitment import Committed, Linked, commit
-from prover.spartan.field import KERNEL_FR
-from prover.spartan.layout import SystemMatrices, sizes_of
 from tests.prover.spartan import reference
 from tests.prover.spartan.oracle import foreseen
 from tests.prover.statements import (
@@ -30,17 +23,24 @@ from tests.prover.statements import (
     cubic_statement,
     idle_statement,
 )
-from verifier.spartan import merkle, verification
-from verifier.spartan import shape as geometry
-from verifier.spartan.admission import shape_of
-from verifier.spartan.code import Code
-from verifier.spartan.commitment import SEED_BYTES
-from verifier.spartan.field import FR
-from verifier.spartan.proof import Opening
-from verifier.spartan.proof import roots as roots_of
-from verifier.spartan.shape import Shape
-from verifier.spartan.verification import verify
-from zenerrors import StatementError
+from zenserve.base.randomness import Secrets, random_elements
+from zenserve.errors import StatementError
+from zenserve.kernels import FrArray, fr
+from zenserve.prover.constraint_system import ConstraintSystem
+from zenserve.prover.spartan import proving
+from zenserve.prover.spartan.commitment import Committed, Linked, commit
+from zenserve.prover.spartan.field import KERNEL_FR
+from zenserve.prover.spartan.layout import SystemMatrices, sizes_of
+from zenserve.verifier.spartan import merkle, verification
+from zenserve.verifier.spartan import shape as geometry
+from zenserve.verifier.spartan.admission import shape_of
+from zenserve.verifier.spartan.code import Code
+from zenserve.verifier.spartan.commitment import SEED_BYTES
+from zenserve.verifier.spartan.field import FR
+from zenserve.verifier.spartan.proof import Opening
+from zenserve.verifier.spartan.proof import roots as roots_of
+from zenserve.verifier.spartan.shape import Shape
+from zenserve.verifier.spartan.verification import verify
 
 CODE = Code(FR, 9, 11)
 TAIL = 2 * CODE.queries

@@ -7,12 +7,12 @@ from random import Random
 import numpy as np
 import pytest
 
-from kernels import fr
-from prover.spartan.queries import places, siblings, weights
-from verifier.spartan import merkle
-from verifier.spartan.code import Code
-from verifier.spartan.field import FR
-from verifier.spartan.transcript import Transcript
+from zenserve.kernels import fr
+from zenserve.prover.spartan.queries import places, siblings, weights
+from zenserve.verifier.spartan import merkle
+from zenserve.verifier.spartan.code import Code
+from zenserve.verifier.spartan.field import FR
+from zenserve.verifier.spartan.transcript import Transcript
 
 
 @pytest.mark.parametrize("code", [Code(FR, 6, 18), Code(FR, 5, 8), Code(FR, 2, 4, 3), Code(FR, 1, 3, 8)])

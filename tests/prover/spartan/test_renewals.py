@@ -11,32 +11,32 @@ from typing import Any
 import numpy as np
 import pytest
 
-import kernels
-from base.progress import silent
-from base.randomness import Secrets
-from kernels import FrArray, fr
-from prover.spartan import commitment, queries, renewal
-from prover.spartan.commitment import Committed, Encoded, commit
-from prover.spartan.field import KERNEL_FR
-from prover.spartan.layout import most_values, rows_for
-from prover.spartan.queries import Places
-from prover.spartan.renewal import renew
-from prover.spartan.system import CommitmentKey, Spartan
-from prover.spartan.system import Opening as Secret
 from tests.prover.spartan.oracle import foreseen
 from tests.prover.statements import COMMITTED_Z, committed_statement, complete_committed
 from tests.refusals import refuses
-from verifier.spartan import chain, ledger, merkle
-from verifier.spartan.admission import Commitment, Sizes, shape_of
-from verifier.spartan.chain import Link
-from verifier.spartan.code import Code
-from verifier.spartan.commitment import SEED_BYTES, Rows
-from verifier.spartan.field import FR, Field
-from verifier.spartan.ledger import MOST_LINKS
-from verifier.spartan.proof import MalformedError
-from verifier.spartan.renewal import is_renewed
-from verifier.system import Claim
-from verifier.verdict import Verdict
+from zenserve import kernels
+from zenserve.base.progress import silent
+from zenserve.base.randomness import Secrets
+from zenserve.kernels import FrArray, fr
+from zenserve.prover.spartan import commitment, queries, renewal
+from zenserve.prover.spartan.commitment import Committed, Encoded, commit
+from zenserve.prover.spartan.field import KERNEL_FR
+from zenserve.prover.spartan.layout import most_values, rows_for
+from zenserve.prover.spartan.queries import Places
+from zenserve.prover.spartan.renewal import renew
+from zenserve.prover.spartan.system import CommitmentKey, Spartan
+from zenserve.prover.spartan.system import Opening as Secret
+from zenserve.verifier.spartan import chain, ledger, merkle
+from zenserve.verifier.spartan.admission import Commitment, Sizes, shape_of
+from zenserve.verifier.spartan.chain import Link
+from zenserve.verifier.spartan.code import Code
+from zenserve.verifier.spartan.commitment import SEED_BYTES, Rows
+from zenserve.verifier.spartan.field import FR, Field
+from zenserve.verifier.spartan.ledger import MOST_LINKS
+from zenserve.verifier.spartan.proof import MalformedError
+from zenserve.verifier.spartan.renewal import is_renewed
+from zenserve.verifier.system import Claim
+from zenserve.verifier.verdict import Verdict
 
 CODE = Code(FR, 10, 12)
 ROWS = Rows(CODE, 2 * CODE.queries)

@@ -26,10 +26,10 @@ from tests.prover.spartan.toy import (
     renewal,
     root,
 )
-from verifier.spartan import shape as geometry
-from verifier.spartan.renewal import is_renewed
-from verifier.spartan.shape import Shape
-from verifier.spartan.verification import verify
+from zenserve.verifier.spartan import shape as geometry
+from zenserve.verifier.spartan.renewal import is_renewed
+from zenserve.verifier.spartan.shape import Shape
+from zenserve.verifier.spartan.verification import verify
 
 STATEMENTS = {"unlinked": (SHAPE, MATRICES), "linked": (ABOUT, ABOUT_MATRICES)}
 

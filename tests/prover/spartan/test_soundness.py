@@ -15,20 +15,20 @@ from unittest.mock import ANY, patch
 
 import pytest
 
-from prover.spartan.layout import best_code, sizes_of
 from tests.prover.spartan import reference, toy
 from tests.prover.spartan.toy import MATRICES, OVER, SHAPE, P
 from tests.prover.statements import cubic_statement
-from verifier.spartan import folding, ledger, verification
-from verifier.spartan import shape as geometry
-from verifier.spartan.admission import shape_of
-from verifier.spartan.code import Code
-from verifier.spartan.field import FR, Field
-from verifier.spartan.proof import Body, Folded
-from verifier.spartan.renewal import is_renewed
-from verifier.spartan.shape import Shape
-from verifier.spartan.transcript import Transcript
-from verifier.spartan.verification import verify
+from zenserve.prover.spartan.layout import best_code, sizes_of
+from zenserve.verifier.spartan import folding, ledger, verification
+from zenserve.verifier.spartan import shape as geometry
+from zenserve.verifier.spartan.admission import shape_of
+from zenserve.verifier.spartan.code import Code
+from zenserve.verifier.spartan.field import FR, Field
+from zenserve.verifier.spartan.proof import Body, Folded
+from zenserve.verifier.spartan.renewal import is_renewed
+from zenserve.verifier.spartan.shape import Shape
+from zenserve.verifier.spartan.transcript import Transcript
+from zenserve.verifier.spartan.verification import verify
 
 Z = [1, 12, 0, 5, 6, 3, 4, 0]
 

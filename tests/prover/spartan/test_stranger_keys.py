@@ -7,18 +7,18 @@ import tracemalloc
 import numpy as np
 import pytest
 
-from kernels import fr
-from prover.blocks import ProductBlock, SparseBlock
-from prover.constraint_system import ConstraintSystem, Segment
-from prover.spartan.layout import SystemMatrices, sizes_of
-from prover.spartan.proving import prove
 from tests.prover.spartan.test_verifier import SMALL, plain
 from tests.prover.statements import CUBIC_Z, csr, cubic_statement
-from verifier.spartan.code import LOG_BLOWUP, MOST_LOG_DEGREE, Code
-from verifier.spartan.field import FR
-from verifier.spartan.key import SpartanKey
-from verifier.spartan.system import SpartanVerifier
-from verifier.system import Claim
+from zenserve.kernels import fr
+from zenserve.prover.blocks import ProductBlock, SparseBlock
+from zenserve.prover.constraint_system import ConstraintSystem, Segment
+from zenserve.prover.spartan.layout import SystemMatrices, sizes_of
+from zenserve.prover.spartan.proving import prove
+from zenserve.verifier.spartan.code import LOG_BLOWUP, MOST_LOG_DEGREE, Code
+from zenserve.verifier.spartan.field import FR
+from zenserve.verifier.spartan.key import SpartanKey
+from zenserve.verifier.spartan.system import SpartanVerifier
+from zenserve.verifier.system import Claim
 
 
 def system(challenges: int, segment: int) -> ConstraintSystem:

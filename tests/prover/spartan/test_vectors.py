@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from prover.spartan.system import Spartan
 from tests.prover.vectors import transparent
 from tests.refusals import refuses
-from verifier.spartan.key import SpartanKey
-from verifier.spartan.system import SpartanVerifier
-from verifier.system import Claim, VerifyingSystem
-from zenerrors import ZenError
+from zenserve.errors import ZenError
+from zenserve.prover.spartan.system import Spartan
+from zenserve.verifier.spartan.key import SpartanKey
+from zenserve.verifier.spartan.system import SpartanVerifier
+from zenserve.verifier.system import Claim, VerifyingSystem
 
 RECORDED: dict[str, Any] = json.loads(Path(transparent.__file__).with_name("transparent.json").read_text())
 LONG = RECORDED["long"]

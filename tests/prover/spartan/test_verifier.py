@@ -11,17 +11,6 @@ import numpy as np
 import pytest
 from blake3 import blake3
 
-from base import container
-from base.progress import silent
-from base.randomness import Secrets
-from kernels import fr
-from prover.blocks import Csr
-from prover.constraint_file import _SECTIONS as SECTIONS
-from prover.constraint_file import save_statement
-from prover.constraint_system import ConstraintSystem
-from prover.spartan.commitment import commit
-from prover.spartan.layout import SystemMatrices, most_values, rows_for, sizes_of
-from prover.spartan.system import Spartan
 from tests.prover.spartan import reference, toy
 from tests.prover.statements import (
     COMMITTED_Z,
@@ -33,17 +22,28 @@ from tests.prover.statements import (
 )
 from tests.prover.vectors import folded
 from tests.refusals import refuses
-from verifier.preamble import STATEMENT
-from verifier.spartan import commitment
-from verifier.spartan.circuit import Circuit, Matrix, totals
-from verifier.spartan.circuit_file import read_circuit
-from verifier.spartan.code import Code
-from verifier.spartan.commitment import Rows
-from verifier.spartan.field import FR
-from verifier.spartan.key import SpartanKey
-from verifier.spartan.system import SpartanVerifier
-from verifier.system import Claim
-from zenerrors import FileFormatError, StatementError
+from zenserve.base import container
+from zenserve.base.progress import silent
+from zenserve.base.randomness import Secrets
+from zenserve.errors import FileFormatError, StatementError
+from zenserve.kernels import fr
+from zenserve.prover.blocks import Csr
+from zenserve.prover.constraint_file import _SECTIONS as SECTIONS
+from zenserve.prover.constraint_file import save_statement
+from zenserve.prover.constraint_system import ConstraintSystem
+from zenserve.prover.spartan.commitment import commit
+from zenserve.prover.spartan.layout import SystemMatrices, most_values, rows_for, sizes_of
+from zenserve.prover.spartan.system import Spartan
+from zenserve.verifier.preamble import STATEMENT
+from zenserve.verifier.spartan import commitment
+from zenserve.verifier.spartan.circuit import Circuit, Matrix, totals
+from zenserve.verifier.spartan.circuit_file import read_circuit
+from zenserve.verifier.spartan.code import Code
+from zenserve.verifier.spartan.commitment import Rows
+from zenserve.verifier.spartan.field import FR
+from zenserve.verifier.spartan.key import SpartanKey
+from zenserve.verifier.spartan.system import SpartanVerifier
+from zenserve.verifier.system import Claim
 
 SMALL = Rows(Code(FR, 9, 11), 400)
 

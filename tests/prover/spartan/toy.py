@@ -16,12 +16,12 @@ from tests.prover.spartan.reference import (
     shape_of,
     truthful,
 )
-from verifier.spartan.code import Code
-from verifier.spartan.commitment import Rows
-from verifier.spartan.field import Field
-from verifier.spartan.proof import Opening
-from verifier.spartan.renewal import Renewal
-from verifier.spartan.shape import Segment
+from zenserve.verifier.spartan.code import Code
+from zenserve.verifier.spartan.commitment import Rows
+from zenserve.verifier.spartan.field import Field
+from zenserve.verifier.spartan.proof import Opening
+from zenserve.verifier.spartan.renewal import Renewal
+from zenserve.verifier.spartan.shape import Segment
 
 P: Final = 257
 OVER: Final = Field(P, 3, 8)

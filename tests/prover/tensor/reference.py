@@ -9,14 +9,14 @@ from random import Random
 from blake3 import blake3
 
 from tests.prover.spartan.reference import Folder, bind, round_polynomial, words_table
-from verifier.spartan.field import Field
-from verifier.spartan.merkle import LEAF_KEY, NODE_KEY, siblings
-from verifier.spartan.proof import Folded, Opening
-from verifier.spartan.transcript import Transcript
-from verifier.tensor.hidden import Channel, Hidden
-from verifier.tensor.protocol import Claim, Functional, Keys, LeafView, Left, ask, counted, show
-from verifier.tensor.statement import Chunk, Root, Statement, View
-from verifier.tensor.verification import Matrix, begin, draw_places, matrices, padded, root
+from zenserve.verifier.spartan.field import Field
+from zenserve.verifier.spartan.merkle import LEAF_KEY, NODE_KEY, siblings
+from zenserve.verifier.spartan.proof import Folded, Opening
+from zenserve.verifier.spartan.transcript import Transcript
+from zenserve.verifier.tensor.hidden import Channel, Hidden
+from zenserve.verifier.tensor.protocol import Claim, Functional, Keys, LeafView, Left, ask, counted, show
+from zenserve.verifier.tensor.statement import Chunk, Root, Statement, View
+from zenserve.verifier.tensor.verification import Matrix, begin, draw_places, matrices, padded, root
 
 Values = Sequence[Sequence[int]]
 """Of each tensor its entries, elements of the base field."""

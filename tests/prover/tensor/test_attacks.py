@@ -15,13 +15,13 @@ import pytest
 from tests.prover.tensor import reference, toy
 from tests.prover.tensor.reference import Noise, Proof, Prover, prove
 from tests.prover.tensor.toy import FIELDS, RANGE_AGAIN, SHORT
-from verifier.spartan.code import Code
-from verifier.spartan.transcript import Transcript
-from verifier.tensor import protocol
-from verifier.tensor.protocol import Claim, Functional, RefusedError, counted
-from verifier.tensor.protocol import ask as protocol_ask
-from verifier.tensor.statement import Chunk, Lookup, Root, RowClass, Statement, Table, Tensor, View
-from verifier.tensor.verification import verify
+from zenserve.verifier.spartan.code import Code
+from zenserve.verifier.spartan.transcript import Transcript
+from zenserve.verifier.tensor import protocol
+from zenserve.verifier.tensor.protocol import Claim, Functional, RefusedError, counted
+from zenserve.verifier.tensor.protocol import ask as protocol_ask
+from zenserve.verifier.tensor.statement import Chunk, Lookup, Root, RowClass, Statement, Table, Tensor, View
+from zenserve.verifier.tensor.verification import verify
 
 OVER = FIELDS["12289"]
 P = OVER.modulus

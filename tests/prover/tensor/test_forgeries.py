@@ -17,10 +17,10 @@ import pytest
 from tests.prover.tensor import toy
 from tests.prover.tensor.reference import Lie, Noise, Proof, Prover, prove, truthful
 from tests.prover.tensor.toy import FIELDS, RANGE_AGAIN, WEIGHTS
-from verifier.spartan.transcript import Transcript
-from verifier.tensor.protocol import Keys
-from verifier.tensor.statement import Statement
-from verifier.tensor.verification import verify
+from zenserve.verifier.spartan.transcript import Transcript
+from zenserve.verifier.tensor.protocol import Keys
+from zenserve.verifier.tensor.statement import Statement
+from zenserve.verifier.tensor.verification import verify
 
 OVER = FIELDS["12289"]
 P = OVER.modulus

@@ -20,10 +20,10 @@ from numpy.typing import NDArray
 from tests.prover.tensor import toy
 from tests.prover.tensor.reference import Noise, Prover, prove
 from tests.prover.tensor.toy import FIELDS, WEIGHTS
-from verifier.spartan.field import Extension, Field
-from verifier.spartan.transcript import Transcript
-from verifier.tensor.protocol import counted
-from verifier.tensor.statement import Statement
+from zenserve.verifier.spartan.field import Extension, Field
+from zenserve.verifier.spartan.transcript import Transcript
+from zenserve.verifier.tensor.protocol import counted
+from zenserve.verifier.tensor.statement import Statement
 
 PRIME, SQUARE = FIELDS["12289"], FIELDS["12289^2"]
 

@@ -7,15 +7,15 @@ from collections.abc import Generator, Sequence
 import numpy as np
 import pytest
 
-import kernels
-from kernels.babybear import BearArray
 from tests.kernels.targets import PROCESSOR, each
 from tests.prover.tensor import toy
 from tests.prover.tensor.reference import Committed, Noise, Prover, prove
-from verifier.spartan.code import Code
-from verifier.spartan.field import BEAR, BEAR5
-from verifier.spartan.merkle import LEAF_KEY, NODE_KEY
-from verifier.tensor.verification import Matrix, root, verify
+from zenserve import kernels
+from zenserve.kernels.babybear import BearArray
+from zenserve.verifier.spartan.code import Code
+from zenserve.verifier.spartan.field import BEAR, BEAR5
+from zenserve.verifier.spartan.merkle import LEAF_KEY, NODE_KEY
+from zenserve.verifier.tensor.verification import Matrix, root, verify
 
 
 def planes(values: Sequence[int]) -> BearArray:

@@ -11,10 +11,19 @@ import pytest
 from tests.prover.tensor import toy
 from tests.prover.tensor.reference import Noise, Proof, prove
 from tests.prover.tensor.toy import CLAMPED, FIELDS, RANGE, RANGE_AGAIN, SHORT, WEIGHTS, X, Y
-from verifier.spartan.field import Field
-from verifier.tensor.protocol import counted
-from verifier.tensor.statement import Chunk, Lookup, Root, Statement, StatementError, Table, View, Zeros
-from verifier.tensor.verification import verify
+from zenserve.verifier.spartan.field import Field
+from zenserve.verifier.tensor.protocol import counted
+from zenserve.verifier.tensor.statement import (
+    Chunk,
+    Lookup,
+    Root,
+    Statement,
+    StatementError,
+    Table,
+    View,
+    Zeros,
+)
+from zenserve.verifier.tensor.verification import verify
 
 PRIME = FIELDS["12289"]
 

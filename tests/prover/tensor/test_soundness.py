@@ -18,11 +18,11 @@ import pytest
 from tests.prover.tensor import toy
 from tests.prover.tensor.reference import Lie, Noise, Prover, prove, truthful
 from tests.prover.tensor.toy import OVER, P
-from verifier.spartan.transcript import Transcript
-from verifier.tensor import ledger
-from verifier.tensor.protocol import Keys, RefusedError, counted
-from verifier.tensor.statement import Product, Statement, Zeros
-from verifier.tensor.verification import verify
+from zenserve.verifier.spartan.transcript import Transcript
+from zenserve.verifier.tensor import ledger
+from zenserve.verifier.tensor.protocol import Keys, RefusedError, counted
+from zenserve.verifier.tensor.statement import Product, Statement, Zeros
+from zenserve.verifier.tensor.verification import verify
 
 Seen = dict[str, list[list[int]]]
 """What was drawn so far, by label."""

@@ -7,10 +7,10 @@ from dataclasses import replace
 from typing import Final
 
 from tests.prover.tensor.reference import counted_in
-from verifier.spartan.code import Code
-from verifier.spartan.field import BEAR5, Extension, Field
-from verifier.tensor.protocol import counted
-from verifier.tensor.statement import (
+from zenserve.verifier.spartan.code import Code
+from zenserve.verifier.spartan.field import BEAR5, Extension, Field
+from zenserve.verifier.tensor.protocol import counted
+from zenserve.verifier.tensor.statement import (
     Chunk,
     Lookup,
     Product,

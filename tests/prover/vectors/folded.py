@@ -10,12 +10,12 @@ from typing import Any, Final
 import numpy as np
 from py_ecc.optimized_bls12_381 import curve_order
 
-from prover.blocks import Csr, SparseBlock
-from prover.constraint_system import ConstraintSystem, Segment
-from prover.groth16 import Proof, SegmentKey, VerifyingKey
-from prover.groth16.reference import Trapdoor, key_exponents, proof_exponents
-from prover.groth16.reference.pairing import challenges
 from tests.prover.vectors.points import g1, g2
+from zenserve.prover.blocks import Csr, SparseBlock
+from zenserve.prover.constraint_system import ConstraintSystem, Segment
+from zenserve.prover.groth16 import Proof, SegmentKey, VerifyingKey
+from zenserve.prover.groth16.reference import Trapdoor, key_exponents, proof_exponents
+from zenserve.prover.groth16.reference.pairing import challenges
 
 INPUTS = [11, 6, 7, 42]
 """The statement, and three that are folded."""

@@ -16,13 +16,13 @@ from typing import Any
 import numpy as np
 from py_ecc.optimized_bls12_381 import G1, add, curve_order, multiply
 
-from prover.blocks import Csr, ProductBlock, SparseBlock
-from prover.constraint_system import ConstraintSystem, Segment
-from prover.groth16 import Proof, SegmentKey, VerifyingKey
-from prover.groth16.reference import Trapdoor, key_exponents, proof_exponents
-from prover.groth16.reference.pairing import challenges
 from tests.prover.vectors import folded, openings, transparent
 from tests.prover.vectors.points import bad_encodings, encoded, first_x, g1, g2, second_generator
+from zenserve.prover.blocks import Csr, ProductBlock, SparseBlock
+from zenserve.prover.constraint_system import ConstraintSystem, Segment
+from zenserve.prover.groth16 import Proof, SegmentKey, VerifyingKey
+from zenserve.prover.groth16.reference import Trapdoor, key_exponents, proof_exponents
+from zenserve.prover.groth16.reference.pairing import challenges
 
 HERE = Path(__file__).parent
 SEED = 20261121

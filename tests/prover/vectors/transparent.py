@@ -12,9 +12,6 @@ from random import Random
 from tempfile import TemporaryDirectory
 from typing import Any, Final
 
-from prover.constraint_file import save_statement
-from prover.constraint_system import ConstraintSystem
-from prover.spartan.layout import sizes_of
 from tests.prover.spartan.reference import (
     Dense,
     Lie,
@@ -28,16 +25,19 @@ from tests.prover.spartan.reference import (
 )
 from tests.prover.statements import CUBIC_Z, R, committed_statement, cubic_statement
 from tests.prover.vectors.circuits import damaged
-from verifier.spartan import chain
-from verifier.spartan import circuit as circuits
-from verifier.spartan.admission import Commitment, shape_of
-from verifier.spartan.code import LOG_BLOWUP, Code
-from verifier.spartan.commitment import SEED_BYTES, Rows, commit
-from verifier.spartan.field import FR
-from verifier.spartan.key import SpartanKey
-from verifier.spartan.shape import Shape
-from verifier.spartan.system import SpartanVerifier
-from verifier.system import Claim
+from zenserve.prover.constraint_file import save_statement
+from zenserve.prover.constraint_system import ConstraintSystem
+from zenserve.prover.spartan.layout import sizes_of
+from zenserve.verifier.spartan import chain
+from zenserve.verifier.spartan import circuit as circuits
+from zenserve.verifier.spartan.admission import Commitment, shape_of
+from zenserve.verifier.spartan.code import LOG_BLOWUP, Code
+from zenserve.verifier.spartan.commitment import SEED_BYTES, Rows, commit
+from zenserve.verifier.spartan.field import FR
+from zenserve.verifier.spartan.key import SpartanKey
+from zenserve.verifier.spartan.shape import Shape
+from zenserve.verifier.spartan.system import SpartanVerifier
+from zenserve.verifier.system import Claim
 
 LOG_DEGREE: Final = 8
 """The least whose rows have room for values."""

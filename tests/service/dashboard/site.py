@@ -14,17 +14,17 @@ from typing import Any
 import httpx
 from sqlalchemy import select
 
-from service.access.principal import Scope
-from service.dashboard.visitors import COOKIE, LIFETIME
-from service.runtime import Runtime
-from service.settings import Settings
-from service.storage import schema
-from service.storage.database import Database, now
-from service.storage.records.accounts import Login
-from service.storage.records.base import LOCAL_TENANT
-from service.storage.records.jobs import Job
 from tests.service.busy import fill, key_for
 from tests.service.support import serving
+from zenserve.service.access.principal import Scope
+from zenserve.service.dashboard.visitors import COOKIE, LIFETIME
+from zenserve.service.runtime import Runtime
+from zenserve.service.settings import Settings
+from zenserve.service.storage import schema
+from zenserve.service.storage.database import Database, now
+from zenserve.service.storage.records.accounts import Login
+from zenserve.service.storage.records.base import LOCAL_TENANT
+from zenserve.service.storage.records.jobs import Job
 
 ROOMS = {
     "/admin": "read",

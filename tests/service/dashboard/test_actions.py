@@ -7,15 +7,15 @@ from datetime import timedelta
 
 from sqlalchemy import select
 
-from service.access.principal import SCOPES
-from service.storage.database import now
-from service.storage.records.accounts import ApiKey, AuditEntry, Tenant
-from service.storage.records.base import LOCAL_TENANT
-from service.storage.records.jobs import Job
-from service.storage.records.resources import Proof
-from service.storage.records.webhooks import Delivery, Webhook
 from tests.service.busy import fill
 from tests.service.dashboard.site import ROOMS, Site, first, send, state
+from zenserve.service.access.principal import SCOPES
+from zenserve.service.storage.database import now
+from zenserve.service.storage.records.accounts import ApiKey, AuditEntry, Tenant
+from zenserve.service.storage.records.base import LOCAL_TENANT
+from zenserve.service.storage.records.jobs import Job
+from zenserve.service.storage.records.resources import Proof
+from zenserve.service.storage.records.webhooks import Delivery, Webhook
 
 
 def test_a_tenant_sees_its_own_things_alone(busy: Site) -> None:

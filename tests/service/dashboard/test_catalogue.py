@@ -8,18 +8,18 @@ from typing import Any
 import pytest
 from sqlalchemy import select, update
 
-from service import openings
-from service.access.principal import SCOPES
-from service.dashboard.layers import layers
-from service.dashboard.setups import WORDS
-from service.openings import Left
-from service.storage.records.base import LOCAL_TENANT
-from service.storage.records.ceremonies import Contribution
-from service.storage.records.jobs import Job
-from service.storage.records.resources import Dataset, Model, Proof
 from tests.service.busy import CEREMONIES
 from tests.service.dashboard.site import Site, first
-from verifier.registry import SYSTEMS
+from zenserve.service import openings
+from zenserve.service.access.principal import SCOPES
+from zenserve.service.dashboard.layers import layers
+from zenserve.service.dashboard.setups import WORDS
+from zenserve.service.openings import Left
+from zenserve.service.storage.records.base import LOCAL_TENANT
+from zenserve.service.storage.records.ceremonies import Contribution
+from zenserve.service.storage.records.jobs import Job
+from zenserve.service.storage.records.resources import Dataset, Model, Proof
+from zenserve.verifier.registry import SYSTEMS
 
 
 def walk(client: Any, path: str | None, ids: str) -> list[str]:

@@ -7,10 +7,10 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from service.dashboard.courses import course_of
-from service.storage.repositories.browsing import SeenFrame
 from tests.service.busy import fill, fill_stream
 from tests.service.dashboard.site import Site, send
+from zenserve.service.dashboard.courses import course_of
+from zenserve.service.storage.repositories.browsing import SeenFrame
 
 BEGUN = datetime(2026, 11, 23, tzinfo=UTC)
 BANK = ["mdl_full", "mdl_small"]

@@ -8,19 +8,19 @@ from datetime import timedelta
 import pytest
 from sqlalchemy.exc import OperationalError
 
-from service.access.principal import SCOPES
-from service.jobs.claims import Claims
-from service.jobs.jobs import Jobs
-from service.jobs.reaping import Reaping
-from service.runtime import Runtime
-from service.storage.database import now
-from service.storage.records.base import new_id
-from service.storage.records.jobs import Job
-from service.worker.heartbeat import Hold
-from service.worker.tasks import TASKS
 from tests.service.dashboard.site import Site, site
 from tests.service.support import add_job, take_back, work_on
-from zenerrors import Cancelled, ModelError, ResourceError, TensorError
+from zenserve.errors import Cancelled, ModelError, ResourceError, TensorError
+from zenserve.service.access.principal import SCOPES
+from zenserve.service.jobs.claims import Claims
+from zenserve.service.jobs.jobs import Jobs
+from zenserve.service.jobs.reaping import Reaping
+from zenserve.service.runtime import Runtime
+from zenserve.service.storage.database import now
+from zenserve.service.storage.records.base import new_id
+from zenserve.service.storage.records.jobs import Job
+from zenserve.service.worker.heartbeat import Hold
+from zenserve.service.worker.tasks import TASKS
 
 
 @pytest.fixture(scope="module")

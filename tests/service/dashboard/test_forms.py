@@ -7,10 +7,10 @@ import re
 import pytest
 from sqlalchemy import select
 
-from service.access.principal import SCOPES, Scope
-from service.storage.records.accounts import AuditEntry
-from service.storage.records.base import LOCAL_TENANT
 from tests.service.dashboard.site import Site, send
+from zenserve.service.access.principal import SCOPES, Scope
+from zenserve.service.storage.records.accounts import AuditEntry
+from zenserve.service.storage.records.base import LOCAL_TENANT
 
 FORMS = (
     "/admin/logout",

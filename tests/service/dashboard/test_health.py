@@ -8,17 +8,17 @@ from pathlib import Path
 
 import pytest
 
-from service.access.principal import SCOPES
-from service.api.metrics import Requests, RouteCount
-from service.doctor import Finding
-from service.runtime import Runtime
-from service.storage.database import now
-from service.storage.records.accounts import Usage
-from service.storage.records.base import LOCAL_TENANT
-from service.storage.repositories.deployment import Deployment
-from service.storage.store import Store
 from tests.service.dashboard.site import Site
-from zenerrors import ResourceError
+from zenserve.errors import ResourceError
+from zenserve.service.access.principal import SCOPES
+from zenserve.service.api.metrics import Requests, RouteCount
+from zenserve.service.doctor import Finding
+from zenserve.service.runtime import Runtime
+from zenserve.service.storage.database import now
+from zenserve.service.storage.records.accounts import Usage
+from zenserve.service.storage.records.base import LOCAL_TENANT
+from zenserve.service.storage.repositories.deployment import Deployment
+from zenserve.service.storage.store import Store
 
 
 def test_findings_stand_by_how_bad_they_are_with_what_to_do(
@@ -29,7 +29,7 @@ def test_findings_stand_by_how_bad_they_are_with_what_to_do(
         Finding("basis", "warn", "there is none yet", "import one: `zenserve basis import POWERS`"),
         Finding("store", "fail", "<b>gone</b>", "see that it runs"),
     ]
-    monkeypatch.setattr("service.doctor.examine_beside_work", lambda runtime: iter(found))
+    monkeypatch.setattr("zenserve.service.doctor.examine_beside_work", lambda runtime: iter(found))
     page = quiet.visitor(*SCOPES).get("/admin/health").text
     assert [page.index(f">{name}</th>") for name in ("store", "basis", "clock")] == sorted(
         page.index(f">{name}</th>") for name in ("store", "basis", "clock")

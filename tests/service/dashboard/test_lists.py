@@ -8,16 +8,16 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from sqlalchemy import select
 
-from service.access.principal import SCOPES
-from service.dashboard.layers import layers
-from service.jobs.jobs import Jobs
-from service.storage.database import now
-from service.storage.records.jobs import TERMINAL, Job, JobLabel
-from service.storage.records.resources import Model
-from service.storage.repositories import overview
-from service.storage.repositories.overview import RANGES, Overview, Percentiles
 from tests.service import shown
 from tests.service.dashboard.site import Site
+from zenserve.service.access.principal import SCOPES
+from zenserve.service.dashboard.layers import layers
+from zenserve.service.jobs.jobs import Jobs
+from zenserve.service.storage.database import now
+from zenserve.service.storage.records.jobs import TERMINAL, Job, JobLabel
+from zenserve.service.storage.records.resources import Model
+from zenserve.service.storage.repositories import overview
+from zenserve.service.storage.repositories.overview import RANGES, Overview, Percentiles
 
 
 def test_pages_of_jobs_show_each_once_and_none_that_was_not_asked_for(busy: Site) -> None:

@@ -10,17 +10,17 @@ import httpx
 import pytest
 from sqlalchemy import select
 
-from service.access.principal import SCOPES
-from service.jobs.jobs import Jobs
-from service.runtime import Runtime
-from service.settings import Settings
-from service.storage import schema
-from service.storage.database import now
-from service.storage.records.jobs import Job, Worker
-from service.storage.repositories.overview import RANGES
 from tests.service.busy import HOSTILE, fill
 from tests.service.dashboard.site import ROOMS, Site, send
 from tests.service.support import serving
+from zenserve.service.access.principal import SCOPES
+from zenserve.service.jobs.jobs import Jobs
+from zenserve.service.runtime import Runtime
+from zenserve.service.settings import Settings
+from zenserve.service.storage import schema
+from zenserve.service.storage.database import now
+from zenserve.service.storage.records.jobs import Job, Worker
+from zenserve.service.storage.repositories.overview import RANGES
 
 FILTERS = (
     "state=failed",

@@ -12,18 +12,18 @@ from typing import Any
 import pytest
 from sqlalchemy import select
 
-from service.access.principal import SCOPES
-from service.dashboard.formats import estimated, rounded, told, words
-from service.dashboard.inputs import public_inputs
-from service.dashboard.pictures import Picture
-from service.dashboard.results import brief, result
-from service.dashboard.timeline import Spent, ranked, timeline
-from service.storage.records.base import LOCAL_TENANT
-from service.storage.records.jobs import Job, JobEvent
-from service.storage.records.resources import Proof
 from tests.service import shown
 from tests.service.busy import fill_certificate
 from tests.service.dashboard.site import Site, first, site
+from zenserve.service.access.principal import SCOPES
+from zenserve.service.dashboard.formats import estimated, rounded, told, words
+from zenserve.service.dashboard.inputs import public_inputs
+from zenserve.service.dashboard.pictures import Picture
+from zenserve.service.dashboard.results import brief, result
+from zenserve.service.dashboard.timeline import Spent, ranked, timeline
+from zenserve.service.storage.records.base import LOCAL_TENANT
+from zenserve.service.storage.records.jobs import Job, JobEvent
+from zenserve.service.storage.records.resources import Proof
 
 
 def proof_of(busy: Site, form: str) -> tuple[str, dict[str, Any]]:

@@ -14,14 +14,14 @@ import httpx
 import pytest
 from sqlalchemy import func, select, update
 
-from service.storage.database import now
-from service.storage.records.accounts import AuditEntry, IdentityLogin, Tenant
-from service.storage.records.base import LOCAL_TENANT
 from tests.service.accounts import asking_for_keys, calling
 from tests.service.conftest import open_runtime
 from tests.service.dashboard.site import Site, send
 from tests.service.provider import Provider, ec_key, providing
 from tests.service.support import serving
+from zenserve.service.storage.database import now
+from zenserve.service.storage.records.accounts import AuditEntry, IdentityLogin, Tenant
+from zenserve.service.storage.records.base import LOCAL_TENANT
 
 START = "/admin/login/issuer"
 RULE = f"provers={LOCAL_TENANT}:read+prove"
@@ -140,7 +140,7 @@ def test_an_answer_is_good_once(trusting: Site) -> None:
 
 def test_a_sign_in_takes_no_longer_than_it_may(trusting: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     browser = trusting.browser()
-    monkeypatch.setattr("service.dashboard.sign_in.SECONDS", -1)
+    monkeypatch.setattr("zenserve.service.dashboard.sign_in.SECONDS", -1)
     link = sent_off(browser)
     assert refused(browser.get(link))
 

@@ -13,16 +13,16 @@ import numpy as np
 import pytest
 from sqlalchemy import select
 
-from client import Model as ClientModel
-from service.dashboard.stages import EXPLAINED
-from service.storage.records.accounts import AuditEntry
-from service.storage.records.jobs import Job
-from service.storage.records.resources import Dataset, Model, Proof
 from tests import masked_texts
 from tests.circuits.test_several import model as network
 from tests.circuits.test_several import samples
 from tests.service.dashboard.site import Site, site, token
 from tests.service.support import labelled, npy, tiny_calibration, tiny_onnx, work_on
+from zenserve.client import Model as ClientModel
+from zenserve.service.dashboard.stages import EXPLAINED
+from zenserve.service.storage.records.accounts import AuditEntry
+from zenserve.service.storage.records.jobs import Job
+from zenserve.service.storage.records.resources import Dataset, Model, Proof
 
 
 @pytest.fixture(scope="module")

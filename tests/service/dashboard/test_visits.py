@@ -9,10 +9,10 @@ import httpx
 import pytest
 from sqlalchemy import func, select
 
-from service.access.principal import Scope
-from service.storage.database import now
-from service.storage.records.accounts import ApiKey, AuditEntry, Login
 from tests.service.dashboard.site import ROOMS, Site, send
+from zenserve.service.access.principal import Scope
+from zenserve.service.storage.database import now
+from zenserve.service.storage.records.accounts import ApiKey, AuditEntry, Login
 
 
 @pytest.mark.parametrize("scopes", [("read",), ("read", "manage"), ("read", "manage", "admin")])

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from service.runtime import Runtime
-from service.scheduler import webhooks
 from tests.service.webhooks.receiver import LOOPBACK
+from zenserve.service.runtime import Runtime
+from zenserve.service.scheduler import webhooks
 
 
 @pytest.fixture(autouse=True)

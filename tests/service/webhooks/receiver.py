@@ -14,13 +14,13 @@ from typing import Any
 
 from sqlalchemy import select
 
-from service.jobs.jobs import Jobs, Terms
-from service.runtime import Runtime
-from service.scheduler import webhooks
-from service.scheduler.webhooks import Courier
-from service.storage.database import now
-from service.storage.records.webhooks import Delivery, Webhook
 from tests.service.support import add_job
+from zenserve.service.jobs.jobs import Jobs, Terms
+from zenserve.service.runtime import Runtime
+from zenserve.service.scheduler import webhooks
+from zenserve.service.scheduler.webhooks import Courier
+from zenserve.service.storage.database import now
+from zenserve.service.storage.records.webhooks import Delivery, Webhook
 
 LOOPBACK = [ipaddress.ip_network("127.0.0.0/8")]
 

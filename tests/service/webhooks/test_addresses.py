@@ -16,14 +16,14 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
-from service.runtime import Runtime
-from service.scheduler import outbound
-from service.scheduler.outbound import Outbound, RefusedError, check_url, is_allowed
-from service.storage.database import now
 from tests.refusals import refuses
 from tests.service.support import until
 from tests.service.webhooks.receiver import LOOPBACK, attempts, courier, deliveries, end, hook, receiver
-from zenerrors import RequestError
+from zenserve.errors import RequestError
+from zenserve.service.runtime import Runtime
+from zenserve.service.scheduler import outbound
+from zenserve.service.scheduler.outbound import Outbound, RefusedError, check_url, is_allowed
+from zenserve.service.storage.database import now
 
 PRIVATE = [
     "0.0.0.0",  # noqa: S104

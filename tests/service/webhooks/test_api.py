@@ -9,15 +9,15 @@ from typing import Any
 import httpx
 import pytest
 
-from client.webhooks import verify
-from service.runtime import Runtime
-from service.storage.database import now
-from service.storage.records.accounts import Tenant
-from service.storage.records.webhooks import Webhook
-from service.storage.repositories import webhooks as repository
-from service.storage.repositories.webhooks import Deliveries
 from tests.service.support import serving, until
 from tests.service.webhooks.receiver import courier, deliveries, end, hook, receiver
+from zenserve.client.webhooks import verify
+from zenserve.service.runtime import Runtime
+from zenserve.service.storage.database import now
+from zenserve.service.storage.records.accounts import Tenant
+from zenserve.service.storage.records.webhooks import Webhook
+from zenserve.service.storage.repositories import webhooks as repository
+from zenserve.service.storage.repositories.webhooks import Deliveries
 
 
 @pytest.fixture

@@ -11,14 +11,14 @@ from http.server import BaseHTTPRequestHandler
 import pytest
 from sqlalchemy import select, update
 
-from service.runtime import Runtime
-from service.scheduler import outbound, webhooks
-from service.storage.database import now
-from service.storage.records.webhooks import Delivery, Webhook
-from service.storage.repositories import webhooks as repository
-from service.storage.repositories.webhooks import BACKOFF, LEASE, Deliveries, Webhooks
 from tests.service.support import PATIENCE_SECONDS, until
 from tests.service.webhooks.receiver import Answer, attempts, courier, deliveries, end, hook, receiver, status
+from zenserve.service.runtime import Runtime
+from zenserve.service.scheduler import outbound, webhooks
+from zenserve.service.storage.database import now
+from zenserve.service.storage.records.webhooks import Delivery, Webhook
+from zenserve.service.storage.repositories import webhooks as repository
+from zenserve.service.storage.repositories.webhooks import BACKOFF, LEASE, Deliveries, Webhooks
 
 
 def test_a_message_that_is_refused_comes_again_as_the_same_one(

@@ -13,18 +13,18 @@ import httpx
 import pytest
 from sqlalchemy import select, update
 
-from client.errors import SignatureError
-from client.webhooks import verify
-from service.api.routes.webhooks import Message
-from service.jobs.jobs import Jobs
-from service.runtime import Runtime
-from service.scheduler import webhooks
-from service.storage.database import now
-from service.storage.records.accounts import Tenant
-from service.storage.records.jobs import Job
-from service.storage.records.webhooks import Delivery, Webhook
 from tests.service.support import add_job, serving, until
 from tests.service.webhooks.receiver import SIGNING, courier, deliveries, end, hook, receiver
+from zenserve.client.errors import SignatureError
+from zenserve.client.webhooks import verify
+from zenserve.service.api.routes.webhooks import Message
+from zenserve.service.jobs.jobs import Jobs
+from zenserve.service.runtime import Runtime
+from zenserve.service.scheduler import webhooks
+from zenserve.service.storage.database import now
+from zenserve.service.storage.records.accounts import Tenant
+from zenserve.service.storage.records.jobs import Job
+from zenserve.service.storage.records.webhooks import Delivery, Webhook
 
 
 def test_a_message_says_what_happened_and_is_signed(open_networks: Runtime) -> None:

@@ -1,0 +1,44 @@
+"""How near an input keeps its label, in one call (docs/robustness.md)."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from numpy.typing import ArrayLike
+
+from zenserve.bounds import Method, Norm
+from zenserve.bounds.report import Report, assess, classes
+from zenserve.circuits import Graph, QuantGraph
+from zenserve.circuits.tuning import tune
+from zenserve.onecall import networks
+
+
+def robustness(
+    network: Any,
+    x: Any,
+    labels: ArrayLike | None = None,
+    *,
+    eps: float,
+    norm: Norm = "inf",
+    method: Method = "crown",
+    within: tuple[float, float] = (-math.inf, math.inf),
+    where: ArrayLike | None = None,
+    calibration: Any = None,
+    bits: int | None = 8,
+) -> Report:
+    """Which of the samples ``x`` [n, …] are certain to keep their label within ``eps``.
+
+    ``network``: as ``prove`` takes it. ``labels``: int[n], else those that the network gives. ``within``:
+    what inputs can be at all, as pixels from 0 to 1. ``where``: booleans of the input's shape, the entries
+    that may change, else all. ``calibration``: typical inputs [n, …]; with them the
+    answer is of the integers that proofs speak of, of so many ``bits``, else of floats. Raises
+    ``ModelError``, ``TensorError`` and ``RequestError``.
+    """
+    graph = networks.load(network, networks.array(x)[:1]).graph
+    (samples,) = networks.samples(graph, x).values()
+    bounded: Graph | QuantGraph = graph
+    if calibration is not None:
+        bounded = tune(graph, networks.samples(graph, calibration), bits=bits).qgraph
+    found = classes(graph, labels, len(samples))
+    return assess(bounded, samples, found, eps=eps, norm=norm, method=method, domain=within, where=where)
